@@ -168,6 +168,25 @@ fn three_orders(make: &str, suffix: &str) -> [[f64; 3]; 2] {
     rows
 }
 
+/// Where the build does not let others choose its linker, the verdict is of one link, and the report says why.
+#[test]
+fn a_verdict_is_over_links_where_the_build_makes_them_and_else_of_one() {
+    let folder = Folder::of("clockevents");
+    let studied = |build: &str| {
+        let command = [&["./clockevents"], &SMALL[..]].concat();
+        let report = folder.study(&CLOCKEVENTS, &["--links", "3"], build, &command).report;
+        let conclusion = report["proof"]["conclusion"].as_str().expect("a conclusion").to_owned();
+        (report["proof"]["time"]["links"].as_u64(), conclusion, report["setting"].to_string())
+    };
+    let (links, conclusion, _) = studied("make");
+    assert_eq!(links, Some(3));
+    assert!(conclusion.contains("over 3 links of each") && !conclusion.contains("one link"), "{conclusion}");
+    let (links, conclusion, setting) = studied("env -u COMPILER_PATH make");
+    assert_eq!(links, Some(1));
+    assert!(conclusion.ends_with("of this one link"), "{conclusion}");
+    assert!(setting.contains("clockevents was not linked in other layouts"), "{setting}");
+}
+
 #[test]
 fn lineups_order_of_the_clock_event_device_beats_the_patch_on_lp64() {
     let [adjust, program] = three_orders("make", "");

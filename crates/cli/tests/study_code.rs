@@ -179,3 +179,19 @@ fn a_program_without_relocations_and_a_machine_without_bolt_are_told_what_to_do(
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("cannot run /nowhere/llvm-bolt"), "{}", said(&output));
 }
+
+/// Every link is put in the same order by itself.
+#[test]
+fn a_verdict_about_code_is_over_several_links_of_both_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output =
+        study(folder.path(), "", &["--region", "round_of", "--test-arguments", "500", "--links", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let proof = &report["proof"];
+    assert_eq!((&report["not_proven"], &proof["output"]["outcome"]), (&Value::Null, &"equal".into()));
+    assert_eq!(proof["time"]["links"], 3, "{proof}");
+    let conclusion = proof["conclusion"].as_str().expect("a conclusion");
+    assert!(conclusion.contains("over 3 links of each") && !conclusion.contains("one link"), "{conclusion}");
+    assert!(proof["blocks"].as_u64().is_some_and(|blocks| blocks >= 3), "{proof}");
+}

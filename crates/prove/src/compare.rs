@@ -1,13 +1,12 @@
 //! Several variants side by side, on every quantity that was observed.
 
-use crate::links::link_of;
+use crate::links::LinkPlan;
 use crate::metric::{Absence, ELAPSED, Metric, Unit, over_runs};
 use crate::readings::readings;
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
 use lineup_stats::StatsError;
 use lineup_stats::bootstrap::Resampling;
-use lineup_stats::clusters::share_between;
 use lineup_stats::holm;
 use lineup_stats::modes::{self, Group};
 use lineup_stats::paired::{DifferenceEstimate, PairedBlocks, RatioEstimate};
@@ -39,7 +38,7 @@ pub struct ComparePlan {
     pub warm_up: u32,
     /// Order and resampling follow from this.
     pub seed: Seed,
-    /// How many links of each variant the runs use; the runs of a block use the one that [`link_of`] tells.
+    /// How many links of each variant the runs use; the runs of a block use the one that [`crate::links::link_of`] tells.
     pub links: u64,
 }
 
@@ -157,15 +156,15 @@ type BothValues = (Vec<f64>, Vec<f64>);
 struct Table {
     slots: Vec<Slot>,
     metrics: Vec<Metric>,
-    links: u64,
-    seed: Seed,
+    links: LinkPlan,
 }
 
 impl Table {
     fn of(collected: &Collected, plan: &ComparePlan) -> Self {
         let all: Vec<_> = collected.runs.iter().map(|(_, result)| readings(result)).collect();
         let slots = collected.runs.iter().map(|(slot, _)| *slot).collect();
-        Self { slots, metrics: over_runs(&all), links: plan.links, seed: plan.seed }
+        let links = LinkPlan { links: plan.links, seed: plan.seed };
+        Self { slots, metrics: over_runs(&all), links }
     }
 
     /// The values of one variant in run order.
@@ -177,25 +176,15 @@ impl Table {
     /// Two variants block by block; where there are several links of each, link by link: what two blocks of one link
     /// have in common says nothing of other links.
     fn pairs(&self, metric: &Metric, before: Variant, after: Variant) -> Result<PairedBlocks, Unpairable> {
-        let all = match self.links {
-            0 | 1 => self.groups(metric, [before, after], |block| block)?,
-            links => self.groups(metric, [before, after], |block| link_of(block, links, self.seed))?,
-        };
+        let all = self.groups(metric, [before, after], |block| self.links.group(block))?;
         PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
     }
 
     /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
     fn link_share(&self, metric: &Metric, after: Variant) -> Option<f64> {
-        if self.links < 2 {
-            return None;
-        }
         let blocks = self.groups(metric, [Variant::BEFORE, after], |block| block).ok()?;
         let ratios = PairedBlocks::from_runs(&blocks).ok()?.log_ratios().ok()?;
-        let mut by_link: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for (block, ratio) in (0..).zip(ratios) {
-            by_link.entry(link_of(block, self.links, self.seed)).or_default().push(ratio);
-        }
-        share_between(&by_link.into_values().collect::<Vec<_>>())
+        self.links.share(&ratios)
     }
 
     /// The values of two variants in groups of blocks.

@@ -3,7 +3,9 @@
 //! Where the linker puts code and data changes how fast it runs, by one or two per cent for many programs (Mytkowicz
 //! and others, ASPLOS 2009; Curtsinger and Berger, ASPLOS 2013). Two programs of one link each differ by that as well.
 
+use lineup_stats::clusters::share_between;
 use lineup_stats::random::{Seed, shuffle};
+use std::collections::BTreeMap;
 
 /// What every verdict says of programs that were linked once.
 pub const OF_ONE_LINK: &str = "of this one link";
@@ -29,6 +31,48 @@ pub fn links_mean(links: u64) -> String {
              covers what links differ by."
         ),
     }
+}
+
+/// How many links of each variant the runs use, and where the lots begin by which blocks get theirs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkPlan {
+    /// How many.
+    pub links: u64,
+    /// Where the lots begin: the plan's.
+    pub seed: Seed,
+}
+
+impl LinkPlan {
+    /// Every run uses the same one.
+    pub const ONE: LinkPlan = LinkPlan { links: 1, seed: Seed(0) };
+
+    /// What a block counts with: blocks of one link are one, since what they have in common says nothing of other links.
+    pub fn group(self, block: u64) -> u64 {
+        match self.links {
+            0 | 1 => block,
+            links => link_of(block, links, self.seed),
+        }
+    }
+
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    /// The changes are those of blocks in their order.
+    pub fn share(self, changes: &[f64]) -> Option<f64> {
+        if self.links < 2 {
+            return None;
+        }
+        let mut by_link: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (block, change) in (0..).zip(changes) {
+            by_link.entry(self.group(block)).or_default().push(*change);
+        }
+        share_between(&by_link.into_values().collect::<Vec<_>>())
+    }
+}
+
+/// What a verdict adds of the share of the spread that links are.
+pub fn share_in_words(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| {
+        format!(", which are {:.0} % of the spread of blocks", 100.0 * share)
+    })
 }
 
 /// The link, from 0, that all runs of a block use: each once in so many blocks, in an order by lot.

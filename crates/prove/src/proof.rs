@@ -4,7 +4,7 @@ use crate::conduct::Recorded;
 use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
 use crate::footprint::{self, FootprintChange, LineKind, weighted_difference};
-use crate::links::OF_ONE_LINK;
+use crate::links::{LinkPlan, of_links, share_in_words};
 use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
@@ -40,6 +40,8 @@ pub struct ProofPlan {
     /// By what share the calls of a region may differ between the recordings: 0 for programs, whose calls do not depend on
     /// the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
     pub calls_apart: f64,
+    /// How many links of each variant the runner has; the runs of a block use the one that [`crate::links::link_of`] tells.
+    pub links: u64,
 }
 
 impl Default for ProofPlan {
@@ -55,6 +57,7 @@ impl Default for ProofPlan {
             lines_of: LineKind::Data,
             is_emulated: false,
             calls_apart: 0.0,
+            links: 1,
         }
     }
 }
@@ -141,15 +144,16 @@ impl Proof {
             Ok(time) => time,
         };
         let percent = 100.0 * (time.estimate.ratio - 1.0).abs();
+        let links = of_links(time.links) + &share_in_words(time.link_share);
         let small = if time.judgement.within_margin { ", smaller than the margin" } else { "" };
         match self.time_conclusion() {
-            Conclusion::LessTime => format!("{percent:.2} % less time{small}, {OF_ONE_LINK}"),
-            Conclusion::MoreTime => format!("{percent:.2} % more time{small}, {OF_ONE_LINK}"),
+            Conclusion::LessTime => format!("{percent:.2} % less time{small}, {links}"),
+            Conclusion::MoreTime => format!("{percent:.2} % more time{small}, {links}"),
             Conclusion::NoEndToEndChange => {
-                format!("no end-to-end gain (within {} %), {OF_ONE_LINK}", 100.0 * time.margin)
+                format!("no end-to-end gain (within {} %), {links}", 100.0 * time.margin)
             }
             _ => format!(
-                "end-to-end time inconclusive (a change of {:.1} % would have been seen), {OF_ONE_LINK}",
+                "end-to-end time inconclusive (a change of {:.1} % would have been seen), {links}",
                 100.0 * time.judgement.smallest_detectable
             ),
         }
@@ -248,6 +252,7 @@ impl Session<'_> {
         schedule: &mut Schedule,
         plan: &ProofPlan,
     ) -> Result<(Result<TimeChange, NotTimed>, u64), ProveError> {
+        let links = LinkPlan { links: plan.links.max(1), seed: plan.seed };
         let mut timed: Vec<TimedRun> = Vec::new();
         let mut spent_ns = 0u64;
         let mut blocks = 0u64;
@@ -261,11 +266,13 @@ impl Session<'_> {
                 timed.push(TimedRun { variant: slot.variant, block: blocks, wall_ns: result.wall_ns });
             }
             blocks += 1;
-            if plan.stop.is_reached(&paired(&timed)?)? {
+            // Looks are by blocks: of links there are no more after the first pass.
+            let is_look = plan.stop.looks_at(usize::try_from(blocks).unwrap_or(usize::MAX));
+            if is_look && blocks >= links.links && plan.stop.is_narrow(&paired(&timed, links)?)? {
                 break;
             }
         }
-        Ok((Ok(judge_runs(timed, &plan.stop, plan.margin)?), blocks))
+        Ok((Ok(judge_runs(timed, &plan.stop, plan.margin, links)?), blocks))
     }
 
     /// One run; also tells when it differs from the first run of the same variant.

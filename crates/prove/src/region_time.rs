@@ -2,6 +2,7 @@
 //! tenth of the run is two thousandths of the program's time, and seen only there.
 
 use crate::error::ProveError;
+use crate::links::LinkPlan;
 use crate::proof::ProofPlan;
 use crate::proven::{Evidence, Proven};
 use crate::run::Slot;
@@ -83,7 +84,7 @@ pub fn compare_regions(
     }
     let evidence = Evidence { runs: session.runs, blocks };
     let judged = session.regions.into_iter().flatten().zip(timed).map(|(first, runs)| {
-        let change = judge_runs(runs, &stop, plan.margin)?;
+        let change = judge_runs(runs, &stop, plan.margin, LinkPlan::ONE)?;
         Ok(RegionTime { id: first.id, calls: first.calls, change })
     });
     Ok(Proven::new(judged.collect::<Result<_, ProveError>>()?, evidence))
@@ -95,7 +96,7 @@ fn together(stop: WidthStop, regions: usize) -> WidthStop {
 }
 
 fn is_narrow(runs: &[TimedRun], stop: &WidthStop) -> Result<bool, ProveError> {
-    Ok(stop.is_reached(&paired(runs)?)?)
+    Ok(stop.is_reached(&paired(runs, LinkPlan::ONE)?)?)
 }
 
 /// A comparison under way.

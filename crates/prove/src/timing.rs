@@ -1,11 +1,13 @@
 //! Whole-process time of two variants, judged from blocks that hold both.
 
 use crate::error::ProveError;
+use crate::links::LinkPlan;
 use crate::run::Variant;
 use lineup_stats::paired::{PairedBlocks, RatioEstimate};
 use lineup_stats::sequential::WidthStop;
 use lineup_stats::summary::Summary;
 use lineup_stats::verdict::{Judgement, judge};
+use std::collections::BTreeMap;
 
 /// One timed run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,14 +35,25 @@ pub struct TimeChange {
     pub margin: f64,
     /// Every timed run in order.
     pub runs: Vec<TimedRun>,
+    /// How many links of each variant they used.
+    pub links: u64,
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    pub link_share: Option<f64>,
 }
 
-/// Judges timed runs that form complete blocks.
+/// Judges timed runs that form complete blocks, over the links that these used.
 ///
 /// # Errors
 /// With fewer than two blocks, an incomplete block, or a run that took no time at all.
-pub fn judge_runs(runs: Vec<TimedRun>, stop: &WidthStop, margin: f64) -> Result<TimeChange, ProveError> {
-    let estimate = stop.estimate(&paired(&runs)?)?;
+pub fn judge_runs(
+    runs: Vec<TimedRun>,
+    stop: &WidthStop,
+    margin: f64,
+    links: LinkPlan,
+) -> Result<TimeChange, ProveError> {
+    let estimate = stop.estimate(&paired(&runs, links)?)?;
+    let blocks = paired(&runs, LinkPlan::ONE)?;
+    let link_share = links.share(&blocks.log_ratios()?);
     let times = |variant| -> Vec<f64> {
         runs.iter().filter(|run| run.variant == variant).map(|run| run.wall_ns as f64).collect()
     };
@@ -51,22 +64,53 @@ pub fn judge_runs(runs: Vec<TimedRun>, stop: &WidthStop, margin: f64) -> Result<
         judgement: judge(&estimate, margin),
         margin,
         runs,
+        links: links.links.min(blocks.len() as u64).max(1),
+        link_share,
     })
 }
 
-/// The runs block by block.
-pub(crate) fn paired(runs: &[TimedRun]) -> Result<PairedBlocks, ProveError> {
-    let mut blocks: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
-    let mut current = None;
+/// The runs block by block; where there are several links of each variant, link by link.
+pub(crate) fn paired(runs: &[TimedRun], links: LinkPlan) -> Result<PairedBlocks, ProveError> {
+    let mut groups: BTreeMap<u64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for run in runs {
-        if current != Some(run.block) {
-            current = Some(run.block);
-            blocks.push((Vec::new(), Vec::new()));
-        }
-        if let Some((before, after)) = blocks.last_mut() {
-            let side = if run.variant == Variant::BEFORE { before } else { after };
-            side.push(run.wall_ns as f64);
-        }
+        let (before, after) = groups.entry(links.group(run.block)).or_default();
+        let side = if run.variant == Variant::BEFORE { before } else { after };
+        side.push(run.wall_ns as f64);
     }
-    Ok(PairedBlocks::from_runs(&blocks)?)
+    Ok(PairedBlocks::from_runs(&groups.into_values().collect::<Vec<_>>())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::link_of;
+    use lineup_stats::random::Seed;
+    use lineup_stats::verdict::Verdict;
+
+    const LINKS: LinkPlan = LinkPlan { links: 6, seed: Seed(4) };
+
+    /// Blocks of a program that is compared with itself, where each link of it takes a time of its own.
+    fn runs(blocks: u64) -> Vec<TimedRun> {
+        let run = |block: u64, variant: Variant| {
+            let link = link_of(block, LINKS.links, LINKS.seed);
+            // The second variant's links are others: most of the first ones take longer than those.
+            let time = [100_000, if link.is_multiple_of(3) { 103_000 } else { 95_000 + 100 * link }];
+            TimedRun { variant, block, wall_ns: time[variant.0] }
+        };
+        let variants = [Variant::BEFORE, Variant::AFTER, Variant::AFTER, Variant::BEFORE];
+        (0..blocks).flat_map(|block| variants.map(|variant| run(block, variant))).collect()
+    }
+
+    /// However often the same links are run, they are as many as they are.
+    #[test]
+    fn blocks_of_one_link_count_as_one() {
+        let stop = WidthStop { first_look: 10, target_width: 0.0, level: 0.95 };
+        let judged = |links| judge_runs(runs(60), &stop, 0.01, links).expect("a judgement");
+        let over_links = judged(LINKS);
+        assert_eq!((over_links.links, over_links.link_share), (6, Some(1.0)));
+        assert_eq!(over_links.judgement.verdict, Verdict::Inconclusive);
+        let as_one = judged(LinkPlan::ONE);
+        assert_eq!((as_one.links, as_one.link_share), (1, None));
+        assert_eq!(as_one.judgement.verdict, Verdict::Changed);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::study::{LineKind, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
 use lineup_advise::proposal::PART;
-use lineup_prove::links::OF_ONE_LINK;
+use lineup_prove::links::of_links;
 use std::fmt::Write;
 
 /// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
@@ -98,10 +98,11 @@ fn changes(report: &StudyReport) -> [Vec<String>; 2] {
         // Without doubt: the interval is on one side of no change.
         let is_worse = time.ratio_low > 1.0;
         if is_worse || time.ratio_high < 1.0 {
-            let TimeReport { ratio, ratio_low, ratio_high, level, .. } = time;
+            let TimeReport { ratio, ratio_low, ratio_high, level, links, .. } = time;
             lists[usize::from(is_worse)].push(format!(
-                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %, {OF_ONE_LINK}\n",
-                100.0 * level
+                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %, {}\n",
+                100.0 * level,
+                of_links(*links)
             ));
         }
     }
@@ -158,6 +159,7 @@ mod tests {
                 verdict: TimeVerdict::Inconclusive,
                 smallest_detectable: 0.1,
                 links: 1,
+                link_share: None,
             };
             let mut report = StudyReport::new("demo");
             report.proof = Some(ProofReport {

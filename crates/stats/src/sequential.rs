@@ -31,9 +31,14 @@ impl WidthStop {
     /// # Errors
     /// As [`PairedBlocks::ratio`].
     pub fn is_reached(&self, blocks: &PairedBlocks) -> Result<bool, StatsError> {
-        if !self.looks_at(blocks.len()) {
-            return Ok(false);
-        }
+        Ok(self.looks_at(blocks.len()) && self.is_narrow(blocks)?)
+    }
+
+    /// Whether the interval is narrow enough, for whoever knows by other means that it may be looked at.
+    ///
+    /// # Errors
+    /// As [`PairedBlocks::ratio`].
+    pub fn is_narrow(&self, blocks: &PairedBlocks) -> Result<bool, StatsError> {
         Ok(self.estimate(blocks)?.interval.width() <= self.target_width)
     }
 

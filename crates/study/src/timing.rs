@@ -115,6 +115,11 @@ pub struct Links {
 }
 
 impl Links {
+    /// How many links of each there are.
+    pub fn count(&self) -> u64 {
+        self.programs.iter().map(|programs| programs.len() as u64).min().unwrap_or(1)
+    }
+
     /// The file that a run starts.
     fn program(&self, slot: &Slot) -> Option<&PathBuf> {
         let programs = self.programs.get(slot.variant.0)?;

@@ -3,7 +3,7 @@
 use super::Report;
 use crate::figures::{change, duration, grouped, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
-use lineup_prove::links::{links_mean, of_links};
+use lineup_prove::links::{links_mean, of_links, share_in_words};
 use lineup_prove::metric::Unit;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::verdict::Verdict;
@@ -159,10 +159,7 @@ pub(super) fn verdict(contrast: &Contrast, report: &Report) -> String {
         (Verdict::Inconclusive, _) => "inconclusive".into(),
     };
     let words = format!("{words}, {}", of_links(report.comparison.links));
-    let words = match contrast.link_share {
-        Some(share) => format!("{words}, which are {:.0} % of the spread of blocks", 100.0 * share),
-        None => words,
-    };
+    let words = words + &share_in_words(contrast.link_share);
     match contrast.smallest_detectable {
         Some(effect) if effect > 0.0 => {
             format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, percent(effect))

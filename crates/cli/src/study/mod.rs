@@ -6,6 +6,7 @@ mod code;
 mod contention;
 mod found;
 mod kernel;
+mod links;
 mod outputs;
 pub(crate) mod plan;
 mod trials;
@@ -46,6 +47,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut plan = Plan::of(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
+    let scratch = links::linked(&plan, scratch, &interrupts)?;
     let built = Variant::build(&plan, &scratch, None, &stages)?;
     let found = match plan.regions.is_empty() {
         true => Some(found::regions(&plan, &built, &stages, &interrupts)?),

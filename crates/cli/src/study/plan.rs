@@ -95,6 +95,10 @@ pub(crate) struct Options {
     /// Stop timing after so many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
+    /// Link both programs so many times more, with their objects in other orders and padding between them: each block of timed
+    /// runs uses one link of each, and the interval covers what links differ by
+    #[arg(long, value_name = "N", conflicts_with = "kernel_source", value_parser = clap::value_parser!(u64).range(2..=200))]
+    links: Option<u64>,
     /// A change of time smaller than this is no gain, and no reason to reject a patch
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     margin: Share,
@@ -206,6 +210,9 @@ impl Plan {
                 line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
                 margin: options.margin.0,
+                links: options.links.unwrap_or(1),
+                // Each link twice at least: else nobody can say what links are of the spread.
+                max_blocks: ProofPlan::default().max_blocks.max(2 * options.links.unwrap_or(1)),
                 ..ProofPlan::default()
             },
             cpus: options.cpus,

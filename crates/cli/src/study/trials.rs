@@ -3,6 +3,7 @@
 
 use crate::advice_options::tell_unfounded_reviews;
 use crate::progress::Stages;
+use crate::study::links::{self, Programs};
 use crate::study::plan::Plan;
 use crate::study::variant::{self, Change, Crashed, Variant};
 use anyhow::{Context, Result};
@@ -21,6 +22,7 @@ use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::Scratch;
+use lineup_study::timing::Links;
 use std::collections::BTreeMap;
 
 /// More lines per call than this, over all regions by their weights, make a program worse.
@@ -174,7 +176,9 @@ impl Trials<'_> {
     }
 
     fn compare(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
-        compare((self.plan, proof), [self.before, after], self.stages, self.interrupts)
+        let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::AFTER, source: error.into() };
+        let links = links::of(self.plan, self.scratch, [self.before, after]).map_err(cannot)?;
+        compare((self.plan, proof), [self.before, after], links, self.stages, self.interrupts)
     }
 
     /// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines. Parting data of
@@ -195,10 +199,11 @@ impl Trials<'_> {
     }
 }
 
-/// Compares two variants that were recorded: what leaves their processes, lines, and time.
+/// Compares two variants that were recorded: what leaves their processes, lines, and time, over these links of them.
 pub(super) fn compare(
     (plan, proof): (&Plan, ProofPlan),
     [before, after]: [&Variant; 2],
+    programs: Option<Programs>,
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Proven<Proof>, ProveError> {
@@ -206,8 +211,10 @@ pub(super) fn compare(
     let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
     let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
     stages.stage("running both variants in turn");
-    let mut runner = variant::runner(plan, before, after, interrupts).map_err(cannot)?;
-    let proof = ProofPlan { is_emulated: !before.recorded.abi().machine.is_host(), ..proof };
+    let links = programs.map(|programs| Links { programs, seed: proof.seed });
+    let is_emulated = !before.recorded.abi().machine.is_host();
+    let proof = ProofPlan { is_emulated, links: links.as_ref().map_or(1, Links::count), ..proof };
+    let mut runner = variant::runner(plan, [before, after], links, interrupts).map_err(cannot)?;
     let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
     let mut watched = |slot: &Slot| {
         stages.advance(slot.number, most);

@@ -19,7 +19,7 @@ use lineup_study::run::Run;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
-use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
+use lineup_study::timing::{Links, Placing, ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -314,15 +314,17 @@ pub(crate) fn effects(
     })
 }
 
-/// Runs both variants.
+/// Runs both variants, of which there may be several links: each block then has an environment of another size, too.
 pub(crate) fn runner(
     plan: &Plan,
-    before: &Variant,
-    after: &Variant,
+    [before, after]: [&Variant; 2],
+    links: Option<Links>,
     interrupts: &Interrupts,
 ) -> Result<ProcessRunner> {
     let variants = vec![before.timed(plan)?, after.timed(plan)?];
-    let options = RunnerOptions { placing: placing(plan, before), ..RunnerOptions::default() };
+    let vary_environment = links.as_ref().map(|links| links.seed);
+    let options =
+        RunnerOptions { placing: placing(plan, before), links, vary_environment, ..RunnerOptions::default() };
     Ok(ProcessRunner::new(variants, options, interrupts)?)
 }
 

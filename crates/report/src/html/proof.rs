@@ -4,7 +4,7 @@ use super::lines::sentence;
 use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};
 use crate::figure::{change, share, time_ns, whole};
 use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
-use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
+use lineup_prove::links::links_mean;
 use maud::{Markup, html};
 
 pub(super) fn proof(proof: Option<&ProofReport>, not_proven: Option<&str>) -> Markup {
@@ -41,12 +41,12 @@ fn facts(time: &TimeReport, blocks: u64) -> Markup {
         dd {
             span.verdict { (time.verdict.word()) } " "
             (change(time.ratio)) ", " (format!("{:.0}", 100.0 * time.level)) " % interval " (change(time.ratio_low)) " to " (change(time.ratio_high))
-            ", " (whole(blocks)) " mirrored blocks, " (OF_ONE_LINK)
+            ", " (whole(blocks)) " mirrored blocks, " (time.links_in_words())
         }
         dt { "Meaning" }
         dd { (meaning(time)) }
         dt { "Links" }
-        dd { (ONE_LINK_MEANS) }
+        dd { (links_mean(time.links)) }
         dt { "Smallest detectable" }
         dd { "a change of " (share(time.smallest_detectable)) " would have been seen" }
     }

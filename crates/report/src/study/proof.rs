@@ -1,6 +1,7 @@
 //! What the comparison of the two variants showed.
 
 use crate::effects::EffectsCheck;
+use lineup_prove::links::{of_links, share_in_words};
 use lineup_prove::timing::TimeChange;
 use lineup_prove::{NotTimed, Proof, Proven, Variant};
 use lineup_stats::verdict::Verdict;
@@ -72,6 +73,15 @@ pub struct TimeReport {
     pub smallest_detectable: f64,
     /// Of how many links of each program this is.
     pub links: u64,
+    /// The share of the spread of blocks that lies between these links; `None` with one, and where it cannot be told.
+    pub link_share: Option<f64>,
+}
+
+impl TimeReport {
+    /// Of how many links it is, and what share of the spread they are.
+    pub fn links_in_words(&self) -> String {
+        of_links(self.links) + &share_in_words(self.link_share)
+    }
 }
 
 impl From<&Proven<Proof>> for ProofReport {
@@ -114,7 +124,8 @@ impl From<&TimeChange> for TimeReport {
             margin: time.margin,
             verdict: time.judgement.verdict.into(),
             smallest_detectable: time.judgement.smallest_detectable,
-            links: 1,
+            links: time.links,
+            link_share: time.link_share,
         }
     }
 }

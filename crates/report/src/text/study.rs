@@ -476,13 +476,14 @@ pub(crate) fn note_text(note: &ConstraintNote) -> String {
 pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
     let small = time.smallest_detectable;
     format!(
-        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {OF_ONE_LINK} (margin {}; {} would have been seen).",
+        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {} (margin {}; {} would have been seen).",
         change(time.ratio),
         100.0 * time.level,
         change(time.ratio_low),
         change(time.ratio_high),
         whole(blocks),
         time.verdict.word(),
+        time.links_in_words(),
         share(time.margin),
         share(small),
     )

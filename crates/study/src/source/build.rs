@@ -55,6 +55,7 @@ impl Command<'_> {
     pub(crate) fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
         let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);
+        let linkers = self.linkers.map(|linkers| linkers.variables(self.folder)).transpose()?;
         let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.folder.to_owned()),
@@ -62,7 +63,7 @@ impl Command<'_> {
             environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")]
                 .map(|(a, b)| (a.into(), b.into()))
                 .into_iter()
-                .chain(self.linkers.map(Linkers::variable))
+                .chain(linkers.into_iter().flatten())
                 .collect(),
             placed: self.is_placed.then_some(placed),
             ..Run::default()

@@ -27,6 +27,12 @@ const LAST_LINES: usize = 12;
 /// Where links are kept, in the folder of linkers.
 const LINKS: &str = "links";
 
+/// Where linkers are that keep relocations, for those that link again.
+const KEEPING: &str = "keeping";
+
+/// The variable that tells linkers where links are kept.
+const INTO: &str = "LINEUP_LINKS";
+
 /// The folder of such linkers.
 pub struct Linkers {
     folder: TempFolder,
@@ -47,17 +53,42 @@ impl Linkers {
     /// # Errors
     /// When they cannot be written.
     pub fn that_link_again(links: u64, seed: u64, interrupts: &Interrupts) -> Result<Linkers> {
+        Linkers::again(links, seed, interrupts, |_, linker| Ok(linker.to_owned()))
+    }
+
+    /// The same, and all links keep relocations.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn that_link_again_and_keep_relocations(
+        links: u64,
+        seed: u64,
+        interrupts: &Interrupts,
+    ) -> Result<Linkers> {
+        Linkers::again(links, seed, interrupts, |folder, linker| {
+            let keeps = folder.join(KEEPING);
+            fs::create_dir_all(&keeps).doing_with(|| format!("cannot make {}", keeps.display()))?;
+            let path = keeps.join(linker.file_name().unwrap_or_default());
+            write_script(&path, &script(linker))?;
+            Ok(path)
+        })
+    }
+
+    fn again(
+        links: u64,
+        seed: u64,
+        interrupts: &Interrupts,
+        linker_of: impl Fn(&Path, &Path) -> Result<PathBuf>,
+    ) -> Result<Linkers> {
         let ours = std::env::current_exe().doing("cannot find this program's own file")?;
         let ours = ours.to_string_lossy().into_owned();
         let ours = shell_words::quote(&ours);
         Linkers::of(interrupts, |folder, linker| {
-            let into = folder.join(LINKS);
-            fs::create_dir_all(&into).doing_with(|| format!("cannot make {}", into.display()))?;
-            let [linker, into] = [linker, &into].map(|path| path.to_string_lossy().into_owned());
-            let [linker, into] = [&linker, &into].map(|path| shell_words::quote(path));
+            let linker = linker_of(folder, linker)?.to_string_lossy().into_owned();
+            let linker = shell_words::quote(&linker);
             let command = relink::COMMAND;
             Ok(format!(
-                "#!/bin/sh\nexec {ours} {command} --links {links} --seed {seed} --into {into} -- {linker} \"$@\"\n"
+                "#!/bin/sh\nexec {ours} {command} --links {links} --seed {seed} --into \"${INTO}\" -- {linker} \"$@\"\n"
             ))
         })
     }
@@ -68,12 +99,7 @@ impl Linkers {
         for name in NAMES {
             if let Some(linker) = on_path(Path::new(name)) {
                 let path = folder.path().join(name);
-                let text = script(folder.path(), &linker)?;
-                let write = || {
-                    fs::write(&path, text)?;
-                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-                };
-                write().doing_with(|| format!("cannot write {}", path.display()))?;
+                write_script(&path, &script(folder.path(), &linker)?)?;
             }
         }
         Ok(Linkers { folder })
@@ -86,7 +112,7 @@ impl Linkers {
     pub fn build(&self, line: &str, interrupts: &Interrupts) -> Result<()> {
         let run = Run {
             command: ["sh", "-c", &format!("exec 2>&1\n{line}")].map(Into::into).into(),
-            environment: vec![self.variable()],
+            environment: self.variables(Path::new(LINKS))?,
             ..Run::default()
         };
         let finished = Waiting::start(&run, Streams::Remembered, interrupts).and_then(Waiting::run);
@@ -117,11 +143,33 @@ impl Linkers {
             Error::file(program, why)
         };
         let program = program.canonicalize().doing_with(|| format!("cannot find {}", program.display()))?;
-        relink::links_of(&self.folder.path().join(LINKS), &program)?.ok_or_else(none)
+        self.links_in(Path::new(LINKS), &program)?.ok_or_else(none)
+    }
+
+    /// The last links of a program of the builds that were made in this folder, by the path at which they saw it; `None` when
+    /// they linked none.
+    pub(crate) fn links_in(&self, built_in: &Path, program: &Path) -> Result<Option<Vec<PathBuf>>> {
+        let folder = self.folder_of(built_in);
+        if !folder.is_dir() {
+            return Ok(None);
+        }
+        relink::links_of(&folder, program)
+    }
+
+    /// Where links are kept of what is built in a folder.
+    fn folder_of(&self, built_in: &Path) -> PathBuf {
+        self.folder.path().join(LINKS).join(built_in.file_name().unwrap_or_default())
+    }
+
+    /// The variables that lead compilers to them, and them to where links of what is built in this folder are kept.
+    pub(crate) fn variables(&self, built_in: &Path) -> Result<Vec<(OsString, OsString)>> {
+        let into = self.folder_of(built_in);
+        fs::create_dir_all(&into).doing_with(|| format!("cannot make {}", into.display()))?;
+        Ok(vec![self.path(), (INTO.into(), into.into())])
     }
 
     /// The variable that leads compilers to them.
-    pub(crate) fn variable(&self) -> (OsString, OsString) {
+    fn path(&self) -> (OsString, OsString) {
         const NAME: &str = "COMPILER_PATH";
         let mut value = self.folder.path().as_os_str().to_owned();
         if let Some(ours) = std::env::var_os(NAME).filter(|ours| !ours.is_empty()) {
@@ -130,6 +178,14 @@ impl Linkers {
         }
         (NAME.into(), value)
     }
+}
+
+fn write_script(path: &Path, text: &str) -> Result<()> {
+    let write = || {
+        fs::write(path, text)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+    };
+    write().doing_with(|| format!("cannot write {}", path.display()))
 }
 
 /// A script that stands for a linker.

@@ -89,7 +89,9 @@ pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<Vec<PathB
     for links in sorted(folder).doing_with(cannot)?.into_iter().rev() {
         let Ok(name) = fs::read(links.join(NAME)) else { continue };
         let linked = PathBuf::from(OsString::from_vec(name));
-        if linked.canonicalize().is_ok_and(|linked| linked == program) {
+        // The build may have seen the program at a path at which it is not.
+        let found = [&linked, program].map(|path| path.canonicalize().ok());
+        if linked == program || found[0].is_some() && found[0] == found[1] {
             let places = sorted(&links).doing_with(cannot)?.into_iter().filter(|place| place.is_dir());
             let file = linked.file_name().unwrap_or_default();
             return Ok(Some(places.map(|place| place.join(file)).collect()));

@@ -115,6 +115,27 @@ impl Scratch {
         }
     }
 
+    /// The links of a program, named relative to the folder, that builds in this copy made; or why there are none.
+    pub fn links_of(&self, tree: &Tree, program: &Path) -> Result<std::result::Result<Vec<PathBuf>, String>> {
+        let seen = self.built_in(tree).join(program);
+        let links = match &self.linkers {
+            Some(linkers) => linkers.links_in(&tree.path, &seen)?,
+            None => None,
+        };
+        Ok(links.ok_or_else(|| {
+            format!(
+                "{} was not linked in other layouts: the build `{}` does not link it, or not by GCC or Clang",
+                program.display(),
+                self.build
+            )
+        }))
+    }
+
+    /// Notes what a user should know of the builds.
+    pub fn remark(&self, what: String) {
+        self.remarks.borrow_mut().insert(what);
+    }
+
     /// What a user should know of the builds: where they ran, and what they did not do by themselves.
     pub fn remarks(&self) -> Vec<String> {
         let place = match &self.place {

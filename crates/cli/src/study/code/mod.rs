@@ -10,6 +10,7 @@ use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::record::host_caches;
+use crate::study::links::{self, Programs};
 use crate::study::plan::Plan;
 use crate::study::trials::{Compared, MORE_LINES, compare, failure_of};
 use crate::study::variant::Variant;
@@ -76,7 +77,10 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let training = Workload::of(&plan);
     let is_held_out = asked.judge_by_another(&mut plan, &interrupts)?;
     stages.stage("reading the source folder");
-    let linkers = Linkers::that_keep_relocations(&interrupts)?;
+    let linkers = match plan.proof.links {
+        0 | 1 => Linkers::that_keep_relocations(&interrupts)?,
+        links => Linkers::that_link_again_and_keep_relocations(links, plan.proof.seed.0, &interrupts)?,
+    };
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?.linked_by(linkers);
     let built = Variant::build(&plan, &scratch, None, &stages)?;
     require_relocations(&plan, &built.tree)?;
@@ -99,7 +103,8 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let after = study.measure(Variant::built(ordered, "after"), Some(&before.variant));
     let (after, compared) = match after {
         Ok(after) => {
-            let compared = study.compare(&before.variant, &after.variant)?;
+            let variants = [&before.variant, &after.variant];
+            let compared = study.compare(variants, study.links(order, variants)?)?;
             (Some(after), compared)
         }
         Err(error) => (None, Err(failure_of(error)?.because)),
@@ -192,13 +197,30 @@ impl Study<'_> {
         self.stages.stage("building the program once more, for another order");
         let mut tree = self.scratch.copy(role)?;
         self.scratch.build(&mut tree, &BTreeMap::new())?;
-        let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
-        let beside = to.with_extension("ordered");
         self.stages.stage("putting the code in order with llvm-bolt");
-        self.bolt.reorder(&from, order.evidence(), &beside)?;
-        self.interrupts.check()?;
-        std::fs::rename(&beside, &to).with_context(|| format!("cannot replace {}", to.display()))?;
+        let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
+        self.replace(&to, &from, order)?;
         Ok(tree)
+    }
+
+    /// Makes a program be another one in an order.
+    fn replace(&self, program: &Path, by: &Path, order: &Order) -> Result<()> {
+        let beside = program.with_extension("ordered");
+        self.bolt.reorder(by, order.evidence(), &beside)?;
+        self.interrupts.check()?;
+        std::fs::rename(&beside, program).with_context(|| format!("cannot replace {}", program.display()))
+    }
+
+    /// The links of both variants: those of the second are made of the first one's. Names and places within functions fit
+    /// every link.
+    fn links(&self, order: &Order, variants: [&Variant; 2]) -> Result<Option<Programs>> {
+        let programs = links::of(self.plan, self.scratch, variants)?;
+        if let Some([linked, ordered]) = programs.as_deref() {
+            self.stages.stage("putting the code of each link in order with llvm-bolt");
+            let mut both = ordered.iter().zip(linked);
+            both.try_for_each(|(ordered, linked)| self.replace(ordered, linked, order))?;
+        }
+        Ok(programs)
     }
 
     /// Counts the whole test run, and records the regions' calls in it.
@@ -213,8 +235,8 @@ impl Study<'_> {
     }
 
     /// The comparison, or why there is none.
-    fn compare(&self, before: &Variant, after: &Variant) -> Result<Compared> {
-        match compare((self.plan, self.plan.proof), [before, after], self.stages, self.interrupts) {
+    fn compare(&self, variants: [&Variant; 2], links: Option<Programs>) -> Result<Compared> {
+        match compare((self.plan, self.plan.proof), variants, links, self.stages, self.interrupts) {
             Ok(proven) => Ok(Ok(proven)),
             Err(error) if error.is_other_work() => Ok(Err(error.to_string())),
             Err(error) => {
