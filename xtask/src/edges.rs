@@ -58,6 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-trace",
         ],
     ),
+    ("lineup-review", &["lineup-model", "lineup-stats", "lineup-advise", "lineup-report"]),
     ("lineup-sched", &["lineup-stats"]),
     ("lineup-load", &["lineup-stats"]),
     ("lineup-mapping", &[]),
@@ -97,6 +98,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-advise",
             "lineup-prove",
             "lineup-report",
+            "lineup-review",
             "lineup-sched",
             "lineup-load",
             "lineup-mapping",
@@ -130,13 +132,14 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("lz4_flex", &["lineup-kernel"]),
     ("memmap2", &["lineup-mapping"]),
     ("maud", &["lineup-report"]),
+    ("serde-sarif", &["lineup-review"]),
     ("comfy-table", &["lineup-report"]),
     ("scraper", &["lineup-report"]),
     ("clap", &["lineup"]),
     ("indicatif", &["lineup"]),
     ("prost", &["lineup"]),
     ("anyhow", &["lineup", "xtask"]),
-    ("cargo_metadata", &["xtask"]),
+    ("cargo_metadata", &["lineup", "xtask"]),
 ];
 
 /// The edges and heavy uses that no list allows, and those that a list allows and nothing uses, one sentence each.

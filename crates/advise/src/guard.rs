@@ -6,9 +6,8 @@
 use crate::error::AdviseError;
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;
-use lineup_model::types::{TypeId, TypeKind, Types};
+use lineup_model::types::{TypeId, Types};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 /// Version of the lock's text.
 pub const LOCK_SCHEMA: &str = "lineup.lock/1";
@@ -143,32 +142,6 @@ impl Lock {
         }
         report
     }
-
-    /// C and C++ assertions that hold the same at build time, guarded by data model and line size.
-    /// Bit-fields have no `offsetof`; a comment names those left out. `spelled` gives a type's C spelling
-    /// (`struct name` or a typedef), `is_bit_field` tells the members that cannot be asserted.
-    pub fn static_asserts(
-        &self,
-        spelled: impl Fn(&str) -> String,
-        is_bit_field: impl Fn(&str, &str) -> bool,
-    ) -> String {
-        let mut text = String::from(
-            "/* Held by lineup.lock as well; include after the types. */\n#include <stddef.h>\n\
-             #ifndef LINEUP_ASSERT\n# ifdef __cplusplus\n#  define LINEUP_ASSERT static_assert\n# else\n\
-             #  define LINEUP_ASSERT _Static_assert\n# endif\n#endif\n",
-        );
-        for group in &self.groups {
-            let pointer = if group.data_model == "LP64" { 8 } else { 4 };
-            let _ = writeln!(
-                text,
-                "#if __SIZEOF_POINTER__ == {pointer} && (!defined(LINEUP_LINE_SIZE) || LINEUP_LINE_SIZE == {})",
-                group.line_bytes
-            );
-            group.write_asserts(&mut text, &spelled(&group.type_name), &is_bit_field);
-            text.push_str("#endif\n");
-        }
-        text
-    }
 }
 
 impl Group {
@@ -250,24 +223,6 @@ impl Group {
             at_home.join(", ")
         )
     }
-
-    fn write_asserts(&self, text: &mut String, spelled: &str, is_bit_field: &impl Fn(&str, &str) -> bool) {
-        let (bits, plain): (Vec<&String>, Vec<&String>) =
-            self.members.iter().partition(|member| is_bit_field(&self.type_name, member));
-        let Some(first) = plain.first() else { return };
-        let line = self.line_bytes;
-        for member in &plain {
-            let _ = writeln!(
-                text,
-                "LINEUP_ASSERT(offsetof({spelled}, {first}) / {line} == (offsetof({spelled}, {member}) + \
-                 sizeof((({spelled} *)0)->{member}) - 1) / {line} && offsetof({spelled}, {first}) / {line} == \
-                 offsetof({spelled}, {member}) / {line}, \"{first} and {member} share a line\");"
-            );
-        }
-        for member in bits {
-            let _ = writeln!(text, "/* bit-field {member} belongs to the same line */");
-        }
-    }
 }
 
 /// The line that most places lie on, the lowest of equals.
@@ -282,7 +237,7 @@ fn home_line<'p>(places: impl Iterator<Item = &'p (&'p str, u64, u64, u64)>) -> 
 }
 
 /// Offset and size in bytes of `outer.inner`; members of anonymous members count as the type's own.
-fn find_member(types: &Types, id: TypeId, path: &str) -> Option<(u64, u64)> {
+pub(crate) fn find_member(types: &Types, id: TypeId, path: &str) -> Option<(u64, u64)> {
     let (head, rest) = path.split_once('.').map_or((path, None), |(head, rest)| (head, Some(rest)));
     let (offset, size, ty) = find_direct(types, id, head, 0)?;
     match rest {
@@ -312,26 +267,4 @@ fn find_direct(types: &Types, id: TypeId, name: &str, depth: u32) -> Option<(u64
         }
     }
     None
-}
-
-/// True when the named member is a bit-field, which C gives no `offsetof`.
-pub fn is_bit_field(types: &Types, type_name: &str, member: &str) -> bool {
-    let named = types.by_name();
-    let ids = named.get(type_name).into_iter().flatten();
-    ids.filter_map(|&id| types.aggregate(id)).any(|(_, aggregate)| {
-        aggregate
-            .members
-            .iter()
-            .any(|known| known.name.as_deref() == Some(member) && known.bit_size.is_some())
-    })
-}
-
-/// How C spells a type that debug info calls `type_name`: `struct name`, or the typedef's own name.
-pub fn c_spelling(types: &Types, type_name: &str) -> String {
-    let tagged = types.iter().any(|(_, ty)| {
-        ty.name.as_deref() == Some(type_name)
-            && matches!(ty.kind, TypeKind::Aggregate(_))
-            && ty.size_bytes.is_some()
-    });
-    if tagged { format!("struct {type_name}") } else { type_name.to_string() }
 }

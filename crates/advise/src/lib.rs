@@ -18,6 +18,7 @@
 //! [`advise()`] does all; [`rewrite`], [`guard`] and [`patch`] are its parts that are useful alone.
 
 pub mod asserted;
+pub mod assertions;
 pub mod constraint;
 pub mod data_model;
 pub mod error;

@@ -2,8 +2,9 @@
 
 mod pahole;
 
+use lineup_advise::assertions::{Dialect, assertions};
 use lineup_advise::error::AdviseError;
-use lineup_advise::guard::{Group, Lock, Why, c_spelling, is_bit_field};
+use lineup_advise::guard::{Group, Lock, Why};
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use pahole::{Folder, pointer, structure};
@@ -100,6 +101,7 @@ fn assertions_compile_for_the_good_order_and_fail_for_the_bad_one() {
     ] {
         let mut lock = lock();
         lock.groups[0].members.push("c".to_string());
+        lock.groups[0].apart.clear();
         let text = format!("struct rec {{ {order} }};\n#include \"guard.h\"\nstruct rec r;\n");
         let mut folder = Folder::new(&[("a.c", &text)], "a.c", &["rec"]);
         let mut types = Types::new();
@@ -107,8 +109,7 @@ fn assertions_compile_for_the_good_order_and_fail_for_the_bad_one() {
         let mut bits = pahole::member("c", word, 0);
         bits.bit_size = Some(3);
         structure(&mut types, "rec", 8, vec![bits]);
-        let asserts = lock
-            .static_asserts(|name| c_spelling(&types, name), |ty, member| is_bit_field(&types, ty, member));
+        let asserts = assertions(&lock, &types, Dialect::C);
         assert!(asserts.contains("/* bit-field c belongs to the same line */"), "{asserts}");
         folder.files.insert("guard.h".to_string(), asserts);
         folder.write(&Default::default());
@@ -117,4 +118,75 @@ fn assertions_compile_for_the_good_order_and_fail_for_the_bad_one() {
         folder.abis = vec![Abi::ARM];
         assert!(folder.object(Abi::ARM).is_ok(), "ILP32 is not asserted");
     }
+}
+
+/// Whether `rustc` takes a library of this text.
+fn is_rust(text: &str) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.rs");
+    std::fs::write(&file, text).expect("a file");
+    let mut rustc = std::process::Command::new("rustc");
+    rustc.args(["--edition=2021", "--crate-type=lib", "--emit=metadata", "--out-dir"]).arg(folder.path());
+    rustc.arg(&file).output().expect("rustc runs").status.success()
+}
+
+#[test]
+fn assertions_in_rust_hold_what_shares_a_line_and_what_stays_off_it() {
+    let mut types = types(0, 8, 128);
+    for id in types.iter().map(|(id, _)| id).collect::<Vec<_>>() {
+        types.get_mut(id).expect("a type").language = lineup_model::types::Language::Rust;
+    }
+    assert_eq!(Dialect::of(&lock(), &types), Dialect::Rust);
+    let asserted = assertions(&lock(), &types, Dialect::Rust);
+    for (order, is_kept) in [
+        ("a: u64, b: u64, cold: [u8; 112], counter: u64", true),
+        ("a: u64, cold: [u8; 120], b: u64, counter: u64", false),
+        ("a: u64, b: u64, counter: u64, cold: [u8; 112]", false),
+        ("a: u64, b: [u8; 64], cold: [u8; 112], counter: u64", false),
+    ] {
+        let text =
+            format!("#![allow(non_camel_case_types)]\n#[repr(C)] pub struct rec {{ {order} }}\n{asserted}");
+        assert_eq!(is_rust(&text), is_kept, "{text}");
+    }
+}
+
+#[test]
+fn assertions_in_c_hold_what_stays_off_the_line() {
+    for (order, is_kept) in [
+        ("void *a; void *b; char cold[112]; void *counter;", true),
+        ("void *a; void *b; void *counter; char cold[112];", false),
+        ("void *a; void *b; char cold[44]; char counter[8];", false),
+    ] {
+        let text = format!("struct rec {{ {order} }};\n#include \"guard.h\"\nstruct rec r;\n");
+        let mut folder = Folder::new(&[("a.c", &text)], "a.c", &["rec"]);
+        let asserted = assertions(&lock(), &types(0, 8, 128), Dialect::C);
+        folder.files.insert("guard.h".to_string(), asserted);
+        folder.write(&Default::default());
+        let built = folder.object(Abi::X86_64);
+        assert_eq!(built.is_ok(), is_kept, "{built:?}");
+    }
+}
+
+#[test]
+fn assertions_for_linux_name_the_group_that_the_type_declares() {
+    let mut types = Types::new();
+    let word = pointer(&mut types, Abi::X86_64);
+    let empty = structure(&mut types, "", 0, Vec::new());
+    let marks = ["__cacheline_group_begin__hot", "__cacheline_group_end__hot"];
+    let members = vec![
+        pahole::member(marks[0], empty, 0),
+        pahole::member("a", word, 0),
+        pahole::member(marks[1], empty, 64),
+        pahole::member("b", word, 64),
+        pahole::member("counter", word, 1024),
+    ];
+    structure(&mut types, "rec", 256, members);
+    let text = assertions(&lock(), &types, Dialect::Kernel);
+    assert!(text.contains("CACHELINE_ASSERT_GROUP_MEMBER(struct rec, hot, a);"), "{text}");
+    assert!(!text.contains("hot, b)"), "{text}");
+    assert!(
+        text.contains("static_assert(offsetof(struct rec, a) / 64 == offsetof(struct rec, b) / 64"),
+        "{text}"
+    );
+    assert!(text.contains("#if defined(CONFIG_64BIT) && SMP_CACHE_BYTES == 64"), "{text}");
 }

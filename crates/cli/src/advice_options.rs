@@ -138,7 +138,7 @@ fn type_or_member(text: &str) -> Result<(String, Option<String>), String> {
 
 pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
     let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
+    size.ok_or_else(|| format!("a cache line has 32, 64 or 128 bytes, not {text}"))
 }
 
 fn percentage(text: &str) -> Result<f64, String> {

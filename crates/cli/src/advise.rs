@@ -4,6 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions, tell_unfounded_reviews
 use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::grouping::GroupOptions;
+use crate::guard::AssertionLanguage;
 use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::{Ground, series};
 use crate::kernel::what_if;
@@ -13,7 +14,6 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::usage::Usage;
 use lineup_explain::{Explained, Survey};
@@ -51,9 +51,10 @@ pub(crate) struct Options {
     /// Write the guard to this file, for `lineup layout --check`
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "lineup.lock")]
     guard: Option<PathBuf>,
-    /// Print static assertions in C for what the guard holds
-    #[arg(long)]
-    static_asserts: bool,
+    /// Print assertions for what the guard holds, which the compiler checks: in C (and C++), Rust, or as Linux writes them;
+    /// in the language of the types when none is named
+    #[arg(long, value_name = "LANGUAGE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    static_asserts: Option<AssertionLanguage>,
     #[command(flatten)]
     advice: AdviceOptions,
     #[command(flatten)]
@@ -205,12 +206,8 @@ fn write(
         true => serde_json::to_string_pretty(advice)? + "\n",
         false => as_text(options, recorded, advice, folder, &extra),
     };
-    if options.static_asserts {
-        let types = recorded.types();
-        text.push_str(&advice.guard.static_asserts(
-            |name| guard::c_spelling(types, name),
-            |name, member| guard::is_bit_field(types, name, member),
-        ));
+    if let Some(language) = options.static_asserts {
+        text += &language.assertions(&advice.guard, recorded.types());
     }
     files::print(&text)
 }

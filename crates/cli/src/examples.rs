@@ -49,6 +49,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "lineup bisect --good v1.0 --bad main --build make ./program\n  The commit that made ./program slower",
     ),
     (
+        "review",
+        "lineup review --base origin/main --build make --file ./program --fail-if guard --fail-if growth\n  Layouts and promises before and after a change, as a comment",
+    ),
+    (
         "advise",
         "lineup advise calls.rec --source . --build make\n  A better order of members, compiled and not timed",
     ),

@@ -3,6 +3,7 @@
 mod text;
 pub(crate) mod usage;
 
+use crate::advice_options::line_size;
 use crate::files;
 use crate::kernel::symbols;
 use crate::outcome::Outcome;
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     /// A recording, as `lineup record` writes it
     recording: PathBuf,
     /// Bytes in a cache line of the maps: 32, 64 or 128
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
     /// Show only these regions
     #[arg(long = "region", value_name = "FUNCTION")]
@@ -53,11 +54,6 @@ pub(crate) struct Options {
     /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
     #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
     usage: bool,
-}
-
-fn parse_line_size(text: &str) -> Result<LineSize, String> {
-    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| "a cache line has 32, 64 or 128 bytes".to_owned())
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -3,17 +3,56 @@
 use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, bail};
+use lineup_advise::assertions::{Dialect, assertions};
 use lineup_advise::guard::{CheckReport, Lock};
 use lineup_model::abi::Abi;
 use lineup_model::types::{TypeKind, Types};
+use lineup_report::visible::many_lines;
 use lineup_study::companions;
 use std::path::Path;
 
 /// Version of the JSON form.
 const SCHEMA: &str = "lineup.check/1";
 
+/// The language of assertions, as it is typed.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AssertionLanguage {
+    /// That of the types
+    Auto,
+    /// C11 and C++11
+    C,
+    /// Rust 1.82 and later
+    Rust,
+    /// Linux
+    Kernel,
+}
+
+impl AssertionLanguage {
+    /// What the lock holds, as assertions.
+    pub(crate) fn assertions(self, lock: &Lock, types: &Types) -> String {
+        let dialect = match self {
+            AssertionLanguage::Auto => Dialect::of(lock, types),
+            AssertionLanguage::C => Dialect::C,
+            AssertionLanguage::Rust => Dialect::Rust,
+            AssertionLanguage::Kernel => Dialect::Kernel,
+        };
+        assertions(lock, types, dialect)
+    }
+}
+
+/// What is printed of a check.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// Sentences.
+    Text,
+    /// JSON.
+    Json,
+    /// Where all is kept, the promises as assertions; else sentences, on standard error.
+    Assertions(AssertionLanguage),
+}
+
 /// Holds the lock against the types of a file; a broken promise is a finding (exit 1).
-pub(crate) fn check(lock: &Path, file: &Path, types: &Types, as_json: bool) -> Result<Outcome> {
+pub(crate) fn check(lock: &Path, file: &Path, types: &Types, form: Form) -> Result<Outcome> {
     let text = companions::read(lock)?;
     let text = std::str::from_utf8(&text).with_context(|| format!("{} is not text", lock.display()))?;
     let parsed = Lock::parse(&lock.display().to_string(), text)?;
@@ -21,9 +60,14 @@ pub(crate) fn check(lock: &Path, file: &Path, types: &Types, as_json: bool) -> R
         bail!("{}: no pointer type tells its data model", file.display());
     };
     let report = parsed.check(types, abi);
-    let output = if as_json { json(&report)? } else { plain(&report, lock, file, abi) };
-    files::print(&output)?;
-    Ok(if report.violations.is_empty() { Outcome::Done } else { Outcome::Finding })
+    let is_kept = report.violations.is_empty();
+    match form {
+        Form::Json => files::print(&json(&report)?)?,
+        Form::Assertions(language) if is_kept => files::print(&language.assertions(&parsed, types))?,
+        Form::Assertions(_) => eprint!("{}", many_lines(&plain(&report, lock, file, abi))),
+        Form::Text => files::print(&plain(&report, lock, file, abi))?,
+    }
+    Ok(if is_kept { Outcome::Done } else { Outcome::Finding })
 }
 
 /// LP64 or ILP32, by the size of the file's pointers. Raw BTF names no machine.

@@ -1,5 +1,6 @@
 //! `lineup layout`: how types lie in memory.
 
+pub(crate) mod changed_type;
 mod compare;
 mod index;
 mod json;
@@ -8,8 +9,9 @@ mod subject;
 mod table;
 mod text;
 
+use crate::advice_options::line_size;
 use crate::files;
-use crate::guard;
+use crate::guard::{self, AssertionLanguage};
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
@@ -33,7 +35,7 @@ pub(crate) struct Options {
     #[arg(value_name = "TYPE")]
     types: Vec<String>,
     /// Bytes in a cache line: 32, 64 or 128
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
     /// Show a table instead of members, in this order
     #[arg(long, value_enum)]
@@ -60,6 +62,10 @@ pub(crate) struct Options {
     /// Check that FILE keeps what a lineup.lock promises; exit 1 when a member has moved
     #[arg(long, value_name = "LOCK", conflicts_with_all = ["types", "sort", "full", "diff"])]
     check: Option<PathBuf>,
+    /// With --check: print the promises as assertions that the compiler checks instead, when FILE keeps them: in C (and C++),
+    /// Rust, or as Linux writes them; in the language of the types when none is named
+    #[arg(long, value_name = "LANGUAGE", num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "check", conflicts_with = "json")]
+    static_asserts: Option<AssertionLanguage>,
 }
 
 /// Order of the table.
@@ -71,11 +77,6 @@ enum Sort {
     Holes,
     /// Most cache lines first
     Lines,
-}
-
-fn parse_line_size(text: &str) -> Result<LineSize, String> {
-    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| "a cache line has 32, 64 or 128 bytes".to_owned())
 }
 
 /// Runs `lineup layout`.
@@ -101,7 +102,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         false => open(&options.file)?,
     };
     if let Some(lock) = &options.check {
-        return guard::check(lock, &options.file, subject.types(), options.json);
+        let form = match (options.static_asserts, options.json) {
+            (Some(language), _) => guard::Form::Assertions(language),
+            (None, true) => guard::Form::Json,
+            (None, false) => guard::Form::Text,
+        };
+        return guard::check(lock, &options.file, subject.types(), form);
     }
     if let Some(other) = &options.diff {
         let other = open(other)?;

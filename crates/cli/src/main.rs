@@ -3,6 +3,7 @@
 mod advice_options;
 mod advise;
 mod bisect;
+mod built_commit;
 mod code;
 mod compare;
 mod completions;
@@ -31,6 +32,7 @@ mod named_members;
 mod outcome;
 mod progress;
 mod record;
+mod review;
 mod sched;
 mod share;
 mod shuffle;
@@ -93,6 +95,7 @@ enum Command {
     Sched(sched::Sched),
     Load(load::Load),
     Bisect(bisect::Bisect),
+    Review(review::Options),
     /// Works out a better layout from a recording; the compiler judges it, nothing is timed
     Advise(advise::Options),
     /// Studies a program end to end: records, proposes, rebuilds, compares, reports
@@ -135,6 +138,7 @@ fn main() -> ExitCode {
         Command::Sched(sched) => sched::run(sched),
         Command::Load(load) => load::run(load),
         Command::Bisect(bisect) => bisect::run(bisect),
+        Command::Review(options) => review::run(&options),
         Command::Advise(options) => advise::run(&options),
         Command::Study(options) => study::run(*options),
         Command::Shuffle(options) => shuffle::run(&options),

@@ -3,6 +3,7 @@
 mod kernel;
 mod text;
 
+use crate::advice_options::line_size;
 use crate::explain::{Surveyed, survey};
 use crate::files;
 use crate::outcome::Outcome;
@@ -24,7 +25,7 @@ pub(crate) struct Options {
     /// kernel on several CPUs, made with `--cpus 2 --region kernel`
     recording: PathBuf,
     /// Bytes in a cache line: 64, or 128 for processors that fetch lines in pairs
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
     /// What one wait for a line is taken to cost, in cycles: it is not measured
     #[arg(long, value_name = "CYCLES", default_value_t = 100)]
@@ -41,11 +42,6 @@ pub(crate) struct Options {
     /// Print JSON (schema lineup.threads/1)
     #[arg(long)]
     json: bool,
-}
-
-fn parse_line_size(text: &str) -> Result<LineSize, String> {
-    let size = text.parse().ok().and_then(LineSize::new).filter(|size| matches!(size.bytes(), 64 | 128));
-    size.ok_or_else(|| "a cache line has 64 or 128 bytes here".to_owned())
 }
 
 /// What is printed as JSON.

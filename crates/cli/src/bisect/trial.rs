@@ -2,9 +2,10 @@
 
 use super::Bisect;
 use super::state::{State, Verdict};
+use crate::built_commit::How;
 use crate::compare::{collect_shown, split};
 use crate::progress::Stages;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use lineup_prove::bisect::Judged;
 use lineup_prove::compare::{ComparePlan, Estimated, Stopped, judge_all};
 use lineup_stats::paired::RatioEstimate;
@@ -88,28 +89,11 @@ impl Trials<'_> {
 
     /// A directory with the commit built in it; `None` when it does not build.
     fn build(&self, commit: &str) -> Result<Option<PathBuf>> {
-        let directory = self.scratch.checkout(commit)?;
-        let mark = directory.with_extension("built");
-        if mark.exists() {
-            return Ok(Some(directory));
-        }
-        if let Some(build) = &self.options.build {
-            let invocation = Run {
-                command: ["/bin/sh", "-c", build].map(Into::into).to_vec(),
-                directory: Some(directory.clone()),
-                ..Run::default()
-            };
-            self.stages.stage(&format!("building {}", self.scratch.title(commit)?));
-            let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
-            let ended =
-                lineup_study::process::Waiting::start(&invocation, streams, &self.interrupts)?.run()?;
-            self.stages.end();
-            if ended.ending != lineup_prove::run::Ending::Exited(0) {
-                return Ok(None);
-            }
-        }
-        std::fs::write(&mark, "").with_context(|| format!("writing {}", mark.display()))?;
-        Ok(Some(directory))
+        let how = How {
+            build: self.options.build.as_deref(),
+            streams: if self.options.show_build { Streams::Shown } else { Streams::Captured },
+        };
+        Ok(how.built(&self.scratch, commit, &self.stages, &self.interrupts)?.ok())
     }
 
     fn compare(&self, good: PathBuf, candidate: PathBuf) -> Result<Result<RatioEstimate, String>> {

@@ -1,5 +1,6 @@
 //! `--diff`: what is different in another build.
 
+use super::changed_type::ChangedType;
 use super::subject::Subject;
 use super::{Options, select};
 use crate::files;
@@ -107,55 +108,15 @@ struct Document<'d> {
     old: String,
     new: String,
     line_size_bytes: u64,
-    changed: Vec<TypeJson<'d>>,
+    changed: Vec<ChangedType<'d>>,
     only_old: &'d [&'d str],
     only_new: &'d [&'d str],
     same: usize,
 }
 
-#[derive(Serialize)]
-struct TypeJson<'d> {
-    name: &'d str,
-    old_size_bytes: u64,
-    new_size_bytes: u64,
-    old_lines: u64,
-    new_lines: u64,
-    changes: Vec<ChangeJson<'d>>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "change", rename_all = "lowercase")]
-enum ChangeJson<'d> {
-    Added { member: &'d str, offset_bytes: u64 },
-    Removed { member: &'d str, offset_bytes: u64 },
-    Moved { member: &'d str, old_offset_bytes: u64, new_offset_bytes: u64, old_line: u64, new_line: u64 },
-    Resized { member: &'d str, old_size: u64, new_size: u64 },
-}
-
 fn json<'d>(options: &Options, old: &Subject, new: &Subject, found: &'d Comparison<'d>) -> Document<'d> {
     let line = options.line_size;
-    let change = |change: &'d Change| match change {
-        Change::Added { name, offset } => ChangeJson::Added { member: name, offset_bytes: *offset },
-        Change::Removed { name, offset } => ChangeJson::Removed { member: name, offset_bytes: *offset },
-        Change::Moved { name, from, to, .. } => ChangeJson::Moved {
-            member: name,
-            old_offset_bytes: *from,
-            new_offset_bytes: *to,
-            old_line: line.line_of(*from),
-            new_line: line.line_of(*to),
-        },
-        Change::Resized { name, from, to } => {
-            ChangeJson::Resized { member: name, old_size: *from, new_size: *to }
-        }
-    };
-    let changed = |(name, difference): &'d (&'d str, Difference)| TypeJson {
-        name,
-        old_size_bytes: difference.size_bytes.0,
-        new_size_bytes: difference.size_bytes.1,
-        old_lines: difference.lines.0,
-        new_lines: difference.lines.1,
-        changes: difference.changes.iter().map(change).collect(),
-    };
+    let changed = |(name, difference): &'d (&'d str, Difference)| ChangedType::of(name, difference, line);
     Document {
         schema: "lineup.layout-diff/1",
         old: old.path.display().to_string(),

@@ -1,0 +1,37 @@
+//! What `lineup find` finds on one side.
+
+use super::{Around, Options, calls};
+use crate::find::{self, WINDOW_MIB, Wanted};
+use anyhow::{Context, Result};
+use lineup_find::Findings;
+use lineup_report::find::words::subject;
+use lineup_review::FindingOfRun;
+use lineup_study::process::Streams;
+use lineup_study::recorder::{Engine, Subject};
+use std::path::Path;
+
+/// What a finding gains at least, as a share of all modelled stalls: that of `lineup find`.
+const LEAST_GAIN: f64 = 0.01;
+
+/// Records the whole program, and works out what is worth fixing.
+pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Result<Vec<FindingOfRun>> {
+    let folder = around.interrupts.temporary_folder().context("making a temporary folder")?;
+    let run = calls::run(options, root, around)?;
+    let subject = Subject::load(&run, None)?;
+    let wanted = Wanted {
+        run,
+        engine: Engine::Fitting,
+        caches: Vec::new(),
+        window_mib: WINDOW_MIB,
+        recording: folder.path().join("find.rec"),
+        streams: Streams::Captured,
+        least_gain: LEAST_GAIN,
+        asks_clock: false,
+    };
+    Ok(of(&find::find(wanted, subject, around.stages, around.interrupts)?))
+}
+
+fn of(findings: &Findings) -> Vec<FindingOfRun> {
+    let each = findings.findings.iter();
+    each.map(|finding| FindingOfRun { subject: subject(finding), gain: finding.gain, place: None }).collect()
+}

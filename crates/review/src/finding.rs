@@ -1,0 +1,81 @@
+//! What got worse.
+
+use crate::calls::Ratio;
+use crate::place::Place;
+use serde::Serialize;
+
+/// What kind of thing got worse.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// A promise of the guard is broken.
+    Guard,
+    /// Objects of a type cover more cache lines than before.
+    Growth,
+    /// A member lies on more cache lines than its size needs, and did not before.
+    Split,
+    /// Calls of a region need more lines of data than before.
+    Lines,
+    /// Calls of a region need more lines of code than before.
+    CodeLines,
+    /// Calls of a region take more instructions than before.
+    Instructions,
+    /// `lineup find` found something that it did not find before.
+    Finding,
+}
+
+impl Rule {
+    /// Every rule, in the order in which they are shown.
+    pub const ALL: [Rule; 7] = [
+        Rule::Guard,
+        Rule::Growth,
+        Rule::Split,
+        Rule::Lines,
+        Rule::CodeLines,
+        Rule::Instructions,
+        Rule::Finding,
+    ];
+
+    /// Its name, as the project writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Guard => "guard",
+            Rule::Growth => "growth",
+            Rule::Split => "split",
+            Rule::Lines => "lines",
+            Rule::CodeLines => "code-lines",
+            Rule::Instructions => "instructions",
+            Rule::Finding => "finding",
+        }
+    }
+
+    /// What it is, in a sentence.
+    pub fn means(self) -> &'static str {
+        match self {
+            Rule::Guard => "A promise of lineup.lock is broken.",
+            Rule::Growth => "Objects of a type cover more cache lines than before.",
+            Rule::Split => "A member lies on more cache lines than its size needs, and did not before.",
+            Rule::Lines => "Calls of a function need more cache lines of data than before.",
+            Rule::CodeLines => "Calls of a function need more cache lines of code than before.",
+            Rule::Instructions => "Calls of a function take more instructions than before.",
+            Rule::Finding => "The program stalls for something that it did not stall for before.",
+        }
+    }
+}
+
+/// Something that got worse, or a promise that is broken.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Finding {
+    /// What kind of thing.
+    pub rule: Rule,
+    /// What it is about: a type, a member as `type::member`, or a function.
+    pub subject: String,
+    /// One sentence.
+    pub message: String,
+    /// Where that is declared in the head; `None` when it is not in the repository, or not known.
+    pub place: Option<Place>,
+    /// By how much, where that is a ratio: 1.25 for a quarter more.
+    pub ratio: Option<Ratio>,
+    /// Whether the review fails because of it.
+    pub fails: bool,
+}

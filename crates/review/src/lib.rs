@@ -1,0 +1,36 @@
+//! What a change does to the memory layout of a program, for whoever reviews it.
+//!
+//! A review holds two builds against each other: the [base](Side) that a change starts from, and the head that it leads
+//! to. It compares the layouts of types, the lines that recorded calls need, what `lineup find` found where that was asked
+//! for, and the promises of a `lineup.lock`.
+//!
+//! Design constraints:
+//!
+//! - Nothing here builds, records, reads or writes files: the sides are given, and texts are handed back.
+//! - A [`Finding`] is something that got worse, or a promise that is broken. Whether it fails the review is for the
+//!   project to say: see [`FailIf`].
+//! - Names come from programs and may hold anything. Every text that is made here can only be read, never act.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod calls;
+mod fail_if;
+mod finding;
+mod held;
+mod layouts;
+mod markdown;
+mod place;
+mod review;
+mod sarif;
+mod side;
+
+pub use calls::{Compared, Counted, Ratio, RegionChange, TypeLines};
+pub use fail_if::{FailIf, NotARule};
+pub use finding::{Finding, Rule};
+pub use held::{GuardFile, GuardState};
+pub use layouts::{FileChanges, TypeChange};
+pub use markdown::markdown;
+pub use place::Place;
+pub use review::{Options, Review, review};
+pub use sarif::sarif;
+pub use side::{BuiltFile, CallMeans, FindingOfRun, RegionFigures, Side};

@@ -1,0 +1,147 @@
+//! The whole review.
+
+use crate::calls::RegionChange;
+use crate::fail_if::FailIf;
+use crate::finding::{Finding, Rule};
+use crate::held::{self, GuardFile, GuardState};
+use crate::layouts::{self, FileChanges};
+use crate::side::{FindingOfRun, Side};
+use lineup_model::line::LineSize;
+
+/// What a review looks at.
+pub struct Options<'o> {
+    /// Names of the types to compare; when empty, all that the repository declares.
+    pub types: &'o [String],
+    /// The size of the lines that types are laid out on.
+    pub line: LineSize,
+    /// The promises; `None` when the repository has none.
+    pub guard: Option<&'o GuardFile>,
+    /// What fails the review.
+    pub fail_if: &'o [FailIf],
+}
+
+/// What a change does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Review {
+    /// The base's commit, as [`Side::title`].
+    pub base: String,
+    /// The head's.
+    pub head: String,
+    /// The size of the lines that types are laid out on.
+    pub line: LineSize,
+    /// What got worse; what fails the review comes first.
+    pub findings: Vec<Finding>,
+    /// How the types of each file differ.
+    pub files: Vec<FileChanges>,
+    /// How the calls of each region differ.
+    pub regions: Vec<RegionChange>,
+    /// How each file keeps the promises; empty when there are none.
+    pub guard: Vec<GuardState>,
+    /// What could not be looked at, a sentence each.
+    pub not_observed: Vec<String>,
+}
+
+impl Review {
+    /// Whether there is something that the project wants to fail on.
+    pub fn fails(&self) -> bool {
+        self.findings.iter().any(|finding| finding.fails)
+    }
+}
+
+/// Holds the head against the base.
+pub fn review(base: &Side<'_>, head: &Side<'_>, options: &Options<'_>) -> Review {
+    let mut findings = Vec::new();
+    let mut files = Vec::new();
+    for (old, new) in base.files.iter().zip(&head.files) {
+        let (changes, worse) = layouts::changes((base, old), (head, new), options.types, options.line);
+        for finding in worse {
+            // A type that several files hold is one type.
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+        files.push(changes);
+    }
+    let regions: Vec<RegionChange> = head
+        .regions
+        .iter()
+        .filter_map(|after| {
+            let before = base.regions.iter().find(|before| before.name == after.name)?.clone();
+            Some(RegionChange { before, after: after.clone() })
+        })
+        .collect();
+    findings.extend(regions.iter().flat_map(RegionChange::findings));
+    let guard = match options.guard {
+        Some(guard) => {
+            let (states, broken) = held::check(guard, base, head);
+            findings.extend(broken);
+            states
+        }
+        None => Vec::new(),
+    };
+    findings.extend(fresh(base.found.as_deref(), head.found.as_deref()));
+    for finding in &mut findings {
+        finding.fails = options.fail_if.iter().any(|rule| rule.applies_to(finding));
+    }
+    findings.sort_by_key(|finding| (!finding.fails, finding.rule));
+    Review {
+        base: base.title.to_owned(),
+        head: head.title.to_owned(),
+        line: options.line,
+        findings,
+        not_observed: not_observed(&regions, base, head, options),
+        files,
+        regions,
+        guard,
+    }
+}
+
+/// What `lineup find` found that it did not find before.
+fn fresh(before: Option<&[FindingOfRun]>, after: Option<&[FindingOfRun]>) -> Vec<Finding> {
+    let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
+    let is_new = |found: &&FindingOfRun| !before.iter().any(|known| known.subject == found.subject);
+    let finding = |found: &FindingOfRun| Finding {
+        rule: Rule::Finding,
+        subject: found.subject.clone(),
+        message: format!(
+            "{} could gain {:.1} % of all modelled stalls at best; before the change it was no finding",
+            found.subject,
+            found.gain * 100.0
+        ),
+        place: found.place.clone(),
+        ratio: None,
+        fails: false,
+    };
+    after.iter().filter(is_new).map(finding).collect()
+}
+
+fn not_observed(
+    regions: &[RegionChange],
+    base: &Side<'_>,
+    head: &Side<'_>,
+    options: &Options<'_>,
+) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for region in regions.iter().filter(|region| region.has_other_calls()) {
+        let made = |calls: Option<u64>| calls.unwrap_or_default();
+        sentences.push(format!(
+            "{} is called {} times instead of {}: its means are of other work",
+            region.after.name,
+            made(region.after.calls_made()),
+            made(region.before.calls_made())
+        ));
+    }
+    for (side, name) in [(base, "base"), (head, "head")] {
+        let missing = side.regions_missing.iter();
+        sentences.extend(
+            missing.map(|region| format!("{region} was not recorded: the {name} has no such function")),
+        );
+    }
+    if regions.is_empty() && head.regions_missing.is_empty() && base.regions_missing.is_empty() {
+        sentences.push("no calls were recorded: no region was given".to_owned());
+    }
+    if options.guard.is_none() {
+        sentences.push("no promises were checked: the head has no lineup.lock".to_owned());
+    }
+    sentences
+}

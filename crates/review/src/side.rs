@@ -1,0 +1,72 @@
+//! What is known of one of the two builds.
+
+use crate::place::Place;
+use lineup_model::abi::Abi;
+use lineup_model::types::Types;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One of the two builds.
+pub struct Side<'s> {
+    /// The commit: its abbreviated hash and its subject.
+    pub title: &'s str,
+    /// The folder that it was checked out in: what was declared below it is the repository's own.
+    pub root: &'s Path,
+    /// The files that are compared, in the same order on both sides.
+    pub files: Vec<BuiltFile<'s>>,
+    /// What calls of the regions needed; empty when nothing was recorded.
+    pub regions: Vec<RegionFigures>,
+    /// Regions that were not recorded, since this side has no such function.
+    pub regions_missing: Vec<String>,
+    /// What `lineup find` found; `None` when it was not asked.
+    pub found: Option<Vec<FindingOfRun>>,
+}
+
+/// The types of a file that was built.
+pub struct BuiltFile<'s> {
+    /// The file, as it was named.
+    pub name: &'s str,
+    /// Its types.
+    pub types: &'s Types,
+    /// What it was compiled for.
+    pub abi: Abi,
+}
+
+/// What calls of a region needed, run by run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RegionFigures {
+    /// The function.
+    pub name: String,
+    /// Where it is declared.
+    pub place: Option<Place>,
+    /// The runs, one or more; runs of a program whose addresses or input differ tell how far means can be trusted.
+    pub runs: Vec<CallMeans>,
+    /// Lines of objects of a type per call over all runs, by the type's name; the empty name stands for variables.
+    pub type_lines_per_call: BTreeMap<String, f64>,
+}
+
+/// Means over the recorded calls of a run that ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CallMeans {
+    /// Calls that the program made; `None` when that was not counted.
+    pub calls_made: Option<u64>,
+    /// Calls that the means are of.
+    pub calls: u64,
+    /// Instructions per call.
+    pub instructions_per_call: f64,
+    /// Lines of data per call.
+    pub data_lines_per_call: f64,
+    /// Lines of code per call.
+    pub code_lines_per_call: f64,
+}
+
+/// A finding of `lineup find`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FindingOfRun {
+    /// What it is about.
+    pub subject: String,
+    /// What share of all modelled stalls it could gain at best, from 0 to 1.
+    pub gain: f64,
+    /// Where that is declared.
+    pub place: Option<Place>,
+}
