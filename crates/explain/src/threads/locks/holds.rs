@@ -38,6 +38,20 @@ pub(super) struct Hold {
 }
 
 impl Hold {
+    /// A thread that got a lock when it asked, alone, and gave it back at a time that was read.
+    pub(super) fn new(course: Course, thread: ThreadId, got_at: u64, given_back_at: u64) -> Hold {
+        Hold {
+            course,
+            thread,
+            is_shared: false,
+            asked_at: got_at,
+            got_at,
+            given_back_at,
+            no_earlier: given_back_at,
+            place: 0,
+        }
+    }
+
     /// How long the thread had it.
     pub(super) fn lasted(&self) -> u64 {
         self.given_back_at.saturating_sub(self.got_at)
@@ -135,9 +149,7 @@ mod tests {
     use super::*;
 
     fn hold(thread: u32, asked_at: u64, got_at: u64, given_back_at: u64) -> Hold {
-        let (thread, course) = (ThreadId(thread), Course::Lock);
-        let no_earlier = given_back_at;
-        Hold { course, thread, is_shared: false, asked_at, got_at, given_back_at, no_earlier, place: 0 }
+        Hold { asked_at, ..Hold::new(Course::Lock, ThreadId(thread), got_at, given_back_at) }
     }
 
     #[test]

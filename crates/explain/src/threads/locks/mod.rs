@@ -393,8 +393,8 @@ impl Locks {
             self.spins.doubt((call.process, word), !is_used);
         }
         let course = if kind.is_semaphore() { Course::Semaphore } else { Course::Lock };
-        let thread = call.thread;
-        let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: at, no_earlier, place };
+        let hold = Hold::new(course, call.thread, got_at, at);
+        let hold = Hold { is_shared, asked_at, no_earlier, place, ..hold };
         self.keep((call.process, word), hold);
     }
 
@@ -412,18 +412,8 @@ impl Locks {
         if doing.has.iter().any(|held| held.word == word) {
             return self.give_back(seen, doing);
         }
-        let (course, thread) = (Course::OnlyGiven, call.thread);
         let place = doing.last.get(&call.depth).copied().unwrap_or_default();
-        let hold = Hold {
-            course,
-            thread,
-            is_shared: false,
-            asked_at: at,
-            got_at: at,
-            given_back_at: at,
-            no_earlier: at,
-            place,
-        };
+        let hold = Hold { place, ..Hold::new(Course::OnlyGiven, call.thread, at, at) };
         self.keep((call.process, word), hold);
     }
 
@@ -432,17 +422,8 @@ impl Locks {
         for Held { word, is_shared, asked_at, got_at, place, .. } in
             has.into_iter().filter(|held| held.kind.is_semaphore())
         {
-            let course = Course::OnlyTaken;
-            let hold = Hold {
-                course,
-                thread,
-                is_shared,
-                asked_at,
-                got_at,
-                given_back_at: got_at,
-                no_earlier: got_at,
-                place,
-            };
+            let hold = Hold::new(Course::OnlyTaken, thread, got_at, got_at);
+            let hold = Hold { is_shared, asked_at, place, ..hold };
             self.keep((process, word), hold);
         }
     }

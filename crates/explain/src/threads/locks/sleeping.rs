@@ -225,17 +225,8 @@ impl Sleeping {
         let Some((task, index)) = found else { return false };
         let Some(doing) = doing.get_mut(&task) else { return false };
         let Held { word, kind, is_shared, asked_at, got_at, place } = doing.has.remove(index);
-        let (course, thread) = (Course::Lock, ThreadId(task));
-        let hold = Hold {
-            course,
-            thread,
-            is_shared,
-            asked_at,
-            got_at,
-            given_back_at: event.at,
-            no_earlier: event.at,
-            place,
-        };
+        let hold = Hold::new(Course::Lock, ThreadId(task), got_at, event.at);
+        let hold = Hold { is_shared, asked_at, place, ..hold };
         self.holds.entry(word).or_insert_with(|| (kind, Vec::new())).1.push(hold);
         self.spans.entry(task).or_default().push(Span { from: got_at, to: event.at, word });
         true

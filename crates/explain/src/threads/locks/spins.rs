@@ -108,18 +108,7 @@ mod tests {
     use lineup_model::access::ProcessId;
 
     fn hold(thread: u32, got_at: u64, given_back_at: u64) -> Hold {
-        let (course, thread) = (Course::Lock, ThreadId(thread));
-        let no_earlier = given_back_at;
-        Hold {
-            course,
-            thread,
-            is_shared: false,
-            asked_at: got_at,
-            got_at,
-            given_back_at,
-            no_earlier,
-            place: 0,
-        }
+        Hold::new(Course::Lock, ThreadId(thread), got_at, given_back_at)
     }
 
     #[test]
