@@ -88,7 +88,7 @@ pub enum Constraint {
     SectionAttribute,
     /// The variable is too large to be gathered.
     TooLarge,
-    /// Threads write it while others read its neighbours.
+    /// Threads write it: whatever lies beside it would have its line taken away.
     WrittenByOthers,
     /// A comment says how members must lie.
     Comment,
@@ -174,7 +174,7 @@ impl Constraint {
             Self::SharedBeginning => "another type begins with the same members",
             Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
-            Self::WrittenByOthers => "threads write it while others read its neighbours",
+            Self::WrittenByOthers => "threads write it, and would take away the line of what lies beside it",
         }
     }
 }

@@ -6,8 +6,11 @@ use lineup_model::usage::{LockUse, ThreadUse};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Members written less often than in one of so many accesses are as good as read only.
-const ACCESSES_PER_WRITE: u64 = 50;
+/// Members written less often than in one of so many accesses to the type are as good as read only: each write makes others
+/// wait, and fewer waits are nothing to part members for.
+const ACCESSES_PER_WRITE: u64 = 1000;
+/// So are members that are read so many times as often as written.
+const READS_PER_WRITE: u64 = 50;
 
 /// What holds members together.
 #[derive(PartialEq, Eq)]
@@ -59,7 +62,8 @@ pub(crate) fn groups(subject: &Subject<'_>) -> Vec<Option<usize>> {
             groups.push(None);
             continue;
         }
-        let is_read = stores.saturating_mul(ACCESSES_PER_WRITE) < accesses;
+        let is_seldom = |times: u64, of: u64| stores.saturating_mul(times) < of;
+        let is_read = is_seldom(ACCESSES_PER_WRITE, accesses) || is_seldom(READS_PER_WRITE, loads);
         let key = match lock {
             Some(number) => Key::Lock(number),
             None if is_read => Key::Writers(BTreeSet::new()),

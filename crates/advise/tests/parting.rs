@@ -71,6 +71,18 @@ fn advice_with(
     allow_growth: bool,
     locks: Locks<'_>,
 ) -> Advice {
+    advice_counted(text, used, is_inside, allow_growth, locks, |one| one)
+}
+
+/// The same with other counts of loads and stores.
+fn advice_counted(
+    text: &str,
+    used: &[Used<'_>],
+    is_inside: Option<bool>,
+    allow_growth: bool,
+    locks: Locks<'_>,
+    counted: impl Fn(ThreadUse) -> ThreadUse,
+) -> Advice {
     let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
     folder.write(&Default::default());
     let types = folder.types(Abi::X86_64).expect("compiles");
@@ -92,6 +104,7 @@ fn advice_with(
     };
     let locks = locks.iter().map(lock).collect();
     let usage = Usage { locks, ..usage(&types, id, used, is_inside) };
+    let usage = Usage { thread_uses: usage.thread_uses.into_iter().map(counted).collect(), ..usage };
     advise(&usage, &types, &sources, &options, &mut folder).expect("advice")
 }
 
@@ -139,6 +152,29 @@ fn members_of_one_thread_stay_together_and_what_is_read_is_apart_from_what_is_wr
     lines.sort_unstable();
     lines.dedup();
     assert_eq!(lines.len(), 3, "{proposal:?}");
+}
+
+#[test]
+fn what_is_added_to_now_and_then_is_apart_from_what_is_read_all_the_time() {
+    let text = "struct rec {\n\tlong limit;\n\tlong errors;\n\tlong rate;\n};\nstruct rec r;\n";
+    let both: &[u32] = &[0, 1];
+    let used: [Used<'_>; 3] = [("limit", both, &[]), ("errors", both, both), ("rate", both, both)];
+    // `errors` is written in one of 129 accesses; `rate` as often, but read a hundred times as often.
+    let lines = |rate_loads, errors| {
+        let counts = [(0, 10_000, 0), (8, errors, errors), (16, rate_loads, 100)];
+        let counted = |one: ThreadUse| {
+            let (_, loads, stores) =
+                counts.into_iter().find(|(offset, ..)| *offset == one.offset).expect("counts");
+            ThreadUse { loads, stores, ..one }
+        };
+        let advice = advice_counted(text, &used, Some(true), true, &[], counted);
+        let order = advice.orders.first()?;
+        Some(["limit", "errors", "rate"].map(|member| at(order, member) / 64))
+    };
+    let [limit, errors, rate] = lines(10_000, 160).expect("a proposal");
+    assert!(limit == rate && errors != limit, "{limit} {errors} {rate}");
+    // Written in one of two thousand accesses it makes nobody wait: nothing is left to part.
+    assert_eq!(lines(10_000, 10), None);
 }
 
 #[test]

@@ -114,6 +114,12 @@ fn is_found(name: &str, report: &Value, names: &[&str], remedy: &str) {
 
 const COUNT: &str = "for (long i = 0; i < TURNS; i++)";
 
+/// For a thread that is to be waited for: it keeps what it has until the other one says that it asks now, and a little longer.
+const ASKING: &str = "
+    #include <unistd.h>
+    static struct { _Alignas(256) atomic_int times; } asking;
+    static void until_asked(int times) { while (asking.times < times) usleep(1000); usleep(20000); }";
+
 #[test]
 fn counters_in_a_struct_or_an_array_are_found() {
     let in_struct = c(
@@ -336,30 +342,32 @@ fn what_is_needed_or_apart_is_no_finding() {
 #[test]
 fn who_waited_for_a_lock_is_told_and_what_lies_on_its_line() {
     let program = Program::of_c(c(
-        "#include <unistd.h>
-         static struct account { pthread_mutex_t lock; volatile long balance; char room[128]; volatile long history; }
-             account __attribute__((aligned(64))) = { PTHREAD_MUTEX_INITIALIZER };
-         static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
-         __attribute__((noinline)) void deposit(long pause) {
-             pthread_mutex_lock(&account.lock);
-             account.balance++;
-             if (pause) usleep(pause);
-             account.history++;
-             pthread_mutex_unlock(&account.lock);
-         }
-         static pthread_barrier_t held;",
+        &format!(
+            "{ASKING}
+             static struct account {{ pthread_mutex_t lock; volatile long balance; char room[128]; volatile long history; }}
+                 account __attribute__((aligned(64))) = {{ PTHREAD_MUTEX_INITIALIZER }};
+             static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
+             __attribute__((noinline)) void deposit(void) {{
+                 pthread_mutex_lock(&account.lock);
+                 account.balance++;
+                 account.history++;
+                 pthread_mutex_unlock(&account.lock);
+             }}
+             static pthread_barrier_t held;"
+        ),
         "pthread_barrier_init(&held, 0, 2);",
         "if (own) {
             pthread_mutex_lock(&account.lock);
             pthread_barrier_wait(&held);
-            usleep(20000);
+            until_asked(1);
             account.history++;
             pthread_mutex_unlock(&account.lock);
          } else {
             pthread_mutex_lock(&free_lock);
             pthread_mutex_unlock(&free_lock);
             pthread_barrier_wait(&held);
-            deposit(0);
+            asking.times++;
+            deposit();
          }",
     ));
     let report = program.threads(&[]);
@@ -392,22 +400,25 @@ fn lock<'r>(report: &'r Value, name: &str) -> &'r Value {
 #[test]
 fn a_writer_waits_for_readers_and_they_do_not_wait_for_each_other() {
     let program = Program::of_c(c(
-        "#include <unistd.h>
-         static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER, both_lock = PTHREAD_RWLOCK_INITIALIZER;
-         static volatile long table;
-         static pthread_barrier_t held;",
+        &format!(
+            "{ASKING}
+             static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER, both_lock = PTHREAD_RWLOCK_INITIALIZER;
+             static volatile long table;
+             static pthread_barrier_t held;"
+        ),
         "pthread_barrier_init(&held, 0, 2);",
         "if (own) {
             pthread_rwlock_rdlock(&both_lock);
             pthread_rwlock_rdlock(&table_lock);
             pthread_barrier_wait(&held);
-            usleep(20000);
+            until_asked(1);
             pthread_rwlock_unlock(&table_lock);
             pthread_rwlock_unlock(&both_lock);
          } else {
             pthread_barrier_wait(&held);
             pthread_rwlock_rdlock(&both_lock);
             pthread_rwlock_unlock(&both_lock);
+            asking.times++;
             pthread_rwlock_wrlock(&table_lock);
             table++;
             pthread_rwlock_unlock(&table_lock);
@@ -423,27 +434,31 @@ fn a_writer_waits_for_readers_and_they_do_not_wait_for_each_other() {
 #[test]
 fn semaphores_are_waited_for_until_somebody_gives_them_back() {
     let program = Program::of_c(c(
-        "#include <semaphore.h>
-         #include <unistd.h>
-         static struct pool { sem_t free; volatile long used; } pool __attribute__((aligned(64)));
-         static sem_t ready;
-         static pthread_barrier_t held;",
+        &format!(
+            "{ASKING}
+             #include <semaphore.h>
+             static struct pool {{ sem_t free; volatile long used; }} pool __attribute__((aligned(64)));
+             static sem_t ready;
+             static pthread_barrier_t held;"
+        ),
         "sem_init(&pool.free, 0, 1);
          sem_init(&ready, 0, 0);
          pthread_barrier_init(&held, 0, 2);",
         "if (own) {
             sem_wait(&pool.free);
             pthread_barrier_wait(&held);
-            usleep(20000);
+            until_asked(1);
             pool.used++;
             sem_post(&pool.free);
-            usleep(20000);
+            until_asked(2);
             sem_post(&ready);
          } else {
             pthread_barrier_wait(&held);
+            asking.times++;
             sem_wait(&pool.free);
             pool.used++;
             sem_post(&pool.free);
+            asking.times++;
             sem_wait(&ready);
          }",
     ));
@@ -461,6 +476,7 @@ fn semaphores_are_waited_for_until_somebody_gives_them_back() {
 #[test]
 fn a_semaphore_of_the_cpp_library_is_known_where_the_compiler_has_inlined_it() {
     let source = "
+        #include <atomic>
         #include <barrier>
         #include <chrono>
         #include <semaphore>
@@ -468,13 +484,17 @@ fn a_semaphore_of_the_cpp_library_is_known_where_the_compiler_has_inlined_it() {
         struct alignas(64) pool { std::counting_semaphore<4> free{1}; volatile long used = 0; };
         static pool the_pool;
         static std::barrier held{2};
+        static std::atomic<int> asking{0};
+        static void rest(long ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
         __attribute__((noinline)) void work(long own) {
             if (own) {
                 the_pool.free.acquire();
                 held.arrive_and_wait();
-                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                while (!asking) rest(1);
+                rest(20);
             } else {
                 held.arrive_and_wait();
+                asking = 1;
                 the_pool.free.acquire();
             }
             the_pool.used = the_pool.used + 1;
@@ -497,8 +517,9 @@ fn a_semaphore_of_the_cpp_library_is_known_where_the_compiler_has_inlined_it() {
 #[test]
 fn rusts_locks_are_known_where_the_compiler_has_inlined_them() {
     let source = r#"
-        use std::sync::{Barrier, Mutex, RwLock};
+        use std::sync::{Barrier, Mutex, RwLock, atomic::{AtomicBool, Ordering::SeqCst}};
         use std::time::Duration;
+        static ASKING: AtomicBool = AtomicBool::new(false);
         struct Account { balance: u64, history: [u64; 20] }
         static ACCOUNT: Mutex<Account> = Mutex::new(Account { balance: 0, history: [0; 20] });
         static TABLE: RwLock<u64> = RwLock::new(0);
@@ -508,10 +529,12 @@ fn rusts_locks_are_known_where_the_compiler_has_inlined_them() {
             if own == 0 {
                 let mut account = ACCOUNT.lock().unwrap();
                 HELD.wait();
+                while !ASKING.load(SeqCst) { std::thread::sleep(Duration::from_millis(1)); }
                 std::thread::sleep(Duration::from_millis(20));
                 account.balance += 1;
             } else {
                 HELD.wait();
+                ASKING.store(true, SeqCst);
                 let mut account = ACCOUNT.lock().unwrap();
                 account.balance += 1;
                 account.history[19] += 1;

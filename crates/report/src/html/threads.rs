@@ -18,7 +18,7 @@ const MOST_MAPS: usize = 40;
 const ROW_BYTES: u64 = 16;
 /// Data named of those that came over while a lock was held.
 const NEEDED: usize = 5;
-/// Looks that threads take turns in.
+/// Patterns that threads take turns in.
 const LOOKS: usize = 6;
 
 /// What the page tells besides what was worked out.
@@ -96,6 +96,7 @@ fn maps(between: &BetweenThreads) -> Markup {
         p.muted {
             "One box per line, sixteen bytes a row. R and W name the threads that read and write; a pattern stands for the one thread that "
             "writes the bytes, ⇄ for bytes that several threads use and one writes."
+            @if between.threads.len() > LOOKS { " There are " (LOOKS) " patterns: of " (between.of.one()) "s that have the same the numbers tell." }
         }
         ul.legend aria-label="Threads" {
             @for thread in &between.threads {
@@ -275,14 +276,14 @@ fn locks(between: &BetweenThreads) -> Markup {
             th { "came over while it was held" }
         } }
         tbody { @for lock in &between.locks { tr {
-            td { (name(&lock.name)) } td.n { (whole(lock.taken)) } td.n { (whole(lock.held_time)) }
-            td.n { (whole(lock.waited_time())) } td { (waits(lock)) }
-            td { @if let Some(section) = lock.sections.first() {
+            td.name { (name(&lock.name)) } td.n { (whole(lock.taken)) } td.n { (whole(lock.held_time)) }
+            td.n { (whole(lock.waited_time())) } td.name { (waits(lock)) }
+            td.name { @if let Some(section) = lock.sections.first() {
                 (name(&section.function)) @if let Some(place) = &section.place { " " span.muted { (shortened(place, NAME_CHARACTERS)) } }
             } }
             td.n { (whole(lock.line_waits.all())) }
-            td { @for (index, data) in lock.data_on_its_line.iter().enumerate() { @if index > 0 { ", " } (name(data)) } }
-            td { @for (index, needed) in lock.needed_while_held.iter().take(NEEDED).enumerate() {
+            td.name { @for (index, data) in lock.data_on_its_line.iter().enumerate() { @if index > 0 { ", " } (name(data)) } }
+            td.name { @for (index, needed) in lock.needed_while_held.iter().take(NEEDED).enumerate() {
                 @if index > 0 { ", " } (name(&needed.name)) " (" (whole(needed.waits.all())) ")"
             } }
         } } }

@@ -191,6 +191,8 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("lll_mutex_lock", Code::Inside),
     ("futex_", Code::Inside),
     ("syscall", Code::Inside),
+    // Who asks for a lock looks why a wait ended when the lock was given back before the wait began.
+    ("errno_location", Code::Inside),
     ("(no symbol)", Code::Inside),
     ("raw_spin_unlock", Code::GivesBack),
     ("raw_spin_lock", Code::Takes(LockKind::Kernel, false)),
@@ -355,6 +357,7 @@ mod tests {
             ("___pthread_rwlock_trywrlock", Code::Takes(CLibraryReadWrite, false)),
             ("___pthread_rwlock_unlock", Code::GivesBack),
             ("__lll_lock_wait", Code::Inside),
+            ("__errno_location", Code::Inside),
             ("__new_sem_wait_slow64.constprop.0", Code::Takes(CLibrarySemaphore, false)),
             ("sem_clockwait", Code::Takes(CLibrarySemaphore, false)),
             ("sem_post", Code::Posts),
