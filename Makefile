@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -45,6 +45,10 @@ bench: setup-bench
 # Readers against writers of the runtime, for minutes.
 torture: setup-test
 	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock --test c_programs -- --nocapture --test-threads 1
+
+# What threads do to each other, found beside busy loops on one, two and four CPUs, COUNT times each; takes an hour.
+threads-under-load: setup-test
+	scripts/threads-under-load $(or $(COUNT),10)
 
 # The runtime under Miri and ThreadSanitizer; installs parts of nightly Rust. Takes minutes, and so is not in .ci/run.
 sanitize: setup-test

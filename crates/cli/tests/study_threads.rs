@@ -75,6 +75,12 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     assert!(report["proof"].is_object(), "both variants did the same and were timed: {report:#}");
     let waits = fact(&report, "waits between threads").expect("both variants' waits");
     assert!(waits.contains("before, 0.0 to 0.0 after"), "{waits}");
+    // What the hardware counts of it is never used: that is said, and whether there is something to count with.
+    let not_observed = report["not_observed"].as_array().expect("what was not seen");
+    let from_others =
+        not_observed.iter().find(|one| one["what"] == "lines that the hardware took from other caches");
+    let consequence = from_others.and_then(|one| one["consequence"].as_str());
+    assert!(consequence.is_some_and(|told| told.contains("perf c2c")), "{not_observed:#?}");
     // On one CPU, on two, and so on, both variants took turns.
     let points = report["contention"]["points"].as_array().expect("times by CPUs");
     let cpus: Vec<u64> = points.iter().filter_map(|point| point["cpus"].as_u64()).collect();
