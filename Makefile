@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -62,6 +62,11 @@ mutants: setup-test
 shuffle: setup-test
 	cargo build --release -p lineup
 	scripts/shuffle 20
+
+# How often a program beside itself is called changed over 20 links of each; results are in docs/measuring.md.
+links-alarms: setup-test
+	cargo build --release -p lineup
+	scripts/links-alarms 100 20
 
 # The test suites of real programs, alone and recorded natively, and calls of some under both engines; results are in
 # docs/suites.md. Downloads their sources and takes hours.
