@@ -15,6 +15,7 @@ test: setup-test
 # The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
 test-fleet: setup-test
 	cargo fmt --manifest-path fleet/Cargo.toml --check
+	cargo clippy --manifest-path fleet/Cargo.toml --all-targets -- -D warnings
 	cargo test --manifest-path fleet/Cargo.toml
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks every view of a store in DataFusion (lineup-fleet), DuckDB and Spark, and holds the answers against each other.
 
-usage: peers.py LINEUP_FLEET STORE [ENGINE…]     engines: datafusion duckdb spark
+usage: peers.py LINEUP_FLEET STORE [ENGINE…]     engines: datafusion duckdb spark, and wheel: DataFusion as pip has it
 
 Numbers count as equal when they differ by less than a part in a thousand million: engines add up in other orders.
 Prints seconds by the clock, seconds of all processors and the most memory that each answer took.
@@ -33,7 +33,7 @@ def tables():
     for name, text in zip(parts[1::2], parts[2::2]):
         text = text.split("\n## ")[0]
         found[name] = re.findall(r"^\| `(\w+)` \| (VARCHAR|BIGINT|DOUBLE|BOOLEAN) \|", text, re.M)
-    return found
+    return {name: columns for name, columns in found.items() if columns}
 
 
 def views():
@@ -43,7 +43,9 @@ def views():
 
 
 def counted(table):
-    return f"SELECT * FROM stored_{table} WHERE run IN (SELECT run FROM stored_runs)"
+    if table == "runs":
+        return "SELECT * FROM stored_runs"
+    return f"SELECT t.* FROM stored_runs c JOIN stored_{table} t ON t.run = c.run"
 
 
 def ask_datafusion(store, view, out):
@@ -71,6 +73,26 @@ def ask_duckdb(store, view, out):
     connection.execute(f"COPY (SELECT * FROM {view}) TO '{out}' (FORMAT csv, HEADER)")
 
 
+def ask_wheel(store, view, out):
+    import pyarrow
+    import pyarrow.csv
+    from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+
+    kinds = {"VARCHAR": pyarrow.string(), "BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "BOOLEAN": pyarrow.bool_()}
+    config = SessionConfig().with_target_partitions(THREADS)
+    config = config.set("datafusion.execution.collect_statistics", "false")
+    runtime = RuntimeEnvBuilder().with_disk_manager_os().with_greedy_memory_pool(MEMORY_MIB << 20)
+    context = SessionContext(config, runtime)
+    for table, columns in tables().items():
+        schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns])
+        context.register_parquet(f"stored_{table}", f"{store}/{table}/", schema=schema)
+    for table in tables():
+        context.sql(f"CREATE VIEW {table} AS {counted(table)}")
+    for name, sql in views():
+        context.sql(f"CREATE VIEW {name} AS {sql}")
+    pyarrow.csv.write_csv(context.sql(f"SELECT * FROM {view}").to_arrow_table(), out)
+
+
 def ask_spark(store, view, out):
     from pyspark.sql import SparkSession
     from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructType
@@ -94,11 +116,18 @@ def ask_spark(store, view, out):
     with open(out, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(answer.columns)
-        writer.writerows(answer.toLocalIterator())
+        writer.writerows(answer.collect())
+    virtual_machine = spark.sparkContext._gateway.proc.pid
+    with open(f"/proc/{virtual_machine}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    with open(f"/proc/{virtual_machine}/status") as file:
+        most = re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)
     spark.stop()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), int(most) // 1024
 
 
-ENGINES = {"datafusion": ask_datafusion, "duckdb": ask_duckdb, "spark": ask_spark}
+ENGINES = {"datafusion": ask_datafusion, "duckdb": ask_duckdb, "spark": ask_spark, "wheel": ask_wheel}
+USUAL = ["datafusion", "duckdb", "spark"]
 
 
 def measured(engine, store, view, out):
@@ -108,12 +137,14 @@ def measured(engine, store, view, out):
     if child == 0:
         status = 1
         try:
-            ENGINES[engine](store, view, out)
-            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-            own = resource.getrusage(resource.RUSAGE_SELF)
+            # Of Spark's virtual machine, which is not waited for.
+            seconds, memory = ENGINES[engine](store, view, out) or (0, 0)
+            for who in [resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN]:
+                usage = resource.getrusage(who)
+                seconds += usage.ru_utime + usage.ru_stime
+                memory = max(memory, usage.ru_maxrss // 1024)
             with open(out + ".json", "w") as file:
-                seconds = usage.ru_utime + usage.ru_stime + own.ru_utime + own.ru_stime
-                json.dump([seconds, max(usage.ru_maxrss, own.ru_maxrss) // 1024], file)
+                json.dump([seconds, memory], file)
             status = 0
         finally:
             os._exit(status)
@@ -158,7 +189,7 @@ def equal(first, second):
 
 
 def main():
-    store, engines = os.path.abspath(sys.argv[2]), sys.argv[3:] or list(ENGINES)
+    store, engines = os.path.abspath(sys.argv[2]), sys.argv[3:] or USUAL
     failed = False
     print("view                rows      engine      seconds  processors  MiB   answer")
     with tempfile.TemporaryDirectory() as folder:

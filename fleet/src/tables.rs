@@ -24,7 +24,7 @@ const fn flag(name: &'static str, what: &'static str) -> Column {
 const RUN: Column = text("run", "the run that says so: a row of `runs`");
 
 /// All tables. Files of `runs` are written last: rows of the others count once their run is there.
-pub const ALL: [&'static Table; 9] =
+pub const ALL: [&Table; 9] =
     [&REGIONS, &MEMBERS, &PATTERNS, &LAYOUTS, &SHARED_LINES, &VERDICTS, &GUARDS, &FINDINGS, &RUNS];
 
 /// What was added.

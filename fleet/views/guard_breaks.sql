@@ -30,8 +30,8 @@ FROM (
   JOIN (
     SELECT DISTINCT
       l.run, l.type_name, r.service, COALESCE(l.build_id, r.build_id) AS build_id, r.commit_id, r.data_model
-    FROM layouts l
-    JOIN runs r ON r.run = l.run
+    FROM runs r
+    JOIN layouts l ON l.run = r.run
   ) b
     ON b.type_name = g.type_name AND COALESCE(b.data_model, g.data_model) = g.data_model
   LEFT JOIN layouts l ON l.run = b.run AND l.type_name = g.type_name AND l.member = g.member

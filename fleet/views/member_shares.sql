@@ -6,8 +6,8 @@ SELECT
   accesses / SUM(accesses) OVER (PARTITION BY service, type_name) AS share
 FROM (
   SELECT r.service, m.owner AS type_name, m.member, SUM(m.accesses) AS accesses
-  FROM members m
-  JOIN runs r ON r.run = m.run
+  FROM runs r
+  JOIN members m ON m.run = r.run
   WHERE m.class = 'member' AND m.member IS NOT NULL AND m.accesses > 0
   GROUP BY r.service, m.owner, m.member
 ) used

@@ -8,7 +8,7 @@ SELECT
   l.member,
   MIN(CAST(FLOOR(l.offset_bits / 8.0) AS BIGINT)) AS offset_bytes,
   MIN(CAST(FLOOR(l.offset_bits / 512.0) AS BIGINT)) AS line
-FROM layouts l
-JOIN runs r ON r.run = l.run
+FROM runs r
+JOIN layouts l ON l.run = r.run
 WHERE l.offset_bits IS NOT NULL AND l.member <> '(anonymous)'
 GROUP BY r.service, COALESCE(l.build_id, r.build_id), r.commit_id, l.type_name, l.member

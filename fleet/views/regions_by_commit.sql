@@ -9,7 +9,7 @@ SELECT
   AVG(g.data_lines_64) AS data_lines,
   AVG(g.code_lines_64) AS code_lines,
   AVG(g.calls_per_second) AS calls_per_second
-FROM regions g
-JOIN runs r ON r.run = g.run
+FROM runs r
+JOIN regions g ON g.run = r.run
 WHERE g.data_lines_64 IS NOT NULL
 GROUP BY r.service, g.region, r.commit_id
