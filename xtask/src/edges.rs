@@ -51,6 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-recording",
             "lineup-explain",
             "lineup-find",
+            "lineup-codelayout",
             "lineup-tail",
             "lineup-advise",
             "lineup-prove",

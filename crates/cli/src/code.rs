@@ -1,5 +1,6 @@
 //! `lineup code`: which code a whole program executed, for people and for what orders code.
 
+mod map;
 mod text;
 
 use crate::explain;
@@ -46,6 +47,12 @@ pub(crate) struct Options {
     /// clang has compiled with -g -fdebug-info-for-profiling
     #[arg(long, value_name = "FILE")]
     sample_profile: Option<PathBuf>,
+    /// Write the executed code as a map, one offline page: functions as rows of lines, cold bytes on them, pages
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// With --html: a recording of calls of the same program; the map tells which regions' calls fetch each line
+    #[arg(long, value_name = "RECORDING", requires = "html")]
+    calls: Option<PathBuf>,
     /// Functions shown, most instructions first
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     top: usize,
@@ -85,6 +92,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         write_sample_profile(file, &code, path, &stages)?;
     }
     let summary = code.summary(&image.path);
+    if let Some(file) = &options.html {
+        write_file(file, &map::page(&code, &summary, options.calls.as_deref(), &stages)?)?;
+    }
     let out = match options.json {
         true => serde_json::to_string_pretty(&summary)? + "\n",
         false => text::text(&summary, options.top, files::text_style()),

@@ -227,6 +227,40 @@ fn refusal(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn the_map_has_a_box_for_each_line_of_each_function_and_says_who_fetches_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    build(folder, "program", &[]);
+    let lineup = env!("CARGO_BIN_EXE_lineup");
+    let record =
+        ["record", "--engine", "native", "--region", "kind", "--region", "step", "--out", "calls.rec"];
+    run(folder, lineup, &[&record[..], &["--", "./program"]].concat());
+    let summary = code(folder, "program", &["--html", "map.html", "--calls", "calls.rec"]);
+    let page = std::fs::read_to_string(folder.join("map.html")).expect("the page");
+    let functions = summary["functions"].as_array().expect("functions");
+    let lines: u64 = functions.iter().map(|one| one["code"]["lines"].as_u64().expect("lines")).sum();
+    assert_eq!(page.matches("class=\"code-line\"").count() as u64, lines);
+    let row = |name: &str| {
+        let from = page.find(&format!("aria-label=\"{name}: ")).unwrap_or_else(|| panic!("{name}: {page}"));
+        page[from..].split("</article>").next().expect("a function").to_owned()
+    };
+    // Calls of kind fetch all of its first line and some of step; nothing was recorded of what fetches compare.
+    assert!(row("kind").contains("; A\"") && !row("compare").contains("; A"), "{}", row("kind"));
+    assert!(row("step").contains("; B") && row("step").contains("; A "), "{}", row("step"));
+    build(folder, "other", &["-O1"]);
+    run(
+        folder,
+        lineup,
+        &["record", "--engine", "native", "--region", "kind", "--out", "o.rec", "--", "./other"],
+    );
+    let said = refusal(folder, &["code", "program.rec", "--html", "o.html", "--calls", "o.rec"]);
+    assert!(said.contains("program was not mapped in it"), "{said}");
+    let said = refusal(folder, &["code", "program.rec", "--html", "o.html", "--calls", "program.rec"]);
+    assert!(said.contains("holds no recorded calls"), "{said}");
+    assert!(!folder.join("o.html").exists());
+}
+
+#[test]
 fn what_holds_no_counts_or_is_another_file_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

@@ -21,6 +21,7 @@
 
 pub mod calls;
 pub mod chart;
+pub mod code_map;
 mod commit_message;
 mod distributions;
 pub mod effects;
