@@ -68,6 +68,26 @@ fn a_script_and_all_that_it_starts_are_recorded() {
 }
 
 #[test]
+fn each_process_says_how_many_calls_it_made_when_only_some_of_all_are_kept() {
+    let program = c(X86_64, SOURCE, &[]);
+    let command = ["sh", "-c", "./program 300; ./program 200; true"];
+    for engine in ["native", "qemu"] {
+        let options = ["--json", "--children", "--region", "hot", "--calls", "50", "--engine", engine, "--"];
+        let output = lineup_record(program.folder.path(), &[&options[..], &command].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let own = report["processes"].as_array().expect("processes").iter();
+        let seen: Vec<u64> = own.filter_map(|own| own["regions"][0]["seen"].as_u64()).collect();
+        let made: Vec<u64> = seen.into_iter().filter(|seen| *seen > 0).collect();
+        assert_eq!(made, [300, 200], "{report}");
+        let kept = calls(&report).iter().sum::<u64>();
+        // Calls of two processes that have one position are both kept, or neither is.
+        assert!((49..=50).contains(&kept), "{report}");
+        assert_eq!(report["regions"][0]["seen"], 500);
+        assert_eq!(report["regions"][0]["recorded"], kept);
+    }
+}
+
+#[test]
 fn a_tree_of_processes_that_run_at_once_is_recorded() {
     let program = c(X86_64, SOURCE, &[]);
     let targets: Vec<String> = (1..=24).map(|number| format!("t{number}")).collect();

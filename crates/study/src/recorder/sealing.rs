@@ -9,10 +9,10 @@ use lineup_model::process::Origin;
 use lineup_recording::journal::{Journal, Pending};
 use lineup_recording::plan::Plan;
 use lineup_recording::{
-    Encoder, Ending, Event, Header, Reader, RecordingError, RegionCounts, Selection, Summary, Writer,
+    Encoder, Ending, Event, Header, Mode, Reader, RecordingError, RegionCounts, Selection, Summary, Writer,
     events_of,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -45,10 +45,9 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
         return thin(path, &plan.header, &left_out, summary, |encoder| encoder.ending(ending));
     }
     let mut encoder = Encoder::new();
-    let missing = found.missing(&summary);
-    if !found.has_first_summary || missing.regions.iter().any(|counts| *counts != RegionCounts::default()) {
-        encoder.summary(&missing);
-    }
+    missing(found.counted.as_ref(), found.has_first_summary, &summary)
+        .iter()
+        .for_each(|missing| encoder.summary(missing));
     encoder.ending(ending);
     writer.append(&encoder.seal()?)?;
     Ok(summary)
@@ -170,8 +169,9 @@ impl Found {
         let bound = |region: &mut Region| {
             let last = most.checked_sub(1)?;
             region.positions.sort_unstable();
-            if header.selection != Selection::Runs {
-                // What is kept of one window of a whole system has one position.
+            if header.mode == Mode::System && header.selection != Selection::Runs {
+                // What is kept of one window has one position. Calls of several processes may have the same one, too, but
+                // count each.
                 region.positions.dedup();
             }
             let positions = &region.positions;
@@ -204,25 +204,70 @@ impl Found {
         }
         summary
     }
+}
 
-    /// What has to be added to the counts that stand there for these to come out.
-    fn missing(&self, all: &Summary) -> Summary {
-        let mut missing = Summary { process: ProcessId::KILLED, ..all.clone() };
-        let Some(counted) = &self.counted else { return missing };
-        for (own, counted) in missing.regions.iter_mut().zip(&counted.regions) {
-            own.seen = own.seen.saturating_sub(counted.seen);
-            own.recorded = own.recorded.saturating_sub(counted.recorded);
-            own.abandoned = own.abandoned.saturating_sub(counted.abandoned);
-            own.thread_ended = own.thread_ended.saturating_sub(counted.thread_ended);
-            own.process_ended = own.process_ended.saturating_sub(counted.process_ended);
-            own.unfinished = own.unfinished.saturating_sub(counted.unfinished);
-            (own.truncated, own.in_handlers) = (0, 0);
+/// What has to be added to the counts that stand there for these to come out; `None` when nothing has to. The first process
+/// may have written its own.
+fn missing(counted: Option<&Summary>, has_first: bool, all: &Summary) -> Option<Summary> {
+    let mut missing = Summary { process: ProcessId::KILLED, ..all.clone() };
+    let Some(counted) = counted else { return Some(missing) };
+    for (own, counted) in missing.regions.iter_mut().zip(&counted.regions) {
+        own.seen = own.seen.saturating_sub(counted.seen);
+        own.recorded = own.recorded.saturating_sub(counted.recorded);
+        own.abandoned = own.abandoned.saturating_sub(counted.abandoned);
+        own.thread_ended = own.thread_ended.saturating_sub(counted.thread_ended);
+        own.process_ended = own.process_ended.saturating_sub(counted.process_ended);
+        own.unfinished = own.unfinished.saturating_sub(counted.unfinished);
+        (own.truncated, own.in_handlers) = (0, 0);
+    }
+    missing.threads = missing.threads.saturating_sub(counted.threads);
+    missing.forks = missing.forks.saturating_sub(counted.forks);
+    (missing.unrecorded_threads, missing.total_instructions) = (0, None);
+    (missing.unfollowed, missing.notes) = (Vec::new(), Vec::new());
+    let has_any = missing.regions.iter().any(|counts| *counts != RegionCounts::default());
+    (!has_first || has_any).then_some(missing)
+}
+
+/// What each process counted, and which of its calls are kept.
+#[derive(Default)]
+struct Processes {
+    counted: Vec<Summary>,
+    kept: HashMap<ProcessId, Vec<RegionCounts>>,
+}
+
+impl Processes {
+    fn keep(&mut self, call: &Call, regions: usize) {
+        let own = self.kept.entry(call.process).or_insert_with(|| vec![RegionCounts::default(); regions]);
+        own.get_mut(usize::from(call.region.0)).into_iter().for_each(|counts| counts.count_end(call.end));
+    }
+
+    /// The counts of each process that told them, with the calls that are kept of it alone, and what of all is in none of
+    /// these.
+    fn summaries(mut self, all: &mut Summary) -> Vec<Summary> {
+        let mut kept = vec![RegionCounts::default(); all.regions.len()];
+        self.kept.values().for_each(|own| kept.iter_mut().zip(own).for_each(|(sum, own)| sum.add(own)));
+        keep_alone(&mut all.regions, &kept);
+        let mut counted = None;
+        let mut has_first = false;
+        for own in &mut self.counted {
+            keep_alone(&mut own.regions, &self.kept.remove(&own.process).unwrap_or_default());
+            has_first |= own.process == ProcessId(0);
+            Summary::add_to(&mut counted, own.clone());
         }
-        missing.threads = missing.threads.saturating_sub(counted.threads);
-        missing.forks = missing.forks.saturating_sub(counted.forks);
-        (missing.unrecorded_threads, missing.total_instructions) = (0, None);
-        (missing.unfollowed, missing.notes) = (Vec::new(), Vec::new());
-        missing
+        self.counted.extend(missing(counted.as_ref(), has_first, all));
+        self.counted
+    }
+}
+
+/// How the calls that are kept have ended stands in the counts, and not how all have.
+fn keep_alone(counts: &mut [RegionCounts], kept: &[RegionCounts]) {
+    for (number, counts) in counts.iter_mut().enumerate() {
+        *counts = RegionCounts {
+            seen: counts.seen,
+            truncated: counts.truncated,
+            in_handlers: counts.in_handlers,
+            ..kept.get(number).copied().unwrap_or_default()
+        };
     }
 }
 
@@ -264,17 +309,15 @@ fn thin(
         let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
         let mut writer = Writer::new(File::create(&part)?, header)?;
         let mut encoder = Encoder::new();
-        let mut kept = vec![RegionCounts::default(); summary.regions.len()];
+        let mut processes = Processes::default();
         while let Some(event) = reader.next() {
-            match &event {
-                Event::Call(call) => {
-                    let region = usize::from(call.region.0);
-                    if left_out.has(call, header) {
-                        continue;
-                    }
-                    kept.get_mut(region).into_iter().for_each(|counts| counts.count_end(call.end));
+            match event {
+                Event::Call(call) if left_out.has(&call, header) => continue,
+                Event::Call(call) => processes.keep(&call, summary.regions.len()),
+                Event::Summary(own) => {
+                    processes.counted.push(own);
+                    continue;
                 }
-                Event::Summary(_) => continue,
                 _ => {}
             }
             encoder.append_packed(reader.record());
@@ -282,19 +325,11 @@ fn thin(
                 writer.append(&encoder.seal()?)?;
             }
         }
-        for (counts, kept) in summary.regions.iter_mut().zip(kept) {
-            *counts = RegionCounts {
-                seen: counts.seen,
-                truncated: counts.truncated,
-                in_handlers: counts.in_handlers,
-                ..kept
-            };
-        }
         // In a block of their own, so that a file whose end is cut off keeps its calls.
         if encoder.packed_bytes() > 0 {
             writer.append(&encoder.seal()?)?;
         }
-        encoder.summary(&summary);
+        processes.summaries(&mut summary).iter().for_each(|own| encoder.summary(own));
         last_records(&mut encoder);
         writer.append(&encoder.seal()?)?;
         writer.into_inner().flush()?;
@@ -320,7 +355,7 @@ mod tests {
     use lineup_model::abi::Abi;
     use lineup_model::access::{CallEnd, ThreadId};
     use lineup_model::region::{Region, RegionId, Regions};
-    use lineup_recording::{CallHead, Mode, read_all};
+    use lineup_recording::{CallHead, read_all};
 
     /// A recording of a whole system in which every call of one region was kept, each by so many CPUs.
     fn recorded(calls: u64, most: u64, cpus: u32) -> (Header, Vec<u8>) {
