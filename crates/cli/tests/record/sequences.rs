@@ -2,7 +2,8 @@
 //! memory are equal.
 //!
 //! `LINEUP_SEQUENCE_SEEDS=N` tries N programs of 200 sequences each instead of one, and N times a thousand sequences of
-//! whatever random bytes decode to instead of two thousand.
+//! whatever random bytes decode to instead of two thousand. `LINEUP_SEQUENCE_SECONDS=S` tries as many as S seconds allow,
+//! always the same ones first.
 
 use crate::program::{Program, X86_64, c};
 use rand::{Rng, RngExt, SeedableRng};
@@ -10,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const SEQUENCES: usize = 200;
 const INSTRUCTIONS: usize = 30;
@@ -253,6 +255,18 @@ fn source(seed: u64) -> String {
     "#
 }
 
+/// The numbers of the rounds that are tried: as many as were asked for, or as the time allows.
+fn rounds(usual: u64) -> impl Iterator<Item = u64> {
+    let asked = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let (seconds, count) =
+        (asked("LINEUP_SEQUENCE_SECONDS"), asked("LINEUP_SEQUENCE_SEEDS").unwrap_or(usual));
+    let begun = Instant::now();
+    (1..).take_while(move |round| match seconds {
+        Some(seconds) => begun.elapsed() < Duration::from_secs(seconds),
+        None => *round <= count,
+    })
+}
+
 /// What is recorded; `None` for the program alone.
 fn output(program: &Program, what: Option<&[&str]>) -> String {
     let folder = program.folder.path();
@@ -273,10 +287,8 @@ fn output(program: &Program, what: Option<&[&str]>) -> String {
 
 #[test]
 fn random_sequences_do_the_same_natively_and_in_the_cache() {
-    let programs =
-        std::env::var("LINEUP_SEQUENCE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
     let mut seeds = ChaCha8Rng::seed_from_u64(9);
-    for _ in 0..programs {
+    for _ in rounds(1) {
         let seed = seeds.next_u64();
         // Without optimisation: the compiler has nothing to do but assemble.
         let program = c(X86_64, &source(seed), &["-O1", "-mno-red-zone"]);
@@ -305,11 +317,9 @@ fn example() -> PathBuf {
 #[test]
 fn whatever_random_bytes_decode_to_does_the_same_natively_and_in_the_cache() {
     const AT_ONCE: u64 = 1000;
-    let rounds =
-        std::env::var("LINEUP_SEQUENCE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(2);
     let example = example();
     let example = example.to_str().expect("a path");
-    for seed in 1..=rounds {
+    for seed in rounds(2) {
         let folder = tempfile::tempdir().expect("a folder");
         let (seed, count) = (seed.to_string(), AT_ONCE.to_string());
         let options = ["--engine", "native", "--region", "run_watched", "--", example, &seed, &count];
@@ -336,11 +346,9 @@ fn sums(output: &std::process::Output) -> Vec<String> {
 
 #[test]
 fn whatever_random_bytes_decode_to_does_the_same_when_all_of_the_program_is_counted() {
-    let rounds =
-        std::env::var("LINEUP_SEQUENCE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(2);
     let example = example();
     let example = example.to_str().expect("a path");
-    for seed in 1_u64..=rounds {
+    for seed in rounds(2) {
         let seed = (100 + seed).to_string();
         let alone =
             || sums(&Command::new(example).args([&seed, "1000", "sums"]).output().expect("the example"));
