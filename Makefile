@@ -1,14 +1,17 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
 	cargo build --release -p lineup
 	scripts/demo
 
-# Every test but those of the program for fleets.
-test: setup-test
+# Every test.
+test: test-workspace test-fleet
+
+# Those of the command and its libraries.
+test-workspace: setup-test
 	cargo build --workspace
 	cargo test --workspace
 
@@ -38,6 +41,20 @@ lint: setup-lint
 # Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.
 fuzz-brief: setup-test
 	scripts/fuzz-brief
+
+# The command with its completions, manual pages and documents, as an archive in target/dist.
+dist:
+	cargo xtask dist
+
+# The same as a Debian package in target/debian.
+deb: dist
+	command -v cargo-deb || { echo "installing cargo-deb by cargo install"; cargo install --locked cargo-deb; }
+	cargo deb --no-build --package lineup
+
+# Both, installed in clean roots of Debian 12 and 13, and what a newcomer does first there; results are in docs/install.md.
+packages: deb
+	command -v debootstrap || apt-get install --yes debootstrap
+	scripts/packages
 
 # Lineup beside its peers, in one run.
 bench: setup-bench

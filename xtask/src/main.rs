@@ -1,5 +1,6 @@
-//! `cargo xtask tidy`: the workspace's own rules, checked.
+//! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask dist`: an archive of all that is installed.
 
+mod dist;
 mod edges;
 mod text;
 
@@ -8,7 +9,8 @@ use anyhow::{Result, bail};
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(),
-        other => bail!("unknown task {other:?}; the one task is `cargo xtask tidy`"),
+        Some("dist") => dist::dist(&cargo_metadata::MetadataCommand::new().exec()?),
+        other => bail!("unknown task {other:?}; the tasks are `cargo xtask tidy` and `cargo xtask dist`"),
     }
 }
 
