@@ -4,6 +4,9 @@
 //! apt brings once (LINEUP_BENCH_VMLINUX names another file to use). Time and peak memory are printed
 //! beside each other (goal: at most a fifth of those of `pahole -j2`), then every named struct of which
 //! the two say different numbers, and how many were compared.
+//!
+//! Then both are asked for one type: `lineup` with nothing kept from earlier, then with what it kept, and of BTF. `pahole -C`
+//! stops at the first unit that describes the type; `lineup` shows every distinct type of that name.
 
 #[path = "../tests/pahole/mod.rs"]
 mod pahole;
@@ -52,7 +55,53 @@ fn main() {
         );
     }
     println!("  goal: 0.20 of the time and of the memory of pahole -j2");
+    one_type(&lineup, file, folder.path());
     compare(file, &read(&ours), &read(&theirs));
+}
+
+/// How often one type is asked for, each way.
+const LOOKS: usize = 15;
+
+/// The kernel's own BTF.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Prints what a look at one type costs, beside pahole's.
+fn one_type(lineup: &str, file: &str, folder: &Path) {
+    let cache = folder.join("cache");
+    let lineup_on = |file: &str, name: &str, is_first: bool| {
+        if is_first && cache.exists() {
+            fs::remove_dir_all(&cache).expect("an empty cache");
+        }
+        let kept = format!("XDG_CACHE_HOME={}", cache.display());
+        run(&["env", &kept, lineup, "layout", file, name], Path::new("/dev/null"))
+    };
+    let pahole_on = |file: &str, name: &str| run(&["pahole", "-C", name, file], Path::new("/dev/null"));
+    println!("one type, {LOOKS} looks in turn, medians");
+    let mut rows: Vec<(&str, &str)> =
+        ["task_struct", "sk_buff", "list_head", "rq"].map(|name| (file, name)).into();
+    rows.extend(Path::new(BTF).exists().then_some((BTF, "task_struct")));
+    for (file, name) in rows {
+        let mut costs: [Vec<Cost>; 3] = Default::default();
+        for _ in 0..LOOKS {
+            costs[0].push(lineup_on(file, name, true));
+            costs[1].push(lineup_on(file, name, false));
+            costs[2].push(pahole_on(file, name));
+        }
+        let [first, later, pahole] = costs.map(|costs| Cost::median(&costs));
+        let ratio = |cost: &Cost| cost.wall.as_secs_f64() / pahole.wall.as_secs_f64();
+        let shown = |cost: &Cost| {
+            let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+            format!("{:6.1} ms ({:6.1} of processors)", milliseconds(cost.wall), milliseconds(cost.busy))
+        };
+        println!(
+            "  {name:<12} of {file}: first {} = {:.2} of pahole, later {} = {:.2}, pahole {}",
+            shown(&first),
+            ratio(&first),
+            shown(&later),
+            ratio(&later),
+            shown(&pahole),
+        );
+    }
 }
 
 fn read(path: &Path) -> String {

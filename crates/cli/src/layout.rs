@@ -23,6 +23,8 @@ use lineup_report::text::TextStyle;
 use lineup_report::visible::many_lines;
 use lineup_study::progress::Progress;
 use rayon::prelude::*;
+use std::collections::HashSet;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use subject::Subject;
 
@@ -82,25 +84,18 @@ enum Sort {
 /// Runs `lineup layout`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    let staged = |file: &Path, open: &dyn Fn(Option<&Path>) -> Result<Subject>| {
+    let open = |file: &Path, wanted: &[String]| {
         stages.stage(&format!("reading the types of {}", file.display()));
-        let subject = open(options.base.as_deref());
+        let base = options.base.as_deref();
+        let subject = match options.no_index || wanted.is_empty() || options.diff.is_some() {
+            true => Subject::open(file, base, options.no_index),
+            false => Subject::open_for(file, base, wanted),
+        };
         stages.end();
         subject
     };
-    let open = |file: &Path| staged(file, &|base| Subject::open(file, base));
-    let some_suffice = !options.no_index && !options.types.is_empty() && options.diff.is_none();
-    let subject = match some_suffice {
-        true => {
-            let file = &options.file;
-            let subject =
-                staged(file, &|base| Subject::open_for(file, base, &select::plain(&options.types)))?;
-            let found = || select::named(&subject, &options.types).map_or(0, |found| found.len());
-            let is_unlike_index = subject.expected().is_some_and(|expected| expected != found());
-            if is_unlike_index { open(file)? } else { subject }
-        }
-        false => open(&options.file)?,
-    };
+    // What is kept of a whole kernel takes long to give back, one piece after another, and the process is about to end.
+    let subject = ManuallyDrop::new(open(&options.file, &options.types)?);
     if let Some(lock) = &options.check {
         let form = match (options.static_asserts, options.json) {
             (Some(language), _) => guard::Form::Assertions(language),
@@ -110,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return guard::check(lock, &options.file, subject.types(), form);
     }
     if let Some(other) = &options.diff {
-        let other = open(other)?;
+        let other = open(other, &[])?;
         compare::run(options, &subject, &other)?;
         return Ok(Outcome::Done);
     }
@@ -126,6 +121,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             Some(Shown { name, id, layout })
         })
         .collect();
+    let layouts = if options.types.is_empty() { layouts } else { distinct(&subject, layouts) };
     let is_table = (options.types.is_empty() && !options.full) || options.sort.is_some();
     if !options.json && !is_table {
         let texts = text::all(&subject, &layouts);
@@ -148,6 +144,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&output)?;
     Ok(Outcome::Done)
+}
+
+/// Without those that look like one before them: units may declare and define differently what a type only points to.
+fn distinct<'s>(subject: &'s Subject, layouts: Vec<Shown<'s>>) -> Vec<Shown<'s>> {
+    let mut seen = HashSet::new();
+    let mut is_new =
+        |shown: &Shown<'s>| seen.insert((text::full(subject, shown), json::text(subject, shown)));
+    layouts.into_iter().filter(|shown| is_new(shown)).collect()
 }
 
 /// A type chosen to be shown.

@@ -5,6 +5,7 @@
 //! hold kinds that are not known here, which become [`TypeKind::Opaque`].
 
 use crate::Error;
+use foldhash::fast::FixedState;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };
@@ -83,17 +84,22 @@ pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
 const HEADER_BYTES: usize = 24;
 const LAYOUT_HEADER_BYTES: usize = 32;
 
+/// Bytes of a type's record on average, in kernels, rounded down: what room is made for.
+const RECORD_BYTES: usize = 24;
+/// Words of a member's record.
+const MEMBER_WORDS: usize = 3;
+
 struct Reader<'a> {
     btf: Btf,
     /// Strings of the base, then of the image itself: offsets run on.
     strings: Vec<&'a [u8]>,
-    names: HashMap<u32, Arc<str>>,
-    prototypes: HashMap<u32, Vec<BtfParameter>>,
+    names: HashMap<u32, Arc<str>, FixedState>,
+    prototypes: HashMap<u32, Vec<BtfParameter>, FixedState>,
     /// Old-style bit-fields: width and shift that an integer type carries, by id.
-    narrow: HashMap<u32, (u32, u32)>,
+    narrow: HashMap<u32, (u32, u32), FixedState>,
     functions: Vec<(Arc<str>, u32)>,
     /// Variables by id, to be placed by their section.
-    placed: HashMap<u32, (Arc<str>, u64)>,
+    placed: HashMap<u32, (Arc<str>, u64), FixedState>,
     declared: Vec<(u32, Arc<str>, u32)>,
 }
 
@@ -122,6 +128,11 @@ impl<'a> Words<'a> {
         word.map(u32::from_le_bytes).ok_or_else(|| Error::damaged("BTF", "a type record is cut off"))
     }
 
+    /// How many words are left.
+    fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at) / 4
+    }
+
     fn skip(&mut self, count: usize) -> Result<(), Error> {
         self.at = self.at.saturating_add(count);
         if self.at <= self.bytes.len() {
@@ -139,11 +150,11 @@ impl<'a> Reader<'a> {
         Reader {
             btf,
             strings: Vec::new(),
-            names: HashMap::new(),
-            prototypes: HashMap::new(),
-            narrow: HashMap::new(),
+            names: HashMap::default(),
+            prototypes: HashMap::default(),
+            narrow: HashMap::default(),
             functions: Vec::new(),
-            placed: HashMap::new(),
+            placed: HashMap::default(),
             declared: Vec::new(),
         }
     }
@@ -160,6 +171,8 @@ impl<'a> Reader<'a> {
         let shapes =
             header.shapes.map_or(Some(&[][..]), |(offset, len)| section(offset, len)).ok_or_else(outside)?;
         self.strings.push(strings);
+        self.btf.types.reserve(types.len() / RECORD_BYTES);
+        self.names.reserve(types.len() / (4 * RECORD_BYTES));
         if self.btf.types.is_empty() {
             self.push(None, None, TypeKind::Opaque);
         }
@@ -265,7 +278,7 @@ impl<'a> Reader<'a> {
     }
 
     fn members(&mut self, record: &Record, words: &mut Words<'_>) -> Result<Vec<Member>, Error> {
-        let mut members = Vec::new();
+        let mut members = Vec::with_capacity(record.count.min(words.left() / MEMBER_WORDS));
         for _ in 0..record.count {
             let (name, ty, offset) = (words.next()?, words.next()?, words.next()?);
             let (offset, width) =
@@ -337,7 +350,7 @@ impl<'a> Reader<'a> {
                 _ => at = at.checked_sub(section.len())?,
             }
         };
-        let len = bytes.iter().position(|&byte| byte == 0)?;
+        let len = memchr::memchr(0, bytes)?;
         let name: Arc<str> = String::from_utf8_lossy(bytes.get(..len)?).into();
         if name.is_empty() {
             return None;

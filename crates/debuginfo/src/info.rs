@@ -261,6 +261,12 @@ impl DebugInfo {
         table.is_some_and(|table| self.types.set(table).is_ok())
     }
 
+    /// The units that hold every distinct type of these names, with or without namespaces and template arguments, for
+    /// [`Self::read_only_units`]; perhaps more than those. `None` when that is not told by less than all units.
+    pub fn units_of_types(&self, names: &[&str]) -> Option<Vec<u32>> {
+        crate::dwarf::units_of_types(&self.store.view(), names)
+    }
+
     /// Reads now what is asked for first of all whose code is analysed: symbols, types, and where variables lie.
     pub fn read_ahead(&self) {
         self.symbols();

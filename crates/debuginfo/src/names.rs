@@ -33,7 +33,7 @@ pub fn is_meant(full: &str, wanted: &str) -> bool {
 }
 
 /// A name without its last parameter list and template arguments.
-fn without_arguments(name: &str) -> &str {
+pub(crate) fn without_arguments(name: &str) -> &str {
     let mut name = name;
     for (open, close) in [('(', ')'), ('<', '>')] {
         let trimmed = name.trim_end_matches(" const");

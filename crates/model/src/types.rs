@@ -205,6 +205,11 @@ impl Types {
         Self::default()
     }
 
+    /// Makes room for as many types more.
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+    }
+
     /// Adds a type and returns its id.
     ///
     /// # Panics

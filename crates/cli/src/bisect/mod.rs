@@ -156,17 +156,13 @@ fn question(bisect: &Bisect, good: &str, bad: &str) -> Value {
     })
 }
 
-/// A directory of its own for every question, in the user's cache.
+/// A directory of its own for every question, in the folder for what can be made anew.
 fn usual_directory(repository: &std::path::Path, question: &Value) -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let Some(cache) = cache.or_else(home) else {
-        bail!("neither XDG_CACHE_HOME nor HOME is set; choose a place with --dir");
-    };
+    let cache = lineup_bundle::cache_folder().context("no place for the verdicts; choose one with --dir")?;
     let text = format!("{}\n{question}", repository.display());
     let fingerprint = lineup_prove::output::Output::of(text.as_bytes()).fingerprint;
     let name: String = fingerprint.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(cache.join("lineup").join(format!("bisect-{name}")))
+    Ok(cache.join(format!("bisect-{name}")))
 }
 
 fn to_text(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {

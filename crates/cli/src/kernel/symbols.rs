@@ -166,10 +166,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// The version is part of the name: another decoder has another cache.
 fn cache_file(kernel: &KernelImage) -> Option<PathBuf> {
-    let folder = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
-    let folder = folder.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
     let hash = hex(&Sha256::digest(&kernel.vmlinux));
-    Some(folder.join("lineup").join(format!("kallsyms-{}-{hash}", env!("CARGO_PKG_VERSION"))))
+    let folder = lineup_bundle::cache_folder().ok()?;
+    Some(folder.join(format!("kallsyms-{}-{hash}", env!("CARGO_PKG_VERSION"))))
 }
 
 /// The first line says the source; the others are as in `/proc/kallsyms`. What cannot be read is made anew.

@@ -1,8 +1,10 @@
 //! Which units of a large file describe which types, kept from one look at it to the next.
 //!
-//! All types of a kernel take more than a second to read, those of the units that describe one type milliseconds. Which units
-//! these are is known once all were read: then it is written into the folder for what can be made anew. A file is known by its
-//! build id, its size and when it was written, so that a build that keeps its id is not taken for another.
+//! All types of a kernel take more than a second to read, a search for one name a tenth of one, and the units that describe
+//! one type milliseconds. Which units these are is known after a search, and of all names once everything was read: then it is
+//! written into the folder for what can be made anew. A file is known by its build id, its size and when it was written, so
+//! that a build that keeps its id is not taken for another; without a build id, by where it is. What is kept ends with a
+//! checksum, and a name without as many types in its units as it says is searched for anew.
 
 use super::select::meant_by;
 use crate::files;
@@ -10,6 +12,7 @@ use crate::kernel::symbols::hex;
 use anyhow::Result;
 use lineup_debuginfo::{DebugInfo, is_meant};
 use lineup_model::types::TypeId;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +23,7 @@ use std::path::{Path, PathBuf};
 const INDEXED_FROM_BYTES: u64 = 32 << 20;
 
 /// The first line; another form of the file gets another number.
-const FORM: &str = "lineup type index 1";
+const FORM: &str = "lineup type index 2";
 
 /// Where the index of a file is.
 pub(super) struct Location(PathBuf);
@@ -36,24 +39,62 @@ impl Location {
     /// For a file that is worth an index and can have one.
     pub(super) fn of(file: &Path, info: &DebugInfo) -> Option<Location> {
         let about = fs::metadata(file).ok()?;
-        let id = info.build_id().filter(|_| about.len() >= INDEXED_FROM_BYTES)?;
-        let name = format!("{}-{}-{}.{:09}", hex(id), about.len(), about.mtime(), about.mtime_nsec());
+        if about.len() < INDEXED_FROM_BYTES {
+            return None;
+        }
+        let id = match info.build_id() {
+            Some(id) => hex(id),
+            None => name_for(fs::canonicalize(file).ok()?.as_os_str().as_encoded_bytes()),
+        };
+        let name = format!("{id}-{}-{}.{:09}", about.len(), about.mtime(), about.mtime_nsec());
         Some(Location(lineup_bundle::cache_folder().ok()?.join("types").join(name)))
+    }
+
+    /// Where all names are.
+    fn of_all(&self) -> PathBuf {
+        self.0.join("all")
+    }
+
+    /// Where these names are that were looked at together.
+    fn of_names(&self, names: &[&str]) -> PathBuf {
+        self.0.join(name_for(names.join("\n").as_bytes()))
     }
 
     /// The units that describe types of these names, by the rules of [`super::select`]; `None` when that is not known.
     pub(super) fn look_up(&self, wanted: &[&str]) -> Option<Found> {
-        let text = lineup_mapping::read_text(&self.0).ok()?;
-        let lines = text.strip_prefix(FORM)?.strip_prefix('\n')?;
+        self.remembered(wanted).or_else(|| self.among_all(wanted))
+    }
+
+    /// Writes down what a search for these names found.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn remember(&self, wanted: &[&str], found: &Found) -> Result<()> {
+        let units: Vec<String> = found.units.iter().map(u32::to_string).collect();
+        let text = format!("{}\t{}\t{}\n", wanted.join(" "), units.join(","), found.types);
+        files::write_kept(&self.of_names(wanted), &sealed(&text))
+    }
+
+    fn remembered(&self, wanted: &[&str]) -> Option<Found> {
+        let text = lineup_mapping::read_text(&self.of_names(wanted)).ok()?;
+        let mut fields = unsealed(&text)?.strip_suffix('\n')?.split('\t');
+        if fields.next()? != wanted.join(" ") {
+            return None;
+        }
+        Some(Found { units: numbers(fields.next()?)?, types: fields.next()?.parse().ok()? })
+    }
+
+    fn among_all(&self, wanted: &[&str]) -> Option<Found> {
+        let text = lineup_mapping::read_text(&self.of_all()).ok()?;
+        let lines = unsealed(&text)?;
         let (mut units, mut types) = (BTreeSet::new(), 0);
         for name in wanted {
             let mut targets = BTreeSet::new();
-            let named = |is_it: &dyn Fn(&str) -> bool| -> Vec<&str> {
-                let is_its = |line: &&str| line.split_once('\t').is_some_and(|(name, _)| is_it(name));
-                lines.lines().filter(is_its).collect()
+            let is_its = |line: &&str| line.split_once('\t').is_some_and(|(known, _)| is_meant(known, name));
+            let meant = match line_of(lines, name) {
+                Some(line) => vec![line],
+                None => lines.lines().filter(is_its).collect(),
             };
-            let exact = named(&|known| known == *name);
-            let meant = if exact.is_empty() { named(&|known| is_meant(known, name)) } else { exact };
             for line in meant {
                 let mut fields = line.split('\t').skip(1);
                 units.extend(numbers(fields.next()?)?);
@@ -72,8 +113,43 @@ impl Location {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn write(&self, info: &DebugInfo) -> Result<()> {
-        text_of(info).map_or(Ok(()), |text| files::write_kept(&self.0, &text))
+        text_of(info).map_or(Ok(()), |text| files::write_kept(&self.of_all(), &sealed(&text)))
     }
+}
+
+/// A text after the form of these files, and before what tells that it is whole.
+fn sealed(text: &str) -> String {
+    format!("{FORM}\n{text}{}", checksum(text))
+}
+
+/// The text in a file of this form; `None` when the file is damaged.
+fn unsealed(file: &str) -> Option<&str> {
+    let rest = file.strip_prefix(FORM)?.strip_prefix('\n')?;
+    let (text, sum) = rest.split_at_checked(rest.len().checked_sub(CHECKSUM_LETTERS)?)?;
+    (checksum(text) == sum).then_some(text)
+}
+
+/// A checksum, as text of always the same length.
+fn checksum(text: &str) -> String {
+    format!("{:08x}", crc32fast::hash(text.as_bytes()))
+}
+
+/// How many letters a checksum has.
+const CHECKSUM_LETTERS: usize = 8;
+
+/// A file name that stands for some bytes.
+fn name_for(bytes: &[u8]) -> String {
+    hex(Sha256::digest(bytes).get(..16).unwrap_or_default())
+}
+
+/// The line of a name; there is no other of it.
+fn line_of<'l>(lines: &'l str, name: &str) -> Option<&'l str> {
+    let begin = format!("\n{name}\t");
+    let start = match lines.starts_with(&begin[1..]) {
+        true => 0,
+        false => lines.find(&begin)? + 1,
+    };
+    lines.get(start..)?.lines().next()
 }
 
 fn numbers(list: &str) -> Option<Vec<u32>> {
@@ -97,7 +173,7 @@ fn text_of(info: &DebugInfo) -> Option<String> {
         units.extend([info.unit_of_type(id)?, info.unit_of_type(target)?]);
         targets.insert(target);
     }
-    let mut text = format!("{FORM}\n");
+    let mut text = String::new();
     for (name, (units, targets)) in all {
         let list = |numbers: &mut dyn Iterator<Item = u32>| {
             numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(",")

@@ -83,6 +83,11 @@ pub(super) fn document<'d>(
     }
 }
 
+/// A type alone, by which it is told from others.
+pub(super) fn text(subject: &Subject, shown: &Shown<'_>) -> String {
+    serde_json::to_string(&type_json(subject, shown)).unwrap_or_default()
+}
+
 fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>) -> TypeJson<'d> {
     let (layout, ty) = (&shown.layout, subject.types().get(shown.id));
     let aggregate = subject.types().aggregate(shown.id).map(|(_, aggregate)| aggregate);

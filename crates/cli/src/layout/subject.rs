@@ -1,6 +1,7 @@
 //! The file whose types are shown, whichever way it describes them.
 
-use super::index::Location;
+use super::index::{Found, Location};
+use super::select;
 use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
@@ -16,8 +17,6 @@ const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 pub(super) struct Subject {
     pub(super) path: PathBuf,
     source: Source,
-    /// How many types the wanted names stand for, where only those of an index were read.
-    expected: Option<usize>,
 }
 
 enum Source {
@@ -26,41 +25,56 @@ enum Source {
 }
 
 impl Subject {
-    /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one. `base` is what split BTF
-    /// continues.
-    pub(super) fn open(path: &Path, base: Option<&Path>) -> Result<Subject> {
-        let source = open(path, base)?;
-        if let Source::Dwarf(info) = &source {
+    /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one, and reads all of its
+    /// types. `base` is what split BTF continues. Unless `leaves_none`, it is written down which units describe which.
+    pub(super) fn open(path: &Path, base: Option<&Path>, leaves_none: bool) -> Result<Subject> {
+        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
+        if let Source::Dwarf(info) = &subject.source {
             warn(info);
+            if let Some(index) = subject.index().filter(|_| !leaves_none) {
+                // Without it later looks take longer.
+                let _ = index.write(info);
+            }
         }
-        Ok(Subject { path: path.to_owned(), source, expected: None })
-    }
-
-    /// As [`Self::open`], of a large file for types of these names: only the units that are known to describe them are read,
-    /// when that is known from an earlier time. Else it is written down for the next.
-    pub(super) fn open_for(path: &Path, base: Option<&Path>, wanted: &[&str]) -> Result<Subject> {
-        let source = open(path, base)?;
-        let mut subject = Subject { path: path.to_owned(), source, expected: None };
-        let Source::Dwarf(info) = &subject.source else { return Ok(subject) };
-        let Some(index) = Location::of(path, info) else {
-            warn(info);
-            return Ok(subject);
-        };
-        if let Some(found) = index.look_up(wanted)
-            && info.read_only_units(&found.units)
-        {
-            subject.expected = Some(found.types);
-            return Ok(subject);
-        }
-        warn(info);
-        // Without it the next look takes as long as this one.
-        let _ = index.write(info);
         Ok(subject)
     }
 
-    /// How many types the wanted names stand for, where an index told what was read.
-    pub(super) fn expected(&self) -> Option<usize> {
-        self.expected
+    /// As [`Self::open`], for the types of these names. Of a large file only units are read that are enough to show them:
+    /// those that did at an earlier time, or else those that a search for the names finds. What was found is written down
+    /// for the next time.
+    pub(super) fn open_for(path: &Path, base: Option<&Path>, wanted: &[String]) -> Result<Subject> {
+        let names = select::plain(wanted);
+        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
+        let Some(index) = subject.index() else { return Subject::open(path, base, false) };
+        if let Some(found) = index.look_up(&names)
+            && subject.read_units(&found.units)
+            && select::named(&subject, wanted).is_ok_and(|types| types.len() == found.types)
+        {
+            return Ok(subject);
+        }
+        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
+        if let Source::Dwarf(info) = &subject.source
+            && let Some(units) = info.units_of_types(&names)
+            && subject.read_units(&units)
+            && let Ok(types) = select::named(&subject, wanted)
+        {
+            // Without it the next look takes as long as this one.
+            let _ = index.remember(&names, &Found { units, types: types.len() });
+            return Ok(subject);
+        }
+        Subject::open(path, base, false)
+    }
+
+    /// Where it is kept which units describe which types; `None` for what is read at once anyway.
+    fn index(&self) -> Option<Location> {
+        match &self.source {
+            Source::Dwarf(info) => Location::of(&self.path, info),
+            Source::Btf(_) => None,
+        }
+    }
+
+    fn read_units(&self, units: &[u32]) -> bool {
+        matches!(&self.source, Source::Dwarf(info) if info.read_only_units(units))
     }
 
     pub(super) fn types(&self) -> &Types {

@@ -60,7 +60,7 @@ pub(super) fn first_screen(text: &str, style: TextStyle) -> String {
 const SUMMARY: &str = "/* size: ";
 
 /// The declaration with offsets, holes and line boundaries.
-fn full(subject: &Subject, shown: &Shown<'_>) -> String {
+pub(super) fn full(subject: &Subject, shown: &Shown<'_>) -> String {
     let mut printer = Printer { subject, layout: &shown.layout, out: String::new(), next_line: 1 };
     let ty = subject.types().get(shown.id);
     let language = ty.map(|ty| ty.language).unwrap_or_default();

@@ -34,7 +34,7 @@ pub(super) struct Entry {
     /// False when gimli has to read it.
     is_simple: bool,
     /// Length of the attributes when it is always the same.
-    fixed_bytes: Option<u16>,
+    pub(super) fixed_bytes: Option<u16>,
     /// The fields that loads and constants fill.
     filled: Fields,
     /// First index and count in [`Compiled::steps`].
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 
 /// An abbreviation, by its place in [`Compiled::entries`].
 #[derive(Clone, Copy)]
-pub(super) struct Code(u32);
+pub(super) struct Code(pub(super) u32);
 
 /// Passes over some bytes, then does one thing.
 #[derive(Clone, Copy)]
@@ -170,6 +170,32 @@ impl<'u, 'a> Entries<'u, 'a> {
             *slot = Some(entry);
         }
         Ok(Code(at as u32))
+    }
+
+    /// The unit from its first entry on.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where in [`Self::bytes`] the next entry is.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Continues at a place in [`Self::bytes`].
+    pub(super) fn go_to(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    /// The offset in the unit of a place in [`Self::bytes`].
+    pub(super) fn offset_of(&self, place: usize) -> u32 {
+        (self.first + place) as u32
+    }
+
+    /// Where among attributes that always have one length the offset of the name in `.debug_str` is; they have no other name.
+    pub(super) fn name_place(&self, code: Code) -> Option<u16> {
+        let loads = part(&self.compiled.loads, self.about(code)?.loads);
+        loads.iter().find(|load| load.field == Field::NameOffset).map(|load| load.at)
     }
 
     /// What an abbreviation says of its entries.

@@ -18,6 +18,9 @@ mod offsets;
 mod raw;
 mod reference;
 mod scan;
+mod search;
+mod signature;
+mod skim;
 mod store;
 mod unify;
 
@@ -27,6 +30,7 @@ pub(crate) use functions::Details;
 pub(crate) use lines::Lines;
 pub(crate) use merge::TypeTable;
 pub(crate) use reference::Die;
+pub(crate) use search::units_of_types;
 pub(crate) use store::{Store, View};
 
 use gimli::{EndianSlice, LittleEndian};

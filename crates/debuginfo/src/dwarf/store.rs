@@ -376,6 +376,11 @@ impl<'a> View<'a> {
         merged.get_or_init(|| is_merged(dwarf.debug_str.reader().slice())).then_some(source)
     }
 
+    /// `.debug_str` of the file itself.
+    pub(crate) fn strings(&self) -> Option<&'a [u8]> {
+        Some(self.dwarfs.first()?.debug_str.reader().slice())
+    }
+
     /// A unit with its abbreviations, ready to be read.
     pub(crate) fn unit(&self, index: u32) -> Result<Unit<'a>, gimli::Error> {
         let missing = gimli::Error::MissingUnitDie;

@@ -1,0 +1,153 @@
+//! Which units are enough to tell every distinct type of some names.
+//!
+//! A kernel describes a type that all of it uses some thousand times, nearly always in the same way. To read all of that
+//! and merge it takes more than a second. Here each unit is passed over, and only entries with one of the names are looked
+//! at; what they describe is put into a number, and of the units with one number the first is enough.
+//!
+//! A unit too many does no harm: what it describes is merged. So whatever is in doubt is read.
+
+use super::entries::{Compiled, Entries};
+use super::extent::language;
+use super::signature::{Described, Signatures};
+use super::skim::skim;
+use super::{Unit, View};
+use lineup_model::types::Language;
+use memchr::memmem;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashSet};
+
+/// How often names are led on: a name by `typedef` for what only other units define.
+const MOST_ROUNDS: usize = 4;
+
+/// The units that hold every distinct type of these names; `None` when that cannot be told without all being read.
+pub(crate) fn units_of_types(view: &View<'_>, names: &[&str]) -> Option<Vec<u32>> {
+    if !view.store.is_one_file() || view.store.units.iter().any(|unit| unit.is_type_unit) {
+        return None;
+    }
+    let mut units = BTreeSet::new();
+    let mut asked: BTreeSet<String> = BTreeSet::new();
+    let mut next: BTreeSet<String> =
+        names.iter().map(|name| last_part(name).map(str::to_owned)).collect::<Option<_>>()?;
+    for _ in 0..MOST_ROUNDS {
+        let wanted = Wanted::new(view.strings()?, &next);
+        asked.append(&mut next);
+        let found: Vec<Found> = (0..view.store.units.len() as u32)
+            .into_par_iter()
+            .map(|unit| look(view, unit, &wanted))
+            .collect();
+        let mut known = HashSet::new();
+        for (unit, found) in (0..).zip(found) {
+            let is_new =
+                found.signatures.iter().fold(false, |is_new, signature| known.insert(*signature) | is_new);
+            if is_new || found.is_unsure {
+                units.insert(unit);
+            }
+            next.extend(found.elsewhere.into_iter().filter(|name| !asked.contains(name)));
+        }
+        if next.is_empty() {
+            return Some(units.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// The name without namespaces and template arguments; `None` for what is no plain name.
+fn last_part(name: &str) -> Option<&str> {
+    let last = crate::names::without_arguments(name).rsplit("::").next()?;
+    let is_plain = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    (!last.is_empty() && last.bytes().all(is_plain)).then_some(last)
+}
+
+/// The names that entries are compared with.
+pub(super) struct Wanted {
+    texts: Vec<Vec<u8>>,
+    /// Where they are in `.debug_str`, alone or at the end of longer texts, in ascending order.
+    offsets: Vec<u32>,
+}
+
+impl Wanted {
+    fn new(strings: &[u8], names: &BTreeSet<String>) -> Wanted {
+        let mut offsets = Vec::new();
+        for name in names {
+            for at in memmem::find_iter(strings, name.as_bytes()) {
+                if is_end(strings.get(at + name.len())) {
+                    // A longer text that ends so may be a name with namespaces in it.
+                    let before = strings.get(..at).unwrap_or_default();
+                    let start = memchr::memrchr(0, before).map_or(0, |zero| zero + 1);
+                    offsets.extend([start, at].map(|at| at as u32));
+                }
+            }
+        }
+        offsets.sort_unstable();
+        offsets.dedup();
+        Wanted { texts: names.iter().map(|name| name.as_bytes().to_owned()).collect(), offsets }
+    }
+
+    /// True for the offset of one of the names in `.debug_str`.
+    #[inline]
+    pub(super) fn has_offset(&self, offset: u32) -> bool {
+        self.offsets.binary_search(&offset).is_ok()
+    }
+
+    /// True for a text of which the last part is one of the names.
+    pub(super) fn has_text(&self, text: &[u8]) -> bool {
+        self.texts.iter().any(|name| {
+            memmem::find_iter(text, name).any(|at| {
+                let is_start = at == 0 || text.get(..at).is_some_and(|before| before.ends_with(b"::"));
+                is_start && matches!(text.get(at + name.len()), None | Some(b'<'))
+            })
+        })
+    }
+}
+
+/// True at the end of a name, or where its template arguments begin.
+fn is_end(byte: Option<&u8>) -> bool {
+    matches!(byte, Some(0 | b'<'))
+}
+
+/// What a unit has of the names.
+#[derive(Default)]
+struct Found {
+    /// Of its complete types.
+    signatures: Vec<u64>,
+    /// True when it has to be read to tell.
+    is_unsure: bool,
+    /// Names of types that it gives a name, and leaves to other units to define.
+    elsewhere: Vec<String>,
+}
+
+fn look(view: &View<'_>, number: u32, wanted: &Wanted) -> Found {
+    let unsure = Found { is_unsure: true, ..Found::default() };
+    let Ok(unit) = view.unit(number) else { return unsure };
+    let Ok(mut entries) = Entries::new(view, (number, &unit), Compiled::default()) else { return unsure };
+    let Ok(offsets) = skim(&mut entries, wanted) else { return unsure };
+    if offsets.is_empty() {
+        return Found::default();
+    }
+    if language(&unit) != Language::C {
+        return unsure;
+    }
+    describe(view, (number, &unit), &mut entries, &offsets).unwrap_or(unsure)
+}
+
+/// What entries of a unit of C describe.
+fn describe<'a>(
+    view: &View<'a>,
+    (number, unit): (u32, &Unit<'a>),
+    entries: &mut Entries<'_, 'a>,
+    offsets: &[u32],
+) -> Option<Found> {
+    let mut signatures = Signatures::new(view, (number, unit), entries)?;
+    let mut found = Found::default();
+    for offset in offsets {
+        match signatures.of_named(*offset)? {
+            Described::Complete(signature) => found.signatures.push(signature),
+            Described::Elsewhere(signature, name) => {
+                found.signatures.push(signature);
+                found.elsewhere.push(name);
+            }
+            Described::Other => {}
+        }
+    }
+    Some(found)
+}
