@@ -41,7 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
-    ("lineup-advise", &["lineup-model", "lineup-explain"]),
+    ("lineup-advise", &["lineup-model", "lineup-stats", "lineup-explain"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
     (
         "lineup-report",

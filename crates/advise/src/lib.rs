@@ -24,6 +24,7 @@ pub mod data_model;
 pub mod error;
 pub mod guard;
 pub mod held_file;
+pub mod hints;
 pub mod judge;
 pub mod kind;
 pub mod meaning;

@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod access;
+pub mod branch;
 mod containment;
 mod declaration;
 pub mod entry_points;

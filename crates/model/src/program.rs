@@ -164,6 +164,8 @@ pub struct Inlined {
 pub struct CodeLine {
     /// The line.
     pub at: SourceLocation,
+    /// The column, from 1, in bytes; 0 where the compiler does not say.
+    pub column: u32,
     /// What tells blocks of one line apart; 0 where the compiler does not say.
     pub discriminator: u32,
 }

@@ -1,6 +1,6 @@
 //! The message of a patch: what got better, and beside it what got worse.
 
-use crate::study::{LineKind, ProposalStatus, StudyReport, TimeReport};
+use crate::study::{HintsReport, LineKind, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
 use lineup_advise::proposal::PART;
 use lineup_prove::links::of_links;
@@ -37,6 +37,30 @@ pub fn commit_message(report: &StudyReport) -> String {
     }
     text.push_str("---\n");
     text
+}
+
+/// The message above a patch of hints, likewise.
+pub fn hints_message(report: &StudyReport) -> String {
+    let mut text = "Tell the compiler which way conditions come out and what is cold\n".to_owned();
+    let Some(code) = &report.code else { return text + "---\n" };
+    let _ = write!(
+        text,
+        "\nExecutions were counted in `{}`, and both programs judged by `{}`.\n\n",
+        code.training, code.test
+    );
+    for hint in code.hints.iter().flat_map(|hints| &hints.given) {
+        let _ = writeln!(text, "    {}", HintsReport::hint_in_words(hint));
+    }
+    if !code.whole_run.is_empty() {
+        text.push_str("\nThe whole run:\n");
+    }
+    for one in &code.whole_run {
+        let _ = writeln!(text, "    {}: {} -> {}", one.what, one.before, one.after);
+    }
+    if let Some(proof) = &report.proof {
+        let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);
+    }
+    text + "---\n"
 }
 
 /// Uses that would have held a type, had nobody judged them.

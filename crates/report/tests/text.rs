@@ -405,6 +405,7 @@ fn reordered() -> StudyReport {
         whole_run: ["instructions", "modelled L1I misses", "a", "b", "c", "d"].map(figure).into(),
         calls: ["one", "two", "three", "four", "five", "six", "seven", "eight"].map(call).into(),
         cold: None,
+        hints: None,
     });
     report
 }

@@ -23,6 +23,7 @@ pub mod interval;
 pub mod modes;
 pub mod paired;
 pub mod propagate;
+pub mod proportion;
 pub mod published;
 pub mod random;
 pub mod sequential;

@@ -5,6 +5,7 @@ mod call_times;
 mod code;
 mod contention;
 mod found;
+mod inside;
 mod kernel;
 mod links;
 mod outputs;

@@ -2,6 +2,7 @@
 
 use super::files::Files;
 use super::store::View;
+use gimli::ColumnType;
 use lineup_model::program::CodeLine;
 use lineup_model::types::SourceLocation;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ struct Row {
     file: u32,
     /// 0 where no line is known, and after the end of a sequence.
     line: u32,
+    /// 0 where no column is known.
+    column: u32,
     discriminator: u32,
 }
 
@@ -36,6 +39,10 @@ impl Lines {
                 address: row.address(),
                 file: u32::try_from(row.file_index()).unwrap_or(u32::MAX),
                 line: u32::try_from(line).unwrap_or(0),
+                column: match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
+                },
                 discriminator: u32::try_from(row.discriminator()).unwrap_or(0),
             });
         }
@@ -51,7 +58,7 @@ impl Lines {
         let row = self.rows.get(after.checked_sub(1)?)?;
         let file = self.files.get(row.file as usize)?.clone()?;
         let at = SourceLocation { file, line: row.line };
-        (row.line != 0).then_some(CodeLine { at, discriminator: row.discriminator })
+        (row.line != 0).then_some(CodeLine { at, column: row.column, discriminator: row.discriminator })
     }
 
     /// Addresses where rows for some lines of a file begin. A file matches when its path ends with

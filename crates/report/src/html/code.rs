@@ -2,7 +2,7 @@
 
 use super::lines::{name, scroll};
 use crate::figure::{UNKNOWN, change, mean, whole};
-use crate::study::{COLD_AGAINST, CodeFigure, CodeReport, ColdCalls};
+use crate::study::{COLD_AGAINST, CodeFigure, CodeReport, ColdCalls, HintsReport};
 use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
 
@@ -24,19 +24,43 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
         } } }
     } };
     html! {
-        h3 { "Code in another order" }
+        h3 { @if code.hints.is_some() { "Hints in the source" } @else { "Code in another order" } }
+        @if let Some(hints) = &code.hints { (hinted(hints)) }
         p { "By " (code.optimiser) ", " (code.runs_in_words()) "." }
         p.muted {
             (whole(code.ways_exact)) " ways between blocks had exact counts, " (whole(code.ways_estimated))
             " were estimated. Misses are modelled, of the whole process with its libraries."
         }
-        (scroll("Code of the whole run", &whole_run))
+        @if !code.whole_run.is_empty() { (scroll("Code of the whole run", &whole_run)) }
         @if let Some(cold) = &code.cold {
             (cold_calls(cold))
         } @else if !code.calls.is_empty() {
             (scroll("Code of a call", &calls))
         }
-        pre.command tabindex="0" { span { (code.optimiser_command) } }
+        @if !code.optimiser_command.is_empty() { pre.command tabindex="0" { span { (code.optimiser_command) } } }
+    }
+}
+
+/// What was written into the sources, and what was not.
+fn hinted(hints: &HintsReport) -> Markup {
+    let given = html! { table {
+        thead { tr { th { "place" } th { "hint" } th { "of" } th { "counted" } } }
+        tbody { @for one in &hints.given { tr {
+            td.name { (name(&one.at.to_string())) } td { (name(&one.hint)) } td { (name(&one.of)) } td { (one.because) }
+        } } }
+    } };
+    html! {
+        @if hints.given.is_empty() { p { "None." } } @else { (scroll("Hints", &given)) }
+        @if !hints.refused.is_empty() {
+            details {
+                summary { (whole(hints.refused.len() as u64)) " were refused" }
+                ul { @for one in &hints.refused { li { (name(&one.at.to_string())) ": " (one.because) } } }
+            }
+        }
+        @if !hints.unused_copies.is_empty() {
+            h4 { "Inlined code that never ran" }
+            ul { @for copy in &hints.unused_copies { li { (copy.in_words()) } } }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::proof::{TimeReport, TimeVerdict};
 use crate::figure::{change, short_time_ns};
+use lineup_advise::hints::{Hint, RefusedHint};
 use serde::Serialize;
 
 /// A program whose code was put in another order, beside the program as it is.
@@ -27,6 +28,49 @@ pub struct CodeReport {
     pub calls: Vec<CodePerCall>,
     /// Calls that find no code in the caches, where the order was made for them.
     pub cold: Option<ColdCalls>,
+    /// Hints in the sources, where these stand in the place of an order.
+    pub hints: Option<HintsReport>,
+}
+
+/// Hints for the compiler that were written into the sources.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HintsReport {
+    /// What was written.
+    pub given: Vec<Hint>,
+    /// What the counts would have allowed, and why it was not written.
+    pub refused: Vec<RefusedHint>,
+    /// Code that was inlined into functions that run, and never ran itself; largest first.
+    pub unused_copies: Vec<UnusedInline>,
+}
+
+/// An inlined copy of which nothing was executed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct UnusedInline {
+    /// What was inlined.
+    pub function: String,
+    /// The function that it was inlined into.
+    pub into: String,
+    /// The place of its call, `file:line`.
+    pub at: String,
+    /// Bytes of code.
+    pub bytes: u64,
+}
+
+impl HintsReport {
+    /// A hint with its place and reason.
+    pub fn hint_in_words(hint: &Hint) -> String {
+        format!("{}: {} at {}: {}", hint.at, hint.hint, hint.of, hint.because)
+    }
+}
+
+impl UnusedInline {
+    /// In a sentence.
+    pub fn in_words(&self) -> String {
+        let UnusedInline { function, into, at, bytes } = self;
+        format!(
+            "{at}: {function}, inlined into {into}, is {bytes} bytes that never ran; noinline keeps them apart"
+        )
+    }
 }
 
 /// Calls that find none of the program's code in the caches: as linked, in an order by counts, and in the order for them.

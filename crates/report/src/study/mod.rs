@@ -15,7 +15,10 @@ mod proposal;
 mod region;
 mod side_effects;
 
-pub use code::{COLD_AGAINST, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime};
+pub use code::{
+    COLD_AGAINST, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime, HintsReport,
+    UnusedInline,
+};
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
 pub use found::Found;

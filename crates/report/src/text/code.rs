@@ -16,6 +16,12 @@ const SENTENCE_CHARACTERS: usize = 150;
 impl Writer {
     /// Before and after, on the first screen.
     pub(super) fn code(&mut self, code: &CodeReport) {
+        if let Some(hints) = &code.hints {
+            self.hints(hints);
+        }
+        if code.whole_run.is_empty() {
+            return;
+        }
         self.heading("Code of the test run");
         let columns =
             [("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)];
@@ -51,7 +57,9 @@ impl Writer {
             whole(code.ways_exact),
             whole(code.ways_estimated)
         ));
-        self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
+        if !code.optimiser_command.is_empty() {
+            self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
+        }
     }
     /// Calls that find no code in the caches, in three orders.
     fn cold_calls(&mut self, cold: &ColdCalls) {

@@ -3,6 +3,7 @@
 mod code;
 mod first_screen;
 mod guest;
+mod hints;
 mod screen;
 mod study;
 mod table;

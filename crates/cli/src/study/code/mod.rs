@@ -3,44 +3,49 @@
 
 mod cold;
 mod counts;
+mod gates;
+mod hints;
 mod options;
 
 use crate::files;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use crate::record::host_caches;
 use crate::study::links::{self, Programs};
 use crate::study::plan::Plan;
-use crate::study::trials::{Compared, MORE_LINES, compare, failure_of};
+use crate::study::trials::failure_of;
 use crate::study::variant::Variant;
 use crate::study::{call_times, outputs, plan};
 use anyhow::{Context, Result, bail};
 use cold::Cold;
-use counts::{Counted, Training};
+use counts::Training;
+use gates::Gates;
 use lineup_codelayout::bolt_profile;
-use lineup_prove::footprint::LineKind;
-use lineup_prove::{Conclusion, Proof, ProofPlan, Proven};
-use lineup_report::study::{CodePerCall, CodeReport, Fact, Found, StudyReport};
+use lineup_report::study::{CodeReport, Found, StudyReport};
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::linkers::Linkers;
-use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 pub(crate) use options::CodeOptions;
 use options::Workload;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-/// What a study of code goes by.
+/// A study of an order that `llvm-bolt` makes.
 struct Study<'s> {
-    plan: &'s Plan,
+    gates: Gates<'s>,
     bolt: &'s Bolt,
-    scratch: &'s Scratch,
-    interrupts: &'s Interrupts,
-    stages: &'s Stages,
+}
+
+impl<'s> Deref for Study<'s> {
+    type Target = Gates<'s>;
+
+    fn deref(&self) -> &Gates<'s> {
+        &self.gates
+    }
 }
 
 /// What an order is made from, as files among the results.
@@ -56,26 +61,16 @@ impl Order {
     }
 }
 
-/// A variant with what its whole test run came to.
-struct Measured {
-    variant: Variant,
-    counted: Counted,
-}
-
 /// Counts a run, lets `llvm-bolt` order the program by that, and compares both programs by another run.
 pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let asked = options.code.clone();
+    if asked.hints {
+        return hints::run(options);
+    }
     let bolt = Bolt::find(asked.bolt.as_deref())?;
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
-    let mut plan = Plan::of(options, &interrupts, &stages)?;
-    plan.units = Units::Unread;
-    plan.proof = ProofPlan { lines_of: LineKind::Code, ..plan.proof };
-    if plan.caches.is_empty() {
-        plan.caches = host_caches::read()?;
-    }
-    let training = Workload::of(&plan);
-    let is_held_out = asked.judge_by_another(&mut plan, &interrupts)?;
+    let (mut plan, training, is_held_out) = gates::plan(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let linkers = match plan.proof.links {
         0 | 1 => Linkers::that_keep_relocations(&interrupts)?,
@@ -85,13 +80,10 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let built = Variant::build(&plan, &scratch, None, &stages)?;
     require_relocations(&plan, &built.tree)?;
     let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the built program")?;
-    let trained = Training::record(&plan, &training, &built.tree, &interrupts, &stages)?;
-    as_built.restore()?;
-    if plan.regions.is_empty() {
-        plan.regions = trained.regions(&stages)?;
-    }
-    let study =
-        Study { plan: &plan, bolt: &bolt, scratch: &scratch, interrupts: &interrupts, stages: &stages };
+    let trained = gates::train(&mut plan, &training, &built, &as_built, (&interrupts, &stages))?;
+    let changed = "the program in the new order";
+    let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
+    let study = Study { gates, bolt: &bolt };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
     let by_counts = Order { profile, functions: None };
@@ -123,7 +115,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let mut report = StudyReport::of_found(Found {
         title: before.variant.program().display().to_string(),
         commands: outputs::commands(&plan, before.variant.program(), false),
-        setting: study.setting(),
+        setting: study.setting(Some("with --emit-relocs, by linkers that COMPILER_PATH names")),
         machine: machine::facts(),
         line: plan.line(),
         built_in: scratch.built_in(before.variant.tree()),
@@ -150,6 +142,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
             whole_run: before.counted.beside(&after.counted),
             calls: study.calls()?,
             cold: cold_calls,
+            hints: None,
         }),
         None => None,
     };
@@ -223,72 +216,10 @@ impl Study<'_> {
         Ok(programs)
     }
 
-    /// Counts the whole test run, and records the regions' calls in it.
-    fn measure(&self, built: crate::study::variant::Built, like: Option<&Variant>) -> Result<Measured> {
-        let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the program")?;
-        let counted = Counted::of(self.plan, &built.tree, self.interrupts, self.stages)?;
-        as_built.restore()?;
-        let engine = like.map_or(self.plan.engine, Variant::engine);
-        let variant =
-            Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
-        Ok(Measured { variant, counted })
-    }
-
-    /// The comparison, or why there is none.
-    fn compare(&self, variants: [&Variant; 2], links: Option<Programs>) -> Result<Compared> {
-        match compare((self.plan, self.plan.proof), variants, links, self.stages, self.interrupts) {
-            Ok(proven) => Ok(Ok(proven)),
-            Err(error) if error.is_other_work() => Ok(Err(error.to_string())),
-            Err(error) => {
-                self.interrupts.check()?;
-                Ok(Err(failure_of(error.into())?.because))
-            }
-        }
-    }
-
-    /// What calls fetched, from both recordings.
-    fn calls(&self) -> Result<Vec<CodePerCall>> {
-        let [before, after] = ["before", "after"].map(|name| self.plan.out.join(name).join("calls.rec"));
-        counts::per_call(&before, &after)
-    }
-
     /// The words that order a program of the user's own build.
     fn command(&self, order: &Order) -> String {
         let program = name(&self.plan.started);
         let to = PathBuf::from(format!("{}.ordered", program.display()));
         crate::typed::line(self.bolt.command(program, order.evidence(), &to))
-    }
-
-    fn setting(&self) -> Vec<Fact> {
-        let fact = |name: &str, value: String| Fact { name: name.into(), value };
-        let caches: Vec<String> = self.plan.caches.iter().map(ToString::to_string).collect();
-        let mut facts = vec![
-            fact("build", self.plan.build.clone()),
-            fact("linked", "with --emit-relocs, by linkers that COMPILER_PATH names".into()),
-            fact("caches of the whole run", caches.join(" ")),
-            fact("first-level TLB of code", format!("{}, fully associative", counts::ITLB_IN_WORDS)),
-        ];
-        facts.extend(self.scratch.remarks().into_iter().map(|value| fact("copies", value)));
-        facts
-    }
-
-    /// Whether the new order is worth using.
-    fn conclude(&self, compared: &Result<Proven<Proof>, String>) -> Outcome {
-        let worse = match compared {
-            Err(_) => "cannot be used: the report says why",
-            Ok(proven) => {
-                let proof = proven.value();
-                let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
-                let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
-                match proof.time_conclusion() {
-                    Conclusion::MoreTime if is_above => "takes more time",
-                    Conclusion::LessTime => return Outcome::Done,
-                    _ if has_more_lines => "needs more lines of code per call, and not less time",
-                    _ => return Outcome::Done,
-                }
-            }
-        };
-        eprintln!("lineup: the program in the new order {worse}");
-        Outcome::Finding
     }
 }

@@ -30,6 +30,10 @@ pub(crate) struct CodeOptions {
     /// and not by counts; what that costs everything else is told
     #[arg(long, requires = "code", requires = "regions")]
     pub(in crate::study) cold: bool,
+    /// With --code: write what the counts tell into the sources, as a patch for C and C++, and leave the order to the compiler: which
+    /// way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which functions are cold
+    #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt"])]
+    pub(in crate::study) hints: bool,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
     #[arg(long, value_name = "FILE", requires = "code")]
     pub(in crate::study) bolt: Option<PathBuf>,

@@ -1,0 +1,132 @@
+//! The gates that every change of code goes through: counted, recorded, compared and judged by another run.
+
+use super::counts::{self, Counted, Training};
+use super::options::Workload;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::record::host_caches;
+use crate::study::links::Programs;
+use crate::study::plan::{self, Plan};
+use crate::study::trials::{Compared, MORE_LINES, compare, failure_of};
+use crate::study::variant::{Built, Variant};
+use anyhow::{Context, Result};
+use lineup_prove::footprint::LineKind;
+use lineup_prove::{Conclusion, Proof, ProofPlan, Proven};
+use lineup_report::study::{CodePerCall, Fact};
+use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::source::meaning::Units;
+use lineup_study::source::scratch::Scratch;
+
+/// What a study of code goes by.
+pub(super) struct Gates<'s> {
+    pub(super) plan: &'s Plan,
+    pub(super) scratch: &'s Scratch,
+    pub(super) interrupts: &'s Interrupts,
+    pub(super) stages: &'s Stages,
+    /// What the changed program is called, such as `the program in the new order`.
+    pub(super) changed: &'static str,
+}
+
+/// A variant with what its whole test run came to.
+pub(super) struct Measured {
+    pub(super) variant: Variant,
+    pub(super) counted: Counted,
+}
+
+/// The plan of a study of code, the run that is counted, and whether it is judged by another.
+pub(super) fn plan(
+    options: plan::Options,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<(Plan, Workload, bool)> {
+    let asked = options.code.clone();
+    let mut plan = Plan::of(options, interrupts, stages)?;
+    plan.units = Units::Unread;
+    plan.proof = ProofPlan { lines_of: LineKind::Code, ..plan.proof };
+    if plan.caches.is_empty() {
+        plan.caches = host_caches::read()?;
+    }
+    let training = Workload::of(&plan);
+    let is_held_out = asked.judge_by_another(&mut plan, interrupts)?;
+    Ok((plan, training, is_held_out))
+}
+
+/// Counts the training run, and finds regions where none are named. The folder is then as it was built.
+pub(super) fn train(
+    plan: &mut Plan,
+    training: &Workload,
+    built: &Built,
+    as_built: &Snapshot,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<Training> {
+    let trained = Training::record(plan, training, &built.tree, interrupts, stages)?;
+    as_built.restore()?;
+    if plan.regions.is_empty() {
+        plan.regions = trained.regions(stages)?;
+    }
+    Ok(trained)
+}
+
+impl Gates<'_> {
+    /// Counts the whole test run, and records the regions' calls in it.
+    pub(super) fn measure(&self, built: Built, like: Option<&Variant>) -> Result<Measured> {
+        let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the program")?;
+        let counted = Counted::of(self.plan, &built.tree, self.interrupts, self.stages)?;
+        as_built.restore()?;
+        let engine = like.map_or(self.plan.engine, Variant::engine);
+        let variant =
+            Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
+        Ok(Measured { variant, counted })
+    }
+
+    /// The comparison, or why there is none.
+    pub(super) fn compare(&self, variants: [&Variant; 2], links: Option<Programs>) -> Result<Compared> {
+        match compare((self.plan, self.plan.proof), variants, links, self.stages, self.interrupts) {
+            Ok(proven) => Ok(Ok(proven)),
+            Err(error) if error.is_other_work() => Ok(Err(error.to_string())),
+            Err(error) => {
+                self.interrupts.check()?;
+                Ok(Err(failure_of(error.into())?.because))
+            }
+        }
+    }
+
+    /// What calls fetched, from both recordings.
+    pub(super) fn calls(&self) -> Result<Vec<CodePerCall>> {
+        let [before, after] = ["before", "after"].map(|name| self.plan.out.join(name).join("calls.rec"));
+        counts::per_call(&before, &after)
+    }
+
+    /// How both were built, and what is modelled.
+    pub(super) fn setting(&self, linked: Option<&str>) -> Vec<Fact> {
+        let fact = |name: &str, value: String| Fact { name: name.into(), value };
+        let caches: Vec<String> = self.plan.caches.iter().map(ToString::to_string).collect();
+        let mut facts = vec![fact("build", self.plan.build.clone())];
+        facts.extend(linked.map(|linked| fact("linked", linked.into())));
+        facts.push(fact("caches of the whole run", caches.join(" ")));
+        facts.push(fact("first-level TLB of code", format!("{}, fully associative", counts::ITLB_IN_WORDS)));
+        facts.extend(self.scratch.remarks().into_iter().map(|value| fact("copies", value)));
+        facts
+    }
+
+    /// Whether the changed program is worth using.
+    pub(super) fn conclude(&self, compared: &Result<Proven<Proof>, String>) -> Outcome {
+        let worse = match compared {
+            Err(_) => "cannot be used: the report says why",
+            Ok(proven) => {
+                let proof = proven.value();
+                let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
+                let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+                match proof.time_conclusion() {
+                    Conclusion::MoreTime if is_above => "takes more time",
+                    Conclusion::LessTime => return Outcome::Done,
+                    _ if has_more_lines => "needs more lines of code per call, and not less time",
+                    _ => return Outcome::Done,
+                }
+            }
+        };
+        eprintln!("lineup: {} {worse}", self.changed);
+        Outcome::Finding
+    }
+}

@@ -1,0 +1,185 @@
+//! `lineup study --code --hints`: what counts tell of conditions and functions, written into the sources and proven like
+//! every patch.
+
+use super::counts::Training;
+use super::gates::{self, Gates, Measured};
+use super::options::Workload;
+use crate::files;
+use crate::machine;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::study::inside::inside;
+use crate::study::trials::{Compared, failure_of};
+use crate::study::variant::Variant;
+use crate::study::{call_times, links, outputs, plan};
+use anyhow::{Context, Result};
+use lineup_advise::hints::{Hints, hints};
+use lineup_advise::sources::Sources;
+use lineup_codelayout::Evidence;
+use lineup_report::hints_message;
+use lineup_report::study::{CodeReport, Found, HintsReport, Patch, StudyReport, UnusedInline};
+use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::scratch::{Role, Scratch};
+use lineup_study::source::texts;
+use std::path::Path;
+
+/// Inlined copies that are told.
+const MOST_COPIES: usize = 20;
+
+/// What was worked out, and what the report says of it.
+struct Worked {
+    hints: Hints,
+    evidence: Evidence,
+    sources: Sources,
+    ways: [u64; 2],
+}
+
+/// Counts a run, writes hints, and compares the program as it is with the one that is compiled with them.
+pub(super) fn run(options: plan::Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let (mut plan, training, is_held_out) = gates::plan(options, &interrupts, &stages)?;
+    stages.stage("reading the source folder");
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
+    let scratch = links::linked(&plan, scratch, &interrupts)?;
+    let built = Variant::build(&plan, &scratch, None, &stages)?;
+    let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the built program")?;
+    let trained = gates::train(&mut plan, &training, &built, &as_built, (&interrupts, &stages))?;
+    stages.stage("working out hints");
+    let worked = Worked::of(&trained, &scratch, scratch.built_in(&built.tree))?;
+    drop(trained);
+    let changed = "the program with the hints";
+    let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
+    let before = gates.measure(built, None)?;
+    let tried = match worked.hints.edited.is_empty() {
+        true => None,
+        false => Some(try_out(&gates, &before, &worked.hints)?),
+    };
+    stages.end();
+    scratch.check_untouched()?;
+    conclude(&gates, &before, tried, &worked, (training.in_words(&plan), is_held_out))
+}
+
+impl Worked {
+    /// `folder` is the one by which debug information names the sources.
+    fn of(trained: &Training, scratch: &Scratch, folder: &Path) -> Result<Worked> {
+        let sources = texts::read(scratch.source(), scratch.leave_out())?;
+        let code = trained.code()?;
+        let mut evidence = code.evidence();
+        let inside = |file: &str| inside(Path::new(file), folder);
+        evidence.branches.retain_mut(|branch| match inside(&branch.file) {
+            Some(path) => {
+                branch.file = path;
+                true
+            }
+            None => false,
+        });
+        evidence.never_called.retain_mut(|one| match inside(&one.defined_at.file) {
+            Some(path) => {
+                one.defined_at.file = path.into();
+                true
+            }
+            None => false,
+        });
+        let hints = hints(&evidence.branches, &evidence.never_called, &sources);
+        let summary = code.summary("");
+        Ok(Worked { hints, evidence, sources, ways: [summary.edges_exact, summary.edges_estimated] })
+    }
+
+    fn report(&self, folder: &Path) -> HintsReport {
+        let copies = self.evidence.unused_copies.iter().take(MOST_COPIES);
+        let copy = |copy: &lineup_model::branch::UnusedCopy| {
+            let file = inside(Path::new(&*copy.called_at.file), folder);
+            UnusedInline {
+                function: copy.function.clone(),
+                into: copy.into.clone(),
+                at: format!("{}:{}", file.as_deref().unwrap_or(&copy.called_at.file), copy.called_at.line),
+                bytes: copy.bytes,
+            }
+        };
+        HintsReport {
+            given: self.hints.given.clone(),
+            refused: self.hints.refused.clone(),
+            unused_copies: copies.map(copy).collect(),
+        }
+    }
+}
+
+/// A program with hints, and what the comparison showed.
+type Tried = (Option<Measured>, Compared);
+
+fn try_out(gates: &Gates<'_>, before: &Measured, hints: &Hints) -> Result<Tried> {
+    gates.stages.stage("building the program with the hints");
+    let mut tree = gates.scratch.copy(Role::After)?;
+    if let Err(error) = gates.scratch.build(&mut tree, &hints.edited) {
+        return Ok((None, Err(failure_of(error.into())?.because)));
+    }
+    let after = match gates.measure(Variant::built(tree, "after"), Some(&before.variant)) {
+        Ok(after) => after,
+        Err(error) => return Ok((None, Err(failure_of(error)?.because))),
+    };
+    let variants = [&before.variant, &after.variant];
+    let compared = gates.compare(variants, links::of(gates.plan, gates.scratch, variants)?)?;
+    Ok((Some(after), compared))
+}
+
+/// Writes the report and the patch.
+fn conclude(
+    gates: &Gates<'_>,
+    before: &Measured,
+    tried: Option<Tried>,
+    worked: &Worked,
+    (training, is_held_out): (String, bool),
+) -> Result<Outcome> {
+    let Gates { plan, scratch, interrupts, stages, .. } = *gates;
+    let outcome = tried.as_ref().map_or(Outcome::Done, |(_, compared)| gates.conclude(compared));
+    let (after, compared) = tried.unzip();
+    let proven = compared.as_ref().and_then(|compared| compared.as_ref().ok());
+    let after = after.flatten().filter(|_| proven.is_some());
+    let timed = after.as_ref().zip(proven).map(|(after, proof)| {
+        call_times::compare(plan, [&before.variant, &after.variant], proof.value(), interrupts, stages)
+    });
+    let timed = timed.transpose()?.unwrap_or_default();
+    stages.end();
+    let is_proposed = after.is_some() && matches!(outcome, Outcome::Done);
+    let mut report = StudyReport::of_found(Found {
+        title: before.variant.program().display().to_string(),
+        commands: outputs::commands(plan, before.variant.program(), is_proposed),
+        setting: gates.setting(None),
+        machine: machine::facts(),
+        line: plan.line(),
+        built_in: scratch.built_in(before.variant.tree()),
+        before: &before.variant.recorded,
+        after: after.as_ref().map(|after| &after.variant.recorded),
+        advice: None,
+        patch: None,
+        not_proven: compared.as_ref().and_then(|compared| compared.as_ref().err().cloned()),
+        proof: proven,
+        call_times: timed.proven.as_ref(),
+        not_timed: timed.not_timed.clone(),
+        contention: None,
+    });
+    let counted = after.as_ref().map(|after| before.counted.beside(&after.counted));
+    report.code = Some(CodeReport {
+        optimiser: format!("{} hints in the source", worked.hints.given.len()),
+        optimiser_command: String::new(),
+        training,
+        test: Workload::of(plan).in_words(plan),
+        is_held_out,
+        ways_exact: worked.ways[0],
+        ways_estimated: worked.ways[1],
+        whole_run: counted.unwrap_or_default(),
+        calls: if after.is_some() { gates.calls()? } else { Vec::new() },
+        cold: None,
+        hints: Some(worked.report(scratch.built_in(before.variant.tree()))),
+    });
+    let diff = lineup_advise::patch::unified_diff(&worked.sources, &worked.hints.edited);
+    let text = hints_message(&report) + &diff;
+    report.patch = is_proposed.then(|| Patch { file: outputs::PATCH.into(), text });
+    let rejected = (!is_proposed && !diff.is_empty()).then_some(diff.as_str());
+    outputs::write(&plan.out, &report, rejected)?;
+    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
+    Ok(outcome)
+}

@@ -1,0 +1,62 @@
+//! Branches of the machine code, as counts and places in the sources tell of them.
+
+use crate::types::SourceLocation;
+
+/// A place in a source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in bytes. `None` where debug information tells the line alone, as of the call of a copy that was inlined.
+    pub column: Option<u32>,
+}
+
+/// Where a branch may go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Side {
+    /// Times that it went there.
+    pub times: u64,
+    /// The places of the next instructions that lie in the branch's own file and in the same copy of its function.
+    pub places: Vec<Place>,
+}
+
+/// A conditional branch that was executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Branch {
+    /// The symbol of the function that it lies in.
+    pub function: String,
+    /// Path of the source, as the compiler recorded it.
+    pub file: String,
+    /// Where it stands there.
+    pub place: Place,
+    /// Its two sides: the branch taken, and not taken.
+    pub sides: [Side; 2],
+    /// True when several answers fit the counts of instructions.
+    pub is_estimated: bool,
+}
+
+/// A function of which nothing was executed, though functions that were executed could have called it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NeverCalled {
+    /// Its name, as the source spells it.
+    pub function: String,
+    /// Where it is defined.
+    pub defined_at: SourceLocation,
+    /// Functions that were executed and hold a call of it, by their symbols.
+    pub callers: Vec<String>,
+    /// Times that these stood before a way to such a call and went another.
+    pub decisions: u64,
+}
+
+/// A copy of a function that was inlined and of which nothing was executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnusedCopy {
+    /// What was inlined.
+    pub function: String,
+    /// The function that it was inlined into.
+    pub into: String,
+    /// Where its call stands.
+    pub called_at: SourceLocation,
+    /// Bytes of its code.
+    pub bytes: u64,
+}
