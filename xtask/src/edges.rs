@@ -7,6 +7,8 @@ use cargo_metadata::{Metadata, Package};
 const EDGES: &[(&str, &[&str])] = &[
     ("lineup-model", &[]),
     ("lineup-stats", &[]),
+    // For tests alone.
+    ("lineup-browser", &[]),
     ("lineup-bundle", &[]),
     ("lineup-cache", &["lineup-model"]),
     ("lineup-coherence", &[]),
@@ -84,6 +86,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "lineup",
         &[
+            "lineup-browser",
             "lineup-bundle",
             "lineup-model",
             "lineup-stats",

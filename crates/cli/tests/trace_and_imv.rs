@@ -1,7 +1,8 @@
 //! `lineup trace` and `lineup imv` against a program that uses the runtime.
 
+mod served;
+
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn lineup(arguments: &[&str]) -> Output {
@@ -12,36 +13,11 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The runtime's archive, built by cargo into a folder of this test's own, and a program linked with it.
-fn program(folder: &Path) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "lineup-runtime", "--target-dir"])
-        .arg(&target)
-        .current_dir(&root)
-        .status()
-        .unwrap();
-    assert!(built.success());
-    let out = folder.join("served");
-    let output = Command::new("gcc")
-        .args(["-O2", "-Wall", "-Werror", "-I"])
-        .arg(root.join("crates/runtime/include"))
-        .arg(root.join("crates/cli/tests/programs/served.c"))
-        .arg(target.join("debug/liblineup_runtime.a"))
-        .args(["-lpthread", "-ldl", "-lm", "-o"])
-        .arg(&out)
-        .output()
-        .expect("gcc; apt install gcc");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    out
-}
-
 #[test]
 fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("served.trace");
-    let mut child = Command::new(program(folder.path()))
+    let mut child = Command::new(served::program(folder.path()))
         .arg(&file)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

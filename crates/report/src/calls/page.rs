@@ -60,7 +60,11 @@ pub fn calls_page(calls: &Calls<'_>) -> String {
         section("off", "Interrupts off", each(&spans, &|region| Some(sections::spans(calls, region)))),
         section("regions", "Every region", Some(tables::overview(calls))),
         section("recordings", "Recordings", Some(recordings(calls))),
-        section("repeat", "To repeat this", Some(html! { pre.command { span { (calls.command) } } })),
+        section(
+            "repeat",
+            "To repeat this",
+            Some(html! { pre.command tabindex="0" { span { (calls.command) } } }),
+        ),
     ]
     .into_iter()
     .flatten()

@@ -1,6 +1,6 @@
 //! Histograms of several series over each other.
 
-use super::scale::{Scale, round};
+use super::scale::{Scale, anchor, round};
 use crate::figure::{mean, share};
 use maud::{Markup, html};
 
@@ -48,7 +48,8 @@ pub fn histogram_overlay(title: &str, axis: &str, series: &[HistogramSeries]) ->
                 text.tick x=(LEFT - 5.0) y=(y.place(tick) + 3.5) text-anchor="end" { (format!("{:.0} %", 100.0 * tick)) }
             }
             @for tick in x.ticks(6) {
-                text.tick x=(x.place(tick)) y=(HEIGHT - BOTTOM + 13.0) text-anchor="middle" { (mean(tick)) }
+                @let label = mean(tick);
+                text.tick x=(x.place(tick)) y=(HEIGHT - BOTTOM + 13.0) text-anchor=(anchor(x.place(tick), &label, WIDTH)) { (label) }
             }
             text.axis x=((LEFT + WIDTH - RIGHT) / 2.0) y=(HEIGHT - 4.0) text-anchor="middle" { (axis) }
             @for (index, one) in series.iter().enumerate() { (bars(index, one, &x, &y)) }

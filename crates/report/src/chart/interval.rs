@@ -1,6 +1,6 @@
 //! A ratio, its interval, and the margin that it is judged against.
 
-use super::scale::{Scale, round};
+use super::scale::{Scale, anchor, round};
 use crate::figure::change;
 use maud::{Markup, html};
 
@@ -41,7 +41,8 @@ pub fn ratio_interval(title: &str, mark: &IntervalMark) -> Markup {
             }
             circle.estimate cx=(x.place(mark.ratio)) cy="23" r="4" {}
             @for tick in x.ticks(6) {
-                text.tick x=(x.place(tick)) y="57" text-anchor="middle" { @if (tick - 1.0).abs() < 1e-9 { "0 %" } @else { (change(tick)) } }
+                @let label = if (tick - 1.0).abs() < 1e-9 { "0 %".to_owned() } else { change(tick) };
+                text.tick x=(x.place(tick)) y="57" text-anchor=(anchor(x.place(tick), &label, WIDTH)) { (label) }
             }
             text.axis x=(WIDTH / 2.0) y="70" text-anchor="middle" { "change of time; shaded: equivalent" }
         }

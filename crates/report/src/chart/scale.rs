@@ -38,6 +38,19 @@ impl Scale {
     }
 }
 
+/// Width of a character of a label, at most: digits and signs of the font that ticks are set in.
+const CHARACTER: f64 = 6.5;
+
+/// Where a label below a place is anchored on a drawing of that width: in its middle, unless a side would cut it off.
+pub(super) fn anchor(place: f64, label: &str, width: f64) -> &'static str {
+    let half = CHARACTER * label.chars().count() as f64 / 2.0;
+    match () {
+        () if place + half > width => "end",
+        () if place - half < 0.0 => "start",
+        () => "middle",
+    }
+}
+
 /// The smallest of 1, 2 and 5 times a power of ten that is not below a value.
 fn round_step(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
@@ -70,6 +83,13 @@ mod tests {
     fn ticks_are_round_and_inside() {
         assert_eq!(Scale::new(0.0, 23.0, 0.0, 1.0).ticks(5), [0.0, 5.0, 10.0, 15.0, 20.0]);
         assert_eq!(Scale::new(0.97, 1.01, 0.0, 1.0).ticks(4).len(), 5);
+    }
+
+    #[test]
+    fn labels_at_the_sides_end_there() {
+        assert_eq!(anchor(50.0, "1,000", 100.0), "middle");
+        assert_eq!(anchor(95.0, "1,000", 100.0), "end");
+        assert_eq!(anchor(5.0, "1,000", 100.0), "start");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One point for each event: two quantities against each other.
 
-use super::scale::Scale;
+use super::scale::{Scale, anchor};
 use crate::figure::mean;
 use maud::{Markup, html};
 
@@ -28,7 +28,8 @@ pub fn scatter(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> Ma
                 text.tick x=(LEFT - 5.0) y=(y.place(tick) + 3.5) text-anchor="end" { (mean(tick)) }
             }
             @for tick in x.ticks(6) {
-                text.tick x=(x.place(tick)) y=(HEIGHT - BOTTOM + 14.0) text-anchor="middle" { (mean(tick)) }
+                @let label = mean(tick);
+                text.tick x=(x.place(tick)) y=(HEIGHT - BOTTOM + 14.0) text-anchor=(anchor(x.place(tick), &label, WIDTH)) { (label) }
             }
             text.axis x=((LEFT + WIDTH - RIGHT) / 2.0) y=(HEIGHT - 4.0) text-anchor="middle" { (across) }
             text.axis x=(LEFT + 4.0) y=(TOP + 4.0) { (up) }

@@ -1,6 +1,6 @@
 //! Histograms of several series as outlines, for many bins and series over each other.
 
-use super::scale::{Scale, round};
+use super::scale::{Scale, anchor, round};
 use crate::figure::{mean, share};
 use maud::{Markup, html};
 
@@ -107,7 +107,7 @@ pub fn steps(title: &str, axis: &str, bins: &Bins, heights: CountAxis, series: &
             }
             @for (at, label) in value_ticks(bins, &x) {
                 line.grid x1=(at) x2=(at) y1=(HEIGHT - BOTTOM) y2=(HEIGHT - BOTTOM + 3.0) {}
-                text.tick x=(at) y=(HEIGHT - BOTTOM + 14.0) text-anchor="middle" { (label) }
+                text.tick x=(at) y=(HEIGHT - BOTTOM + 14.0) text-anchor=(anchor(at, &label, WIDTH)) { (label) }
             }
             text.axis x=((LEFT + WIDTH - RIGHT) / 2.0) y=(HEIGHT - 4.0) text-anchor="middle" { (axis) }
             @for (index, one) in series.iter().enumerate() {

@@ -32,7 +32,7 @@ pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
         section("data", "Data", data(findings, &root)),
         section("functions", "Functions", functions(findings)),
         section("measured", "How this was measured", measured(findings)),
-        section("repeat", "To repeat this", html! { pre.command { span { (command) } } }),
+        section("repeat", "To repeat this", html! { pre.command tabindex="0" { span { (command) } } }),
     ];
     if let Some(sites) = &findings.allocation_sites {
         sections.insert(3, section("allocations", "Allocations", allocations(sites)));
@@ -90,7 +90,7 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
             p { "Next: " }
             @match same_before(findings, index) {
                 Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
-                None => { pre.command { span { (words::before_next(finding)) (finding.next) } } }
+                None => { pre.command tabindex="0" { span { (words::before_next(finding)) (finding.next) } } }
             }
             @if let Some(map) = &finding.map { (mapped(finding, map)) }
         }

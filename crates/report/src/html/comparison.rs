@@ -57,7 +57,11 @@ pub fn comparison_page(about: &ComparisonPage<'_>, comparison: &Comparison, coll
             heading: "Distributions",
             body: html! { @for metric in others { (distributions(metric, about)) } },
         },
-        Section { anchor: "repeat", heading: "Repeat", body: html! { pre { code { (about.repeat) } } } },
+        Section {
+            anchor: "repeat",
+            heading: "Repeat",
+            body: html! { pre.command tabindex="0" { span { (about.repeat) } } },
+        },
     ];
     let title = first.map_or("Comparison", |metric| metric.name.as_str());
     page("comparison", title, &lead, &sections)

@@ -43,7 +43,11 @@ pub fn sched_sweep_page(sweep: &SweepReport, command: &str) -> String {
 }
 
 fn repeat(command: &str) -> Section {
-    Section { anchor: "repeat", heading: "To repeat this", body: html! { pre { code { (command) } } } }
+    Section {
+        anchor: "repeat",
+        heading: "To repeat this",
+        body: html! { pre.command tabindex="0" { span { (command) } } },
+    }
 }
 
 fn title(report: &Report) -> String {

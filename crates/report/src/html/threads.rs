@@ -185,9 +185,24 @@ fn map(line: &LineBetween, line_bytes: u64, of: Of) -> Markup {
                 }
                 div.bytes { @for row in 0..line_bytes.div_ceil(ROW_BYTES) { (row_of(&runs, row)) } }
             }
+            (parts(line, &runs))
             @if !line.pairs.is_empty() { (pairs(line, of)) }
         }
     }
+}
+
+/// The line's bytes with their names in full: on the drawing there may be no room for these.
+fn parts(line: &LineBetween, runs: &[Run]) -> Markup {
+    let table = html! { table {
+        thead { tr { th.n { "bytes" } th { "what" } th { "read (R) and written (W) by" } } }
+        tbody { @for run in runs.iter().filter(|run| !run.names.is_empty()) { tr {
+            td.n { (run.from) " to " (run.to - 1) } td.name { (name(&run.name())) } td { (run.uses()) }
+        } } }
+    } };
+    html! { details {
+        summary { "Every part as a table" }
+        (scroll(&format!("Parts of line {:#x}", line.address), &table))
+    } }
 }
 
 fn in_words(line: &LineBetween, runs: &[Run]) -> String {

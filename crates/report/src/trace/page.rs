@@ -65,7 +65,7 @@ fn maxima(runs: &[TracedRun]) -> Option<Markup> {
     (!listings.is_empty()).then(|| {
         html! { @for (label, listing) in &listings {
             h3 { (label) }
-            pre { @for line in listing.lines() { span { (line) } } }
+            pre tabindex="0" { @for line in listing.lines() { span { (line) } } }
         } }
     })
 }
