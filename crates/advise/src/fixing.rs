@@ -41,6 +41,8 @@ pub(crate) struct Holds {
     aligned: BTreeSet<usize>,
     /// Members of which one may go on in the next.
     continued: BTreeSet<String>,
+    /// The same, by the runs in which they stay side by side.
+    side_by_side: Vec<Binding>,
     /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members that
     /// have to lie side by side may do so elsewhere.
     is_lifted: bool,
@@ -134,7 +136,7 @@ impl Holds {
             self.bindings.push(binding);
         }
         for binding in shape_rules::continued(subject) {
-            self.continued.extend(binding.names.iter().cloned());
+            self.keep_side_by_side(&binding);
             self.bindings.push(binding);
         }
         let Some(last) = subject.aggregate.members.last() else { return };
@@ -144,6 +146,16 @@ impl Holds {
             let name = member_name(subject.aggregate, subject.aggregate.members.len() - 1);
             self.bindings.push(Binding::new(Constraint::FlexibleArrayLast).on([name]));
         }
+    }
+
+    fn keep_side_by_side(&mut self, binding: &Binding) {
+        self.continued.extend(binding.names.iter().cloned());
+        self.side_by_side.push(binding.clone());
+    }
+
+    /// Runs of members that stay side by side.
+    pub(crate) fn side_by_side(&self) -> &[Binding] {
+        &self.side_by_side
     }
 
     /// Volatile members: registers stay where they are, but not what only threads or signal handlers look at.
@@ -182,6 +194,7 @@ impl Holds {
                 Effect::First => self.first = true,
                 Effect::Last => self.last = true,
                 Effect::Keep => self.pinned.extend(held),
+                Effect::Adjacent => self.keep_side_by_side(&hold.binding),
                 Effect::Boundary => self.boundaries.extend(held),
                 Effect::Relative => self.chained.extend(held),
                 Effect::Named | Effect::Exchanged => continue,

@@ -7,10 +7,10 @@ use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Plan, Verdict};
 use crate::order_file::{Arrangement, WrittenOrder};
 use crate::orders::{self, Orders};
+use crate::placement::Placed;
 use crate::problem::Subject;
 use crate::proposal::{Advice, REORDER};
 use crate::score::Problem;
-use crate::shape_rules;
 use crate::spelling::spelling;
 use lineup_model::types::{TypeId, Types};
 
@@ -71,15 +71,6 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice, order: &WrittenOrder) -> Re
     Ok(())
 }
 
-/// Members of which one may go on in the next, and which are not side by side.
-fn parted(subject: &Subject<'_>, arrangement: &Arrangement) -> Option<Binding> {
-    let name = |field: &usize| crate::reasons::member_name(subject.aggregate, *field);
-    let names: Vec<String> = arrangement.order.iter().map(name).collect();
-    shape_rules::continued(subject)
-        .into_iter()
-        .find(|binding| !names.windows(binding.names.len()).any(|pair| pair == binding.names))
-}
-
 impl Plan<'_> {
     /// The units in a given order of members.
     ///
@@ -112,13 +103,32 @@ impl Plan<'_> {
             let before = unit.checked_sub(1).and_then(|before| order.iter().position(|&one| one == before));
             order.insert(before.map_or(0, |place| place + 1), unit);
         }
-        if let Some(parted) = parted(subject, arrangement) {
+        if let Some(parted) = self.parted(subject, arrangement, &order) {
             return Err(parted);
         }
         match self.problem.allows(&order) && self.keeps_fixed(&order) {
             true => Ok(order),
             false => Err(self.broken()),
         }
+    }
+
+    /// Members of which one may go on in the next, and which would not lie from each other as they do.
+    fn parted(&self, subject: &Subject<'_>, arrangement: &Arrangement, order: &[usize]) -> Option<Binding> {
+        let present: Vec<usize> = (0..self.problem.units.len()).collect();
+        let before = self.layouts(&present).into_iter().next()?;
+        let aligned = self.aligned(arrangement)?;
+        let after = aligned.place(aligned.models.first()?, order)?;
+        let members = &subject.aggregate.members;
+        let field = |name: &String| members.iter().position(|member| member.name.as_deref() == Some(name));
+        let distance = |placed: &Placed, one: usize, next: usize| {
+            placed.offsets_bits[next].wrapping_sub(placed.offsets_bits[one])
+        };
+        let is_parted = |pair: &[String]| match (field(&pair[0]), field(&pair[1])) {
+            (Some(one), Some(next)) => distance(&before, one, next) != distance(&after, one, next),
+            _ => true,
+        };
+        let mut runs = self.ground.holds.side_by_side().iter();
+        runs.find(|binding| binding.names.windows(2).any(is_parted)).cloned()
     }
 
     /// True when members that have to keep their offsets do.

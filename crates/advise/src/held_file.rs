@@ -99,7 +99,7 @@ pub fn to_text(meaning: &Meaning) -> Result<String, Error> {
         for hold in &ty.holds {
             let rule = match hold.effect {
                 Effect::Relative | Effect::Boundary => Rule::Order,
-                Effect::Keep | Effect::Named | Effect::Exchanged => Rule::Place,
+                Effect::Keep | Effect::Adjacent | Effect::Named | Effect::Exchanged => Rule::Place,
                 Effect::First => Rule::First,
                 Effect::Last => Rule::Last,
                 Effect::Forbid => Rule::All,

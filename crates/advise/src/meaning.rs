@@ -77,6 +77,8 @@ pub enum Effect {
     First,
     /// Another offset of the named members.
     Keep,
+    /// Anything between the named members, and another order of them. Without an order that lifts it they keep their offset.
+    Adjacent,
     /// A move across the named member, which stays where it is between them.
     Boundary,
     /// Another member in the last place.

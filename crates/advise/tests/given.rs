@@ -3,8 +3,10 @@
 mod pahole;
 
 use lineup_advise::advise;
+use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::error::AdviseError;
 use lineup_advise::judge::NoCompiler;
+use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_advise::options::Options;
 use lineup_advise::order_file::{Work, grouped, parse};
 use lineup_advise::proposal::Advice;
@@ -246,6 +248,44 @@ fn a_lifted_type_may_have_members_before_an_aligned_one_and_neighbours_elsewhere
     assert_eq!(moved.new_offsets_bits, [0, 64, 128, 384, 512, 576], "in the new order");
     let said = format!("{:?}", held(order, false).refusals);
     assert!(said.contains("keeps members on lines of their own (low)"), "{said}");
+}
+
+/// What a compiler's view of the sources says of two members, in a type that may be ordered.
+#[test]
+fn members_that_code_steps_through_may_lie_elsewhere_side_by_side() {
+    let ordered = |order: &str| {
+        let mut types = Types::new();
+        let word = integer(&mut types, "long", 8);
+        let half = integer(&mut types, "int", 4);
+        let members = vec![
+            member("first", word, 0),
+            member("low", half, 64),
+            member("high", half, 96),
+            member("last", word, 128),
+        ];
+        structure(&mut types, "rec", 24, members);
+        let text = "struct rec {\n\tlong first;\n\tint low;\n\tint high;\n\tlong last;\n};\n";
+        let sources = Sources::new([("rec.h".to_owned(), text.to_owned())]);
+        let binding = Binding::new(Constraint::MemorySpan).on(["low", "high"]).because("stepped through");
+        let hold = Hold { binding, effect: Effect::Adjacent };
+        let held = TypeMeaning { names: vec!["rec".to_owned()], path: String::new(), holds: vec![hold] };
+        let options = Options {
+            orders: parse("orders", order).expect("an order"),
+            lifts: vec![("rec".to_owned(), None)],
+            meaning: Meaning { types: vec![held], ..Meaning::default() },
+            ..Options::default()
+        };
+        advise(&Usage::empty(Abi::X86_64), &types, &sources, &options, &mut NoCompiler).expect("advice")
+    };
+    let beside = ordered("rec: low, high, last, first");
+    assert_eq!(beside.orders.len(), 1, "{:?}", beside.refusals);
+    for order in
+        ["rec: low, last, high, first", "rec: high, low, last, first", "rec: low, align(8) high, last, first"]
+    {
+        let parted = ordered(order);
+        let said = format!("{:?}", parted.refusals);
+        assert!(parted.orders.is_empty() && said.contains("stepped through"), "{order}: {said}");
+    }
 }
 
 #[test]

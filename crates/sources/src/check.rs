@@ -129,7 +129,8 @@ pub fn check_with(
         reading.read(units(&commands));
     }
     reading.note_others(&build.in_program);
-    let Reading { root, facts, mut checked, .. } = reading;
+    let Reading { root, mut facts, mut checked, .. } = reading;
+    facts.settle_given();
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
         installed_headers: build.installed_headers.clone(),

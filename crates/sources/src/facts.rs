@@ -266,6 +266,10 @@ pub(crate) struct Facts {
     /// Copies of which not both sides are typed.
     pub(crate) copies: BTreeSet<Copied>,
     pub(crate) acts: BTreeSet<(Value, Act, Where)>,
+    /// The same, done by giving the pointer to a function as this parameter.
+    pub(crate) given_as: BTreeSet<(Value, Act, Where, (Name, usize))>,
+    /// Parameters that their functions' bodies name.
+    pub(crate) named_parameters: BTreeSet<(Name, usize)>,
     pub(crate) sayings: BTreeSet<(Name, Saying, Where)>,
     /// Functions with a body.
     pub(crate) defined: BTreeSet<Name>,
@@ -287,6 +291,17 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// A pointer that a function is given, as its parameter's type, is used so, unless the body leaves the parameter alone.
+    pub(crate) fn settle_given(&mut self) {
+        for (value, act, at, parameter) in std::mem::take(&mut self.given_as) {
+            let is_left_alone =
+                self.defined.contains(&parameter.0) && !self.named_parameters.contains(&parameter);
+            if !is_left_alone {
+                self.acts.insert((value, act, at));
+            }
+        }
+    }
+
     /// Adds another unit's.
     pub(crate) fn add(&mut self, other: Facts) {
         for (usr, record) in other.records {
@@ -314,6 +329,8 @@ impl Facts {
         self.calls.extend(other.calls);
         self.copies.extend(other.copies);
         self.acts.extend(other.acts);
+        self.given_as.extend(other.given_as);
+        self.named_parameters.extend(other.named_parameters);
         self.sayings.extend(other.sayings);
         self.defined.extend(other.defined);
         self.taken.extend(other.taken);

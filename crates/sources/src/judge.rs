@@ -6,6 +6,7 @@ mod copies;
 mod embedded;
 mod further;
 mod layout;
+mod made;
 mod sayings;
 
 pub(crate) use further::unread_functions;

@@ -14,6 +14,8 @@ pub enum Verdict {
     First,
     /// These members keep their offsets.
     Keep(Vec<String>),
+    /// These members stay in this order, with nothing between them.
+    Adjacent(Vec<String>),
     /// The members before this one stay before it, those after it after it, and it stays the first of the latter.
     Boundary(String),
     /// The member stays last.
@@ -133,7 +135,9 @@ impl CheckedType {
             match &found.verdict {
                 Verdict::Refuse => return Freedom::Refused,
                 Verdict::First => kept.extend(self.members.first().map(String::as_str)),
-                Verdict::Keep(names) => kept.extend(names.iter().map(String::as_str)),
+                Verdict::Keep(names) | Verdict::Adjacent(names) => {
+                    kept.extend(names.iter().map(String::as_str));
+                }
                 Verdict::Boundary(name) | Verdict::Last(name) => kept.push(name),
                 Verdict::Named(_) | Verdict::Exchanged(_) | Verdict::InOrder(_) | Verdict::Harmless => {}
             }

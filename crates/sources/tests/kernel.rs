@@ -46,6 +46,10 @@ fn keep(names: &[&str]) -> Verdict {
     Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
 }
 
+fn beside(names: &[&str]) -> Verdict {
+    Verdict::Adjacent(names.iter().map(|name| name.to_string()).collect())
+}
+
 #[test]
 fn the_member_that_a_task_is_cast_to_stays_first() {
     let text = "struct info { long flags; int cpu; }; struct t { struct info info; long state; char comm[16]; void *stack; };
@@ -82,7 +86,7 @@ fn storage_that_an_embedded_array_grows_into_stays_behind_it() {
     let text = "struct group { long flags; int level; struct group *ancestors[]; };
         struct t { long id; struct group group; struct group *storage; long count; int flags; };
         void f(struct t *x) { x->group.ancestors[0] = &x->group; }";
-    held(text, &keep(&["group", "storage"]), UseKind::TrailingArray);
+    held(text, &beside(&["group", "storage"]), UseKind::TrailingArray);
 }
 
 #[test]
@@ -93,7 +97,96 @@ fn two_arrays_that_are_indexed_as_one_are_not_parted() {
             struct block *blocks = both ? x->first : x->others; unsigned sum = 0;
             for (int i = 0; i < n; i++) sum += blocks[i].start;
             return sum; }";
-    held(text, &keep(&["first", "others"]), UseKind::Walk);
+    held(text, &beside(&["first", "others"]), UseKind::Walk);
+}
+
+/// A stub of what is configured away takes any pointer, and looks at nothing.
+#[test]
+fn what_a_function_leaves_alone_is_used_as_nothing() {
+    let text =
+        "struct socket { int index; long queue[4]; }; struct t { long a; int b; char name[16]; long c; };
+        static inline int receive(struct socket *s, int n) { return -n; }
+        struct t *by_index(int);
+        int f(void *forward, int n) { if (n) forward = by_index(n); return receive(forward, n); }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    for body in ["return s->index;", "return look(s);", "return s->queue[n];", "kept = s; return 0;"] {
+        let used = text.replace("return -n;", body);
+        let used = format!("struct socket *kept; int look(struct socket *);{used}");
+        assert_eq!(freedom(&used), Freedom::Refused, "{body}");
+    }
+    let unknown = text.replace(
+        "static inline int receive(struct socket *s, int n) { return -n; }",
+        "int receive(struct socket *, int);",
+    );
+    assert_eq!(freedom(&unknown), Freedom::Refused, "another unit may look at it");
+}
+
+/// Files of `/proc` keep what each needs in one member: an object for some, for others memory that was made by its size,
+/// of which whoever makes it knows the beginning alone.
+#[test]
+fn memory_beside_an_object_may_be_what_is_taken_out() {
+    let text = "void *kmalloc(size_t, unsigned); struct seq { long count; void *private; };
+        struct seq_net { struct t *net; }; struct t { long a; int b; char name[16]; long c; };
+        struct iterator { struct seq_net p; int bucket; long offset; };
+        void *open_private(struct seq *s, int size) { void *p = kmalloc(size, 0); s->private = p; return p; }
+        void open_net(struct seq *s, struct t *net, int size) { struct seq_net *p = open_private(s, size); p->net = net; }
+        void single_open(struct seq *s, void *data) { s->private = data; }
+        void open_one(struct seq *s, struct t *net) { single_open(s, net); }
+        long show_one(struct seq *s) { struct t *net = s->private; return net->c; }
+        int show_net(struct seq *s) { struct iterator *i = s->private; return i->bucket; }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    let unrelated = text.replace("{ struct seq_net p; int bucket;", "{ int bucket; struct seq_net p;");
+    assert_eq!(freedom(&unrelated), Freedom::Refused, "the memory begins as something else");
+    let alone = text.replace("s->private = p; return p;", "return p;");
+    assert_eq!(freedom(&alone), Freedom::Refused, "the memory does not come there");
+    let crossing =
+        format!("{text} int f(void *to, struct seq *s) {{ return _copy_to_user(to, s->private, 8); }}");
+    assert_eq!(freedom(&crossing), Freedom::Refused);
+    let local = "void *kmalloc(size_t, unsigned); struct t { long a; int b; char name[16]; long c; };
+        struct other { int c; long d; };
+        long f(struct t *x, int n) { void *p = n ? kmalloc(16, 0) : x; return ((struct other *)p)->d; }";
+    assert_eq!(freedom(local), Freedom::Refused, "a variable is one thing after the other");
+}
+
+/// A bit by its number in a member that is one word: the word is stepped to as in an array, and is the first.
+#[test]
+fn a_word_of_bits_is_no_array_of_its_neighbours() {
+    let text = "static inline void check(const volatile void *p, int size) { }
+        struct t { long a; unsigned long start; unsigned long end; unsigned long state; int b; char name[16]; };
+        static inline int constant_test_bit(long nr, const volatile unsigned long *addr) {
+            return ((1UL << (nr & 63)) & (addr[nr >> 6])) != 0; }
+        static inline void __set_bit(long nr, volatile unsigned long *addr) {
+            unsigned long *p = (unsigned long *)addr + nr / 64; *p |= 1UL << (nr & 63); }
+        static inline void __instrument_read_write_bitop(long nr, volatile unsigned long *addr) { check(addr + nr / 64, 8); }
+        int f(struct t *x) { __set_bit(3, &x->state); __instrument_read_write_bitop(3, &x->state);
+            return constant_test_bit(3, &x->state); }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    let found = text.replace("constant_test_bit", "find_next_bit");
+    held(&found, &beside(&["start", "end", "state"]), UseKind::Walk);
+}
+
+/// What the compiler adds to a member's offset leads into the member, as long as it does.
+#[test]
+fn a_place_inside_a_member_goes_where_the_member_goes() {
+    let text = |code: &str| {
+        format!(
+            "struct t {{ long a; struct {{ unsigned t, v; }} rtt; long b; char name[16]; }};
+            struct insn {{ short off; int imm; }}; {code}"
+        )
+    };
+    let insn =
+        |off: &str| text(&format!("void f(struct insn *i) {{ *i++ = (struct insn) {{ .off = {off} }}; }}"));
+    let boundary = Verdict::Boundary("rtt".into());
+    assert_eq!(freedom(&insn("offsetof(struct t, rtt) + sizeof(unsigned)")), Freedom::Movable);
+    for past in
+        ["+ sizeof(((struct t *)0)->rtt)", "- sizeof(unsigned)", "* 2", "+ sizeof(unsigned) + sizeof(long)"]
+    {
+        held(&insn(&format!("offsetof(struct t, rtt) {past}")), &boundary, UseKind::Offset);
+    }
+    let cleared = "void f(struct t *x) { memset(x, 0, offsetof(struct t, rtt) + sizeof(unsigned)); }";
+    held(&text(cleared), &boundary, UseKind::Offset);
+    let compared = "int f(unsigned long n) { return n < offsetof(struct t, rtt) + sizeof(unsigned); }";
+    held(&text(compared), &boundary, UseKind::Offset);
 }
 
 #[test]

@@ -10,6 +10,10 @@ fn names(names: &[&str]) -> Verdict {
     Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
 }
 
+fn beside(names: &[&str]) -> Verdict {
+    Verdict::Adjacent(names.iter().map(|name| name.to_string()).collect())
+}
+
 /// The type `t` of the program is refused, for a use of this kind whose reason says this.
 fn refused(text: &str, kind: UseKind, reason: &str) {
     let checked = Program::c(text).check();
@@ -168,11 +172,11 @@ fn what_is_cleared_up_to_a_member_stays_before_it() {
 fn members_stepped_through_as_an_array_stay_together() {
     let text = "struct t { long head; int lo, mid, hi; long tail; };
         int f(struct t *x) { int sum = 0; for (int *p = &x->lo; p <= &x->hi; p++) sum += *p; return sum; }";
-    held(text, &names(&["lo", "mid", "hi"]), UseKind::Walk);
+    held(text, &beside(&["lo", "mid", "hi"]), UseKind::Walk);
     let text = "struct t { long head; int lo, mid, hi; long tail; };
         int sum(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i]; return s; }
         int f(struct t *x) { return sum(&x->lo, 3); }";
-    held(text, &names(&["lo", "mid", "hi"]), UseKind::Walk);
+    held(text, &beside(&["lo", "mid", "hi"]), UseKind::Walk);
 }
 
 #[test]
@@ -279,7 +283,7 @@ fn assembly_refuses() {
 fn what_follows_an_embedded_open_array_stays_behind_it() {
     let text = "struct inner { int n; long slots[]; }; struct t { int a; long x; struct inner in; long room[4]; int z; };
         long f(struct t *t) { return t->in.slots[1]; }";
-    held(text, &names(&["in", "room"]), UseKind::TrailingArray);
+    held(text, &beside(&["in", "room"]), UseKind::TrailingArray);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::{Act, Origin, Place, Reach, Shape, Source, Value};
-use crate::tree::{Kind, NodeId, TypeId, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
 /// Integers below this that are cast to pointers are marks, not addresses.
 const LEAST_ADDRESS: i64 = 4096;
@@ -103,10 +103,33 @@ impl Collector<'_> {
         if let TypeKind::Pointer(held) = ty.kind {
             let shape = self.shape(held);
             if matches!(shape, Shape::Record(_) | Shape::Scalar(2..)) {
-                self.act(values, &Act::AsHandle(shape, tree.ty(held).spelling.clone()), at);
+                self.use_as(values, &Act::AsHandle(shape, tree.ty(held).spelling.clone()), at);
             }
         }
-        self.act(values, &Act::As(shape, ty.spelling.clone()), at);
+        self.use_as(values, &Act::As(shape, ty.spelling.clone()), at);
+    }
+
+    /// A use by what the cast around it is for.
+    fn use_as(&mut self, values: &[Value], act: &Act, at: NodeId) {
+        let Some(parameter) = self.parameter_given() else { return self.act(values, act, at) };
+        let place = self.at(at);
+        for value in values {
+            self.facts.given_as.insert((value.clone(), act.clone(), place.clone(), parameter.clone()));
+        }
+    }
+
+    /// The parameter, of a function that only its own unit or header defines, that is given what the present node converts.
+    fn parameter_given(&self) -> Option<(Name, usize)> {
+        let tree = self.tree;
+        let is_cast = |id: &NodeId| matches!(tree.node(*id).kind, Kind::Wrap | Kind::Cast);
+        let casts = self.above.iter().rev().take_while(|id| is_cast(id)).count();
+        let outermost = self.above.len().checked_sub(casts)?;
+        let (argument, call) = (*self.above.get(outermost)?, *self.above.get(outermost.checked_sub(1)?)?);
+        let decl = tree.decl_of(call).filter(|_| tree.node(call).kind == Kind::Call)?;
+        let is_alone = decl.kind == DeclKind::Function
+            && !(decl.is_exported || decl.is_virtual || decl.template.is_some() || decl.class.is_some());
+        let index = tree.arguments.get(&call)?.iter().position(|given| *given == Some(argument))?;
+        (is_alone && index < decl.parameters).then(|| (decl.usr.clone(), index))
     }
 
     /// `(void **)&pointer`: what others put there is used as what the pointer's type says.

@@ -23,11 +23,22 @@ impl Collector<'_> {
             if decl.is_exported {
                 self.note_exported(id);
             }
+            self.note_named_parameters(id);
             self.note_parameters(id);
         }
         self.visit(&node.children);
         self.function = outer;
         Vec::new()
+    }
+
+    /// The parameters that a function's body does something with.
+    fn note_named_parameters(&mut self, id: NodeId) {
+        for below in self.tree.below(id) {
+            let decl = self.tree.decl_of(below).filter(|_| self.tree.node(below).kind == Kind::DeclRef);
+            if let Some(DeclKind::Parameter(function, index)) = decl.map(|decl| &decl.kind) {
+                self.facts.named_parameters.insert((function.clone(), *index));
+            }
+        }
     }
 
     /// True when a template's body casts, copies or measures bytes.

@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{Place, Saying, Value};
 use crate::known;
-use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, Record, TypeKind};
 
 impl Collector<'_> {
     /// The record and the member that an `offsetof` names.
@@ -48,7 +48,7 @@ impl Collector<'_> {
     }
 
     fn offset_use(&self, record: &Name, member: Name) -> Saying {
-        let mut is_computed = false;
+        let (mut is_computed, mut is_moved) = (false, false);
         for &above in self.above.iter().rev().skip(1) {
             let node = self.tree.node(above);
             match node.kind {
@@ -61,9 +61,12 @@ impl Collector<'_> {
                     if is_pointer(above) || node.children.iter().any(is_address) {
                         return Saying::Offset(member);
                     }
-                    is_computed = true;
+                    match !is_moved && !is_computed && self.stays_inside(above, record, &member) {
+                        true => is_moved = true,
+                        false => is_computed = true,
+                    }
                 }
-                Kind::Call => return self.offset_given(above, record, member, is_computed),
+                Kind::Call => return self.offset_given(above, record, member, is_computed || is_moved),
                 Kind::Wrap | Kind::Cast | Kind::Conditional => {}
                 _ => break,
             }
@@ -72,6 +75,24 @@ impl Collector<'_> {
             true => Saying::Measured(member),
             false => Saying::Offset(member),
         }
+    }
+
+    /// `offsetof(T, range) + sizeof(int)`: a place inside the member, which goes where the member goes.
+    fn stays_inside(&self, sum: NodeId, record: &Name, member: &Name) -> bool {
+        let tree = self.tree;
+        let node = tree.node(sum);
+        let Some(&offset) = self.above.last() else { return false };
+        let (Some(total), Some(own)) = (node.value, tree.node(offset).value) else { return false };
+        let is_added = |&child: &NodeId| {
+            let inner = tree.bare(child);
+            inner == offset || tree.node(inner).value == Some(total - own)
+        };
+        let is_it = |found: &&Record| found.usr.as_ref() == Some(record);
+        let fields = tree.records.iter().find(is_it).map_or(&[][..], |found| &found.fields);
+        let Some(field) = fields.iter().find(|field| field.name == *member) else { return false };
+        let start = i64::try_from(field.offset_bits / 8).unwrap_or(i64::MAX);
+        let size = tree.ty(field.ty).size_bytes.and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
+        total > own && total < start.saturating_add(size) && node.children.iter().all(is_added)
     }
 
     fn offset_given(&self, call: NodeId, record: &Name, member: Name, is_computed: bool) -> Saying {

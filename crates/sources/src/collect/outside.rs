@@ -107,6 +107,9 @@ impl Collector<'_> {
                 continue;
             };
             let DeclKind::Parameter(function, index) = &decl.kind else { continue };
+            if !self.facts.named_parameters.contains(&(function.clone(), *index)) {
+                continue;
+            }
             let Some(to) = tree.pointee(decl.ty) else { continue };
             let is_plain = matches!(tree.ty(to).kind, TypeKind::Record(_) | TypeKind::Scalar);
             let shape = self.shape(to);

@@ -2,6 +2,7 @@
 
 use super::{Collector, FIRST};
 use crate::facts::{Act, Origin, Place, Reach, Source, Value};
+use crate::known;
 use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
 
 impl Collector<'_> {
@@ -132,7 +133,8 @@ impl Collector<'_> {
                 let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
                 let stepped =
                     values.iter().filter(|value| !is_array || !matches!(value.source, Source::Place(_)));
-                let stepped: Vec<Value> = stepped.cloned().collect();
+                let is_bitmap = self.is_kernel && self.function.as_deref().is_some_and(is_of_one_bit);
+                let stepped: Vec<Value> = stepped.filter(|_| !is_bitmap).cloned().collect();
                 self.act(&stepped, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
                 if kind == TypeKind::Scalar && self.is_negative(index) {
                     let before = |value: &Value| Value { reach: Reach::Before, ..value.clone() };
@@ -185,6 +187,11 @@ impl Collector<'_> {
         let inner = node.children.first().map(|&child| self.tree.node(self.tree.bare(child)).kind);
         node.kind == Kind::Other && node.children.len() == 1 && inner == Some(Kind::Integer)
     }
+}
+
+/// Whether the body of a function of bitmaps is read.
+fn is_of_one_bit(function: &str) -> bool {
+    known::kernel::is_of_one_bit(known::plain_name(function))
 }
 
 /// Where a pointer that is moved by `by` points, when it pointed `from` before.

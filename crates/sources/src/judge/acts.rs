@@ -9,7 +9,7 @@ use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The size of a pointer.
 const POINTER_BYTES: u64 = 8;
@@ -28,6 +28,7 @@ impl Judge<'_> {
             // What was put there cannot be what is taken out of there.
             let is_generic = is_generic && !self.takes_another(act, &objects, &made);
             let is_crowd = is_generic && is_crowd(&objects);
+            let takes_memory = !is_generic && self.takes_memory(value, act, &objects, &made);
             for (origin, reach, kept) in objects {
                 if kept && is_crowd && !matches!((act, reach), (Act::As(..), Reach::Start)) {
                     continue;
@@ -40,6 +41,9 @@ impl Judge<'_> {
                     Origin::Memory(_, 1..) if !is_given(act) => {}
                     Origin::Memory(block, _) if !is_generic => memory.note(block, act, at),
                     Origin::Memory(..) => {}
+                    Origin::Object(_) if takes_memory && kept && reach == Reach::Start => {
+                        self.act(&origin, reach, (value, act), true, at);
+                    }
                     _ => self.act(&origin, reach, (value, act), is_generic, at),
                 }
             }
@@ -47,65 +51,6 @@ impl Judge<'_> {
         for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
-    }
-
-    /// What each block of memory is used as where nothing else comes, inside the functions that give it as well.
-    fn made(&self) -> BTreeMap<Name, BTreeSet<Name>> {
-        let mut made = self.made_here();
-        loop {
-            let mut is_new = false;
-            for (outer, inner) in &self.points_to.same_memory {
-                // What an allocator makes of memory that is free is nobody's else.
-                let is_others = |record: &&Name| self.facts.looked_into.contains(*record);
-                let inside: Vec<Name> =
-                    made.get(inner).into_iter().flatten().filter(is_others).cloned().collect();
-                if !inside.is_empty() {
-                    let own = made.entry(outer.clone()).or_default();
-                    let before = own.len();
-                    own.extend(inside);
-                    is_new |= own.len() > before;
-                }
-            }
-            if !is_new {
-                return made;
-            }
-        }
-    }
-
-    fn made_here(&self) -> BTreeMap<Name, BTreeSet<Name>> {
-        let mut made: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
-        for (value, act, _) in &self.facts.acts {
-            let Act::As(Shape::Record(record), _) = act else { continue };
-            let objects = self.points_to.objects(value);
-            if !is_generic(&objects) {
-                for (origin, _, _) in objects {
-                    if let Origin::Memory(block, 0) = origin {
-                        made.entry(block).or_default().insert(record.clone());
-                    }
-                }
-            }
-        }
-        made
-    }
-
-    /// A cast to a type of which no object comes here, nor one that has to do with it, nor plain memory.
-    fn takes_another(&self, act: &Act, objects: &[Pointed], made: &BTreeMap<Name, BTreeSet<Name>>) -> bool {
-        let Act::As(Shape::Record(wanted), _) = act else { return false };
-        let may_be = |origin: &Origin| match origin {
-            Origin::Object(record) => {
-                record == wanted
-                    || !matches!(relation(self.facts, record, wanted), Relation::None | Relation::Common(..))
-            }
-            // Memory of which nothing is known explains only what is made nowhere else.
-            Origin::Memory(block, _) => match made.get(block) {
-                Some(records) => records.contains(wanted),
-                None => !made.values().any(|records| records.contains(wanted)),
-            },
-            Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
-            Origin::Bytes(_) => true,
-            Origin::MemberOf(..) | Origin::Handle(_) => false,
-        };
-        !objects.iter().any(|(origin, _, _)| may_be(origin))
     }
 
     /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
@@ -426,13 +371,15 @@ impl Judge<'_> {
         let end = (start..found.members.len()).take_while(same).last().map_or(start, |last| last + 1);
         // `&x->count + 1` is where the next member lies.
         let is_alone = !found.members[start].is_array && found.members[start].record.is_none();
-        let end = if is_direct && is_alone { (end + 1).min(found.members.len()) } else { end };
+        let reaches_next = is_direct && is_alone;
+        let end = if reaches_next { (end + 1).min(found.members.len()) } else { end };
         if end - first < 2 {
             return;
         }
         let names = found.members[first..end].iter().map(|member| member.name.to_string()).collect();
+        let verdict = if reaches_next { Verdict::Keep(names) } else { Verdict::Adjacent(names) };
         let reason = format!("a pointer to {member} is stepped through like an array of {spelling}");
-        self.find(record, Verdict::Keep(names), UseKind::Walk, at, reason);
+        self.find(record, verdict, UseKind::Walk, at, reason);
     }
 }
 
@@ -442,7 +389,7 @@ fn is_given(act: &Act) -> bool {
 }
 
 /// A place where objects of several types come, such as a list's `void *`.
-fn is_generic(objects: &[Pointed]) -> bool {
+pub(super) fn is_generic(objects: &[Pointed]) -> bool {
     records(objects, false).len() > 1
 }
 

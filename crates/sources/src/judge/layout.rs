@@ -163,12 +163,12 @@ impl Judge<'_> {
                 let names = pair.iter().map(|member| member.name.to_string()).collect();
                 let reason =
                     format!("{} is an array of one element that may go on in {}", pair[0].name, pair[1].name);
-                self.find(usr, Verdict::Keep(names), UseKind::Walk, &record.at, reason);
+                self.find(usr, Verdict::Adjacent(names), UseKind::Walk, &record.at, reason);
             }
             if self.ends_open(&pair[0]) {
                 let names = pair.iter().map(|member| member.name.to_string()).collect();
                 let reason = format!("{} ends in an array that may grow into {}", pair[0].name, pair[1].name);
-                self.find(usr, Verdict::Keep(names), UseKind::TrailingArray, &record.at, reason);
+                self.find(usr, Verdict::Adjacent(names), UseKind::TrailingArray, &record.at, reason);
             }
         }
     }

@@ -31,6 +31,13 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
     })
 }
 
+/// True for functions that look up or change one bit by its number: `test_bit(3, &x->flags)`. They step to the word that the
+/// bit is in, and of one word that is the word.
+pub(crate) fn is_of_one_bit(name: &str) -> bool {
+    let has = |wanted: &str| name.split('_').any(|word| word == wanted);
+    has("bitop") || (has("bit") && ["test", "set", "clear", "change"].into_iter().any(has))
+}
+
 /// True for the type that all functions have which BPF programs call, or which are such programs: five numbers. The
 /// verifier knows what each of them is.
 pub(crate) fn is_bpf(signature: &str) -> bool {

@@ -236,6 +236,7 @@ fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
         Verdict::Refuse => (Effect::Forbid, Vec::new()),
         Verdict::First => (Effect::First, ty.members.first().cloned().into_iter().collect()),
         Verdict::Keep(names) => (Effect::Keep, names.clone()),
+        Verdict::Adjacent(names) => (Effect::Adjacent, names.clone()),
         Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
         Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
         Verdict::Named(names) => (Effect::Named, names.clone()),
