@@ -110,6 +110,19 @@ fn a_patch_to_a_kernel_is_built_booted_and_compared() {
 }
 
 #[test]
+fn without_a_recorder_nothing_is_built() {
+    let tree = Tree::new();
+    let mut lineup = installed::lineup();
+    lineup.args(["study", "--kernel-source", "linux", "--region", "walk_devices", "--out", "out"]);
+    lineup.env("LINEUP_PLUGIN", tree.path("none.so")).current_dir(tree.folder.path());
+    let output = lineup.output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("LINEUP_PLUGIN names") && said.contains("none.so"), "{said}");
+    assert!(!tree.path("out/build").exists(), "the sources were not even copied");
+}
+
+#[test]
 fn a_change_that_does_not_boot_is_refused() {
     let tree = Tree::new();
     tree.change("linux/kernel/main.c", "#ifdef CHECKS_PROBE", "#if 1");

@@ -16,7 +16,7 @@ mod subject;
 pub use audit::{AuditRequest, audit};
 pub use emulator::{
     PluginArgument, executable, native_or_emulated, on_path, plugin_argument, program_emulator,
-    require_plugins,
+    require_plugins, require_recorder,
 };
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use recorded_code::RecordedCode;

@@ -166,6 +166,14 @@ pub(super) fn library(library: Library) -> Result<PathBuf> {
     })
 }
 
+/// That there is a recorder for emulators.
+///
+/// # Errors
+/// When there is none.
+pub fn require_recorder() -> Result<()> {
+    library(Library::Plugin).map(drop)
+}
+
 /// The emulator's argument that loads the recorder with a plan.
 pub struct PluginArgument {
     /// The argument.

@@ -20,6 +20,7 @@ use lineup_recording::Selection;
 use lineup_report::study::{CommandLine, Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
+use lineup_study::recorder::require_recorder;
 use lineup_study::source::kernel_tree::KernelTree;
 use lineup_study::source::meaning::Units;
 pub(crate) use options::KernelSourceOptions;
@@ -63,6 +64,8 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     plan::prepare_output(&typed.out, tree)?;
     let out = typed.out.canonicalize().with_context(|| format!("cannot find {}", typed.out.display()))?;
     let plan = KernelPlan::of(typed, &out)?;
+    // A kernel takes long to build, and is of no use where none can be recorded.
+    require_recorder()?;
     stages.stage("copying the kernel's sources");
     let mut copy = KernelTree::copy(plan.options.source(tree, &out)?, &interrupts)?;
     let (configuration, configured) = plan.options.configuration(tree);
