@@ -3,7 +3,7 @@
 use lineup_browser::{Axe, Browser, check, missing};
 
 /// A page, and what has to be said of it; nothing of the first.
-const PAGES: [(&str, &str, &str); 9] = [
+const PAGES: [(&str, &str, &str); 10] = [
     ("fine", "<a href='#x'>to the text</a><p id=x>text", ""),
     ("console", "<a href='#x'>to the text</a><p id=x>text<script>console.error('oh')</script>", "console: "),
     ("policy", "<p>text<img src='http://localhost:1/x.png' alt='a picture'>", "console: "),
@@ -23,10 +23,11 @@ const PAGES: [(&str, &str, &str); 9] = [
         "<style>a:focus{outline:none}</style><a href='#x'>to the text</a><p id=x>text",
         "looks the same",
     ),
+    ("order", "<a href='#x' tabindex=2>one</a> <a href='#x' tabindex=1>two</a><p id=x>text", "axe: tabindex"),
     (
-        "order",
-        "<a href='#x' tabindex=2>one</a> <a href='#x' tabindex=1>two</a><p id=x>text",
-        "the order of the page",
+        "beyond",
+        "<a href='#x' style='position:fixed;left:-99px'>to the text</a><p id=x>text",
+        "outside the window",
     ),
     ("faint", "<p style='color:#aaa;background:#fff'>text that is hard to read", "axe: color-contrast"),
 ];
