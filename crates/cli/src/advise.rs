@@ -169,7 +169,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
 }
 
 /// The program that was recorded, by the path at which it was mapped.
-fn recorded_program(recording: &Path, survey: &Survey, known: &mut DebugInfos) -> Result<PathBuf> {
+pub(crate) fn recorded_program(recording: &Path, survey: &Survey, known: &mut DebugInfos) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
     let started = mapped.into_iter().find(|path| path.file_name() == wanted);

@@ -13,8 +13,9 @@ use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::{DebugInfo, FoundFunctions, spelled};
 use lineup_explain::{Explained, Explanation, Survey};
+use lineup_model::access::Call;
 use lineup_model::line::LineSize;
-use lineup_recording::{Reader, RecordingError};
+use lineup_recording::{Event, Reader, RecordingError};
 use lineup_report::text::TextStyle;
 use lineup_study::companions::{self, DebugInfos, DiskCompanions};
 use lineup_study::progress::Progress;
@@ -130,15 +131,21 @@ pub(crate) struct Surveyed {
 
 /// Reads everything of a recording but its calls. What follows damage is left out, which is told.
 pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Surveyed> {
+    let surveyed = survey_any(path, stages)?;
+    if surveyed.survey.calls == 0 {
+        bail!("{}: no call was recorded; check that the program calls the regions", path.display());
+    }
+    Ok(surveyed)
+}
+
+/// The same, where there may be no calls.
+pub(crate) fn survey_any(path: &Path, stages: &Stages) -> Result<Surveyed> {
     let name = || path.display().to_string();
     stages.stage(&format!("reading {}, in MiB", path.display()));
     let file = lineup_mapping::open(path).with_context(name)?;
     let survey = Survey::read(reader(&file, stages).with_context(name)?);
     if let Some(damage) = &survey.damage {
         stages.line(&format!("lineup: {}: {damage}; what stands before is used", path.display()));
-    }
-    if survey.calls == 0 {
-        bail!("{}: no call was recorded; check that the program calls the regions", path.display());
     }
     Ok(Surveyed { path: path.to_owned(), file, survey })
 }
@@ -165,6 +172,17 @@ impl Surveyed {
         let images = self.survey.images.iter().map(|image| Path::new(&image.path));
         let read = |image: &Path| debug_info(kept(image).as_deref().unwrap_or(image), stages);
         images.map(|image| known.take_or(image, || read(image))).collect()
+    }
+
+    /// Goes through the calls, in the order in which they stand in the file.
+    pub(crate) fn each_call(&self, stages: &Stages, mut see: impl FnMut(&Call)) -> Result<()> {
+        stages.stage(&format!("reading the calls in {}, in MiB", self.path.display()));
+        for event in reader(&self.file, stages)? {
+            if let Event::Call(call) = event {
+                see(&call);
+            }
+        }
+        Ok(())
     }
 
     /// Names every access: two passes over the calls.

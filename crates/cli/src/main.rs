@@ -44,6 +44,7 @@ mod time;
 mod trace;
 mod typed;
 mod version;
+mod view;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lineup_study::guardian;
@@ -72,6 +73,8 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
+    /// Shows a recording in the terminal, or its page in the browser
+    View(view::Options),
     /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what would part them
     Threads(threads::Options),
     /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
@@ -124,6 +127,7 @@ fn main() -> ExitCode {
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
+        Command::View(options) => view::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
         Command::Import(options) => import::run(&options),

@@ -83,6 +83,21 @@ impl StudyReport {
         report
     }
 
+    /// The report of one recording: what its calls touch. Nothing is proposed, nothing compared.
+    pub fn of_recording(title: String, recorded: &Explained, line: LineSize) -> Self {
+        let mut report = StudyReport::new(title);
+        report.line_bytes = u32::try_from(line.bytes()).unwrap_or(64);
+        report.data_model = recorded.abi().data_model().to_owned();
+        let region =
+            |one: &RegionExplanation| RegionReport::of_explained(one, None, recorded.calls_made(one.id));
+        report.regions = recorded.explanation.regions.iter().map(region).collect();
+        report.coverage = Some(Coverage::of_explained(&recorded.explanation));
+        report.shared_lines = recorded.explanation.shared_lines.iter().map(Into::into).collect();
+        report.maps = drawn(recorded, |recorded| maps(recorded, None, line));
+        report.not_observed = NotObserved::of_explained(recorded);
+        report
+    }
+
     /// Leaves out the maps of types that nothing is proposed for: a kernel has hundreds on every hot path.
     pub fn keep_maps_of(&mut self, advice: &Advice) {
         let is_proposed = |name: &str| {
