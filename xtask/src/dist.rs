@@ -56,10 +56,7 @@ pub(crate) fn dist(metadata: &Metadata) -> Result<()> {
     for (file, place) in DOCUMENTS {
         put(&root.join(file), &staged.join(place))?;
     }
-    for page in fs::read_dir(root.join("docs"))? {
-        let page = page?;
-        put(&page.path(), &staged.join("share/doc/lineup/docs").join(page.file_name()))?;
-    }
+    put_all(&root.join("docs"), &staged.join("share/doc/lineup/docs"))?;
     println!("{}", archive(metadata, &staged)?.display());
     Ok(())
 }
@@ -82,6 +79,19 @@ fn archive(metadata: &Metadata, staged: &Path) -> Result<PathBuf> {
     tar.arg(format!("--transform=s,^lineup,{name},")).arg("-cf").arg(&file);
     succeed(tar.arg("-C").arg(staged.parent().context("no folder")?).arg("lineup"))?;
     Ok(file)
+}
+
+/// A folder with all that is in it.
+fn put_all(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => put_all(&entry.path(), &to)?,
+            false => put(&entry.path(), &to)?,
+        }
+    }
+    Ok(())
 }
 
 fn put(from: &Path, to: &Path) -> Result<()> {

@@ -6,7 +6,7 @@ use clap::Command;
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "measure",
-        "lineup measure -n 20 -- ./program\n  Runs it twenty times: every counter with its standard error",
+        "lineup measure -r 20 -- ./program\n  Runs it twenty times: every counter with its standard error",
     ),
     ("layout", "lineup layout ./program task\n  Members, holes and cache lines of struct task"),
     ("explain", "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),

@@ -11,6 +11,7 @@ mod derive;
 mod doctor;
 mod effects;
 mod engine_name;
+mod errors;
 mod examples;
 mod explain;
 mod figures;
@@ -119,7 +120,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = || examples::with_examples(Cli::command());
-    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let matches = command().try_get_matches().unwrap_or_else(|error| errors::refuse(&error));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| errors::refuse(&error));
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
         Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
@@ -157,8 +159,7 @@ fn main() -> ExitCode {
     match result {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            // Names from a program's file may be part of the message.
-            eprintln!("lineup: {}", lineup_report::visible::many_lines(&message(&error)));
+            errors::tell(&error, errors::is_json(&matches));
             ExitCode::from(2)
         }
     }
@@ -191,5 +192,41 @@ mod tests {
     #[test]
     fn the_arguments_of_every_command_fit_together() {
         Cli::command().debug_assert();
+    }
+
+    /// The commands that print JSON, by the words that they are typed with.
+    fn with_json(command: &clap::Command, typed: &str, found: &mut Vec<String>) {
+        if command.get_arguments().any(|argument| argument.get_id() == "json") {
+            found.push(typed.to_owned());
+        }
+        for below in command.get_subcommands() {
+            with_json(below, format!("{typed} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn every_command_that_prints_json_has_a_schema_and_no_other_is_listed() {
+        let mut commands = Vec::new();
+        with_json(&Cli::command(), "lineup", &mut commands);
+        let listed = include_str!("../../../docs/json.md").lines().filter_map(|line| {
+            let (command, schemas) = line.strip_prefix("| `lineup ")?.split_once("` | ")?;
+            Some((
+                format!("lineup {command}"),
+                schemas.split(['[', ']']).skip(1).step_by(2).collect::<Vec<_>>(),
+            ))
+        });
+        let listed: Vec<(String, Vec<&str>)> = listed.collect();
+        let names: Vec<&String> = listed.iter().map(|(command, _)| command).collect();
+        commands.sort();
+        assert_eq!(commands.iter().collect::<Vec<_>>(), names, "the table of commands in docs/json.md");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+        for (command, schemas) in listed {
+            assert!(!schemas.is_empty(), "{command}");
+            for schema in schemas {
+                let file =
+                    folder.join(schema.strip_prefix("lineup.").expect("a name").replace('/', "-") + ".json");
+                assert!(file.is_file(), "{command}: {schema} has no {}", file.display());
+            }
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! `lineup bisect` on scripted histories: a linear one, a change inside a merged branch, and one that
 //! only the merge creates.
 
+mod schema;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -77,7 +79,7 @@ impl History {
         let output = self.bisect(more);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(before, self.fingerprint());
-        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let result = schema::checked(&output.stdout);
         assert_eq!(result["schema"], "lineup.bisect/1");
         result["culprit"].clone()
     }

@@ -2,6 +2,7 @@
 //! and a build that breaks by itself is never taken for an answer of the compiler.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -120,7 +121,7 @@ impl Program {
 fn report(output: Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    serde_json::from_slice(&output.stdout).expect("a report")
+    schema::checked(&output.stdout)
 }
 
 /// Every file below a folder, with bytes and time of modification, so that even a `touch` is seen.
@@ -451,7 +452,7 @@ fn a_worse_program_gets_no_patch_to_apply() {
     assert!(!program.out().join("fix.patch").exists());
     let rejected = fs::read_to_string(program.out().join("rejected.patch")).expect("the patch that failed");
     assert!(rejected.contains("+++ b/record.h"));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     assert!(report["patch"].is_null() && !is_reordered(&report));
     assert!(report["refusals"].to_string().contains("more lines"), "{report}");
     assert_eq!(apply_command(&report), None);

@@ -1,5 +1,7 @@
 //! `lineup code` beside what takes its files: BOLT's own counts of edges, and the linkers' own orders.
 
+mod schema;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -95,7 +97,7 @@ fn code(folder: &Path, name: &str, options: &[&str]) -> Value {
         &["record", "--whole-program", "--engine", "native", "--out", &recording, "--", &program],
     );
     let output = run(folder, lineup, &[&["code", &recording, "--json"], options].concat());
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    schema::checked(&output.stdout)
 }
 
 /// Debian gives each version a name of its own, and finds the library of this one beside it.

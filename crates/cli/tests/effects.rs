@@ -2,6 +2,7 @@
 //! from run to run is named and left out, and the program under observation does what it does alone.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,8 @@ fn lineup(folder: &Path, arguments: &[&str]) -> Output {
 
 fn json(output: &Output) -> Value {
     let message = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {message}"))
+    assert!(!output.stdout.is_empty(), "{message}");
+    schema::checked(&output.stdout)
 }
 
 /// Both variants, held against each other: whether they are equal, and the finding.

@@ -2,6 +2,7 @@
 
 mod installed;
 mod place;
+mod schema;
 
 use place::Place;
 use serde_json::Value;
@@ -14,7 +15,7 @@ fn found(place: &Place, more: &[&str], arguments: &[&str]) -> Value {
     let all = [&["find", "--json"][..], &CACHES, more, &["--", "./program"], arguments].concat();
     let output = place.lineup(&all).output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    schema::checked(&output.stdout)
 }
 
 fn number(value: &Value, path: &str) -> f64 {

@@ -1,6 +1,8 @@
 //! `lineup import`: samples that were planted in a perf.data are counted with exactly the functions and members that they
 //! were planted in, and what perf itself took is read.
 
+mod schema;
+
 use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -112,7 +114,7 @@ impl Program {
         let all = [&["import", "--json"], arguments].concat();
         let done = lineup(self.path(), &all);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        serde_json::from_slice(&done.stdout).expect("JSON")
+        schema::checked(&done.stdout)
     }
 }
 

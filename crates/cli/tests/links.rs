@@ -1,5 +1,7 @@
 //! `lineup compare --links N`: verdicts over several links of each program.
 
+mod schema;
+
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -39,7 +41,7 @@ fn folder() -> tempfile::TempDir {
 
 fn json(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    schema::checked(&output.stdout)
 }
 
 fn contrast(result: &Value) -> &Value {

@@ -1,6 +1,7 @@
 //! `lineup review` on a repository with ten changes: five break a layout, a promise or a call's lines, five do not.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::fs;
@@ -118,8 +119,8 @@ impl Repository {
 
     fn json(&self, head: &str, more: &[&str], workload: &[&str]) -> (Value, Option<i32>) {
         let output = self.review(head, &[&["--json"], more].concat(), workload);
-        let value = serde_json::from_slice(&output.stdout);
-        let value: Value = value.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        let value = schema::checked(&output.stdout);
         assert_eq!(value["schema"], "lineup.review/1");
         (value, output.status.code())
     }

@@ -1,5 +1,7 @@
 //! `lineup sched` as it is run: what it prints, and what it refuses with exit code 2.
 
+mod schema;
+
 use std::process::{Command, Output};
 
 fn sched(args: &[&str]) -> Output {
@@ -19,7 +21,7 @@ fn assert_refused(args: &[&str], because: &str) {
 fn the_reference_experiment_as_json() {
     let args = ["--cpus", "16", "--domains", "2,8,16", "--group", LOW, "--resolution", "0,10"];
     let output = sched(&[&args[..], &["--seeds", "4", "--time", "10s", "--json"]].concat());
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report: serde_json::Value = schema::checked(&output.stdout);
     assert_eq!(report["schema"], "lineup.sched/1");
     let idle = report["variants"][1]["figures"].as_array().expect("figures");
     let idle = idle.iter().find(|figure| figure["name"] == "idle").expect("idle");

@@ -1,5 +1,7 @@
 //! `lineup shuffle` on small programs: what may move is moved and stands its test; what the sources hide is found.
 
+mod schema;
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -84,9 +86,8 @@ impl Folder {
 }
 
 fn json(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text)
-        .unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+    assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    schema::checked(&output.stdout)
 }
 
 fn types(json: &Value, kind: &str) -> Vec<String> {

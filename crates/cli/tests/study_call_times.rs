@@ -2,6 +2,7 @@
 
 mod installed;
 mod place;
+mod schema;
 
 use place::Place;
 use serde_json::Value;
@@ -41,7 +42,7 @@ fn the_time_of_calls_is_compared_and_who_cannot_be_timed_is_named() {
     let output = study.output().expect("lineup runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     let [work, jump] = report["regions"].as_array().expect("regions").as_slice() else {
         panic!("{report:#}")
     };

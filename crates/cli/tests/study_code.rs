@@ -1,6 +1,7 @@
 //! `lineup study --code`: code in another order, made by an installed llvm-bolt from Lineup's counts, and proven.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::fs;
@@ -84,7 +85,7 @@ fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() 
     let folder = tempfile::tempdir().expect("a folder");
     let output = study(folder.path(), "", &["--region", "round_of", "--test-arguments", "500"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     assert_eq!(report["not_proven"], Value::Null);
     assert_eq!(report["proof"]["output"]["outcome"], "equal");
     let conclusion = report["proof"]["conclusion"].as_str().expect("a conclusion");
@@ -159,7 +160,7 @@ fn without_regions_and_another_run_it_says_what_it_takes_instead() {
     let output = study(folder.path(), "", &[]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains("their instructions missed most"), "{}", said(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     assert_eq!(report["code"]["is_held_out"], false);
     assert_eq!(report["regions"].as_array().map(Vec::len), Some(3));
 }
@@ -187,7 +188,7 @@ fn a_verdict_about_code_is_over_several_links_of_both_programs() {
     let output =
         study(folder.path(), "", &["--region", "round_of", "--test-arguments", "500", "--links", "3"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     let proof = &report["proof"];
     assert_eq!((&report["not_proven"], &proof["output"]["outcome"]), (&Value::Null, &"equal".into()));
     assert_eq!(proof["time"]["links"], 3, "{proof}");

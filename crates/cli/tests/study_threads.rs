@@ -2,6 +2,7 @@
 
 mod installed;
 mod place;
+mod schema;
 
 use place::Place;
 use serde_json::Value;
@@ -46,7 +47,7 @@ fn study_in(place: &Place, region: &str, more: &[&str], status: i32) -> (Value, 
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{told}");
     let patch = std::fs::read_to_string(place.source().join("out/fix.patch")).unwrap_or_default();
-    (serde_json::from_slice(&output.stdout).expect("a report"), patch)
+    (schema::checked(&output.stdout), patch)
 }
 
 fn fact<'r>(report: &'r Value, name: &str) -> Option<&'r str> {
@@ -109,7 +110,7 @@ fn a_program_that_is_told_how_many_threads_to_make_is_timed_with_one_two_and_so_
     study.args(["--max-time", "1", "--margin", "1000%", "--out", "out", "--allow-growth"]);
     let output = study.args(["--", "./program", "{threads}"]).output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let report: Value = schema::checked(&output.stdout);
     let contention = &report["contention"];
     assert_eq!(contention["threads_follow_cpus"], true, "{report:#}");
     let calls = |point: usize| contention["points"][point]["regions"][0]["calls_per_run"].as_u64();

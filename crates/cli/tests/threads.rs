@@ -1,6 +1,7 @@
 //! `lineup threads`: what shares lines without need is found, and what does not is left alone.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::fmt::Write;
@@ -74,7 +75,7 @@ impl Program<'_> {
         let output =
             installed::lineup().args(arguments).current_dir(folder.path()).output().expect("lineup runs");
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        schema::checked(&output.stdout)
     }
 }
 

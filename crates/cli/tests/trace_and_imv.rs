@@ -1,5 +1,6 @@
 //! `lineup trace` and `lineup imv` against a program that uses the runtime.
 
+mod schema;
 mod served;
 
 use std::io::{BufRead, BufReader};
@@ -32,7 +33,7 @@ fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported()
     let set = lineup(&["imv", "set", &pid, "threshold", "42"]);
     assert!(set.status.success() && text(&set).contains("42"), "{}", text(&set));
     let shown: serde_json::Value =
-        serde_json::from_slice(&lineup(&["imv", "--json", "get", &pid, "threshold"]).stdout).unwrap();
+        schema::checked(&lineup(&["imv", "--json", "get", &pid, "threshold"]).stdout);
     assert_eq!(shown["schema"], "lineup.imv/1");
     assert_eq!(shown["values"][0]["value"], "42");
     for (arguments, reason) in [
@@ -54,7 +55,7 @@ fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported()
     let report = text(&lineup(&["trace", "report", "--full", file]));
     assert!(report.contains("turn") && report.contains("#mark") && report.contains("lost: "), "{report}");
     let summary: serde_json::Value =
-        serde_json::from_slice(&lineup(&["trace", "report", "--format", "json", file]).stdout).unwrap();
+        schema::checked(&lineup(&["trace", "report", "--format", "json", file]).stdout);
     assert_eq!(summary["schema"], "lineup.trace/1");
     let csv = text(&lineup(&["trace", "report", "--format", "csv", file]));
     assert!(csv.lines().count() > 1000, "{}", csv.lines().count());
@@ -67,8 +68,7 @@ fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported()
     assert!(text(&lineup(&["trace", "report", "--format", "hdr-percentiles", file])).contains("Percentile"));
     let explained = text(&lineup(&["trace", "explain", file]));
     assert!(explained.contains("data misses") && explained.contains("not observed"), "{explained}");
-    let explained: serde_json::Value =
-        serde_json::from_slice(&lineup(&["trace", "explain", "--json", file]).stdout).unwrap();
+    let explained: serde_json::Value = schema::checked(&lineup(&["trace", "explain", "--json", file]).stdout);
     assert_eq!(explained["schema"], "lineup.explain-trace/1");
 }
 

@@ -1,5 +1,6 @@
 //! `lineup trace report` on recordings of whole systems, made here.
 
+mod schema;
 mod whole_system;
 
 use lineup_recording::Mode;
@@ -38,7 +39,7 @@ fn a_recording_is_reported_in_every_form() {
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("lineup trace report"));
     let json = lineup(&["trace", "report", file, "--symbols", symbols, "--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json: serde_json::Value = schema::checked(&json.stdout);
     assert_eq!(
         (&json["schema"], &json["regions"][0]["runs"][0]["calls"]),
         (&"lineup.calls/1".into(), &150.into())
@@ -72,7 +73,7 @@ fn a_truncated_recording_is_read_up_to_its_last_whole_block_and_that_is_told() {
     assert!(shown.status.success(), "{}", text(&shown));
     assert!(text(&shown).contains("good bytes; what stands before is used"), "{}", text(&shown));
     let json = lineup(&["trace", "report", file.to_str().unwrap(), "--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json: serde_json::Value = schema::checked(&json.stdout);
     let calls = json["regions"][0]["runs"][0]["calls"].as_u64().unwrap();
     assert!((50..500).contains(&calls) && calls.is_multiple_of(50), "{calls}");
     assert!(json["runs"][0]["damage"].is_string() && json["runs"][0]["instructions"].is_null());

@@ -1,6 +1,7 @@
 //! Which types the user means.
 
 use super::subject::Subject;
+use crate::errors::UnknownName;
 use anyhow::{Result, bail};
 use lineup_debuginfo::{is_meant, nearest};
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -102,5 +103,5 @@ fn unknown<'s>(subject: &'s Subject, wanted: &str) -> Result<Vec<(&'s str, TypeI
     } else {
         format!("did you mean {}?", near.join(", "))
     };
-    bail!("no type {wanted} in {}; {advice}", subject.path.display())
+    Err(UnknownName(format!("no type {wanted} in {}; {advice}", subject.path.display())).into())
 }

@@ -71,7 +71,7 @@ impl Bench {
         let output = self.run(image, &[arguments, patience, &["--json"]].concat());
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        crate::schema::checked(&output.stdout)
     }
 
     /// A copy of an image under a name of its own, so that its emulator can be told from those of other tests.

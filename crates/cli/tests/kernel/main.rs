@@ -10,6 +10,8 @@ mod machines;
 mod no_caches;
 mod record;
 mod rootfs;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod sweep;
 mod threads;
 mod what_if;

@@ -56,7 +56,7 @@ pub(crate) fn printed(bench: &Bench, arguments: &[&str]) -> Value {
     command.current_dir(bench.folder.path()).env("XDG_CACHE_HOME", bench.folder.path().join("cache"));
     let output = command.args(arguments).arg("--json").output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    crate::schema::checked(&output.stdout)
 }
 
 #[test]

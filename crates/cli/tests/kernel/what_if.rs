@@ -21,6 +21,7 @@ fn a_replay_misses_what_the_recorder_saw_and_an_order_changes_only_its_own_type(
 
     let proposed = advise(&bench, &["calls.rec", "--what-if", "--json"]);
     let report: Value = serde_json::from_str(&proposed.1).unwrap_or_else(|_| panic!("{proposed:?}"));
+    crate::schema::check(&report);
     assert_eq!(report["schema"], "lineup.what-if/2");
     assert_eq!(report["reproduces_recording"], true, "{report:#}");
     let regions = report["regions"].as_array().expect("regions");
