@@ -168,6 +168,20 @@ fn what_is_cleared_up_to_a_member_stays_before_it() {
     held(text, &Verdict::Boundary("keep".into()), UseKind::Offset);
 }
 
+/// What is copied by a pointer that a member holds lies elsewhere; at a member's address the next members follow.
+#[test]
+fn bytes_behind_a_pointer_in_a_member_are_not_the_members() {
+    let text = "#include <string.h>
+        struct t { int a; char *address; long b; long c; char name[8]; };
+        void f(struct t *x, char *to, char *end) { memcpy(to, x->address, 32); memcpy(x->address, to, end - to); }";
+    movable(text);
+    for (from, members) in [("&x->b", ["b", "c"]), ("x->name", ["name", "last"])] {
+        let copied =
+            text.replace("x->address, 32", &format!("{from}, 16")).replace("name[8];", "name[8]; long last;");
+        held(&copied, &names(&members), UseKind::PartialMemory);
+    }
+}
+
 #[test]
 fn members_stepped_through_as_an_array_stay_together() {
     let text = "struct t { long head; int lo, mid, hi; long tail; };

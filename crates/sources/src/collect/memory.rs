@@ -114,10 +114,13 @@ impl Collector<'_> {
         };
         if let Some((record, member)) = self.member_named(target) {
             let own = tree.ty(tree.node(target).ty).size_bytes;
+            // What a pointer in a member leads to is not the member.
+            let is_address = tree.node(inner).kind == Kind::AddressOf
+                || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
             let is_more = size.is_distance
                 || !size.offsets.is_empty()
                 || matches!((size.bytes, own), (Some(bytes), Some(own)) if own > 0 && bytes > own);
-            if is_more {
+            if is_address && is_more {
                 self.facts.sayings.insert((record, Saying::Span(member, size.bytes), at.clone()));
             }
         }
