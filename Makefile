@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -55,6 +55,12 @@ deb: dist
 packages: deb
 	command -v debootstrap || apt-get install --yes debootstrap
 	scripts/packages
+
+# The commands of the user's guide, also those that take minutes, and the book in target/guide where mdBook is installed.
+guide: setup-test
+	cargo build -p lineup -p lineup-engine -p lineup-plugin
+	cargo test -p lineup --test guide -- --include-ignored
+	if command -v mdbook; then mdbook build docs/guide --dest-dir $(CURDIR)/target/guide; fi
 
 # Lineup beside its peers, in one run.
 bench: setup-bench
