@@ -18,6 +18,7 @@
 //! # Ok::<(), lineup_cache::SpecError>(())
 //! ```
 
+mod directory;
 mod host;
 mod model;
 mod pressure;
@@ -25,6 +26,7 @@ mod recent;
 mod spec;
 mod varied;
 
+pub use directory::Directory;
 pub use host::{HostCache, host_specs};
 pub use model::{Cache, Hierarchy, Missed};
 pub use pressure::expected_misses;

@@ -4,7 +4,7 @@
 mod comparison;
 
 pub use comparison::{Comparison, RegionComparison, ReplayError, compare};
-use lineup_cache::{CacheLevel, CacheSpec, Hierarchy, Missed};
+use lineup_cache::{CacheLevel, CacheSpec, Directory, Hierarchy, Missed};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_recording::stream::Step;
 use lineup_recording::{Counts, Latency, Misses};
@@ -146,53 +146,96 @@ fn moves(types: &Types, order: &NewOrder, size_bytes: u64) -> Vec<(Range<u64>, u
     starts.iter().zip(ends).map(|((old, new), end)| (*old..end.max(*old), *new)).collect()
 }
 
-/// The caches, run over a stream.
+/// The caches of all CPUs, run over a stream.
 pub struct Replay {
-    caches: Hierarchy,
+    specs: Vec<CacheSpec>,
     has_l2: bool,
     relayout: Relayout,
+    /// By CPU; those of which no step was seen yet are empty.
+    cpus: Vec<Option<Cpu>>,
+    /// Whose steps follow.
+    cpu: u16,
+    /// Who has which line, in the stream of several CPUs.
+    directory: Option<Directory>,
+    /// What calls of each region missed, over all of them.
+    regions: Vec<RegionMisses>,
+}
+
+/// One CPU.
+struct Cpu {
+    caches: Hierarchy,
+    /// Regions whose calls are under way.
     inside: Vec<u16>,
-    /// What calls of each region missed, over all of them: code, data.
-    regions: Vec<[Misses; 2]>,
+}
+
+/// What calls of a region missed.
+#[derive(Clone, Copy, Default)]
+struct RegionMisses {
+    code: Misses,
+    data: Misses,
+    /// Accesses that needed a line, or the right to write to it, from another CPU.
+    shared: u64,
 }
 
 impl Replay {
     /// Empty caches, for so many regions.
     pub fn new(specs: &[CacheSpec], regions: usize, relayout: Relayout) -> Replay {
         Replay {
-            caches: Hierarchy::new(specs),
+            specs: specs.to_vec(),
             has_l2: specs.iter().any(|spec| spec.level() == CacheLevel::L2),
             relayout,
-            inside: Vec::new(),
-            regions: vec![Default::default(); regions],
+            cpus: Vec::new(),
+            cpu: 0,
+            directory: None,
+            regions: vec![RegionMisses::default(); regions],
         }
     }
 
     /// Takes one step.
     pub fn step(&mut self, step: &Step) {
         match step {
-            Step::Inside(regions) => self.inside.clone_from(regions),
-            Step::Fetch { address, size_bytes } => {
-                let missed = self.caches.fetch(*address, u64::from(*size_bytes));
-                self.count(missed, |[code, _]| code);
+            Step::Cpu(cpu) => {
+                self.cpu = *cpu;
+                // The stream of several CPUs begins with such a step, so no access comes before.
+                self.directory.get_or_insert_with(Directory::empty);
             }
-            Step::Data { address, size_bytes } => {
-                let missed = self.caches.data(self.relayout.place(*address), u64::from(*size_bytes));
-                self.count(missed, |[_, data]| data);
+            Step::Inside(regions) => self.running().inside.clone_from(regions),
+            Step::Fetch { address, size_bytes } => {
+                let missed = self.running().caches.fetch(*address, u64::from(*size_bytes));
+                self.count(|region| note(&mut region.code, missed), missed != Missed::Nothing);
+            }
+            Step::Data { address, size_bytes, takes_line } => {
+                let address = self.relayout.place(*address);
+                let missed = self.running().caches.data(address, u64::from(*size_bytes));
+                let directory = self.directory.as_ref();
+                match directory.is_some_and(|lines| lines.access(self.cpu, address, *takes_line)) {
+                    true => self.count(|region| region.shared += 1, true),
+                    false => self.count(|region| note(&mut region.data, missed), missed != Missed::Nothing),
+                }
             }
         }
     }
 
-    fn count(&mut self, missed: Missed, of: fn(&mut [Misses; 2]) -> &mut Misses) {
-        if missed == Missed::Nothing {
-            return;
+    /// The CPU whose steps follow.
+    fn running(&mut self) -> &mut Cpu {
+        let index = usize::from(self.cpu);
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, || None);
         }
-        for region in &self.inside {
-            let Some(counts) = self.regions.get_mut(usize::from(*region)) else { continue };
-            let misses = of(counts);
-            misses.l1 += 1;
-            misses.l2 += u64::from(missed == Missed::L2);
+        let specs = &self.specs;
+        self.cpus[index].get_or_insert_with(|| Cpu { caches: Hierarchy::new(specs), inside: Vec::new() })
+    }
+
+    fn count(&mut self, note: impl Fn(&mut RegionMisses), happened: bool) {
+        let running = self.cpus.get(usize::from(self.cpu)).and_then(Option::as_ref).filter(|_| happened);
+        for region in running.map_or(&[][..], |cpu| &cpu.inside) {
+            self.regions.get_mut(usize::from(*region)).into_iter().for_each(&note);
         }
+    }
+
+    /// CPUs in the stream.
+    pub fn cpus(&self) -> usize {
+        self.cpus.iter().flatten().count()
     }
 
     /// What calls of each region missed, and how long that stalls them. Instructions are not counted.
@@ -202,15 +245,21 @@ impl Replay {
             u64::from(latency.l2_cycles) * (misses.l1 - from_memory)
                 + u64::from(latency.memory_cycles) * from_memory
         };
-        let counts = |[code, data]: &[Misses; 2]| Counts {
-            code_misses: *code,
-            data_misses: *data,
-            code_stall_cycles: stalled(code),
-            data_stall_cycles: stalled(data),
+        let counts = |missed: &RegionMisses| Counts {
+            code_misses: missed.code,
+            data_misses: missed.data,
+            shared_misses: missed.shared,
+            code_stall_cycles: stalled(&missed.code),
+            data_stall_cycles: stalled(&missed.data) + u64::from(latency.memory_cycles) * missed.shared,
             ..Counts::default()
         };
         self.regions.iter().map(counts).collect()
     }
+}
+
+fn note(misses: &mut Misses, missed: Missed) {
+    misses.l1 += 1;
+    misses.l2 += u64::from(missed == Missed::L2);
 }
 
 #[cfg(test)]
@@ -313,7 +362,7 @@ mod tests {
     fn hot_members_on_one_line_miss_once() {
         let specs: Vec<CacheSpec> = vec!["l1d=1K,2,64".parse().unwrap(), "l2=64K,8,64".parse().unwrap()];
         let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
-        let data = |address| Step::Data { address, size_bytes: 8 };
+        let data = |address| Step::Data { address, size_bytes: 8, takes_line: false };
         let stream =
             [data(0x9000), Step::Inside(vec![0, 1]), data(0x1008), data(0x1048), Step::Inside(vec![])];
         let run = |relayout| {
@@ -325,5 +374,31 @@ mod tests {
         assert_eq!((before[0].data_misses.l1, before[0].data_stall_cycles), (2, 200));
         assert_eq!((after[0].data_misses.l1, after[0].data_stall_cycles), (1, 100));
         assert_eq!(before[0], before[1]);
+    }
+
+    #[test]
+    fn members_that_two_cpus_write_cost_nothing_once_they_lie_apart() {
+        let specs: Vec<CacheSpec> = vec!["l1d=1K,2,64".parse().unwrap()];
+        let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
+        // The first CPU writes the member at 8, the second the one at 16, as members of one object.
+        let store = |cpu, address| {
+            [Step::Cpu(cpu), Step::Inside(vec![cpu]), Step::Data { address, size_bytes: 8, takes_line: true }]
+        };
+        let stream: Vec<Step> =
+            (0..10).flat_map(|_| [store(0, 0x1008), store(1, 0x1010)]).flatten().collect();
+        let run = |relayout| {
+            let mut replay = Replay::new(&specs, 2, relayout);
+            stream.iter().for_each(|step| replay.step(step));
+            assert_eq!(replay.cpus(), 2);
+            replay.regions(latency)
+        };
+        let (types, ty) = types();
+        let order = NewOrder { ty, offsets_bytes: vec![8, 0, 64, 16], align_bytes: 64 };
+        let (before, after) =
+            (run(Relayout::default()), run(Relayout::new(&types, &[order], &[(ty, 0x1000)])));
+        assert_eq!([before[0].shared_misses, before[1].shared_misses], [9, 10]);
+        assert_eq!([before[0].data_misses.l1, before[0].data_stall_cycles], [1, 1000]);
+        assert_eq!([after[0].shared_misses, after[1].shared_misses], [0, 0]);
+        assert_eq!([after[0].data_misses.l1, after[1].data_misses.l1], [1, 1]);
     }
 }

@@ -19,8 +19,12 @@ pub enum Step {
         address: u64,
         /// Bytes.
         size_bytes: u32,
+        /// A store that takes the line from other CPUs. Told only where there are several: with one, always false.
+        takes_line: bool,
     },
-    /// From here on, calls of these regions whose accesses are kept are under way; interrupts and other tasks are
+    /// What follows is this CPU's. The stream of several begins every part with it, that of one never has it.
+    Cpu(u16),
+    /// From here on, on this CPU, calls of these regions whose accesses are kept are under way; interrupts and other tasks are
     /// none of theirs.
     Inside(Vec<u16>),
 }
@@ -28,6 +32,11 @@ pub enum Step {
 const FETCH: u8 = 0;
 const DATA: u8 = 1;
 const INSIDE: u8 = 2;
+const CPU: u8 = 3;
+const TAKING_DATA: u8 = 4;
+
+/// CPUs that a stream can be of.
+pub const MOST_CPUS: u16 = 64;
 
 /// Packs steps one after the other. Each of fetches and accesses goes by the difference to the one before.
 #[derive(Clone, Default, Debug)]
@@ -48,11 +57,15 @@ impl StreamEncoder {
                 put(out, u64::from(*size_bytes));
                 self.last_code = *address;
             }
-            Step::Data { address, size_bytes } => {
-                out.push(DATA);
+            Step::Data { address, size_bytes, takes_line } => {
+                out.push(if *takes_line { TAKING_DATA } else { DATA });
                 put_delta(out, self.last_data, *address);
                 put(out, u64::from(*size_bytes));
                 self.last_data = *address;
+            }
+            Step::Cpu(cpu) => {
+                out.push(CPU);
+                put(out, u64::from(*cpu));
             }
             Step::Inside(regions) => {
                 out.push(INSIDE);
@@ -85,10 +98,12 @@ pub fn steps(packed: &[u8]) -> Option<Vec<Step>> {
                 last_code = cursor.delta(last_code)?;
                 Step::Fetch { address: last_code, size_bytes: u32::try_from(cursor.int()?).ok()? }
             }
-            DATA => {
+            kind @ (DATA | TAKING_DATA) => {
                 last_data = cursor.delta(last_data)?;
-                Step::Data { address: last_data, size_bytes: u32::try_from(cursor.int()?).ok()? }
+                let size_bytes = u32::try_from(cursor.int()?).ok()?;
+                Step::Data { address: last_data, size_bytes, takes_line: kind == TAKING_DATA }
             }
+            CPU => Step::Cpu(u16::try_from(cursor.int()?).ok().filter(|cpu| *cpu < MOST_CPUS)?),
             INSIDE => {
                 let count = cursor.count(1)?;
                 let regions = (0..count).map(|_| u16::try_from(cursor.int()?).ok()).collect::<Option<_>>()?;
@@ -109,9 +124,13 @@ mod tests {
         let first = vec![
             Step::Fetch { address: 0xffff_ffff_8100_0000, size_bytes: 12 },
             Step::Inside(vec![3, 700]),
-            Step::Data { address: 0x10, size_bytes: 8 },
+            Step::Data { address: 0x10, size_bytes: 8, takes_line: false },
         ];
-        let second = vec![Step::Data { address: u64::MAX, size_bytes: 1 }, Step::Inside(Vec::new())];
+        let second = vec![
+            Step::Cpu(63),
+            Step::Data { address: u64::MAX, size_bytes: 1, takes_line: true },
+            Step::Inside(Vec::new()),
+        ];
         let mut encoder = StreamEncoder::default();
         first.iter().for_each(|step| encoder.step(step));
         let one = encoder.take();
@@ -120,5 +139,6 @@ mod tests {
         assert_eq!(steps(&encoder.take()), Some(second));
         assert_eq!(steps(&one[..one.len() - 1]), None);
         assert_eq!(steps(&[9]), None);
+        assert_eq!(steps(&[CPU, 64]), None, "more CPUs than are recorded");
     }
 }

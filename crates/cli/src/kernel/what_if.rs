@@ -37,6 +37,8 @@ struct Report {
     schema: &'static str,
     /// Types laid anew.
     types: Vec<TriedType>,
+    /// CPUs of the guest.
+    cpus: usize,
     /// True when the replay of the present layout missed exactly what the recorder saw.
     reproduces_recording: bool,
     regions: Vec<RegionMisses>,
@@ -79,6 +81,8 @@ struct Misses {
     code_l2: u64,
     data_l1: u64,
     data_l2: u64,
+    /// Accesses that needed a line, or the right to write to it, from another CPU.
+    shared: u64,
     stall_cycles: u64,
 }
 
@@ -89,6 +93,7 @@ impl Misses {
             code_l2: counts.code_misses.l2,
             data_l1: counts.data_misses.l1,
             data_l2: counts.data_misses.l2,
+            shared: counts.shared_misses,
             stall_cycles: counts.code_stall_cycles + counts.data_stall_cycles,
         }
     }
@@ -196,6 +201,7 @@ pub(crate) fn run(
     let report = Report {
         schema: "lineup.what-if/2",
         types,
+        cpus: found.cpus,
         reproduces_recording: found.is_exact,
         regions: regions.collect(),
     };

@@ -1,7 +1,7 @@
 //! Another order of members, tried on what a kernel did.
 
-use crate::guests::{Bench, kernel};
-use serde_json::Value;
+use crate::guests::{Bench, busybox, kernel};
+use serde_json::{Value, json};
 use std::process::Command;
 
 fn advise(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -43,5 +43,35 @@ fn a_replay_misses_what_the_recorder_saw_and_an_order_changes_only_its_own_type(
     let report: Value = serde_json::from_str(&same.1).unwrap_or_else(|_| panic!("{same:?}"));
     for region in report["regions"].as_array().expect("regions") {
         assert_eq!(region["before"], region["after"], "the present order changes nothing");
+    }
+}
+
+/// Two programs that answer each other through pipes, on whichever processor.
+const PING_PONG: &str = "mkfifo /tmp/there /tmp/back; (while read -r n; do echo $n; done < /tmp/there > /tmp/back) & \
+     exec 3> /tmp/there 4< /tmp/back; n=0; while [ $n -lt 100 ]; do echo $n >&3; read -r answer <&4; n=$((n + 1)); done";
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn with_two_processors_lines_come_from_the_other_one_in_the_replay_as_they_did() {
+    let bench = Bench::new(&["record", "--kernel"]);
+    // Both processors of Arm take turns, those of x86 run at once.
+    for machine in ["arm64", "cloud"] {
+        let fetched = kernel(machine);
+        let (image, out) = (bench.copy(&fetched), format!("{machine}.rec"));
+        let mut guest = vec!["--cpus", "2", "--workload", PING_PONG, "--out", &out];
+        let busybox = (machine == "arm64").then(|| busybox(&fetched));
+        guest.extend(busybox.iter().flat_map(|file| ["--busybox", file]));
+        let regions = ["--region", "try_to_wake_up", "--region", "ttwu_do_activate", "--calls", "50"];
+        bench.json(&image, &[&regions[..], &["--stream"], &guest].concat());
+        std::fs::write(bench.folder.path().join("same"), "list_head: next, prev\n").expect("a file");
+        let same = advise(&bench, &[&out, "--what-if", "same", "--json"]);
+        let report: Value = serde_json::from_str(&same.1).unwrap_or_else(|_| panic!("{same:?}"));
+        assert_eq!(
+            (&report["reproduces_recording"], &report["cpus"]),
+            (&json!(true), &json!(2)),
+            "{report:#}"
+        );
+        let regions = report["regions"].as_array().expect("regions");
+        assert!(regions.iter().any(|region| region["before"]["shared"].as_u64() > Some(0)), "{report:#}");
     }
 }

@@ -28,6 +28,8 @@ pub enum ReplayError {
 pub struct Comparison {
     /// By region.
     pub regions: Vec<RegionComparison>,
+    /// CPUs in the stream.
+    pub cpus: usize,
     /// True when the replay of the present layout missed exactly what the recorder saw.
     pub is_exact: bool,
 }
@@ -74,7 +76,7 @@ pub fn compare<R: Read>(recording: Reader<R>, relayout: Relayout) -> Result<Comp
         .collect();
     let is_exact =
         regions.iter().enumerate().all(|(region, found)| misses_alike(&seen.counts(region), &found.before));
-    Ok(Comparison { regions, is_exact })
+    Ok(Comparison { regions, cpus: before.cpus(), is_exact })
 }
 
 /// What the recorder wrote beside the stream.
@@ -115,7 +117,8 @@ impl Seen {
 /// True when both missed as often and stalled as long. A replay counts nothing else.
 fn misses_alike(one: &Counts, other: &Counts) -> bool {
     let told = |counts: &Counts| {
-        (counts.code_misses, counts.data_misses, counts.code_stall_cycles + counts.data_stall_cycles)
+        let stalls = counts.code_stall_cycles + counts.data_stall_cycles;
+        (counts.code_misses, counts.data_misses, counts.shared_misses, stalls)
     };
     told(one) == told(other)
 }
@@ -136,8 +139,8 @@ mod tests {
         header.caches = vec!["l1d=1K,2,64".to_owned()];
         let mut stream = StreamEncoder::default();
         stream.step(&Step::Inside(vec![0]));
-        stream.step(&Step::Data { address: 0x1000, size_bytes: 8 });
-        stream.step(&Step::Data { address: 0x1040, size_bytes: 8 });
+        stream.step(&Step::Data { address: 0x1000, size_bytes: 8, takes_line: false });
+        stream.step(&Step::Data { address: 0x1040, size_bytes: 8, takes_line: false });
         let head = CallHead {
             region: RegionId(0),
             process: ProcessId(0),

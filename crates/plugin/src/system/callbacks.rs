@@ -6,11 +6,12 @@ use std::ffi::{c_uint, c_void};
 
 /// A run of instructions begins.
 pub(crate) unsafe extern "C" fn on_run(vcpu: c_uint, data: *mut c_void) {
+    let Some(system) = get() else { return };
     // SAFETY: `data` is a run that was leaked when this callback was asked for.
     let run: &'static Run = unsafe { &*data.cast::<Run>() };
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(cpu) = unsafe { current(vcpu) } {
-        cpu.fetch(run);
+        cpu.fetch(system, run);
     }
 }
 
@@ -26,7 +27,7 @@ pub(crate) unsafe extern "C" fn on_noted_run(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: as in `on_run`.
     if let Some(cpu) = unsafe { current(vcpu) } {
         cpu.begin(system, run);
-        cpu.fetch(run);
+        cpu.fetch(system, run);
     }
 }
 

@@ -8,14 +8,13 @@ use super::flag::{Flag, Span};
 use super::privileged::{Privileged, Returned, Written};
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
-use super::stream::Stream;
+use super::stream::Lane;
 use super::task::{CallSite, Kept, Open, Task, access};
 use super::tasks::Running;
 use super::windows::Piece;
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
-use crate::limits::BLOCK_BYTES;
 use crate::unwatched::Unwatched;
 use lineup_model::access::{CallEnd, StackRange, ThreadId, code_granules};
 use lineup_recording::{Arm, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
@@ -24,7 +23,8 @@ pub(crate) struct Cpu {
     index: u16,
     descriptions: Descriptions,
     processor: Processor,
-    stream: Option<Stream>,
+    /// What the stream knows of this CPU, when one is written.
+    lane: Option<Lane>,
     task: Task,
     /// The stack of the task that runs, once a switch told it.
     stack: Option<u64>,
@@ -67,14 +67,14 @@ impl Cpu {
         index: u16,
         api: Api,
         processor: Processor,
-        stream: Option<Stream>,
+        lane: Option<Lane>,
         regions: usize,
     ) -> Self {
         Cpu {
             index,
             descriptions: Descriptions::new(api),
             processor,
-            stream,
+            lane,
             task: Task::default(),
             stack: None,
             running: Running::default(),
@@ -102,15 +102,15 @@ impl Cpu {
 
     /// A run of instructions begins.
     #[inline]
-    pub(crate) fn fetch(&mut self, run: &Run) {
+    pub(crate) fn fetch(&mut self, system: &System, run: &Run) {
         let address = if run.is_user { run.pc ^ self.salt } else { run.pc };
         // Every element of a string instruction executes it anew.
         let is_again = run.repeats && self.last_repeated == run.pc;
         self.last_repeated = if run.repeats { run.pc } else { 0 };
         let instructions = if is_again { 0 } else { run.instructions };
         self.processor.fetch(address, run.size_bytes, instructions);
-        if let Some(stream) = &mut self.stream {
-            stream.fetch(address, run.size_bytes);
+        if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {
+            stream.fetch(system, lane, address, run.size_bytes);
         }
         if run.spins {
             self.processor.totals.spin_instructions += instructions;
@@ -167,18 +167,12 @@ impl Cpu {
         }
         let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
         let modelled = if site.is_user { address ^ self.salt } else { address };
-        let is_foreign = system
-            .directory
-            .as_ref()
-            .is_some_and(|directory| directory.access(self.index, modelled, is_store));
+        let is_foreign = match (&system.stream, &mut self.lane, &system.directory) {
+            (Some(stream), Some(lane), _) => stream.data(system, lane, (modelled, &what)),
+            (.., Some(directory)) => directory.access(self.index, modelled, is_store),
+            (.., None) => false,
+        };
         self.processor.data(modelled, u64::from(size_bytes), is_foreign);
-        if let Some(stream) = &mut self.stream {
-            stream.data(modelled, size_bytes);
-            if stream.encoder.packed_bytes() >= BLOCK_BYTES / 2 {
-                self.encoder.stream(&stream.encoder.take());
-                system.flush_full(&mut self.encoder);
-            }
-        }
         if self.awaits_push && is_store {
             self.task.pushed(address);
             self.awaits_push = self.task.awaits_push();
@@ -291,10 +285,10 @@ impl Cpu {
     }
 
     /// Finds out which calls are under way on the level that is, now that this may have changed.
-    fn look_inside(&mut self) {
+    fn look_inside(&mut self, system: &System) {
         self.keeps = self.task.keeps();
-        if let Some(stream) = &mut self.stream {
-            stream.inside(self.task.inside());
+        if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {
+            stream.inside(system, lane, self.task.inside());
         }
     }
 
@@ -331,7 +325,7 @@ impl Cpu {
         if run.role == Role::Interrupt {
             self.task.is_by_hardware();
         }
-        self.look_inside();
+        self.look_inside(system);
         self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
     }
@@ -368,7 +362,7 @@ impl Cpu {
         self.stack = Some(stack);
         // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they are.
         self.salt = stack >> 14 << 48;
-        self.look_inside();
+        self.look_inside(system);
         self.awaits_push = self.task.awaits_push();
     }
 
@@ -436,7 +430,7 @@ impl Cpu {
             kept: (keeps_accesses || system.learns_code()).then(Kept::default),
         };
         self.task.enter(open, &self.processor.totals);
-        self.look_inside();
+        self.look_inside(system);
         if system.uses_slots() {
             self.note_stack(system, site.slot);
         }

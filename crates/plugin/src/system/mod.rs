@@ -38,22 +38,23 @@ use crate::recorder::profile_of;
 use crate::unwatched::Unwatched;
 use context::{Context, Suspended};
 use cpu::Cpu;
-use lineup_cache::CacheSpec;
+use lineup_cache::{CacheSpec, Directory};
 use lineup_follow::selection::Picker;
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::region::RegionId;
 use lineup_profile::Profile;
 use lineup_recording::plan::Plan;
+use lineup_recording::stream::MOST_CPUS;
 use lineup_recording::{Arm, Encoder, Header, Mode, RegionCounts, Summary, SystemPlan, SystemSummary};
-use processor::{Directory, Processor};
+use processor::Processor;
 use sites::Sites;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use stream::Stream;
+use stream::{Lane, Stream};
 use task::Task;
 use tasks::Tasks;
 use windows::Windows;
@@ -62,7 +63,7 @@ use windows::Windows;
 const LAST_CALLBACK: Duration = Duration::from_millis(50);
 
 /// Virtual CPUs recorded at most.
-const MAX_CPUS: usize = 64;
+const MAX_CPUS: usize = MOST_CPUS as usize;
 
 /// The one recorder of a whole system.
 static SYSTEM: OnceLock<System> = OnceLock::new();
@@ -119,6 +120,7 @@ pub(crate) struct System {
     contexts: Vec<Mutex<Context>>,
     suspended: Mutex<HashMap<u64, Suspended>>,
     pub(crate) directory: Option<Directory>,
+    pub(crate) stream: Option<Stream>,
     pub(crate) regions: Vec<Region>,
     windows: Windows,
     /// Positions in the order of events.
@@ -166,7 +168,8 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         line_bytes: caches.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64),
         programs: programs_apart(&api, &caches, kernel.cpus),
         entries: entries_of(&plan),
-        directory: (kernel.cpus > 1 && !caches.is_empty()).then(Directory::new),
+        directory: (kernel.cpus > 1 && !caches.is_empty()).then(Directory::empty),
+        stream: (kernel.stream_steps > 0).then(|| Stream::new(kernel.cpus, kernel.stream_steps)),
         flag_saves: kernel.flag_saves.iter().copied().collect(),
         caches,
         output,
@@ -217,9 +220,8 @@ impl System {
         }
         for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
             let processor = Processor::new(&self.caches, self.kernel.latency);
-            let steps = self.kernel.stream_steps;
-            let stream = (steps > 0).then(|| Stream::new(&self.caches, steps));
-            let cpu = Cpu::new(index as u16, self.api, processor, stream, self.regions.len());
+            let lane = self.stream.as_ref().map(|_| Lane::new(index as u16, &self.caches));
+            let cpu = Cpu::new(index as u16, self.api, processor, lane, self.regions.len());
             slot.store(Box::into_raw(Box::new(cpu)), Ordering::Release);
         }
     }
@@ -340,6 +342,7 @@ impl System {
             cpu.finish(self, &mut summary);
             self.write(&mut cpu.encoder);
         }
+        summary.has_whole_stream = self.stream.as_ref().is_some_and(|stream| stream.finish(self));
         self.write_summary(&summary);
     }
 

@@ -34,26 +34,31 @@ pub(super) fn text(report: &Report) -> String {
         true => "The replay of the present layout misses exactly what the recorder saw.\n",
         false => "The replay of the present layout does not miss exactly what the recorder saw: take the figures with doubt.\n",
     });
-    let _ = writeln!(
-        out,
-        "\n{:width$} {:>6} {:>22} {:>22} {:>26}",
-        "region", "calls", "L1D misses a call", "L2 misses a call", "stall cycles a call"
-    );
-    for region in report.regions.iter().filter(|region| region.calls > 0) {
-        let per_call = |count: u64| count as f64 / region.calls as f64;
-        let pair = |of: fn(&Misses) -> u64| {
-            format!("{:.2} -> {:.2}", per_call(of(&region.before)), per_call(of(&region.after)))
-        };
-        let _ = writeln!(
-            out,
-            "{:width$} {:>6} {:>22} {:>22} {:>26}",
-            region.region,
-            region.calls,
-            pair(|misses| misses.data_l1),
-            pair(|misses| misses.code_l2 + misses.data_l2),
-            pair(|misses| misses.stall_cycles)
-        );
-    }
+    table(&mut out, report, width);
     out.push_str("\nA prediction by the cache model, not a measurement.\n");
     out
+}
+
+/// A row for each region: what a call misses before and after.
+fn table(out: &mut String, report: &Report, width: usize) {
+    let mut columns: Vec<(&str, fn(&Misses) -> u64)> = vec![
+        ("L1D misses a call", |misses| misses.data_l1),
+        ("L2 misses a call", |misses| misses.code_l2 + misses.data_l2),
+        ("stall cycles a call", |misses| misses.stall_cycles),
+    ];
+    if report.cpus > 1 {
+        columns.insert(2, ("from other CPUs a call", |misses| misses.shared));
+    }
+    let _ = write!(out, "\n{:width$} {:>6}", "region", "calls");
+    columns.iter().for_each(|(name, _)| out.push_str(&format!(" {name:>24}")));
+    out.push('\n');
+    for region in report.regions.iter().filter(|region| region.calls > 0) {
+        let per_call = |count: u64| count as f64 / region.calls as f64;
+        let _ = write!(out, "{:width$} {:>6}", region.region, region.calls);
+        for (_, of) in &columns {
+            let pair = format!("{:.2} -> {:.2}", per_call(of(&region.before)), per_call(of(&region.after)));
+            let _ = write!(out, " {pair:>24}");
+        }
+        out.push('\n');
+    }
 }

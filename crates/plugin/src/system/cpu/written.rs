@@ -13,7 +13,7 @@ impl Cpu {
             ended.into_iter().for_each(|call| self.write_one(system, call));
             system.flush_full(&mut self.encoder);
         }
-        self.look_inside();
+        self.look_inside(system);
     }
 
     fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
@@ -105,10 +105,6 @@ impl Cpu {
         system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
         self.running.look_again(&system.tasks);
         system.add_counts(&self.counts);
-        if let Some(stream) = &mut self.stream {
-            self.encoder.stream(&stream.encoder.take());
-            summary.has_whole_stream = stream.is_whole();
-        }
         summary.cpus.push(self.processor.totals);
         summary.interrupts += self.seen.interrupts;
         summary.interrupts_while_off += self.seen.interrupts_while_off;
