@@ -78,9 +78,17 @@ impl Code {
         self.put(&value.to_le_bytes());
     }
 
+    /// In two halves: a signal may find one of them stored.
     pub(crate) fn store_slot_value(&mut self, slot: i32, value: u64) {
         self.store_slot_half(slot, value as u32);
         self.store_slot_half(slot + 4, (value >> 32) as u32);
+    }
+
+    /// Stores 0 in a word of the thread's state, at once: no signal finds half of what was there.
+    pub(crate) fn clear_slot(&mut self, slot: i32) {
+        self.put(&[0x64, 0x48, 0xc7, 0x04, 0x25]);
+        self.put_32(slot);
+        self.put_32(0);
     }
 
     /// Loads a byte of the thread's state into `ecx`.
@@ -289,6 +297,14 @@ mod tests {
         let mut code = Code::default();
         make(&mut code);
         Decoder::new(64, &code.bytes, DecoderOptions::NONE).iter().collect()
+    }
+
+    #[test]
+    fn a_word_is_cleared_at_once() {
+        let [store] = shown(|code| code.clear_slot(-352))[..] else { panic!("more than one instruction") };
+        assert_eq!((store.code(), store.immediate32()), (iced_x86::Code::Mov_rm64_imm32, 0));
+        assert_eq!(store.memory_displacement64() as i64, -352);
+        assert_eq!(store.segment_prefix(), iced_x86::Register::FS);
     }
 
     #[test]

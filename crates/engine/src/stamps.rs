@@ -127,7 +127,8 @@ impl Stamps {
         code.push(RCX);
         code.push(RSI);
         code.with_slot(0x2b, RAX, self.own() + 8); // sub
-        code.store_slot_value(self.own(), 0);
+        // At once: a handler of a signal may call the function as well.
+        code.clear_slot(self.own());
         let off = self.when_off(&mut code, RCX);
         code.load_slot(RDX, self.table());
         let drawn = self.lots.map(|_| {

@@ -183,6 +183,33 @@ fn a_process_that_could_not_be_left_is_not_attached_to_again_and_goes_on() {
     assert!(running.0.try_wait().expect("its state").is_none());
 }
 
+/// As a server's manager may leave it for a while.
+#[test]
+fn a_process_that_ends_and_is_not_waited_for_has_ended() {
+    let source = r#"
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int work(int x) { return x * 13 % 7 + 1; }
+        int main(void) {
+            puts("runs");
+            fflush(stdout);
+            // The first byte of the jump that leads to the engine.
+            while (*(volatile unsigned char *)work != 0xe9) usleep(1000);
+            usleep(500000);
+            return work(2);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let mut running = Running::start(&mut Command::new(program.folder.path().join("program")));
+    let mut line = String::new();
+    BufReader::new(running.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("its first line");
+    let (folder, process) = (program.folder.path(), running.0.id());
+    let report = report(&lineup(folder, "record", process, &["--region", "work", "--max-seconds", "60"]));
+    assert!(report["notes"].to_string().contains("the process ended while it was watched"), "{report}");
+    assert_eq!(report["regions"][0]["seen"], 1);
+    assert_eq!(running.0.wait().expect("its end").code(), Some(6));
+}
+
 #[test]
 fn what_cannot_be_attached_to_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -154,6 +154,43 @@ fn signals_forks_and_many_threads_change_nothing() {
     counts_of_signals_forks_and_threads(&expected, &timed_with(&program, &["hot", "forks"], &drawing));
 }
 
+/// The handler runs after every instruction, also of what times the calls.
+#[test]
+fn a_signal_may_come_between_any_two_instructions() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <signal.h>
+        #include <stdio.h>
+        #include <ucontext.h>
+        enum { TRAPS = 0x100 };
+        static volatile long cell, traps;
+        static volatile int is_over;
+        __attribute__((noinline)) long hot(long x) { cell += x; return x * 5 - cell % 2 * 0; }
+        static void trap(int signal, siginfo_t *told, void *context) {
+            traps++;
+            hot(1);
+            if (is_over) ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAPS;
+        }
+        int main(void) {
+            struct sigaction action = {.sa_sigaction = trap, .sa_flags = SA_SIGINFO};
+            sigaction(SIGTRAP, &action, 0);
+            hot(1);
+            __asm__ volatile("sub $128, %%rsp; pushf; orl %0, (%%rsp); popf; add $128, %%rsp" : : "i"(TRAPS) : "memory", "cc");
+            for (int i = 0; i < 20; i++) hot(i);
+            is_over = 1;
+            __asm__ volatile("nop; nop");
+            printf("traps %ld\n", traps);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let (report, printed) = timed(&program, &["hot"]);
+    let traps = printed.split("traps ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let traps: u64 = traps.and_then(|traps| traps.parse().ok()).expect("how often it was trapped");
+    assert!(traps > 1000, "what times the calls was not trapped: {traps}");
+    let [calls, left, inner, _] = counts(&report, 0);
+    assert_eq!((calls + inner, left), (21 + traps, 0));
+}
+
 fn counts_of_signals_forks_and_threads(expected: &str, (report, printed): &(Value, String)) {
     assert!(printed.contains(expected), "{printed}");
     let ticks = printed.split("ticks ").nth(1).and_then(|rest| rest.split_whitespace().next());

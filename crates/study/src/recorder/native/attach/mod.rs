@@ -219,7 +219,7 @@ impl<'a> Attached<'a> {
 
     /// Whether the process is still there.
     pub(super) fn is_running(&self) -> bool {
-        !self.process.threads().is_empty()
+        self.process.is_running()
     }
 
     /// Leaves the process as it was.

@@ -85,6 +85,16 @@ impl Process {
         folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
     }
 
+    /// Whether any of its threads has not ended. One that ended stays among them until its parent has asked for how.
+    pub(super) fn is_running(&self) -> bool {
+        let state = |tid: Tid| {
+            let stat = fs::read_to_string(format!("/proc/{}/task/{tid}/stat", self.id)).ok()?;
+            // Behind the name, which may hold anything.
+            stat.rsplit_once(") ")?.1.chars().next()
+        };
+        self.threads().into_iter().any(|tid| state(tid).is_some_and(|state| !matches!(state, 'Z' | 'X')))
+    }
+
     /// The text of its maps.
     pub(super) fn maps(&self) -> String {
         fs::read_to_string(format!("/proc/{}/maps", self.id)).unwrap_or_default()
