@@ -39,9 +39,12 @@ pub(super) fn text(report: &Report) -> String {
     out
 }
 
+/// A column's head, and what stands in it.
+type Column = (&'static str, fn(&Misses) -> u64);
+
 /// A row for each region: what a call misses before and after.
 fn table(out: &mut String, report: &Report, width: usize) {
-    let mut columns: Vec<(&str, fn(&Misses) -> u64)> = vec![
+    let mut columns: Vec<Column> = vec![
         ("L1D misses a call", |misses| misses.data_l1),
         ("L2 misses a call", |misses| misses.code_l2 + misses.data_l2),
         ("stall cycles a call", |misses| misses.stall_cycles),
