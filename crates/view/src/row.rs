@@ -76,12 +76,14 @@ pub(crate) fn owner(map: &LineMap) -> Row {
         OwnerKind::Variables => "variables ",
     };
     let lines = map.before.lines.len() as u64 + map.before.lines_not_listed;
+    // What lies beyond the listed lines is not counted here.
+    let more = if map.before.lines_not_listed > 0 { "+" } else { "" };
     Row {
         name: format!("{what}{}", one_line(&map.owner.name)),
         cells: vec![
             whole(map.before.size_bytes),
-            format!("{} of {}", map.before.touched_lines(), whole(lines)),
-            format!("{} of {}", whole(used), whole(fetched)),
+            format!("{}{more} of {}", map.before.touched_lines(), whole(lines)),
+            format!("{}{more} of {}{more}", whole(used), whole(fetched)),
         ],
         look: Look::Plain,
     }
@@ -95,6 +97,10 @@ pub(crate) fn lines(map: &LineMap) -> Vec<Row> {
         rows.extend(
             line.cells.iter().filter(|cell| cell.class != UseClass::Outside).map(|cell| member(cell, map)),
         );
+    }
+    if map.before.lines_not_listed > 0 {
+        let name = format!("{} more lines are not listed", whole(map.before.lines_not_listed));
+        rows.push(Row { name, cells: Vec::new(), look: Look::Heading });
     }
     rows
 }

@@ -218,3 +218,24 @@ fn every_size_of_terminal_shows_the_chosen_row_and_what_the_keys_do() {
     let screen = shown(&view, 40, 10);
     assert!(screen.iter().any(|row| row.contains('…')), "a name that does not fit says so: {screen:?}");
 }
+
+#[test]
+fn what_is_not_listed_is_said() {
+    let element = MemberUse {
+        name: "all".into(),
+        offset: 0,
+        size_bytes: 1 << 20,
+        touched: Vec::new(),
+        uses: vec![RegionUse { region: 0, loads_per_call: 1.0, stores_per_call: 0.0 }],
+        sharing: None,
+    };
+    let large = LineMap { before: ObjectLines::new(1 << 20, 64, 0, &[element]), ..map("struct table") };
+    let (listed, not_listed) = (large.before.lines.len(), large.before.lines_not_listed);
+    assert!(not_listed > 0);
+    let mut view = View::new(Subject { maps: vec![large], ..subject() });
+    view.press(Key::List(List::Types), 10);
+    assert_eq!(view.row(0).expect("the type").cells[1], format!("{listed}+ of 16,384"));
+    view.press(Key::List(List::Lines), 10);
+    let last = view.row(view.rows() - 1).expect("a row").name;
+    assert!(last.ends_with("more lines are not listed"), "{last}");
+}
