@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study kernel-order setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -113,6 +113,10 @@ kernel-advice: setup-kernels
 # A kernel's timer path from its sources to a patch: fetched, built, booted, recorded, and the same with the change.
 kernel-study: setup-kernels
 	studies/kernel-source/study.sh
+
+# The timer path's functions in one row of a kernel's image: fetched, built, booted, recorded, and with emptied calls.
+kernel-order: setup-kernels
+	studies/timer-tail-kernel/order.sh
 
 setup-lint:
 	@scripts/setup lint

@@ -6,9 +6,18 @@ use std::collections::BTreeMap;
 
 /// A diff that `git apply` and `patch -p1` take in the source folder; empty when nothing changes.
 pub fn unified_diff(sources: &Sources, edited: &BTreeMap<String, String>) -> String {
+    diff(&|path| sources.get(path), edited)
+}
+
+/// The same of texts of any kind.
+pub fn diff_of_texts(original: &BTreeMap<String, String>, edited: &BTreeMap<String, String>) -> String {
+    diff(&|path| original.get(path).map(String::as_str), edited)
+}
+
+fn diff<'s>(original: &dyn Fn(&str) -> Option<&'s str>, edited: &BTreeMap<String, String>) -> String {
     let mut patch = String::new();
     for (path, new) in edited {
-        let old = sources.get(path).unwrap_or("");
+        let old = original(path).unwrap_or("");
         if old == new {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use lineup_advise::hints::{Hints, hints};
 use lineup_advise::sources::Sources;
-use lineup_model::branch::{Branch, NeverCalled, Place, Side};
+use lineup_model::branch::{Branch, Evidence, NeverCalled, Place, Side};
 use lineup_model::types::SourceLocation;
 
 /// A place by the mark before which it stands in the text.
@@ -25,7 +25,8 @@ fn branch(text: &str, at: &str, sides: [(&str, u64); 2]) -> Branch {
 }
 
 fn of(text: &str, branches: &[Branch]) -> Hints {
-    hints(branches, &[], &Sources::new([("a.c".to_owned(), text.to_owned())]))
+    let evidence = Evidence { branches: branches.to_vec(), ..Evidence::default() };
+    hints(&evidence, &Sources::new([("a.c".to_owned(), text.to_owned())]))
 }
 
 fn edited(hints: &Hints) -> &str {
@@ -120,6 +121,10 @@ fn never_called(function: &str, decisions: u64) -> NeverCalled {
     NeverCalled { function: function.into(), defined_at, callers: vec!["f".into()], decisions }
 }
 
+fn passed_by(function: &str, decisions: u64) -> Evidence {
+    Evidence { never_called: vec![never_called(function, decisions)], ..Evidence::default() }
+}
+
 #[test]
 fn a_cold_function_is_marked_where_its_callers_see_it() {
     let header = "extern int fail(int);\nint other(int);\n";
@@ -128,7 +133,7 @@ fn a_cold_function_is_marked_where_its_callers_see_it() {
     let sources =
         Sources::new([("a.c", text), ("a.h", header)].map(|(path, text)| (path.to_owned(), text.to_owned())));
     let passed = ["fail", "own", "alone"].map(|name| never_called(name, 20_000));
-    let hints = hints(&[], &passed, &sources);
+    let hints = hints(&Evidence { never_called: passed.into(), ..Evidence::default() }, &sources);
     assert_eq!(hints.edited["a.h"], format!("__attribute__((cold)) {header}"));
     let expected = text
         .replace("static void own(void);", "__attribute__((cold)) static void own(void);")
@@ -140,7 +145,34 @@ fn a_cold_function_is_marked_where_its_callers_see_it() {
 #[test]
 fn a_function_that_was_seldom_passed_by_or_is_not_found_is_left() {
     let sources = Sources::new([("a.c".to_owned(), "int alone(int x) { return x; }\n".to_owned())]);
-    assert_eq!(hints(&[], &[never_called("alone", 9_999)], &sources), Hints::default());
-    let hints = hints(&[], &[never_called("made_by_a_macro", 20_000)], &sources);
+    assert_eq!(hints(&passed_by("alone", 9_999), &sources), Hints::default());
+    let hints = hints(&passed_by("made_by_a_macro", 20_000), &sources);
     assert!(hints.edited.is_empty() && hints.refused.len() == 1, "{hints:?}");
+}
+
+/// A compiler goes past a condition where an earlier one has decided it: what its own branch counts is not all.
+#[test]
+fn code_that_ran_more_often_than_its_branch_tells_forbids_the_hint() {
+    let with = |text: &str, branch: Branch, mark: &str, times: u64| {
+        let places = [(place(text, mark), times)].into();
+        let evidence = Evidence {
+            branches: vec![branch],
+            executed: [("a.c".to_owned(), places)].into(),
+            ..Evidence::default()
+        };
+        hints(&evidence, &Sources::new([("a.c".to_owned(), text.to_owned())]))
+    };
+    let rare = branch(PLAIN, "x == 7", [("AAA", 0), ("BBB", 90_000)]);
+    let told = with(PLAIN, rare.clone(), "AAA", 50_075);
+    assert_eq!(
+        refusal(&told),
+        "code of its rarer outcome ran 50,075 times, more often than its branch tells"
+    );
+    assert_eq!(with(PLAIN, rare, "BBB", 140_000).given.len(), 1);
+    let usual = branch(PLAIN, "x == 7", [("AAA", 90_000), ("BBB", 0)]);
+    assert_eq!(with(PLAIN, usual, "BBB", 50_075).given.len(), 0);
+    // Without an `else` nothing can be counted where the condition does not hold.
+    let alone = PLAIN.replace("\telse\n\t\tBBB(x);\n", "");
+    let usual = branch(&alone, "x == 7", [("AAA", 90_000), ("CCC", 0)]);
+    assert_eq!(refusal(&of(&alone, &[usual])), "nothing tells how often it does not hold but its branch");
 }

@@ -289,3 +289,80 @@ fn an_order_with_a_group_is_written_with_the_kernels_macros_and_built_and_compar
         (&192.0.into(), &64.0.into())
     );
 }
+
+/// Functions of two units that a walk calls, each with some thousand bytes before it that nothing runs.
+fn with_helpers(tree: &Tree) {
+    let filler = |name: &str, factor: u32| {
+        format!(
+            "void {name}(volatile unsigned *x)\n{{\n{}}}\n",
+            format!("\t*x = *x * {factor} + 1;\n").repeat(600)
+        )
+    };
+    let helper = |name: &str, add: u32| {
+        format!(
+            "__attribute__((noinline)) unsigned long {name}(unsigned long x)\n{{\n\treturn (x >> 1) + {add};\n}}\n"
+        )
+    };
+    let declared = "unsigned long near(unsigned long x);\nunsigned long far(unsigned long x);\n";
+    let prototypes =
+        ["one", "two", "three"].map(|name| format!("void {name}(volatile unsigned *x);\n")).concat();
+    tree.change("linux/include/device.h", "extern struct", &format!("{declared}{prototypes}extern struct"));
+    let after = "\treturn sum;\n}\n";
+    tree.change(
+        "linux/kernel/devices.c",
+        after,
+        &format!("{after}{}{}", filler("one", 3), helper("near", 1)),
+    );
+    tree.change("linux/kernel/devices.c", "sum += (", "sum ^= near(sum & 7) + far(sum & 3);\n\t\tsum += (");
+    let first = "void begin(void);\n";
+    let text = [first, &filler("two", 5), &helper("far", 2), &filler("three", 7)].concat();
+    tree.change("linux/kernel/main.c", first, &text);
+}
+
+#[test]
+fn functions_that_calls_go_into_come_into_one_row_of_the_image() {
+    let tree = Tree::new();
+    with_helpers(&tree);
+    let script = "linux/include/asm-generic/vmlinux.lds.h";
+    let untouched = tree.read(script);
+    let (code, said) = tree.study(&["--code", "--region", "walk_devices"]);
+    assert_eq!(code, Some(0), "{said}");
+    let patch = tree.read("out/fix.patch");
+    for told in [
+        "+++ b/include/asm-generic/vmlinux.lds.h",
+        "*(.text.walk_devices)",
+        "*(.text.far)",
+        "+++ b/kernel/Makefile",
+        "+CFLAGS_devices.o += -ffunction-sections",
+        "+CFLAGS_main.o += -ffunction-sections",
+        "pages\n",
+    ] {
+        assert!(patch.contains(told), "{told}: {patch}");
+    }
+    let report = tree.report();
+    let call = &report["code"]["calls"][0];
+    let figure = |what: &str, side: usize| call[what][side].as_f64().expect("a mean");
+    assert!(figure("pages", 1) < figure("pages", 0), "{call}");
+    assert!(figure("lines", 1) < figure("lines", 0), "{call}");
+    let made =
+        "3 functions of 2 units in one row of the kernel's linker script, 3 of which the built image has so";
+    assert_eq!(report["code"]["optimiser"], made);
+    assert_eq!(
+        (&report["proof"]["output"]["outcome"], &report["code"]["evidence"]),
+        (&"equal".into(), &"calls".into())
+    );
+    assert!(said.contains("3 functions of 2 units") && said.contains("modelled L1I misses"), "{said}");
+    assert_eq!(
+        (tree.read(script), tree.read("out/build/source/kernel/Makefile").contains("CFLAGS")),
+        (untouched, false)
+    );
+}
+
+#[test]
+fn a_kernel_whose_script_is_written_otherwise_is_refused_in_words() {
+    let tree = Tree::new();
+    tree.change("linux/include/asm-generic/vmlinux.lds.h", ".text.unknown .text.unknown.*", ".text.other");
+    let (code, said) = tree.study(&["--code", "--region", "walk_devices"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("does not list sections of code as those of Linux 5.x and 6.x do"), "{said}");
+}

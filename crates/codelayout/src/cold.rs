@@ -46,6 +46,13 @@ impl Fetched {
         self.regions.values().map(|region| region.calls).sum()
     }
 
+    /// The share of a region's calls that fetched a link address: of the region where it is largest.
+    pub(crate) fn share_of(&self, address: u64) -> f64 {
+        let share =
+            |region: &RegionFetches| region.calls_that_fetched(address) as f64 / region.calls.max(1) as f64;
+        self.regions.values().map(share).fold(0.0, f64::max)
+    }
+
     /// Whether calls went into a function.
     pub(crate) fn has(&self, function: &Function) -> bool {
         self.has_all(&[function.addresses.start])

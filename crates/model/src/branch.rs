@@ -1,6 +1,7 @@
 //! Branches of the machine code, as counts and places in the sources tell of them.
 
 use crate::types::SourceLocation;
+use std::collections::BTreeMap;
 
 /// A place in a source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -59,4 +60,20 @@ pub struct UnusedCopy {
     pub called_at: SourceLocation,
     /// Bytes of its code.
     pub bytes: u64,
+}
+
+/// How often what stands at places was executed, by file. Of several instructions of a place the one executed most.
+pub type PlaceCounts = BTreeMap<String, BTreeMap<Place, u64>>;
+
+/// What a whole run tells of hints for the compiler.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Evidence {
+    /// Conditional branches that were executed, by address.
+    pub branches: Vec<Branch>,
+    /// How often places were executed: those of instructions, and with their line alone calls of what was inlined.
+    pub executed: PlaceCounts,
+    /// Functions that were never executed, and that executed ones could have called.
+    pub never_called: Vec<NeverCalled>,
+    /// Inlined copies that were never executed, in functions that were, largest first.
+    pub unused_copies: Vec<UnusedCopy>,
 }

@@ -369,6 +369,7 @@ fn calls_that_find_no_code_in_the_caches_stand_in_three_orders() {
     report.code.iter_mut().for_each(|code| {
         let regions = ["one", "two", "three", "four"].map(call).into();
         let not_timed = vec!["against the program in the order by counts: too few calls".into()];
+        code.evidence = "calls";
         code.cold = Some(ColdCalls { recorded_calls: 77, regions, not_timed });
     });
     let text = study_text(&report, first_screen(SCREEN));
@@ -397,6 +398,7 @@ fn reordered() -> StudyReport {
     report.code = Some(CodeReport {
         optimiser: "Debian LLVM version 19.1.7".into(),
         optimiser_command: "llvm-bolt steps".into(),
+        evidence: "counts",
         training: "steps 20000".into(),
         test: "steps 300000".into(),
         is_held_out: true,

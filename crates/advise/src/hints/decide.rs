@@ -5,7 +5,7 @@ use super::site::{If, Lines, if_at};
 use super::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt, is_contradicted};
 use crate::lex::line_at;
 use crate::sources::{SourcePlace, Sources};
-use lineup_model::branch::Branch;
+use lineup_model::branch::{Branch, Evidence, Place};
 use std::collections::BTreeMap;
 
 /// Longest condition that a report shows.
@@ -13,14 +13,14 @@ const CONDITION_CHARACTERS: usize = 60;
 
 /// Hints for the conditions that branches were made of.
 pub(super) fn conditions(
-    branches: &[Branch],
+    evidence: &Evidence,
     sources: &Sources,
     macros: &Macros,
     hints: &mut Hints,
     edits: &mut BTreeMap<String, Vec<Edit>>,
 ) {
     let mut by_file: BTreeMap<&str, Vec<&Branch>> = BTreeMap::new();
-    for branch in branches {
+    for branch in &evidence.branches {
         by_file.entry(&branch.file).or_default().push(branch);
     }
     for (path, branches) in by_file {
@@ -36,7 +36,8 @@ pub(super) fn conditions(
             sites
         });
         let Some(sites) = sites else { continue };
-        let file = File { path, text, lines: &lines, macros };
+        let executed = evidence.executed.get(path);
+        let file = File { path, text, lines: &lines, macros, executed };
         for (site, branches) in sites {
             match file.decide(&site, &branches) {
                 Decision::Nothing => {}
@@ -68,6 +69,7 @@ struct File<'f> {
     text: &'f str,
     lines: &'f Lines<'f>,
     macros: &'f Macros,
+    executed: Option<&'f BTreeMap<Place, u64>>,
 }
 
 impl File<'_> {
@@ -97,6 +99,17 @@ impl File<'_> {
         let disagrees = |one: &[u64; 2]| is_contradicted(few(one), one[0] + one[1]);
         if !is_beyond_doubt(held.min(failed), all) || outcomes.iter().any(disagrees) {
             return Decision::Refused("copies of it in the machine code come out differently".to_owned());
+        }
+        // Where an earlier branch has decided already, the compiler jumps past this one.
+        let Some(seen) = site.executed(is_likely, self.executed, self.lines) else {
+            return Decision::Refused("nothing tells how often it does not hold but its branch".to_owned());
+        };
+        if !is_beyond_doubt(seen, all) {
+            let because = format!(
+                "code of its rarer outcome ran {} times, more often than its branch tells",
+                grouped(seen)
+            );
+            return Decision::Refused(because);
         }
         let copies = match branches.len() {
             1 => String::new(),

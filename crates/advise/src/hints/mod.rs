@@ -10,7 +10,7 @@ mod macros;
 mod site;
 
 use crate::sources::{SourcePlace, Sources};
-use lineup_model::branch::{Branch, NeverCalled};
+use lineup_model::branch::Evidence;
 use lineup_stats::proportion::wilson;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -62,13 +62,13 @@ struct Edit {
     text: String,
 }
 
-/// The hints that `branches` and `never_called` give reason for. Their paths are those of the sources.
-pub fn hints(branches: &[Branch], never_called: &[NeverCalled], sources: &Sources) -> Hints {
+/// The hints that the evidence gives reason for. Its paths are those of the sources.
+pub fn hints(evidence: &Evidence, sources: &Sources) -> Hints {
     let macros = macros::Macros::of(sources);
     let mut hints = Hints::default();
     let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
-    decide::conditions(branches, sources, &macros, &mut hints, &mut edits);
-    cold::functions(never_called, sources, &macros, &mut hints, &mut edits);
+    decide::conditions(evidence, sources, &macros, &mut hints, &mut edits);
+    cold::functions(&evidence.never_called, sources, &macros, &mut hints, &mut edits);
     for (path, mut edits) in edits {
         let Some(mut text) = sources.get(&path).map(str::to_owned) else { continue };
         edits.sort_by_key(|edit| std::cmp::Reverse(edit.bytes.start));

@@ -2,6 +2,7 @@
 
 use crate::syntax::{text_of, visit};
 use lineup_model::branch::{Place, Side};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
@@ -146,6 +147,22 @@ impl If {
             (false, false, false) => Part::Outside,
             _ => Part::Unknown,
         }
+    }
+
+    /// How often code of the rarer outcome was executed, from wherever it is reached; `None` where none is of that outcome
+    /// alone.
+    pub(super) fn executed(
+        &self,
+        is_likely: bool,
+        places: Option<&BTreeMap<Place, u64>>,
+        lines: &Lines<'_>,
+    ) -> Option<u64> {
+        let wanted = match is_likely {
+            true => self.otherwise.map(|_| Part::Otherwise)?,
+            false => Part::Then,
+        };
+        let own = places.into_iter().flatten().filter(|(place, _)| self.part_of(**place, lines) == wanted);
+        Some(own.map(|(_, times)| *times).max().unwrap_or(0))
     }
 
     /// How often the condition held and how often not; `None` where the code does not tell which side is which.

@@ -3,24 +3,14 @@
 mod branches;
 mod calls;
 mod copies;
+mod places;
 
 use crate::code::Code;
 use crate::executed::Executed;
 use lineup_debuginfo::DebugInfo;
-use lineup_model::branch::{Branch, NeverCalled, UnusedCopy};
+use lineup_model::branch::Evidence;
 use lineup_model::program::{Function as Described, Inlined};
 use std::ops::Range;
-
-/// The evidence for hints.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Evidence {
-    /// Conditional branches that were executed, by address.
-    pub branches: Vec<Branch>,
-    /// Functions that were never executed, and that executed ones could have called.
-    pub never_called: Vec<NeverCalled>,
-    /// Inlined copies that were never executed, in functions that were, largest first.
-    pub unused_copies: Vec<UnusedCopy>,
-}
 
 impl Code<'_> {
     /// What tells of hints.
@@ -29,6 +19,7 @@ impl Code<'_> {
         let described = Descriptions::of(self.debug, &mut starts);
         Evidence {
             branches: branches::branches(self, &described),
+            executed: places::executed(self, &described),
             never_called: calls::never_called(self, &described),
             unused_copies: copies::unused(self, &described),
         }

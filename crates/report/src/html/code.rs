@@ -28,8 +28,10 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
         @if let Some(hints) = &code.hints { (hinted(hints)) }
         p { "By " (code.optimiser) ", " (code.runs_in_words()) "." }
         p.muted {
-            (whole(code.ways_exact)) " ways between blocks had exact counts, " (whole(code.ways_estimated))
-            " were estimated. Misses are modelled, of the whole process with its libraries."
+            @if code.ways_exact + code.ways_estimated > 0 {
+                (whole(code.ways_exact)) " ways between blocks had exact counts, " (whole(code.ways_estimated)) " were estimated. "
+            }
+            @if !code.whole_run.is_empty() { "Misses are modelled, of the whole process with its libraries." }
         }
         @if !code.whole_run.is_empty() { (scroll("Code of the whole run", &whole_run)) }
         @if let Some(cold) = &code.cold {

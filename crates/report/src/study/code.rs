@@ -12,7 +12,9 @@ pub struct CodeReport {
     pub optimiser: String,
     /// The words that made it.
     pub optimiser_command: String,
-    /// The run whose counts it was made from, as a command.
+    /// What it was made from: `counts` of a whole run, or `calls` that were recorded.
+    pub evidence: &'static str,
+    /// The run that these are of, as a command.
     pub training: String,
     /// The run on which both programs were judged.
     pub test: String,
@@ -115,6 +117,11 @@ pub struct ColdTime {
     pub verdict: TimeVerdict,
 }
 
+/// What an order is made from.
+pub const COUNTS: &str = "counts";
+/// What an order for calls is made from.
+pub const CALLS: &str = "calls";
+
 /// What [`ColdCall::time`] compares with.
 pub const COLD_AGAINST: [&str; 2] = ["as linked", "by counts"];
 
@@ -176,13 +183,31 @@ pub struct CodePerCall {
 }
 
 impl CodeReport {
+    /// An order of a kernel's functions, made from recorded calls under a workload.
+    pub fn of_calls(optimiser: String, workload: &str) -> CodeReport {
+        CodeReport {
+            optimiser,
+            optimiser_command: String::new(),
+            evidence: CALLS,
+            training: workload.to_owned(),
+            test: workload.to_owned(),
+            is_held_out: false,
+            ways_exact: 0,
+            ways_estimated: 0,
+            whole_run: Vec::new(),
+            calls: Vec::new(),
+            cold: None,
+            hints: None,
+        }
+    }
+
     /// From which run, and on which it was judged.
     pub fn runs_in_words(&self) -> String {
-        let evidence = if self.cold.is_some() { "calls" } else { "counts" };
+        let evidence = self.evidence;
         match self.is_held_out {
             true => format!("from the {evidence} of `{}`, judged by `{}`", self.training, self.test),
             false => format!(
-                "from the {evidence} of `{}`, judged by the same run, which flatters it; --test-arguments gives another",
+                "from the {evidence} of `{}`, judged by the same run, which flatters it",
                 self.training
             ),
         }

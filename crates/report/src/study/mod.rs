@@ -16,8 +16,8 @@ mod region;
 mod side_effects;
 
 pub use code::{
-    COLD_AGAINST, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime, HintsReport,
-    UnusedInline,
+    CALLS, COLD_AGAINST, COUNTS, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime,
+    HintsReport, UnusedInline,
 };
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};

@@ -19,18 +19,11 @@ impl Writer {
         if let Some(hints) = &code.hints {
             self.hints(hints);
         }
-        if code.whole_run.is_empty() {
+        if !code.whole_run.is_empty() {
+            self.whole_run(code);
+        } else if code.calls.is_empty() {
             return;
         }
-        self.heading("Code of the test run");
-        let columns =
-            [("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)];
-        let mut table = Table::new(columns);
-        for one in &code.whole_run {
-            let ratio = one.ratio().map_or_else(|| UNKNOWN.into(), change);
-            table.row([one.what.clone(), whole(one.before), whole(one.after), ratio]);
-        }
-        self.table(&table);
         if let Some(cold) = &code.cold {
             self.cold_calls(cold);
         } else if !code.calls.is_empty() {
@@ -52,15 +45,31 @@ impl Writer {
             return;
         }
         self.line(&one_line(&made));
-        self.line(&format!(
-            "{} ways between blocks had exact counts, {} were estimated.",
-            whole(code.ways_exact),
-            whole(code.ways_estimated)
-        ));
+        if code.ways_exact + code.ways_estimated > 0 {
+            self.line(&format!(
+                "{} ways between blocks had exact counts, {} were estimated.",
+                whole(code.ways_exact),
+                whole(code.ways_estimated)
+            ));
+        }
         if !code.optimiser_command.is_empty() {
             self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
         }
     }
+
+    /// Figures of the whole run.
+    fn whole_run(&mut self, code: &CodeReport) {
+        self.heading("Code of the test run");
+        let columns =
+            [("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)];
+        let mut table = Table::new(columns);
+        for one in &code.whole_run {
+            let ratio = one.ratio().map_or_else(|| UNKNOWN.into(), change);
+            table.row([one.what.clone(), whole(one.before), whole(one.after), ratio]);
+        }
+        self.table(&table);
+    }
+
     /// Calls that find no code in the caches, in three orders.
     fn cold_calls(&mut self, cold: &ColdCalls) {
         self.heading("Code of a call, with none of it in the caches");

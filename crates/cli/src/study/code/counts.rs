@@ -174,7 +174,7 @@ impl Counted {
 }
 
 /// Lines and pages of code that a call of each region fetches, on average, from two recordings.
-pub(super) fn per_call(before: &Path, after: &Path) -> Result<Vec<CodePerCall>> {
+pub(in crate::study) fn per_call(before: &Path, after: &Path) -> Result<Vec<CodePerCall>> {
     let calls = fetched_per_call(before)?.into_iter().zip(fetched_per_call(after)?);
     let one = |((region, before), (_, after)): (FetchedPerCall, FetchedPerCall)| CodePerCall {
         region,

@@ -15,9 +15,9 @@ use crate::study::{call_times, links, outputs, plan};
 use anyhow::{Context, Result};
 use lineup_advise::hints::{Hints, hints};
 use lineup_advise::sources::Sources;
-use lineup_codelayout::Evidence;
+use lineup_model::branch::{Evidence, UnusedCopy};
 use lineup_report::hints_message;
-use lineup_report::study::{CodeReport, Found, HintsReport, Patch, StudyReport, UnusedInline};
+use lineup_report::study::{COUNTS, CodeReport, Found, HintsReport, Patch, StudyReport, UnusedInline};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -76,6 +76,8 @@ impl Worked {
             }
             None => false,
         });
+        let executed = std::mem::take(&mut evidence.executed).into_iter();
+        evidence.executed = executed.filter_map(|(file, places)| Some((inside(&file)?, places))).collect();
         evidence.never_called.retain_mut(|one| match inside(&one.defined_at.file) {
             Some(path) => {
                 one.defined_at.file = path.into();
@@ -83,14 +85,14 @@ impl Worked {
             }
             None => false,
         });
-        let hints = hints(&evidence.branches, &evidence.never_called, &sources);
+        let hints = hints(&evidence, &sources);
         let summary = code.summary("");
         Ok(Worked { hints, evidence, sources, ways: [summary.edges_exact, summary.edges_estimated] })
     }
 
     fn report(&self, folder: &Path) -> HintsReport {
         let copies = self.evidence.unused_copies.iter().take(MOST_COPIES);
-        let copy = |copy: &lineup_model::branch::UnusedCopy| {
+        let copy = |copy: &UnusedCopy| {
             let file = inside(Path::new(&*copy.called_at.file), folder);
             UnusedInline {
                 function: copy.function.clone(),
@@ -165,6 +167,7 @@ fn conclude(
     report.code = Some(CodeReport {
         optimiser: format!("{} hints in the source", worked.hints.given.len()),
         optimiser_command: String::new(),
+        evidence: COUNTS,
         training,
         test: Workload::of(plan).in_words(plan),
         is_held_out,

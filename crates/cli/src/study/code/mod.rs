@@ -19,9 +19,10 @@ use crate::study::{call_times, outputs, plan};
 use anyhow::{Context, Result, bail};
 use cold::Cold;
 use counts::Training;
+pub(in crate::study) use counts::per_call;
 use gates::Gates;
 use lineup_codelayout::bolt_profile;
-use lineup_report::study::{CodeReport, Found, StudyReport};
+use lineup_report::study::{CALLS, COUNTS, CodeReport, Found, StudyReport};
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
@@ -134,6 +135,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         Some(after) => Some(CodeReport {
             optimiser: bolt.version().to_owned(),
             optimiser_command: study.command(order),
+            evidence: if cold.is_some() { CALLS } else { COUNTS },
             training: training.in_words(&plan),
             test: Workload::of(&plan).in_words(&plan),
             is_held_out,

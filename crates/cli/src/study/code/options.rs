@@ -16,26 +16,33 @@ use std::path::PathBuf;
 #[derive(Args, Clone)]
 pub(crate) struct CodeOptions {
     /// Put the program's code in another order, instead of its data: by what the run after -- executes, with an installed
-    /// llvm-bolt; the result is proven like a patch
-    #[arg(long, conflicts_with_all = ["kernel_source", "audits", "guard", "program", "allow_growth"])]
+    /// llvm-bolt; the result is proven like a patch. With --kernel-source the functions that calls of --region go into come
+    /// into one row of the image
+    #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth"])]
     pub(in crate::study) code: bool,
     /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --, which
     /// flatters the order]
-    #[arg(long, value_name = "ARGUMENTS", requires = "code", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "ARGUMENTS",
+        requires = "code",
+        conflicts_with = "kernel_source",
+        allow_hyphen_values = true
+    )]
     test_arguments: Option<String>,
     /// With --code: file that the program reads as standard input in the run on which the order is judged
-    #[arg(long, value_name = "FILE", requires = "code")]
+    #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     test_stdin: Option<PathBuf>,
     /// With --code: order for calls of --region that find none of the program's code in the caches, by what recorded calls fetched
     /// and not by counts; what that costs everything else is told
-    #[arg(long, requires = "code", requires = "regions")]
+    #[arg(long, requires = "code", requires = "regions", conflicts_with = "kernel_source")]
     pub(in crate::study) cold: bool,
     /// With --code: write what the counts tell into the sources, as a patch for C and C++, and leave the order to the compiler: which
     /// way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which functions are cold
-    #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt"])]
+    #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt", "kernel_source"])]
     pub(in crate::study) hints: bool,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
-    #[arg(long, value_name = "FILE", requires = "code")]
+    #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     pub(in crate::study) bolt: Option<PathBuf>,
 }
 

@@ -2,6 +2,7 @@
 
 mod figures;
 mod options;
+mod order;
 mod trials;
 mod variant;
 
@@ -16,13 +17,14 @@ use crate::{files, typed};
 use anyhow::{Context, Result, bail};
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
+use lineup_prove::footprint::LineKind;
 use lineup_recording::Selection;
 use lineup_report::study::{CommandLine, Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::require_recorder;
 use lineup_study::source::kernel_tree::KernelTree;
-use lineup_study::source::meaning::Units;
+use lineup_study::source::meaning::{Reading, Units};
 pub(crate) use options::KernelSourceOptions;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -55,6 +57,8 @@ pub(super) struct KernelPlan<'p> {
     pub(super) out: &'p Path,
     /// Whether standard output gets JSON.
     pub(super) json: bool,
+    /// Whose lines decide: those of data, or with `--code` those of code.
+    pub(super) lines_of: LineKind,
 }
 
 /// Studies the kernel whose sources are in `tree`.
@@ -82,10 +86,13 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     let compiler = compiler(before);
     let mut trials =
         Trials { plan: &plan, tree: &mut copy, before, varying, stages: &stages, interrupts: &interrupts };
+    if plan.lines_of == LineKind::Code {
+        return order::run(&mut trials, facts(&compiler, &configured, &remarks, None));
+    }
     let settled = trials.settle()?;
     stages.end();
     copy.check_untouched()?;
-    let facts = facts(&compiler, &configured, &remarks, &settled);
+    let facts = facts(&compiler, &configured, &remarks, settled.reading.as_ref());
     conclude(&plan, &copy, before, settled, facts)
 }
 
@@ -110,6 +117,7 @@ impl<'p> KernelPlan<'p> {
             report: &typed.report,
             out,
             json: typed.json,
+            lines_of: if typed.code.code { LineKind::Code } else { LineKind::Data },
         })
     }
 }
@@ -121,9 +129,9 @@ fn compiler(before: &Variant) -> String {
     words.and_then(|rest| rest.split_once(") #")).map_or("", |(compiler, _)| compiler).to_owned()
 }
 
-fn facts(compiler: &str, configured: &str, remarks: &[String], settled: &Settled) -> Vec<Fact> {
+fn facts(compiler: &str, configured: &str, remarks: &[String], reading: Option<&Reading>) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
-    let read = settled.reading.iter().map(|reading| fact(SOURCES, reading.in_words()));
+    let read = reading.into_iter().map(|reading| fact(SOURCES, reading.in_words()));
     let compiler = (!compiler.is_empty()).then(|| fact("built with", compiler.to_owned()));
     std::iter::once(fact("configured with", configured.to_owned()))
         .chain(compiler)

@@ -125,7 +125,7 @@ impl Trials<'_> {
     }
 
     /// The changed kernel, recorded. Before it is, it has to boot and to do the same.
-    fn changed(&mut self, edited: &BTreeMap<String, String>) -> Result<Variant> {
+    pub(super) fn changed(&mut self, edited: &BTreeMap<String, String>) -> Result<Variant> {
         let (plan, stages, interrupts) = (self.plan, self.stages, self.interrupts);
         let built = variant::build(plan, self.tree, edited, stages)?;
         let booted = Booted::boot(plan, &built, stages, interrupts)?;
@@ -135,13 +135,14 @@ impl Trials<'_> {
         booted.record(plan, stages, interrupts)
     }
 
-    fn compare(&self, after: &Variant) -> Result<Compared> {
+    pub(super) fn compare(&self, after: &Variant) -> Result<Compared> {
         self.stages.stage("booting both kernels in turn");
         let variants = [self.before, after];
         let mut runner =
             GuestRunner { variants, varying: self.varying, stages: self.stages, interrupts: self.interrupts };
         let proof = ProofPlan {
             line: self.plan.advice.primary,
+            lines_of: self.plan.lines_of,
             is_emulated: true,
             calls_apart: CALLS_APART,
             ..ProofPlan::default()
@@ -171,7 +172,7 @@ fn failure(because: String) -> Failure {
 ///
 /// # Errors
 /// The error itself, when it says nothing about the change.
-fn failure_of(error: anyhow::Error) -> Result<Failure> {
+pub(super) fn failure_of(error: anyhow::Error) -> Result<Failure> {
     let is_of_the_change = error.is::<DoesNotRun>()
         || error.is::<DoesOther>()
         || matches!(error.downcast_ref::<BuildError>(), Some(BuildError::Rejected { .. }))
