@@ -2,6 +2,7 @@
 //! that do not build, do not boot, do something else, or help nothing.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::fs;
@@ -339,7 +340,7 @@ fn functions_that_calls_go_into_come_into_one_row_of_the_image() {
     ] {
         assert!(patch.contains(told), "{told}: {patch}");
     }
-    let report = tree.report();
+    let report = schema::checked(tree.read("out/report.json").as_bytes());
     let call = &report["code"]["calls"][0];
     let figure = |what: &str, side: usize| call[what][side].as_f64().expect("a mean");
     assert!(figure("pages", 1) < figure("pages", 0), "{call}");

@@ -1,6 +1,7 @@
 //! `lineup study --code --hints`: what counts tell, written into the sources, and proven.
 
 mod installed;
+mod schema;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -129,8 +130,8 @@ fn study(folder: &Path, program: &str, more: &[&str], rounds: &str) -> Output {
 }
 
 fn report(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    schema::checked(&output.stdout)
 }
 
 /// The line that ends with this comment.

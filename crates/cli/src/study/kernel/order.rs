@@ -217,7 +217,7 @@ fn conclude(trials: &Trials<'_>, row: Row, tried: Tried, setting: Vec<Fact>) -> 
         report.guest = Some(figures::kernels_side_by_side([before, after], trials.varying));
         let text = kernel_order_message(&report) + &diff;
         let file = if proof.is_some() { outputs::PATCH } else { outputs::UNPROVEN }.into();
-        report.patch = is_proposed.then(|| Patch { file, text });
+        report.patch = is_proposed.then_some(Patch { file, text });
     }
     outputs::write(plan.out, &report, (!is_proposed).then_some(diff.as_str()))?;
     files::print(&outputs::for_standard_output(plan.json, plan.report, plan.out, &report)?)?;
