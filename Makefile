@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study kernel-order setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -117,6 +117,11 @@ kernel-study: setup-kernels
 # The timer path's functions in one row of a kernel's image: fetched, built, booted, recorded, and with emptied calls.
 kernel-order: setup-kernels
 	studies/timer-tail-kernel/order.sh
+
+# What TCP over the loopback needs of three types, in three kernels that are built and booted: as they are, in the groups
+# that later kernels have, and in groups made of what was recorded.
+net-study: setup-kernels
+	studies/net-stack-kernel/built.sh
 
 setup-lint:
 	@scripts/setup lint
