@@ -216,6 +216,30 @@ fn the_terminal_is_given_back_after_a_signal_and_after_a_panic() {
     terminal.is_as_before();
 }
 
+#[test]
+fn a_view_whose_terminal_is_closed_ends() {
+    if lacks_tmux() {
+        return;
+    }
+    let place = Place::new(PROGRAM, &[]);
+    recorded(&place);
+    let terminal = Terminal::start(&place, 80, 24);
+    // The view notices the closed terminal by itself: no signal tells it.
+    terminal.line(&format!("trap '' HUP; {}", view("calls.rec")));
+    terminal.shows("[1 Functions]");
+    let shell = terminal.state("#{pane_pid}");
+    let found = Command::new("pgrep").args(["-P", &shell]).output().expect("pgrep runs");
+    let process = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let folder = Path::new("/proc").join(&process);
+    assert!(!process.is_empty() && folder.exists(), "{found:?}");
+    drop(terminal);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while folder.exists() {
+        assert!(Instant::now() < deadline, "the view goes on without a terminal");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
 /// A function whose name is changed in the program that was built, to one that sets a terminal's title and rings.
 const HOSTILE: &str = r#"
 #include <stdio.h>

@@ -6,6 +6,8 @@ use crate::subject::Subject;
 use crate::view::{Key, List, View};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +26,11 @@ pub fn with_terminal<T>(
     // This also has panics give the terminal back before they are told.
     let mut terminal = ratatui::try_init()?;
     let done = work(&mut terminal);
-    ratatui::try_restore()?;
-    done
+    let restored = ratatui::try_restore();
+    // Of a terminal that is gone both fail, and that it is gone is the reason.
+    let done = done?;
+    restored?;
+    Ok(done)
 }
 
 /// Shows a subject until the user leaves it, or a signal asks to end.
@@ -44,15 +49,34 @@ pub fn run(subject: Subject) -> Result<(), ViewError> {
         while goes_on && !ends.load(Ordering::Relaxed) {
             terminal.draw(|frame| page = draw(&view, frame))?;
             // A terminal of another size is drawn anew, whatever else comes.
-            if event::poll(PATIENCE)?
-                && let Event::Key(pressed) = event::read()?
-                && let Some(key) = key(pressed)
-            {
-                goes_on = view.press(key, page);
+            wait_for_input()?;
+            while goes_on && event::poll(Duration::ZERO)? {
+                if let Event::Key(pressed) = event::read()?
+                    && let Some(key) = key(pressed)
+                {
+                    goes_on = view.press(key, page);
+                }
             }
         }
         Ok(())
     })
+}
+
+/// Waits for a key, a new size or a signal, but not long.
+///
+/// A terminal that is gone is noticed here: [`event::poll`] would read its end again and again and never return.
+fn wait_for_input() -> Result<(), ViewError> {
+    let input = std::io::stdin();
+    let mut waited = [PollFd::new(&input, PollFlags::IN)];
+    let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as i64 };
+    match poll(&mut waited, Some(&patience)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(ViewError::Terminal(error.into())),
+    }
+    match waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        true => Err(ViewError::Gone),
+        false => Ok(()),
+    }
 }
 
 /// What a key asks for; nothing for most.
