@@ -8,7 +8,7 @@ demo: setup-demo
 	scripts/demo
 
 # Every test.
-test: test-workspace test-fleet
+test: test-workspace test-fleet test-mcp
 
 # Those of the command and its libraries.
 test-workspace: setup-test
@@ -20,6 +20,13 @@ test-fleet: setup-test
 	cargo fmt --manifest-path fleet/Cargo.toml --check
 	cargo clippy --manifest-path fleet/Cargo.toml --all-targets -- -D warnings
 	cargo test --manifest-path fleet/Cargo.toml
+
+# The program for agents, a workspace of its own: what speaks the protocol is needed nowhere else.
+.PHONY: test-mcp
+test-mcp: setup-test
+	cargo fmt --manifest-path mcp/Cargo.toml --check
+	cargo clippy --manifest-path mcp/Cargo.toml --all-targets -- -D warnings
+	cargo test --manifest-path mcp/Cargo.toml
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
 # are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.

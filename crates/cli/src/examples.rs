@@ -69,6 +69,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "fleet",
         "lineup fleet add --store /srv/lineup --service web calls.rec\n  Puts what a recording says into the store",
     ),
+    (
+        "mcp",
+        "lineup mcp --allow-run\n  For a client that starts it: tools that read, and that run programs which the agent names",
+    ),
     ("trace", "lineup trace report server.trace\n  Distributions and maxima of a trace"),
     ("imv", "lineup imv list 4711\n  The values that this process serves"),
     (

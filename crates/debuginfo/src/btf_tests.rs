@@ -140,6 +140,23 @@ fn functions_and_variables_come_with_names_types_and_sections() {
 }
 
 #[test]
+fn types_alone_are_the_same_types() {
+    let mut image = sample();
+    image.ty("", 13, false, 1, 0, &[0, 1]);
+    let name = image.string("x");
+    *image.types.iter_mut().rev().nth(1).expect("a parameter's name") = name;
+    image.ty("f", 12, false, 0, 1, &[]);
+    let (all, types) = (parse(&image.bytes(), None).unwrap(), parse_types(&image.bytes(), None).unwrap());
+    assert_eq!(all.functions.len() + types.functions.len() + types.variables.len(), all.functions.len());
+    assert_eq!(all.types.len(), types.types.len());
+    for (id, ty) in all.types.iter() {
+        let other = types.types.get(id).unwrap();
+        let is_type = ty.kind != TypeKind::Opaque;
+        assert!(!is_type || ty == other, "{ty:?} and {other:?}");
+    }
+}
+
+#[test]
 fn newer_kinds_are_known() {
     let mut image = Image::new();
     image.int("int", 4);

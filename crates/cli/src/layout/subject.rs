@@ -118,12 +118,12 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
 fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
     let context = || path.display().to_string();
     if let Some(base) = base {
-        return btf::parse(bytes, Some(&base_btf(base)?)).with_context(context);
+        return btf::parse_types(bytes, Some(&base_btf(base)?)).with_context(context);
     }
-    match btf::parse(bytes, None) {
+    match btf::parse_types(bytes, None) {
         // The modules of the running kernel are listed beside it.
         Err(Error::BtfBaseNeeded) if path.parent() == Path::new(KERNEL_BTF).parent() => {
-            btf::parse(bytes, Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
+            btf::parse_types(bytes, Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
         }
         result => result.with_context(context),
     }
