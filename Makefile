@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -129,6 +129,11 @@ kernel-order: setup-kernels
 # that later kernels have, and in groups made of what was recorded.
 net-study: setup-kernels
 	studies/net-stack-kernel/built.sh
+
+# Lua and SQLite as linked, in Lineup's orders, after BOLT's own run and under GCC's profile-guided optimisation; takes long.
+against-optimisers: setup-test
+	scripts/against-optimisers lua
+	scripts/against-optimisers sqlite
 
 setup-lint:
 	@scripts/setup lint
