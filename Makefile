@@ -46,8 +46,6 @@ lint: setup-lint
 	cargo xtask tidy
 	for other in fuzz fleet mcp; do \
 	  cargo metadata --locked --format-version 1 --manifest-path $$other/Cargo.toml >/dev/null || exit 1; done
-	for other in fuzz fleet mcp; do \
-		cargo metadata --locked --format-version 1 --manifest-path $$other/Cargo.toml >/dev/null || exit 1; done
 
 # Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.
 fuzz-brief: setup-test

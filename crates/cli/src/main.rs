@@ -160,12 +160,12 @@ fn main() -> ExitCode {
         Command::Manual(options) => completions::manual(&options, command()),
     };
     match result {
-        Ok(outcome) => outcome.into(),
-        Err(error) => {
-            errors::tell(&error, errors::is_json(&matches));
-            ExitCode::from(2)
-        }
+        Ok(Outcome::Done) => return ExitCode::SUCCESS,
+        Ok(Outcome::Finding) => return ExitCode::FAILURE,
+        Ok(Outcome::CutShort(error)) => errors::tell(&error, false),
+        Err(error) => errors::tell(&error, errors::is_json(&matches)),
     }
+    ExitCode::from(2)
 }
 
 /// An error and its causes, each once: a cause may already be part of what came of it.

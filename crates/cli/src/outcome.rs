@@ -1,20 +1,12 @@
-//! Exit codes.
+//! How commands end.
 
-use std::process::ExitCode;
-
-/// How a command that ran to its end wants to exit. Errors exit with 2.
+/// How a command that gave a result wants to exit. Errors without a result exit with 2.
 pub(crate) enum Outcome {
     /// Done: exit code 0.
     Done,
     /// A finding that the user asked to fail on: exit code 1.
     Finding,
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Done => ExitCode::SUCCESS,
-            Outcome::Finding => ExitCode::FAILURE,
-        }
-    }
+    /// The error came after a part was done. The result of that part was printed and says that it is a part, so
+    /// standard output has its one document, and the error is told on standard error alone: exit code 2.
+    CutShort(anyhow::Error),
 }

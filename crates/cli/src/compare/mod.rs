@@ -182,7 +182,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
         write_result(Some(path), &report.html())?;
     }
     if let Stopped::Failed(error) = report.collected.stopped {
-        return Err(anyhow::Error::from_boxed(error));
+        return Ok(Outcome::CutShort(anyhow::Error::from_boxed(error)));
     }
     let mut outcome = Outcome::Done;
     for bound in &compare.fail_if {

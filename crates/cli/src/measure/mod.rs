@@ -129,10 +129,10 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
         _ => text::render(&report),
     };
     write_result(measure.output.as_deref(), &rendered)?;
-    match interrupted {
-        Some(interrupted) => Err(interrupted.into()),
-        None => Ok(Outcome::Done),
-    }
+    Ok(match interrupted {
+        Some(interrupted) => Outcome::CutShort(interrupted.into()),
+        None => Outcome::Done,
+    })
 }
 
 fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<ProcessRunner> {
