@@ -1,6 +1,7 @@
 //! From usage to all advice, in one call.
 
 use crate::alignment::Alignments;
+use crate::copies::Copies;
 use crate::error::AdviseError;
 use crate::gather::Gathers;
 use crate::given::Given;
@@ -20,8 +21,8 @@ use lineup_model::types::Types;
 
 /// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are ordered,
 /// because gathering orders the types of what it gathers, and what threads fight over is parted before it could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 7] {
-    [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Immediates]
+pub fn kinds() -> [&'static dyn FixKind; 8] {
+    [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Copies, &Immediates]
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported; or writes the orders

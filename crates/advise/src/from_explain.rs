@@ -10,6 +10,7 @@ impl Usage {
     /// How the recorded regions use the program's own types and variables.
     pub fn of_explained(explained: &Explained) -> Usage {
         let own = explained.own_usage();
+        let between = explained.explanation.between.as_ref();
         let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
         Usage {
             abi: explained.abi(),
@@ -28,6 +29,8 @@ impl Usage {
             thread_uses: own.map(|own| own.thread_uses.clone()).unwrap_or_default(),
             fought_over: own.map(|own| own.fought_over.clone()).unwrap_or_default(),
             fought_variables: own.map(|own| own.fought_variables.clone()).unwrap_or_default(),
+            counters: between.map(|between| between.counters.clone()).unwrap_or_default(),
+            counters_of: between.map(|between| between.of).unwrap_or_default(),
             locks: own.map(|own| own.locks.clone()).unwrap_or_default(),
             elsewhere: own.and_then(|own| own.elsewhere.clone()),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),

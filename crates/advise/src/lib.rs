@@ -45,6 +45,7 @@ mod body_parts;
 mod built;
 mod constructors;
 mod contracts;
+mod copies;
 mod declaration;
 mod declarator;
 mod defines;

@@ -315,6 +315,8 @@ pub const GATHER: KindName = KindName { slug: "gather", words: "gather variables
 pub const ALIGN: KindName = KindName { slug: "align", words: "align" };
 /// Cold members moved out of an object.
 pub const SPLIT: KindName = KindName { slug: "split", words: "split hot from cold" };
+/// A copy for each thread of a number that all add to.
+pub const COPY_PER_THREAD: KindName = KindName { slug: "copy-per-thread", words: "a copy for each thread" };
 /// A read-mostly variable made part of the instructions.
 pub const IMMEDIATE_VALUE: KindName = KindName { slug: "immediate-value", words: "immediate value" };
 

@@ -1,7 +1,7 @@
 //! What advice is worked out from.
 
 use lineup_explain::stalls::RegionStalls;
-use lineup_explain::threads::Elsewhere;
+use lineup_explain::threads::{Elsewhere, Of, SharedCounter};
 use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
@@ -80,6 +80,10 @@ pub struct Usage {
     pub fought_over: Vec<FoughtOver>,
     /// Variables that threads fight over without need, worst first.
     pub fought_variables: Vec<FoughtVariables>,
+    /// Numbers that several threads add to, most waits first.
+    pub counters: Vec<SharedCounter>,
+    /// Whether threads add to them, or a kernel's CPUs.
+    pub counters_of: Of,
     /// Locks in objects, which several threads take.
     pub locks: Vec<LockUse>,
     /// What waits there would be with data elsewhere, when threads wait for each other.
@@ -107,6 +111,8 @@ impl Usage {
             thread_uses: Vec::new(),
             fought_over: Vec::new(),
             fought_variables: Vec::new(),
+            counters: Vec::new(),
+            counters_of: Of::default(),
             locks: Vec::new(),
             elsewhere: None,
             variable_types: Vec::new(),

@@ -75,16 +75,19 @@ pub(crate) unsafe fn give_back() {
 mod tests {
     use super::*;
 
+    /// As many bytes as no other test maps: those map memory meanwhile, also beside this.
+    const BYTES: usize = 5 * 4096;
+
     #[test]
     fn what_is_mapped_is_known_until_it_is_given_back() {
         let holds = |at: u64| {
             let mut found = false;
-            each(|start, bytes| found |= start == at && bytes == 8192);
+            each(|start, bytes| found |= start == at && bytes == BYTES as u64);
             found
         };
-        let at = system::memory(8192).unwrap();
-        assert!(holds(at as u64) && hold(at as u64 + 8191) && !hold(at as u64 + 8192));
-        system::unmap(at, 8192);
+        let at = system::memory(BYTES).unwrap();
+        assert!(holds(at as u64) && hold(at as u64) && hold(at as u64 + BYTES as u64 - 1));
+        system::unmap(at, BYTES);
         assert!(!holds(at as u64) && are_known());
     }
 }

@@ -27,6 +27,7 @@ pub mod input;
 pub mod interrupt;
 pub mod launch;
 mod leftovers;
+pub mod other_caches;
 pub mod placed;
 pub mod printed;
 pub mod process;

@@ -16,7 +16,6 @@ use lineup_study::process::{Streams, Waiting};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{Placing, allowed_cpus};
-use std::path::Path;
 
 /// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no calls
 /// can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may take a
@@ -31,13 +30,11 @@ pub(super) fn compare(
     interrupts: &Interrupts,
     stages: &Stages,
 ) -> Result<Option<Contention>> {
-    let is_host = variants[0].recorded.abi().machine.is_host();
-    if !is_host || variant::placing(plan, variants[0]) != Placing::ThreadsApart {
+    if !applies(plan, variants[0]) {
         return Ok(None);
     }
     let all = Placing::ThreadsApart.ordered(allowed_cpus()?);
     let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 4, ..plan.proof };
-    timed.not_timed.push(lines_from_others());
     let of_whole_runs = timed.proven.is_none();
     let mut points = Vec::new();
     let mut are_short = false;
@@ -73,6 +70,11 @@ pub(super) fn compare(
     Ok(Some(Contention { threads_follow_cpus: plan.asks_for_threads(), of_whole_runs, points }))
 }
 
+/// Whether the study parts data of threads of a program of this machine, and may choose where they are.
+pub(super) fn applies(plan: &Plan, before: &Variant) -> bool {
+    before.recorded.abi().machine.is_host() && variant::placing(plan, before) == Placing::ThreadsApart
+}
+
 /// A run that is shorter is mostly start and end, which scatter by more than threads lose to each other.
 const SHORT_NS: f64 = 1e8;
 
@@ -88,21 +90,6 @@ fn short_runs() -> NotObserved {
         consequence:
             "runs take less than 0.1 s, of which starting and ending is much: let the threads work longer"
                 .into(),
-    }
-}
-
-/// What the hardware counts of lines that come from other caches is not read: `perf c2c` reads it where there is such a
-/// counter.
-fn lines_from_others() -> NotObserved {
-    let sources = ["cpu/events/mem-loads", "cpu_core/events/mem-loads", "ibs_op"];
-    let devices = Path::new("/sys/bus/event_source/devices");
-    let consequence = match sources.iter().any(|source| devices.join(source).exists()) {
-        true => "this machine counts them; `perf c2c record` shows them for either variant",
-        false => "this machine has no counters as perf c2c needs them",
-    };
-    NotObserved {
-        what: "lines that the hardware took from other caches".into(),
-        consequence: consequence.into(),
     }
 }
 

@@ -5,6 +5,7 @@ mod call_times;
 mod code;
 mod contention;
 mod found;
+mod from_caches;
 mod inside;
 mod kernel;
 mod links;
@@ -89,6 +90,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(after) => contention::compare(plan, [&before, after], &mut timed, interrupts, stages)?,
         None => None,
     };
+    let fetched = match after.as_ref().filter(|_| contention::applies(plan, &before)) {
+        Some(after) => Some(from_caches::compare(plan, [&before, after], interrupts, stages)?),
+        None => None,
+    };
+    let fetched = fetched.and_then(|fetched| fetched.map_err(|missing| timed.not_timed.push(missing)).ok());
     stages.end();
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
@@ -96,6 +102,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
             .into_iter()
             .chain(waits([Some(&before), after.as_ref()]))
+            .chain(fetched)
             .collect(),
         machine: machine::facts(),
         line: plan.line(),

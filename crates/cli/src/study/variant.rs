@@ -10,6 +10,7 @@ use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::companions::DebugInfos;
+use lineup_study::counters;
 use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Finished;
@@ -325,6 +326,22 @@ pub(crate) fn runner(
     let vary_environment = links.as_ref().map(|links| links.seed);
     let options =
         RunnerOptions { placing: placing(plan, before), links, vary_environment, ..RunnerOptions::default() };
+    Ok(ProcessRunner::new(variants, options, interrupts)?)
+}
+
+/// Runs both variants where timed runs are, with an event counted.
+pub(crate) fn counting(
+    plan: &Plan,
+    [before, after]: [&Variant; 2],
+    event: &str,
+    interrupts: &Interrupts,
+) -> Result<ProcessRunner> {
+    let variants = vec![before.timed(plan)?, after.timed(plan)?];
+    let options = RunnerOptions {
+        placing: placing(plan, before),
+        events: counters::parse(event)?,
+        ..RunnerOptions::default()
+    };
     Ok(ProcessRunner::new(variants, options, interrupts)?)
 }
 

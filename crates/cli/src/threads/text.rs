@@ -336,16 +336,11 @@ fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextSty
 
 /// What is proposed in words: no edit is made of it.
 pub(super) fn in_words(between: &BetweenThreads, top: usize) -> Vec<String> {
-    let counters = between.counters.iter().take(top).map(|counter| {
-        format!(
-            "{}: {} {}s add to it and wait {} for its bytes; a copy for each, summed where it is read, would part them. That \
-             changes what the program means, and is left to you.",
-            one_line(&counter.name),
-            counter.threads,
-            between.of.one(),
-            counted(counter.waits, "time")
-        )
-    });
+    let counters = between
+        .counters
+        .iter()
+        .take(top)
+        .map(|counter| format!("{}: {}", one_line(&counter.name), counter.in_words(between.of)));
     let locks =
         between.locks.iter().take(top).filter_map(|lock| Some(lock_place(lock, lock.places.as_ref()?)));
     counters.chain(locks).collect()

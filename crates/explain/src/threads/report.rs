@@ -327,6 +327,18 @@ pub struct SharedCounter {
     pub waits: u64,
 }
 
+impl SharedCounter {
+    /// What would part its uses, and why no edit is made of it. The name is not part of the sentence.
+    pub fn in_words(&self, of: Of) -> String {
+        let (one, times) = (of.one(), if self.waits == 1 { "time" } else { "times" });
+        format!(
+            "{} {one}s add to it and wait {} {times} for its bytes; a copy for each, summed where it is read, would \
+             part them. That changes what the program means, and is left to you.",
+            self.threads, self.waits
+        )
+    }
+}
+
 /// All waits of a process in the recorded order, by where a lock lies.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LockPlaces {
