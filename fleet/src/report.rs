@@ -95,7 +95,11 @@ pub fn report(engine: &Engine, title: &str, command: &str) -> Result<String> {
         let body = html! { p.muted { (what) } (table(&answer, nothing)?) };
         sections.push(section(anchor, heading, body));
     }
-    sections.push(section("repeat", "To repeat this", html! { pre.command tabindex="0" { span { (command) } } }));
+    sections.push(section(
+        "repeat",
+        "To repeat this",
+        html! { pre.command tabindex="0" { span { (command) } } },
+    ));
     let lead = html! { p.muted { "What was not observed is –, never 0. Figures are of what was added to the store." } };
     Ok(page("fleet", &shortened(title, 120), &lead, &sections))
 }

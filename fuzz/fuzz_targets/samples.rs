@@ -13,7 +13,12 @@ struct SomeSegments;
 impl Segments for SomeSegments {
     fn of(&mut self, file: &MappedFile) -> Vec<FileSegment> {
         let size = file.path.len() as u64;
-        let one = FileSegment { file_offset: 0, file_bytes: size << 12, address: size << 20, memory_bytes: size << 13 };
+        let one = FileSegment {
+            file_offset: 0,
+            file_bytes: size << 12,
+            address: size << 20,
+            memory_bytes: size << 13,
+        };
         if size % 2 == 0 { vec![one] } else { Vec::new() }
     }
 }

@@ -7,14 +7,14 @@ mod lengthen;
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
+use lineup_advise::advise;
 use lineup_advise::data_model::{DataModel, counterpart};
 use lineup_advise::guard::{Group, Lock};
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
+use lineup_advise::order_file::Arrangement;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::{TypedVariable, Usage};
-use lineup_advise::advise;
-use lineup_advise::order_file::Arrangement;
 use lineup_explain::catalog::Catalog;
 use lineup_explain::congruence::Congruence;
 use lineup_explain::fields;
