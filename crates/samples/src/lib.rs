@@ -14,10 +14,12 @@
 
 mod bytes;
 pub mod code_names;
+pub mod container;
 pub mod data_source;
 mod error;
 mod event;
 mod header;
+pub mod made;
 mod reader;
 pub mod record;
 mod rounds;

@@ -221,7 +221,7 @@ pub enum Record<'a> {
 /// Bits of a record's head.
 const MAP_DATA: u16 = 1 << 13;
 const EXECUTED: u16 = 1 << 13;
-const EXACT: u16 = 1 << 14;
+pub(crate) const EXACT: u16 = 1 << 14;
 const MAP_HAS_BUILD_ID: u16 = 1 << 14;
 /// The process of mappings of the kernel.
 const KERNEL: u32 = u32::MAX;
@@ -230,6 +230,9 @@ const EXECUTABLE: u32 = 4;
 
 /// Numbers of records.
 pub(crate) const MMAP: u32 = 1;
+pub(crate) const LOST: u32 = 2;
+pub(crate) const NAMED: u32 = 3;
+pub(crate) const FORKED: u32 = 7;
 pub(crate) const SAMPLE: u32 = 9;
 pub(crate) const MMAP2: u32 = 10;
 
@@ -242,11 +245,11 @@ pub(crate) fn record<'a>(
 ) -> Record<'a> {
     let parsed = match number {
         MMAP => mapping(misc, body, false).map(Record::Mapped),
-        2 => Fields::new(body.get(8..).unwrap_or_default()).u64().map(Record::Lost),
-        3 => named(misc, body),
+        LOST => Fields::new(body.get(8..).unwrap_or_default()).u64().map(Record::Lost),
+        NAMED => named(misc, body),
         4 => threads(body).map(|(process, _, thread)| Record::Exited { process, thread }),
         5 | 6 => Some(if number == 5 { Record::Throttled } else { Record::Other(number) }),
-        7 => threads(body).map(|(process, parent, thread)| Record::Forked { process, thread, parent }),
+        FORKED => threads(body).map(|(process, parent, thread)| Record::Forked { process, thread, parent }),
         SAMPLE => Sample::parse(event, described, misc, body).map(Record::Sample),
         MMAP2 => mapping(misc, body, true).map(Record::Mapped),
         13 => Fields::new(body).u64().map(Record::LostSamples),

@@ -16,8 +16,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::record::{MMAP2, SAMPLE};
-use std::io::{self, Seek, SeekFrom, Write};
+pub use crate::made::MappingSpec;
+
+use crate::container::{ATTRIBUTE_BYTES, About, Container, Description};
+use crate::header::BuildId;
+use crate::made::{Made, Maker};
+use crate::record::{EXACT, SAMPLE};
+use std::io::{self, Seek, Write};
 
 /// Bits of what a sample carries, `PERF_SAMPLE_…`.
 pub mod kind {
@@ -141,41 +146,19 @@ pub struct SampleSpec {
     pub interrupted_registers: Vec<u64>,
     /// True for code of the kernel.
     pub is_kernel: bool,
+    /// True when the instruction is the one that was sampled, not one a little behind it.
+    pub is_precise: bool,
 }
 
-/// A mapping to be written.
-#[derive(Clone, Debug)]
-pub struct MappingSpec<'a> {
-    /// The process; `u32::MAX` for the kernel.
-    pub process: u32,
-    /// First byte.
-    pub start: u64,
-    /// How many.
-    pub size_bytes: u64,
-    /// Where in the file.
-    pub file_offset: u64,
-    /// Protection, `PROT_…`.
-    pub protection: u32,
-    /// The path.
-    pub path: &'a str,
-    /// The build id, when the kernel tells it.
-    pub build_id: Option<&'a [u8]>,
-}
-
-const ATTRIBUTE_BYTES: usize = 128;
-const HEAD_BYTES: u64 = 104;
 const USER: u16 = 2;
 const KERNEL: u16 = 1;
 
 /// Writes a perf.data.
 #[derive(Debug)]
 pub struct Writer<W> {
-    out: W,
+    container: Container<W>,
     events: Vec<EventSpec>,
-    is_pipe: bool,
-    data_start: u64,
-    build_ids: Vec<u8>,
-    command_line: Vec<String>,
+    about: About,
     body: Vec<u8>,
 }
 
@@ -209,73 +192,25 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn pipe(mut out: W, events: &[EventSpec]) -> io::Result<Writer<W>> {
-        out.write_all(b"PERFILE2")?;
-        out.write_all(&16u64.to_le_bytes())?;
-        let mut writer = Writer::new(out, events, true);
-        for (number, event) in events.iter().enumerate() {
-            writer.body.clear();
-            writer.body.extend_from_slice(&event.attribute());
-            writer.put(id(number));
-            writer.record(64, 0)?;
-            writer.body.clear();
-            writer.put(2);
-            writer.put(id(number));
-            writer.put_text(&event.name, 8);
-            writer.record(78, 0)?;
-        }
-        Ok(writer)
+    pub fn pipe(out: W, events: &[EventSpec]) -> io::Result<Writer<W>> {
+        Ok(Writer::new(Container::pipe(out, described(events))?, events))
     }
 
-    fn new(out: W, events: &[EventSpec], is_pipe: bool) -> Writer<W> {
-        Writer {
-            out,
-            events: events.to_vec(),
-            is_pipe,
-            data_start: 0,
-            build_ids: Vec::new(),
-            command_line: Vec::new(),
-            body: Vec::new(),
-        }
+    fn new(container: Container<W>, events: &[EventSpec]) -> Writer<W> {
+        Writer { container, events: events.to_vec(), about: About::default(), body: Vec::new() }
     }
 
     fn put(&mut self, word: u64) {
         self.body.extend_from_slice(&word.to_le_bytes());
     }
 
-    fn put_pair(&mut self, first: u32, second: u32) {
-        self.put(u64::from(first) | u64::from(second) << 32);
+    /// Makes records that are no samples.
+    fn maker(&self) -> Maker {
+        Maker { sample_type: self.events.first().map_or(0, |event| event.sample_type), id: id(0) }
     }
 
-    fn put_text(&mut self, text: &str, multiple: usize) {
-        let size = (text.len() + 1).next_multiple_of(multiple);
-        self.body.extend_from_slice(text.as_bytes());
-        self.body.resize(self.body.len() + size - text.len(), 0);
-    }
-
-    fn record(&mut self, number: u32, misc: u16) -> io::Result<()> {
-        let size =
-            u16::try_from(self.body.len() + 8).map_err(|_| io::Error::other("a record is too long"))?;
-        self.out.write_all(&number.to_le_bytes())?;
-        self.out.write_all(&misc.to_le_bytes())?;
-        self.out.write_all(&size.to_le_bytes())?;
-        self.out.write_all(&self.body)
-    }
-
-    /// What stands behind every record that is no sample.
-    fn put_identity(&mut self, process: u32, time_ns: u64) {
-        let Some(event) = self.events.first() else { return };
-        let bits = |bit: u64| event.has(bit);
-        let words = [
-            (bits(kind::TID), u64::from(process) | u64::from(process) << 32),
-            (bits(kind::TIME), time_ns),
-            (bits(kind::ID), id(0)),
-            (bits(kind::CPU), 0),
-            (bits(kind::IDENTIFIER), id(0)),
-        ];
-        for (_, word) in words.into_iter().filter(|(is_there, _)| *is_there) {
-            self.put(word);
-        }
+    fn made(&mut self, made: &Made) -> io::Result<()> {
+        self.container.record(made.number, made.misc, &made.body)
     }
 
     /// Writes a sample.
@@ -319,7 +254,9 @@ impl<W: Write> Writer<W> {
             &sample.interrupted_registers,
         );
         self.put_words(&event, &[(kind::PHYS_ADDR, sample.physical_address)]);
-        self.record(SAMPLE, if sample.is_kernel { KERNEL } else { USER })
+        let mode = if sample.is_kernel { KERNEL } else { USER };
+        let exact = if sample.is_precise { EXACT } else { 0 };
+        self.container.record(SAMPLE, mode | exact, &self.body)
     }
 
     fn put_words(&mut self, event: &EventSpec, words: &[(u64, u64)]) {
@@ -342,23 +279,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn mapping(&mut self, mapping: &MappingSpec<'_>) -> io::Result<()> {
-        self.body.clear();
-        self.put_pair(mapping.process, mapping.process);
-        [mapping.start, mapping.size_bytes, mapping.file_offset].into_iter().for_each(|word| self.put(word));
-        let mut which = [0; 24];
-        if let Some(build_id) = mapping.build_id {
-            let size = build_id.len().min(20);
-            which[0] = size as u8;
-            which[4..4 + size].copy_from_slice(&build_id[..size]);
-        }
-        self.body.extend_from_slice(&which);
-        self.put_pair(mapping.protection, 2);
-        self.put_text(mapping.path, 8);
-        self.put_identity(mapping.process, 0);
-        let is_kernel = mapping.process == u32::MAX;
-        let has_id = u16::from(mapping.build_id.is_some()) << 14;
-        let is_data = u16::from(mapping.protection & 4 == 0) << 13;
-        self.record(MMAP2, if is_kernel { KERNEL } else { USER } | has_id | is_data)
+        self.made(&self.maker().mapping(mapping))
     }
 
     /// Says what a process is called.
@@ -366,11 +287,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn name(&mut self, process: u32, name: &str) -> io::Result<()> {
-        self.body.clear();
-        self.put_pair(process, process);
-        self.put_text(name, 8);
-        self.put_identity(process, 0);
-        self.record(3, 0)
+        self.made(&self.maker().name(process, process, name))
     }
 
     /// Says that a process was forked off.
@@ -378,12 +295,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn fork(&mut self, process: u32, parent: u32, time_ns: u64) -> io::Result<()> {
-        self.body.clear();
-        self.put_pair(process, parent);
-        self.put_pair(process, parent);
-        self.put(time_ns);
-        self.put_identity(process, time_ns);
-        self.record(7, 0)
+        self.made(&self.maker().fork(process, parent, time_ns))
     }
 
     /// Says that records were lost.
@@ -391,11 +303,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn lost(&mut self, count: u64, time_ns: u64) -> io::Result<()> {
-        self.body.clear();
-        self.put(id(0));
-        self.put(count);
-        self.put_identity(0, time_ns);
-        self.record(2, 0)
+        self.made(&self.maker().lost(count, time_ns))
     }
 
     /// Ends a round.
@@ -403,63 +311,27 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn round(&mut self) -> io::Result<()> {
-        self.body.clear();
-        self.record(68, 0)
+        self.container.round()
     }
 
     /// A file's build id, for the table behind the records.
     pub fn build_id(&mut self, path: &str, build_id: &[u8]) {
-        let size = build_id.len().min(20);
-        self.body.clear();
-        self.body.extend_from_slice(&u32::MAX.to_le_bytes());
-        let mut padded = [0; 24];
-        padded[..size].copy_from_slice(&build_id[..size]);
-        padded[20] = size as u8;
-        self.body.extend_from_slice(&padded);
-        self.put_text(path, 64);
-        let head_size = (self.body.len() + 8) as u16;
-        self.build_ids.extend_from_slice(&67u32.to_le_bytes());
-        self.build_ids.extend_from_slice(&(1u16 << 15 | USER).to_le_bytes());
-        self.build_ids.extend_from_slice(&head_size.to_le_bytes());
-        self.build_ids.extend_from_slice(&self.body);
+        self.about.build_ids.push(BuildId { path: path.to_owned(), id: build_id.to_vec() });
+    }
+
+    /// The kernel's release, behind the records.
+    pub fn release(&mut self, release: &str) {
+        self.about.release = Some(release.to_owned());
     }
 
     /// How perf was called.
     pub fn command_line(&mut self, words: &[&str]) {
-        self.command_line = words.iter().map(|word| (*word).to_owned()).collect();
+        self.about.command_line = words.iter().map(|word| (*word).to_owned()).collect();
     }
 
     /// The pipe's bytes.
     pub fn finish_pipe(self) -> W {
-        self.out
-    }
-
-    fn header_text(&mut self, text: &str) {
-        let size = (text.len() + 1).next_multiple_of(64);
-        self.body.extend_from_slice(&(size as u32).to_le_bytes());
-        self.put_text(text, 64);
-    }
-
-    /// Sections behind the records, with the bits that announce them.
-    fn sections(&mut self) -> Vec<(u32, Vec<u8>)> {
-        let mut sections = vec![(2, self.build_ids.clone())];
-        self.body.clear();
-        let words = self.command_line.clone();
-        self.body.extend_from_slice(&(words.len() as u32).to_le_bytes());
-        words.iter().for_each(|word| self.header_text(word));
-        sections.push((11, self.body.clone()));
-        self.body.clear();
-        let events = self.events.clone();
-        self.put_pair(events.len() as u32, ATTRIBUTE_BYTES as u32);
-        for (number, event) in events.iter().enumerate() {
-            self.body.extend_from_slice(&event.attribute());
-            self.body.extend_from_slice(&1u32.to_le_bytes());
-            self.header_text(&event.name);
-            self.put(id(number));
-        }
-        sections.push((12, self.body.clone()));
-        sections.retain(|(bit, bytes)| !(bytes.is_empty() || *bit == 11 && words.is_empty()));
-        sections
+        self.container.into_inner()
     }
 }
 
@@ -468,59 +340,24 @@ impl<W: Write + Seek> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn file(mut out: W, events: &[EventSpec]) -> io::Result<Writer<W>> {
-        let data_start = HEAD_BYTES + events.len() as u64 * (8 + ATTRIBUTE_BYTES as u64 + 16);
-        out.write_all(&vec![0; data_start as usize])?;
-        let mut writer = Writer::new(out, events, false);
-        writer.data_start = data_start;
-        Ok(writer)
+    pub fn file(out: W, events: &[EventSpec]) -> io::Result<Writer<W>> {
+        Ok(Writer::new(Container::file(out, described(events))?, events))
     }
 
     /// Writes what stands before and behind the records.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(mut self) -> io::Result<W> {
-        assert!(!self.is_pipe, "a pipe has nothing behind its records");
-        let data_end = self.out.stream_position()?;
-        let sections = self.sections();
-        let mut at = data_end + 16 * sections.len() as u64;
-        for (_, bytes) in &sections {
-            self.out.write_all(&at.to_le_bytes())?;
-            self.out.write_all(&(bytes.len() as u64).to_le_bytes())?;
-            at += bytes.len() as u64;
-        }
-        for (_, bytes) in &sections {
-            self.out.write_all(bytes)?;
-        }
-        let count = self.events.len() as u64;
-        let features = sections.iter().fold(0u64, |bits, (bit, _)| bits | 1 << bit);
-        let attribute_bytes = ATTRIBUTE_BYTES as u64 + 16;
-        let attributes_at = HEAD_BYTES + 8 * count;
-        let words = [
-            HEAD_BYTES,
-            attribute_bytes,
-            attributes_at,
-            attribute_bytes * count,
-            self.data_start,
-            data_end - self.data_start,
-            0,
-            0,
-            features,
-            0,
-            0,
-            0,
-        ];
-        self.out.seek(SeekFrom::Start(0))?;
-        self.out.write_all(b"PERFILE2")?;
-        words.iter().try_for_each(|word| self.out.write_all(&word.to_le_bytes()))?;
-        (0..self.events.len()).try_for_each(|event| self.out.write_all(&id(event).to_le_bytes()))?;
-        for (number, event) in self.events.iter().enumerate() {
-            self.out.write_all(&event.attribute())?;
-            self.out.write_all(&(HEAD_BYTES + 8 * number as u64).to_le_bytes())?;
-            self.out.write_all(&8u64.to_le_bytes())?;
-        }
-        self.out.seek(SeekFrom::End(0))?;
-        Ok(self.out)
+    pub fn finish(self) -> io::Result<W> {
+        self.container.finish(&self.about)
     }
+}
+
+fn described(events: &[EventSpec]) -> Vec<Description> {
+    let one = |(number, event): (usize, &EventSpec)| Description {
+        name: event.name.clone(),
+        attribute: event.attribute().to_vec(),
+        ids: vec![id(number)],
+    };
+    events.iter().enumerate().map(one).collect()
 }
