@@ -4,6 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use lineup_samples::code_names::CodeNames;
+use lineup_samples::data_source::Operation;
+use lineup_samples::operand::Operand;
 use lineup_samples::writer::{EventSpec, Writer};
 use lineup_samples::{FileSegment, MappedFile, Reader, Record, Segments, tally};
 use std::io::Cursor;
@@ -21,6 +23,17 @@ impl Segments for SomeSegments {
         };
         if size % 2 == 0 { vec![one] } else { Vec::new() }
     }
+
+    fn operand(&mut self, file: u32, at: u64) -> Option<Operand> {
+        let some = |what: u64| (at >> what & 1 == 1).then_some(at as u32 % 40);
+        Some(Operand {
+            base: some(0),
+            index: some(1).map(|index| (index, at as i64)),
+            displacement: (at << (file % 64)) as i64,
+            is_overwritten: at & 4 == 0,
+            operation: Operation::Load,
+        })
+    }
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -32,6 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let text = String::from_utf8_lossy(bytes);
     let _ = (CodeNames::of_jit_map(&text).at(0x1000), CodeNames::of_kallsyms(&text).at(0));
+    let _ = CodeNames::of_module(&text, "m", 0x1000..0x2000).at(0);
 });
 
 fn event(kinds: &[u8; 24]) -> EventSpec {

@@ -8,6 +8,7 @@ use crate::files;
 use crate::kernel::symbols;
 use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
+use crate::sampled::{self, Symbols};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
@@ -23,10 +24,13 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+/// Rows shown of each table of samples.
+const SAMPLED_ROWS: usize = 15;
+
 /// Arguments of `lineup explain`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A recording, as `lineup record` writes it
+    /// A recording, as `lineup record` writes it, or a perf.data
     recording: PathBuf,
     /// Bytes in a cache line of the maps: 32, 64 or 128
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
@@ -49,9 +53,11 @@ pub(crate) struct Options {
     /// Seconds that the program runs without emulation, to tell calls per second
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     seconds: Option<f64>,
-    /// Print JSON (schema lineup.explain/1)
+    /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    symbols: Symbols,
     /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
     #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
     usage: bool,
@@ -80,6 +86,9 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
+    if sampled::is_samples(&options.recording) {
+        return of_samples(options, &stages);
+    }
     let surveyed = survey(&options.recording, &stages)?;
     let wanted = lineup_explain::Options {
         line_size: options.line_size,
@@ -106,6 +115,21 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&out)?;
     Ok(Outcome::Done)
+}
+
+/// The same of samples, which know no calls.
+fn of_samples(options: &Options, stages: &Stages) -> Result<Outcome> {
+    let of_calls = [
+        (!options.caches.is_empty(), "--cache"),
+        (options.seconds.is_some(), "--seconds"),
+        (options.usage, "--usage"),
+    ];
+    if let Some((_, option)) = of_calls.into_iter().find(|(is_given, _)| *is_given) {
+        bail!("{option} needs recorded calls, and {} has samples", options.recording.display());
+    }
+    let rows = if options.full { usize::MAX } else { options.top.unwrap_or(SAMPLED_ROWS) };
+    let functions: Vec<String> = options.regions.iter().map(|name| spelled(name)).collect();
+    sampled::explain(&options.recording, &options.symbols, (&functions, rows), options.json, stages)
 }
 
 fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {

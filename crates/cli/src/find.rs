@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
 use crate::record::kernel::KernelOptions;
 use crate::record::{host_caches, variable};
+use crate::sampled::{self, Symbols};
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -73,15 +74,20 @@ pub(crate) struct Options {
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
-    /// Print JSON (schema lineup.find/1); the program's output then goes to standard error
+    /// Print JSON (schema lineup.find/1, of a perf.data lineup.samples/1); the program's output then goes to standard error
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    symbols: Symbols,
     #[command(flatten)]
     limits: Surroundings,
     #[command(flatten)]
     kernel: KernelOptions,
+    /// Samples that perf took, instead of a program: what of them is worth a look, and which recording would tell more
+    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "caches", "windows", "engine", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
+    samples: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present = "kernel", value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present_any = ["kernel", "samples"], value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -115,6 +121,15 @@ pub(crate) const WINDOW_MIB: u64 = 16;
 
 /// Runs `lineup find`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    if let Some(samples) = &options.samples {
+        return sampled::find(
+            samples,
+            &options.symbols,
+            (options.least, options.top),
+            options.json,
+            &Stages::new(),
+        );
+    }
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;

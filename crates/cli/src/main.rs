@@ -35,6 +35,7 @@ mod outcome;
 mod progress;
 mod record;
 mod review;
+mod sampled;
 mod sched;
 mod share;
 mod shuffle;

@@ -90,6 +90,11 @@ impl DebugInfo {
         self.elf.keeps_relocations
     }
 
+    /// Where the kernel places the code of a module, in the order of its sections; empty for files that are linked.
+    pub fn module_parts(&self) -> &[crate::ModulePart] {
+        &self.elf.module_parts
+    }
+
     /// The link address where the program starts; 0 for libraries.
     pub fn entry(&self) -> u64 {
         self.elf.entry

@@ -46,7 +46,8 @@ pub use findings::{
 pub use recorded::Recorded;
 pub use sampled::{
     AgainstModel, Known, MoreNames, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
-    SampledEvidence, SampledFile, SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext,
-    SampledProcess, SampledSource, SampledUser, against_model, sampled,
+    SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
+    SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource, SampledUser, Worth,
+    against_model, operand_at, sampled,
 };
 pub use work_out::{Options, work_out};

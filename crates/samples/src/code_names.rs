@@ -66,6 +66,38 @@ impl CodeNames {
         CodeNames { functions: functions.collect() }
     }
 
+    /// Reads the functions of a module from the symbols of the kernel that runs, `/proc/kallsyms`, told by their distance from
+    /// where the module was loaded. There are none when it was loaded elsewhere than this kernel has it.
+    ///
+    /// ```
+    /// use lineup_samples::code_names::CodeNames;
+    ///
+    /// let kernel = "ffff4000 t first\t[mod]\nffff4040 T second\t[mod]\nffff4800 d data\t[mod]\nffff9000 t f\t[other]\n";
+    /// let module = CodeNames::of_module(kernel, "mod", 0xffff_4000..0xffff_5000);
+    /// assert_eq!((module.at(0x3f), module.at(0x40)), (Some("first"), Some("second")));
+    /// assert_eq!(CodeNames::of_module(kernel, "mod", 0xffff_6000..0xffff_7000).at(0), None);
+    /// ```
+    pub fn of_module(kallsyms: &str, module: &str, loaded: std::ops::Range<u64>) -> CodeNames {
+        let line = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (address, kind, name) =
+                (hexadecimal(words.next()?)?, words.next()?, words.next()?.to_owned());
+            let own = words.next()?.strip_prefix('[')?.strip_suffix(']')? == module;
+            let is_code = matches!(kind, "t" | "T" | "w" | "W");
+            (own && is_code).then_some((address, name))
+        };
+        let mut all: Vec<(u64, String)> = kallsyms.lines().filter_map(line).collect();
+        if all.iter().any(|(address, _)| !loaded.contains(address)) {
+            return CodeNames::default();
+        }
+        all.sort_by_key(|(address, _)| *address);
+        all.dedup_by_key(|(address, _)| *address);
+        let ends: Vec<u64> = all.iter().skip(1).map(|(address, _)| *address).chain([loaded.end]).collect();
+        let functions = all.into_iter().zip(ends);
+        let functions = functions.map(|((at, name), end)| (at - loaded.start, (end - loaded.start, name)));
+        CodeNames { functions: functions.collect() }
+    }
+
     /// The function that covers a place.
     pub fn at(&self, place: u64) -> Option<&str> {
         let (_, (end, name)) = self.functions.range(..=place).next_back()?;

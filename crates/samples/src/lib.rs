@@ -20,6 +20,7 @@ mod error;
 mod event;
 mod header;
 pub mod made;
+pub mod operand;
 mod reader;
 pub mod record;
 mod rounds;

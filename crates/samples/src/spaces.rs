@@ -1,9 +1,11 @@
 //! What lay where in which process, as mappings tell it in the order of time.
 
 use crate::header::Header;
+use crate::operand::Operand;
 use crate::record::{Mapping, Mode};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A file that was mapped, or what the kernel calls one.
@@ -19,6 +21,18 @@ impl MappedFile {
     /// True for the kernel itself.
     pub fn is_kernel(&self) -> bool {
         self.path.starts_with("[kernel.") || self.path.starts_with("[guest.kernel.")
+    }
+
+    /// The name of a module of the kernel, as the kernel writes it: of `[ext4]`, or of a path such as
+    /// `/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz`.
+    pub fn module(&self) -> Option<String> {
+        const OTHERS: [&str; 4] = ["vdso", "vsyscall", "vectors", "uprobes"];
+        if let Some(name) = self.path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let is_module = !self.is_kernel() && !OTHERS.contains(&name) && !name.contains([' ', '.', ':']);
+            return is_module.then(|| name.to_owned());
+        }
+        let (name, packed) = self.path.rsplit('/').next()?.split_once(".ko")?;
+        matches!(packed, "" | ".xz" | ".zst" | ".gz").then(|| name.replace('-', "_"))
     }
 }
 
@@ -37,8 +51,15 @@ pub struct FileSegment {
 
 /// Tells the segments of files; whoever opens files knows them.
 pub trait Segments {
-    /// Those of a file; none when it was not found.
+    /// Those of a file; none when it was not found. Files are asked for once each, in the order of their positions.
     fn of(&mut self, file: &MappedFile) -> Vec<FileSegment>;
+
+    /// The one operand in memory of an instruction, by the position of its file and its link address; `None` when it has
+    /// none, or several, or is not known.
+    fn operand(&mut self, file: u32, at: u64) -> Option<Operand> {
+        let _ = (file, at);
+        None
+    }
 }
 
 /// A place in code.
@@ -123,6 +144,8 @@ pub(crate) struct Spaces {
     numbers: HashMap<MappedFile, u32>,
     segments: Vec<Rc<[FileSegment]>>,
     kernel: Space,
+    /// Where the kernel and its modules lay last, by file.
+    kernel_ranges: BTreeMap<u32, Range<u64>>,
     processes: HashMap<u32, Rc<Space>>,
     ended: std::collections::VecDeque<u32>,
 }
@@ -136,8 +159,9 @@ const MOST_AREAS: usize = 1 << 17;
 const KERNEL: u64 = 1 << 63;
 
 impl Spaces {
-    pub(crate) fn into_files(self) -> Vec<MappedFile> {
-        self.files
+    /// The files, and where those of the kernel lay.
+    pub(crate) fn into_files(self) -> (Vec<MappedFile>, BTreeMap<u32, Range<u64>>) {
+        (self.files, self.kernel_ranges)
     }
 
     pub(crate) fn see_mapping(&mut self, mapping: &Mapping, header: &Header, segments: &mut dyn Segments) {
@@ -149,7 +173,12 @@ impl Spaces {
         };
         let area = Area { end, bias, kind };
         match mapping.process {
-            None => self.kernel.insert(mapping.start, area, extent),
+            None => {
+                if let AreaKind::File(file) = kind {
+                    self.kernel_ranges.insert(file, mapping.start..end);
+                }
+                self.kernel.insert(mapping.start, area, extent);
+            }
             Some(process) => {
                 Rc::make_mut(self.processes.entry(process).or_default()).insert(mapping.start, area, extent);
             }

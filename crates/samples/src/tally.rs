@@ -4,16 +4,18 @@
 //! on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and what is left out is
 //! counted.
 
-use crate::data_source::DataSource;
+use crate::data_source::{DataSource, Operation};
 use crate::error::SamplesError;
-use crate::event::Carries;
+use crate::event::{Carries, Event};
 use crate::header::Header;
+use crate::operand::{Operand, OperandAddress};
 use crate::reader::{Ending, Reader};
 use crate::record::{Mode, Record, Sample};
 use crate::spaces::{Code, Data, MappedFile, Segments, Spaces};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::ops::Range;
 
 /// Places that are kept apart; beyond them data is told by its code alone.
 const MOST_SPOTS: usize = 1 << 18;
@@ -37,6 +39,8 @@ pub struct Spot {
     pub data: Data,
     /// Where that came from.
     pub source: DataSource,
+    /// True when the address was worked out from sampled registers.
+    pub is_worked_out: bool,
 }
 
 /// Samples added up.
@@ -59,6 +63,9 @@ impl Sum {
     }
 }
 
+/// Samples by instruction, data and byte of a line.
+pub type ByPlace = BTreeMap<(Code, Data, u8), u64>;
+
 /// A line of memory that another CPU's cache had changed when it was loaded.
 #[derive(Clone, Default, Debug)]
 pub struct PassedLine {
@@ -67,7 +74,9 @@ pub struct PassedLine {
     /// By the CPU that loaded it.
     pub by_cpu: BTreeMap<u32, u64>,
     /// By instruction, data and byte of the line.
-    pub by_place: BTreeMap<(Code, Data, u8), u64>,
+    pub by_place: ByPlace,
+    /// Stores to it that were sampled, by the same.
+    pub stores: ByPlace,
 }
 
 /// An event and its samples.
@@ -103,6 +112,8 @@ pub struct Tally {
     pub events: Vec<EventTally>,
     /// Files that were mapped.
     pub files: Vec<MappedFile>,
+    /// Where the kernel and its modules lay, by the position of the file.
+    pub kernel_ranges: BTreeMap<u32, Range<u64>>,
     /// Processes with samples, or names.
     pub processes: BTreeMap<u32, ProcessTally>,
     /// Samples by CPU.
@@ -117,6 +128,8 @@ pub struct Tally {
     pub lost_records: u64,
     /// Samples that the processor had no room for.
     pub lost_samples: u64,
+    /// Samples whose address was worked out from registers.
+    pub worked_out: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Records too short for what they should hold.
@@ -149,11 +162,16 @@ pub fn tally<R: Read>(
         if told.is_multiple_of(1 << 16) {
             progress(reader.read_bytes());
         }
+        // Which events work addresses out is known when the first record is.
+        if counter.works_out.len() < reader.header().events.len() {
+            let events = reader.header().events.iter().map(Event::carries);
+            counter.works_out = events.map(|has| has.registers && !has.address).collect();
+        }
         let mapping = match reader.next_record()? {
             None => break,
             Some(Record::Mapped(mapping)) => Some(mapping),
             Some(record) => {
-                counter.see(&record);
+                counter.see(&record, segments);
                 None
             }
         };
@@ -173,6 +191,13 @@ struct Counter {
     span_ns: Option<(u64, u64)>,
     spots: HashMap<Spot, Sum>,
     lines: HashMap<(u32, u64), PassedLine>,
+    /// Lines that were stored to. Those that were passed are told.
+    stores: HashMap<(u32, u64), ByPlace>,
+    /// By event: its samples have registers and no address.
+    works_out: Vec<bool>,
+    /// What instructions access, of those that were asked for.
+    operands: HashMap<(u32, u64), Option<Operand>>,
+    worked_out: u64,
     lost_records: u64,
     lost_samples: u64,
     throttled: u64,
@@ -189,9 +214,9 @@ struct EventCount {
 }
 
 impl Counter {
-    fn see(&mut self, record: &Record<'_>) {
+    fn see(&mut self, record: &Record<'_>, segments: &mut dyn Segments) {
         match record {
-            Record::Sample(sample) => self.see_sample(sample),
+            Record::Sample(sample) => self.see_sample(sample, segments),
             Record::Named { process, thread, name, has_executed } => {
                 if *has_executed {
                     self.spaces.see_executed(*process);
@@ -218,7 +243,7 @@ impl Counter {
         }
     }
 
-    fn see_sample(&mut self, sample: &Sample<'_>) {
+    fn see_sample(&mut self, sample: &Sample<'_>, segments: &mut dyn Segments) {
         let process = sample.process.unwrap_or_default();
         let sum = Sum {
             samples: 1,
@@ -231,21 +256,57 @@ impl Counter {
             None => Code::Unmapped { is_kernel: sample.mode == Mode::Kernel },
         };
         let address = sample.address.filter(|address| *address != 0);
-        let mut data = address.map_or(Data::Unsaid, |at| self.spaces.data(process, at));
+        let data = address.map_or(Data::Unsaid, |at| self.spaces.data(process, at));
         let source = sample.data_source.unwrap_or_default();
-        if let Some(address) = address.filter(|_| source.is_hitm()) {
-            self.see_passed(sample, (process, address), (code, data), sum);
+        if let Some(address) = address {
+            self.see_on_line(sample, (process, address), (code, data), sum);
         }
-        if self.spots.len() >= MOST_SPOTS && matches!(data, Data::File { .. }) {
-            data = Data::Memory;
+        let spot =
+            Spot { event: sample.event as u32, mode: sample.mode, code, data, source, is_worked_out: false };
+        let spot = self.work_out(sample, process, spot, segments).unwrap_or(spot);
+        let place = self.with_room(spot);
+        self.spots.entry(place).or_default().add(sum);
+    }
+
+    /// The same with what the instruction accesses, by the registers that were sampled.
+    fn work_out(
+        &mut self,
+        sample: &Sample<'_>,
+        process: u32,
+        spot: Spot,
+        segments: &mut dyn Segments,
+    ) -> Option<Spot> {
+        let (Code::File { file, at }, Mode::User) = (spot.code, spot.mode) else { return None };
+        if !self.works_out.get(sample.event).copied().unwrap_or_default() {
+            return None;
+        }
+        if self.operands.len() >= MOST_SPOTS && !self.operands.contains_key(&(file, at)) {
+            return None;
+        }
+        let known = self.operands.entry((file, at));
+        let operand = (*known.or_insert_with(|| segments.operand(file, at)))?;
+        let registers = sample.interrupted_registers().or_else(|| sample.user_registers());
+        let data = match operand.address(registers, sample.is_precise)? {
+            OperandAddress::Link(at) => Data::File { file, at },
+            OperandAddress::Runtime(at) => self.spaces.data(process, at),
+        };
+        self.worked_out += 1;
+        let source = DataSource { operation: operand.operation, ..DataSource::default() };
+        Some(Spot { data, source, is_worked_out: true, ..spot })
+    }
+
+    /// The place under which it is counted: when there are too many, data is told by its code alone, then nothing is.
+    fn with_room(&mut self, mut spot: Spot) -> Spot {
+        if self.spots.len() >= MOST_SPOTS && matches!(spot.data, Data::File { .. }) {
+            spot.data = Data::Memory;
             self.folded += 1;
         }
-        let spot = Spot { event: sample.event as u32, mode: sample.mode, code, data, source };
-        let is_full = self.spots.len() >= 2 * MOST_SPOTS && !self.spots.contains_key(&spot);
-        self.folded += u64::from(is_full);
-        let code = Code::Unmapped { is_kernel: sample.mode == Mode::Kernel };
-        let spot = if is_full { Spot { code, data: Data::Unsaid, ..spot } } else { spot };
-        self.spots.entry(spot).or_default().add(sum);
+        if self.spots.len() >= 2 * MOST_SPOTS && !self.spots.contains_key(&spot) {
+            self.folded += 1;
+            spot.code = Code::Unmapped { is_kernel: spot.mode == Mode::Kernel };
+            spot.data = Data::Unsaid;
+        }
+        spot
     }
 
     fn count(&mut self, sample: &Sample<'_>, process: u32, sum: Sum) {
@@ -269,14 +330,24 @@ impl Counter {
         }
     }
 
-    fn see_passed(
+    /// Loads of lines that another CPU had changed, and stores.
+    fn see_on_line(
         &mut self,
         sample: &Sample<'_>,
         (process, address): (u32, u64),
         (code, data): (Code, Data),
         sum: Sum,
     ) {
+        let source = sample.data_source.unwrap_or_default();
         let key = (process, address & !(LINE_BYTES - 1));
+        let place = (code, data, (address % LINE_BYTES) as u8);
+        let is_store = matches!(source.operation, Operation::Store | Operation::Both);
+        if is_store && (self.stores.len() < MOST_LINES || self.stores.contains_key(&key)) {
+            *self.stores.entry(key).or_default().entry(place).or_default() += 1;
+        }
+        if !source.is_hitm() {
+            return;
+        }
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&key) {
             self.folded_lines += 1;
             return;
@@ -286,11 +357,14 @@ impl Counter {
         if let Some(cpu) = sample.cpu {
             *line.by_cpu.entry(cpu).or_default() += 1;
         }
-        *line.by_place.entry((code, data, (address % LINE_BYTES) as u8)).or_default() += 1;
+        *line.by_place.entry(place).or_default() += 1;
     }
 
     fn finish<R: Read>(mut self, reader: &Reader<R>) -> Tally {
         let header = reader.header().clone();
+        for (key, line) in &mut self.lines {
+            line.stores = self.stores.remove(key).unwrap_or_default();
+        }
         self.events.resize(header.events.len().max(self.events.len()), EventCount::default());
         let events = header.events.iter().zip(&self.events).map(|(event, count)| EventTally {
             name: event.name.clone(),
@@ -299,9 +373,11 @@ impl Counter {
             in_kernel: count.in_kernel,
             precise: count.precise,
         });
+        let (files, kernel_ranges) = self.spaces.into_files();
         Tally {
             events: events.collect(),
-            files: self.spaces.into_files(),
+            files,
+            kernel_ranges,
             processes: self.processes,
             cpus: self.cpus,
             span_ns: self.span_ns,
@@ -309,6 +385,7 @@ impl Counter {
             lines: self.lines,
             lost_records: self.lost_records,
             lost_samples: self.lost_samples,
+            worked_out: self.worked_out,
             throttled: self.throttled,
             unreadable: self.unreadable,
             out_of_order: reader.out_of_order(),

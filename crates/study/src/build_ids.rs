@@ -1,7 +1,9 @@
 //! Files of programs that ran elsewhere or long ago, found by their build ids in the caches of this machine.
 
 use crate::companions::{DEBUG_ROOT, DiskCompanions, read};
+use crate::guest::modules;
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo};
+use lineup_kernel::Compression;
 use lineup_mapping::FileBytes;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +39,28 @@ impl FilesByBuildId {
             let is_same = build_id.is_none_or(|wanted| debug.build_id() == Some(wanted));
             is_same.then_some(debug)
         })
+    }
+
+    /// The debug information of a module of the kernel of this release, by its name as the kernel writes it; packed files are
+    /// unpacked. `None` when no file with its build id is found, in the caches or where distributions put modules and their
+    /// debug files.
+    pub fn load_module(&self, name: &str, build_id: Option<&[u8]>, release: &str) -> Option<DebugInfo> {
+        let of_release = |root: &str| Path::new(root).join("lib/modules").join(release);
+        let roots = self.folders.iter().cloned();
+        let roots = roots.chain([DEBUG_ROOT, "/", "/usr"].map(of_release));
+        let in_trees = roots.filter(|root| root.is_dir()).filter_map(|root| modules::find(&root, name));
+        in_trees.filter_map(|path| self.parse_module(&path, build_id)).max_by_key(DebugInfo::has_debug_info)
+    }
+
+    fn parse_module(&self, path: &Path, build_id: Option<&[u8]>) -> Option<DebugInfo> {
+        let packed = read(path).ok()?;
+        let bytes = match Compression::of(&packed) {
+            Some(compression) => Bytes::from(compression.unpack(&packed).ok()?),
+            None => packed,
+        };
+        let mut companions = BothCompanions { near: DiskCompanions::of(path), files: self };
+        let debug = DebugInfo::parse(bytes, &mut companions).ok()?;
+        build_id.is_none_or(|wanted| debug.build_id() == Some(wanted)).then_some(debug)
     }
 
     /// The symbols of a kernel with this build id, as `/proc/kallsyms` has them: from perf's cache, which has them by the
@@ -83,6 +107,14 @@ impl FilesByBuildId {
     fn cached(&self, id: &BuildIdPath, name: &str) -> Option<PathBuf> {
         Some(self.debuginfod.as_ref()?.join(&id.whole).join(name))
     }
+}
+
+/// The symbols of the kernel that runs and its modules, when it is of this release and shows where they lie.
+pub fn symbols_of_running_kernel(release: &str) -> Option<String> {
+    let runs = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let is_same = runs.trim_end() == release;
+    let bytes = is_same.then(|| FileBytes::open(Path::new("/proc/kallsyms")).ok()).flatten()?;
+    Some(String::from_utf8_lossy(bytes.as_ref()).into_owned())
 }
 
 /// A build id as caches spell it.

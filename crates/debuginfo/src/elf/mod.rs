@@ -6,6 +6,7 @@ mod relocate;
 mod symbols;
 mod thread_slots;
 
+pub use relocate::ModulePart;
 pub use symbols::{Mapping, MappingSymbol};
 pub(crate) use symbols::{Symbols, tidy};
 pub use thread_slots::{SlotValue, ThreadSlot};
@@ -93,6 +94,8 @@ pub(crate) struct Elf {
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
     /// Stub ranges with the names they jump to, sorted.
     pub(crate) plt: Vec<(Range<u64>, String)>,
+    /// Where the kernel places the code of a relocatable file, when that is a module.
+    pub(crate) module_parts: Vec<ModulePart>,
     /// Addresses given to the sections of a relocatable file, by section index.
     bases: Vec<u64>,
 }
@@ -146,6 +149,7 @@ impl Elf {
             thread_local: None,
             sections,
             section_files,
+            module_parts: relocate::module_parts(elf, &bases),
             keeps_relocations: kind != FileKind::Relocatable && elf.section_by_name(".rela.text").is_some(),
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),

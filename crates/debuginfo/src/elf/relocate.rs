@@ -1,6 +1,7 @@
 //! Relocatable files: addresses for their sections, and relocations of their debug sections.
 
 use object::{Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags};
+use std::ops::Range;
 
 /// The first address given to a section of a relocatable file. Not zero, so that no symbol looks
 /// absent.
@@ -31,6 +32,34 @@ pub(super) fn section_bases<'data>(elf: &impl Object<'data>, is_relocatable: boo
         next = start.saturating_add(section.size()).min(1 << 62);
     }
     bases
+}
+
+/// A stretch of a kernel module's code as the kernel places it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModulePart {
+    /// Bytes from the start of the loaded module.
+    pub distance: u64,
+    /// The addresses that its section was given here.
+    pub addresses: Range<u64>,
+}
+
+/// How the kernel places the code of a module: sections that are executed, in their order, each at the next multiple of its
+/// alignment; those that are freed after the start lie elsewhere.
+pub(super) fn module_parts<'data>(elf: &impl Object<'data>, bases: &[u64]) -> Vec<ModulePart> {
+    let mut parts = Vec::new();
+    let mut next = 0u64;
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        let is_code =
+            sh_flags.contains(object::elf::SHF_ALLOC) && sh_flags.contains(object::elf::SHF_EXECINSTR);
+        let is_freed = section.name_bytes().unwrap_or_default().starts_with(b".init");
+        let (true, false, Some(start)) = (is_code, is_freed, bases.get(section.index().0)) else { continue };
+        let align = section.align().clamp(1, 1 << 21).next_power_of_two();
+        let distance = next.next_multiple_of(align);
+        parts.push(ModulePart { distance, addresses: *start..start.saturating_add(section.size()) });
+        next = distance.saturating_add(section.size()).min(1 << 62);
+    }
+    parts
 }
 
 /// Applies the absolute relocations of a debug section to its bytes. Others (offsets in thread-local

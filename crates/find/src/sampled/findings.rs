@@ -26,6 +26,8 @@ pub struct SampledFindings {
     pub lost_records: u64,
     /// Samples that the processor had no room for.
     pub lost_samples: u64,
+    /// Samples whose address was worked out from sampled registers.
+    pub worked_out_addresses: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Records too short for what they should hold.
@@ -44,6 +46,8 @@ pub struct SampledFindings {
     pub sources: Vec<SampledSource>,
     /// Lines that were passed between CPUs, most loads first.
     pub lines: Vec<SampledLine>,
+    /// What is worth a look, the largest share first.
+    pub findings: Vec<SampledFinding>,
     /// Functions whose share a model and samples tell, most samples first; `None` when no model was given.
     pub against_model: Option<Vec<AgainstModel>>,
     /// Commands that tell what samples cannot.
@@ -159,6 +163,8 @@ pub struct SampledMember {
     /// Its accesses.
     #[serde(flatten)]
     pub accesses: SampledAccesses,
+    /// Weight of the loads of lines that another CPU's cache had changed.
+    pub hitm_weight: u64,
     /// Where its data came from, most weight first.
     pub sources: Vec<SampledSource>,
     /// What its name rests on, with how many samples.
@@ -180,6 +186,8 @@ pub struct SampledAccesses {
     pub hitm: u64,
     /// Locked instructions.
     pub locked: u64,
+    /// Accesses whose address was worked out from sampled registers.
+    pub worked_out: u64,
     /// Their weights.
     pub weight: u64,
     /// Share of the weight of all accesses.
@@ -232,18 +240,20 @@ pub struct SampledLine {
     pub weight: u64,
     /// By the CPU that loaded it.
     pub cpus: Vec<SampledCpu>,
-    /// What lies on it, as far as it was sampled, in the order of its bytes.
+    /// What was loaded from it so, in the order of its bytes.
     pub bytes: Vec<SampledByte>,
+    /// What was stored to it, as far as stores were sampled, in the order of its bytes.
+    pub stores: Vec<SampledByte>,
 }
 
-/// What was loaded from a line.
+/// What was loaded from a line, or stored to it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SampledByte {
     /// Byte of the line.
     pub at: u8,
     /// What it is called: `type.member` or a variable.
     pub name: String,
-    /// The function that loaded it.
+    /// The function that did it.
     pub function: String,
     /// How many samples.
     pub samples: u64,
@@ -267,4 +277,40 @@ pub struct SampledNext {
     pub subject: String,
     /// The command; the program's arguments are for the user to add.
     pub command: String,
+}
+
+/// Why something is worth a look.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Worth {
+    /// CPUs take its lines from each other.
+    PassedBetweenCpus,
+    /// Its accesses were waited for; of samples without weights, it was accessed most.
+    WaitedFor,
+    /// Time was spent in it: no sample came with an address.
+    TimeSpent,
+}
+
+/// Something that is worth a look.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledFinding {
+    /// Why.
+    pub worth: Worth,
+    /// The type, variable or function.
+    pub subject: String,
+    /// Share of the weight of all accesses; of the samples where there are no weights; of its event for a function.
+    pub share: f64,
+    /// How many samples.
+    pub samples: u64,
+    /// Their weights.
+    pub weight: u64,
+    /// The members that it is about, most weight first.
+    pub members: Vec<String>,
+    /// The functions that accessed them, most samples first.
+    pub functions: Vec<String>,
+    /// What was stored to the lines, and by which function, as far as stores were sampled.
+    pub written: Vec<String>,
+    /// The recording that would tell which members a call touches together; the program's arguments are for the user to
+    /// add.
+    pub command: Option<String>,
 }

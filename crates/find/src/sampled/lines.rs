@@ -1,18 +1,27 @@
 //! Lines that were passed between CPUs.
 
+use super::SampledOptions;
 use super::findings::{SampledByte, SampledCpu, SampledLine};
 use super::places::Places;
 use crate::error::FindError;
 use lineup_samples::data_source::{DataSource, Operation};
-use lineup_samples::tally::{PassedLine, Tally};
+use lineup_samples::tally::{ByPlace, PassedLine, Tally};
 
 /// Lines told one by one.
 const LINES: usize = 100;
 
 /// Those with most loads, most first.
-pub(super) fn lines(tally: &Tally, places: &mut Places<'_>) -> Result<Vec<SampledLine>, FindError> {
+pub(super) fn lines(
+    tally: &Tally,
+    places: &mut Places<'_>,
+    wanted: &SampledOptions,
+) -> Result<Vec<SampledLine>, FindError> {
     let mut all: Vec<(&(u32, u64), &PassedLine)> = tally.lines.iter().collect();
     all.sort_by_key(|(key, line)| (std::cmp::Reverse(line.sum.samples), **key));
+    let is_wanted = |places: &Places<'_>, line: &PassedLine| {
+        line.by_place.keys().any(|(code, ..)| wanted.has(&places.function(*code).name))
+    };
+    all.retain(|(_, line)| is_wanted(places, line));
     all.into_iter()
         .take(LINES)
         .map(|((process, address), line)| told(places, *process, *address, line))
@@ -25,10 +34,29 @@ fn told(
     address: u64,
     line: &PassedLine,
 ) -> Result<SampledLine, FindError> {
-    let load = DataSource { operation: Operation::Load, ..DataSource::default() };
+    let bytes = bytes_of(places, &line.by_place, Operation::Load)?;
+    let stores = bytes_of(places, &line.stores, Operation::Store)?;
+    Ok(SampledLine {
+        process,
+        address: format!("{address:#x}"),
+        samples: line.sum.samples,
+        weight: line.sum.weight,
+        cpus: line.by_cpu.iter().map(|(cpu, samples)| SampledCpu { cpu: *cpu, samples: *samples }).collect(),
+        bytes,
+        stores,
+    })
+}
+
+/// What lies where on a line, by who accessed it.
+fn bytes_of(
+    places: &mut Places<'_>,
+    all: &ByPlace,
+    operation: Operation,
+) -> Result<Vec<SampledByte>, FindError> {
+    let source = DataSource { operation, ..DataSource::default() };
     let mut bytes: Vec<SampledByte> = Vec::new();
-    for ((code, data, at), samples) in &line.by_place {
-        let (spot, _) = places.accessed(*code, *data, load)?;
+    for ((code, data, at), samples) in all {
+        let (spot, _) = places.accessed(*code, *data, source)?;
         let (name, function) = (places.spot_name(spot), places.function(*code).name);
         let same = |one: &&mut SampledByte| one.at == *at && one.name == name && one.function == function;
         match bytes.iter_mut().find(same) {
@@ -39,12 +67,5 @@ fn told(
     bytes.sort_by(|one, other| {
         (one.at, &one.name, &one.function).cmp(&(other.at, &other.name, &other.function))
     });
-    Ok(SampledLine {
-        process,
-        address: format!("{address:#x}"),
-        samples: line.sum.samples,
-        weight: line.sum.weight,
-        cpus: line.by_cpu.iter().map(|(cpu, samples)| SampledCpu { cpu: *cpu, samples: *samples }).collect(),
-        bytes,
-    })
+    Ok(bytes)
 }

@@ -7,16 +7,19 @@
 mod against;
 mod findings;
 mod lines;
+mod operand;
 mod places;
 mod sums;
 mod words;
+mod worth;
 
 pub use against::against_model;
 pub use findings::{
     AgainstModel, Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
-    SampledEvidence, SampledFile, SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext,
-    SampledProcess, SampledSource, SampledUser,
+    SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
+    SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, Worth,
 };
+pub use operand::operand_at;
 
 use crate::error::FindError;
 use lineup_debuginfo::DebugInfo;
@@ -40,10 +43,11 @@ pub fn sampled(
     tally: &Tally,
     debug: &[Option<DebugInfo>],
     names: &MoreNames,
+    wanted: &SampledOptions,
 ) -> Result<SampledFindings, FindError> {
     let mut places = Places::new(tally, debug, names);
-    let sums = Sums::of(tally, &mut places)?;
-    let lines = lines::lines(tally, &mut places)?;
+    let sums = Sums::of(tally, &mut places, wanted)?;
+    let lines = lines::lines(tally, &mut places, wanted)?;
     let data = sums.data(&mut places);
     let next = next(tally, &data, &sums);
     let mut processes: Vec<SampledProcess> = tally
@@ -58,7 +62,7 @@ pub fn sampled(
         .collect();
     processes.sort_by_key(|own| (std::cmp::Reverse(own.samples), own.process));
     let header = &tally.header;
-    Ok(SampledFindings {
+    let mut found = SampledFindings {
         schema: "lineup.samples/1",
         command: header.command_line.clone(),
         host: header.host_name.clone(),
@@ -69,6 +73,7 @@ pub fn sampled(
         events: tally.events.iter().map(words::event).collect(),
         lost_records: tally.lost_records,
         lost_samples: tally.lost_samples,
+        worked_out_addresses: tally.worked_out,
         throttled: tally.throttled,
         unreadable_records: tally.unreadable,
         processes,
@@ -79,9 +84,33 @@ pub fn sampled(
         notes: words::notes(tally, &data),
         data,
         lines,
+        findings: Vec::new(),
         against_model: None,
         next,
-    })
+    };
+    found.findings = found.worth(wanted.least_share);
+    Ok(found)
+}
+
+/// Which of the samples are told.
+#[derive(Clone, Debug)]
+pub struct SampledOptions {
+    /// Accesses by these functions alone; by all when there are none.
+    pub functions: Vec<String>,
+    /// The share from which on something is a finding.
+    pub least_share: f64,
+}
+
+impl Default for SampledOptions {
+    fn default() -> Self {
+        SampledOptions { functions: Vec::new(), least_share: 0.01 }
+    }
+}
+
+impl SampledOptions {
+    fn has(&self, function: &str) -> bool {
+        self.functions.is_empty() || self.functions.iter().any(|wanted| wanted == function)
+    }
 }
 
 /// What names code beside programs' files.

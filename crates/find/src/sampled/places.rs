@@ -5,7 +5,7 @@ use crate::attribution::function_at;
 use crate::error::FindError;
 use crate::owner::{self, Owner, Spot};
 use foldhash::HashMap;
-use lineup_debuginfo::DebugInfo;
+use lineup_debuginfo::{DebugInfo, ModulePart};
 use lineup_explain::image::Image;
 use lineup_explain::name::Evidence;
 use lineup_explain::namer::Namer;
@@ -34,7 +34,7 @@ pub(super) struct Places<'a> {
     files: &'a [MappedFile],
     loaded: Vec<LoadedImage>,
     /// What to add to a place in each file for the address that it is laid at.
-    shifts: Vec<u64>,
+    shifts: Vec<Shift>,
     debug: &'a [Option<DebugInfo>],
     names: &'a MoreNames,
     named: HashMap<(Code, Data, Operation), (Spot, Evidence)>,
@@ -104,7 +104,7 @@ impl<'a> Places<'a> {
     fn find(&mut self, code: Code, data: Data, operation: Operation) -> Result<(Spot, Evidence), FindError> {
         let address = match data {
             Data::File { file, at } => {
-                self.shifts.get(file as usize).map_or(NOWHERE, |shift| at.wrapping_add(*shift))
+                self.shifts.get(file as usize).map_or(NOWHERE, |shift| at.wrapping_add(shift.by))
             }
             _ => NOWHERE,
         };
@@ -138,18 +138,44 @@ impl<'a> Places<'a> {
     }
 }
 
-fn runtime(shifts: &[u64], code: Code) -> Option<u64> {
+fn runtime(shifts: &[Shift], code: Code) -> Option<u64> {
     match code {
-        Code::File { file, at } => Some(at.wrapping_add(*shifts.get(file as usize)?)),
+        Code::File { file, at } => shifts.get(file as usize)?.place(at),
         _ => None,
     }
 }
 
-/// A file at `start`, and what to add to a place in it for the address that it has then.
-fn laid(file: &MappedFile, debug: Option<&DebugInfo>, start: u64) -> (LoadedImage, u64) {
+/// What turns a place in a file into the address that it is laid at.
+#[derive(Clone, Default, Debug)]
+struct Shift {
+    /// What is added.
+    by: u64,
+    /// Of a module of the kernel, the stretches of code that it was loaded as: first distance, bytes, link address.
+    parts: Vec<(u64, u64, u64)>,
+}
+
+impl Shift {
+    /// `None` for a place in a module that is in none of its code.
+    fn place(&self, at: u64) -> Option<u64> {
+        if self.parts.is_empty() {
+            return Some(at.wrapping_add(self.by));
+        }
+        let inside = |(first, size, _): &&(u64, u64, u64)| at >= *first && at - *first < *size;
+        let (first, _, link) = self.parts.iter().find(inside)?;
+        Some((at - first).wrapping_add(*link).wrapping_add(self.by))
+    }
+}
+
+/// A file at `start`, and how places in it get addresses there.
+fn laid(file: &MappedFile, debug: Option<&DebugInfo>, start: u64) -> (LoadedImage, Shift) {
     let segments = debug.map(DebugInfo::segments).unwrap_or_default();
-    let first = segments.iter().map(|one| one.addresses.start).min().unwrap_or_default() & !(APART - 1);
-    let last = segments.iter().map(|one| one.addresses.end).max().unwrap_or_default();
+    let parts = debug.filter(|_| file.module().is_some()).map(DebugInfo::module_parts).unwrap_or_default();
+    // A module has no segments: its sections were given addresses one after another.
+    let sections = debug.filter(|_| !parts.is_empty()).map(DebugInfo::sections).unwrap_or_default();
+    let addresses =
+        segments.iter().map(|one| &one.addresses).chain(sections.iter().map(|one| &one.addresses));
+    let first = addresses.clone().map(|one| one.start).min().unwrap_or_default() & !(APART - 1);
+    let last = addresses.map(|one| one.end).max().unwrap_or_default();
     let bias = start.wrapping_sub(first);
     // Of the kernel, places are told from the start of its code on.
     let text = debug.filter(|_| file.is_kernel()).and_then(|debug| {
@@ -158,5 +184,9 @@ fn laid(file: &MappedFile, debug: Option<&DebugInfo>, start: u64) -> (LoadedImag
     });
     let end = start.saturating_add(last.saturating_sub(first));
     let image = LoadedImage { path: file.path.clone(), start, end, bias, build_id: file.build_id.clone() };
-    (image, bias.wrapping_add(text.unwrap_or_default()))
+    let part =
+        |part: &ModulePart| (part.distance, part.addresses.end - part.addresses.start, part.addresses.start);
+    let shift =
+        Shift { by: bias.wrapping_add(text.unwrap_or_default()), parts: parts.iter().map(part).collect() };
+    (image, shift)
 }

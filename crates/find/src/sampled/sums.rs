@@ -1,5 +1,6 @@
 //! Samples added up by function, by what was accessed, and by where its data came from.
 
+use super::SampledOptions;
 use super::findings::{
     SampledAccesses, SampledData, SampledEvidence, SampledFunction, SampledMember, SampledSource, SampledUser,
 };
@@ -39,7 +40,12 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn of(tally: &Tally, places: &mut Places<'_>) -> Result<Sums, FindError> {
+    /// Of the accesses by the functions that are wanted.
+    pub(super) fn of(
+        tally: &Tally,
+        places: &mut Places<'_>,
+        wanted: &SampledOptions,
+    ) -> Result<Sums, FindError> {
         let mut sums = Sums {
             functions: BTreeMap::new(),
             names: Vec::new(),
@@ -64,11 +70,9 @@ impl Sums {
                 sums.user_files.entry(function.name).or_insert(file);
             }
             sums.functions.entry((spot.event, number)).or_default().add(*sum);
-            let carries =
-                tally.events.get(spot.event as usize).map(|event| event.carries).unwrap_or_default();
-            if carries.address && (spot.data != Data::Unsaid || spot.source != DataSource::default()) {
+            if is_access(tally, spot) && wanted.has(&places.function(spot.code).name) {
                 let (owner, evidence) = places.accessed(spot.code, spot.data, spot.source)?;
-                sums.see_access(owner, evidence, number, spot.source, *sum);
+                sums.see_access((owner, evidence), number, spot, *sum);
             }
         }
         let mut names: Vec<(u32, Function)> =
@@ -78,8 +82,15 @@ impl Sums {
         Ok(sums)
     }
 
-    fn see_access(&mut self, spot: Spot, evidence: Evidence, function: u32, source: DataSource, sum: Sum) {
-        let member = self.members.entry(spot).or_default();
+    fn see_access(
+        &mut self,
+        (owner, evidence): (Spot, Evidence),
+        function: u32,
+        of: &lineup_samples::tally::Spot,
+        sum: Sum,
+    ) {
+        let source = of.source;
+        let member = self.members.entry(owner).or_default();
         let counted = |is_so: bool| if is_so { sum.samples } else { 0 };
         member.accesses.add(SampledAccesses {
             samples: sum.samples,
@@ -87,6 +98,7 @@ impl Sums {
             stores: counted(matches!(source.operation, Operation::Store | Operation::Both)),
             hitm: counted(source.is_hitm()),
             locked: counted(source.is_locked),
+            worked_out: counted(of.is_worked_out),
             weight: sum.weight,
             ..SampledAccesses::default()
         });
@@ -160,11 +172,13 @@ impl Sums {
             evidence: *evidence,
             samples: *samples,
         };
+        let passed = sum.sources.iter().filter(|(source, _)| source.is_hitm());
         SampledMember {
             path: owner::member_name(&mut places.namer, spot),
             offset: spot.at,
             size_bytes: spot.size_bytes,
             accesses: self.with_shares(sum.accesses),
+            hitm_weight: passed.map(|(_, sum)| sum.weight).sum(),
             sources: self.by_source(&sum.sources),
             evidence: sum.evidence.iter().map(evidence).collect(),
             functions: users.into_iter().take(USERS).filter_map(user).collect(),
@@ -203,6 +217,14 @@ impl Sums {
     }
 }
 
+/// Whether it says something of an access.
+fn is_access(tally: &Tally, spot: &lineup_samples::tally::Spot) -> bool {
+    let event = tally.events.get(spot.event as usize);
+    let has_address = event.is_some_and(|event| event.carries.address);
+    let says_something = spot.data != Data::Unsaid || spot.source != DataSource::default();
+    spot.is_worked_out || has_address && says_something
+}
+
 impl SampledAccesses {
     fn add(&mut self, other: SampledAccesses) {
         self.samples += other.samples;
@@ -210,6 +232,7 @@ impl SampledAccesses {
         self.stores += other.stores;
         self.hitm += other.hitm;
         self.locked += other.locked;
+        self.worked_out += other.worked_out;
         self.weight = self.weight.saturating_add(other.weight);
     }
 }

@@ -88,10 +88,16 @@ pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
     );
     let has_accesses = tally.events.iter().any(|event| event.carries.address && event.sum.samples > 0);
-    if !has_accesses {
+    if tally.worked_out > 0 {
+        notes.push(format!(
+            "{} samples have no address, and registers: theirs was worked out. It is what the instruction accesses at \
+             which the program was found, not what it had waited for, and their shares are not those of accesses",
+            tally.worked_out
+        ));
+    } else if !has_accesses {
         notes.push(
-            "no event carries addresses: functions are told, types and members are not. `perf mem record`, where the \
-             processor has precise memory events, records them"
+            "no event carries addresses: functions are told, types and members are not. `lineup record --perf` and \
+             `perf mem record`, where the processor has precise memory events, record them"
                 .to_owned(),
         );
     }

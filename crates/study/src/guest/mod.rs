@@ -2,7 +2,7 @@
 
 pub mod boot;
 mod ending;
-mod modules;
+pub(crate) mod modules;
 pub mod rootfs;
 mod shell;
 pub mod workload;

@@ -44,6 +44,14 @@ fn beside(image: &Path, release: &str) -> Option<PathBuf> {
     folders.map(|modules| modules.join(release)).find(|folder| folder.is_dir())
 }
 
+/// The file of a module below a folder of modules, or of their debug files.
+pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut found = BTreeMap::new();
+    // What cannot be listed has none.
+    collect(folder, 0, &mut found).ok()?;
+    found.remove(name)
+}
+
 fn collect(folder: &Path, depth: usize, found: &mut BTreeMap<String, PathBuf>) -> Result<()> {
     for entry in files::entries(folder)? {
         if entry.about.is_dir() && depth < DEEPEST {

@@ -1,7 +1,9 @@
 //! What samples say, for people.
 
 use crate::figures::percent;
-use lineup_find::{Known, SampledAccesses, SampledData, SampledFindings, SampledMember};
+use lineup_find::{
+    Known, SampledAccesses, SampledByte, SampledData, SampledFinding, SampledFindings, SampledMember, Worth,
+};
 use lineup_report::figure::{time_ns, whole};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
@@ -14,27 +16,100 @@ const PARTS: usize = 4;
 /// Shares of the model and of samples that differ by less are not worth a word.
 const LEAST_DIFFERENCE: f64 = 0.02;
 
-/// The report, with at most `top` rows of each table.
-pub(super) fn text(found: &SampledFindings, top: usize, style: TextStyle) -> String {
+/// All of it, with at most `top` rows of each table.
+pub(crate) fn all(found: &SampledFindings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, found);
     events(&mut out, found, style);
     functions(&mut out, found, top, style);
-    data(&mut out, found, top, style);
-    sources(&mut out, found, top, style);
-    lines(&mut out, found, top, style);
+    accessed(&mut out, found, top, style);
     against_model(&mut out, found, top, style);
     files(&mut out, found, top, style);
+    next(&mut out, found);
+    notes(&mut out, found);
+    out
+}
+
+/// What was accessed, where it came from, and which lines CPUs passed to each other.
+pub(super) fn explanation(found: &SampledFindings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    head(&mut out, found);
+    accessed(&mut out, found, top, style);
+    if found.data.is_empty() {
+        functions(&mut out, found, top, style);
+    }
+    next(&mut out, found);
+    notes(&mut out, found);
+    out
+}
+
+/// What is worth a look, and the recordings that would tell more.
+pub(super) fn findings(found: &SampledFindings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    head(&mut out, found);
+    if found.findings.is_empty() {
+        out.push_str("\nnothing took so large a share\n");
+    }
+    for (number, finding) in (1..).zip(found.findings.iter().take(top)) {
+        let _ = writeln!(out, "\n{number}. {}", told(finding));
+        if let Some(command) = &finding.command {
+            let _ = writeln!(out, "   which members a call touches together: {}", one_line(command));
+        }
+    }
+    sources(&mut out, found, top, style);
+    notes(&mut out, found);
+    out
+}
+
+/// A finding in a sentence or two.
+fn told(finding: &SampledFinding) -> String {
+    let subject = one_line(&finding.subject);
+    let (share, samples) = (percent(finding.share), whole(finding.samples));
+    let of = if finding.weight > 0 { "of all latency" } else { "of all accesses" };
+    let list = |names: &[String]| names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
+    let members = match finding.members.as_slice() {
+        [] => String::new(),
+        members => format!(", most of it by {}", list(members)),
+    };
+    let functions = match finding.functions.as_slice() {
+        [] => String::new(),
+        functions => format!(", in {}", list(functions)),
+    };
+    match finding.worth {
+        Worth::PassedBetweenCpus => {
+            let written = match finding.written.as_slice() {
+                [] => "no store to these lines was sampled".to_owned(),
+                written => format!("what was stored to these lines: {}", list(written)),
+            };
+            format!(
+                "{subject}: {samples} loads found their line changed by another CPU, {share} {of}{members}{functions}; \
+                 {written}"
+            )
+        }
+        Worth::WaitedFor => format!("{subject}: {share} {of}, {samples} samples{members}{functions}"),
+        Worth::TimeSpent => format!("{subject}: {share} of the time, {samples} samples"),
+    }
+}
+
+fn accessed(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    data(out, found, top, style);
+    sources(out, found, top, style);
+    lines(out, found, top, style);
+}
+
+fn next(out: &mut String, found: &SampledFindings) {
     if !found.next.is_empty() {
         out.push_str("\nwhich members a call touches together, a recording tells:\n");
     }
     for next in &found.next {
         let _ = writeln!(out, "    {}: {}", one_line(&next.subject), one_line(&next.command));
     }
+}
+
+fn notes(out: &mut String, found: &SampledFindings) {
     for note in &found.notes {
         let _ = writeln!(out, "note: {}", one_line(note));
     }
-    out
 }
 
 fn head(out: &mut String, found: &SampledFindings) {
@@ -109,9 +184,9 @@ fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextS
     }
 }
 
-fn accesses(all: &SampledAccesses) -> [String; 6] {
+fn accesses(all: &SampledAccesses, has_weight: bool) -> [String; 6] {
     [
-        percent(all.weight_share),
+        percent(if has_weight { all.weight_share } else { all.sample_share }),
         whole(all.samples),
         whole(all.loads),
         whole(all.stores),
@@ -121,8 +196,9 @@ fn accesses(all: &SampledAccesses) -> [String; 6] {
 }
 
 fn data(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
-    let figures =
-        ["of weight", "samples", "loads", "stores", "HITM", "weight"].map(|name| (name, Align::Right));
+    let has_weight = found.data.iter().any(|one| one.accesses.weight > 0);
+    let share = if has_weight { "of weight" } else { "of samples" };
+    let figures = [share, "samples", "loads", "stores", "HITM", "weight"].map(|name| (name, Align::Right));
     let words = ["data", "member", "name rests on", "functions"].map(|name| (name, Align::Left));
     let mut table = Table::new(figures.into_iter().chain(words));
     for one in found.data.iter().take(top) {
@@ -130,21 +206,21 @@ fn data(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle)
         let own = one.members.first().filter(|_| !has_members);
         let [evidence, users] = own.map_or_else(Default::default, about);
         let words = [one_line(&one.name).into_owned(), String::new(), evidence, users];
-        table.row(accesses(&one.accesses).into_iter().chain(words));
+        table.row(accesses(&one.accesses, has_weight).into_iter().chain(words));
         if has_members {
-            members(&mut table, one);
+            members(&mut table, one, has_weight);
         }
     }
     put(out, "Data", &table, found.data.len().saturating_sub(top), style);
 }
 
-fn members(table: &mut Table, of: &SampledData) {
+fn members(table: &mut Table, of: &SampledData, has_weight: bool) {
     let mut members: Vec<&SampledMember> = of.members.iter().collect();
     members.sort_by_key(|member| std::cmp::Reverse((member.accesses.weight, member.accesses.samples)));
     for member in members.into_iter().take(MEMBERS) {
         let [evidence, users] = about(member);
         let words = [String::new(), one_line(&member.path).into_owned(), evidence, users];
-        table.row(accesses(&member.accesses).into_iter().chain(words));
+        table.row(accesses(&member.accesses, has_weight).into_iter().chain(words));
     }
 }
 
@@ -158,11 +234,14 @@ fn about(member: &SampledMember) -> [String; 2] {
 }
 
 fn sources(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
-    let figures = ["of weight", "samples", "weight"].map(|name| (name, Align::Right));
+    let has_weight = found.sources.iter().any(|source| source.weight > 0);
+    let all: u64 = found.sources.iter().map(|source| source.samples).sum();
+    let share = if has_weight { "of weight" } else { "of samples" };
+    let figures = [share, "samples", "weight"].map(|name| (name, Align::Right));
     let mut table = Table::new(figures.into_iter().chain([("from", Align::Left)]));
     for source in found.sources.iter().take(top) {
         table.row([
-            percent(source.weight_share),
+            percent(if has_weight { source.weight_share } else { source.samples as f64 / all as f64 }),
             whole(source.samples),
             whole(source.weight),
             source.from.clone(),
@@ -173,29 +252,26 @@ fn sources(out: &mut String, found: &SampledFindings, top: usize, style: TextSty
 
 fn lines(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
     let figures = ["loads", "weight"].map(|name| (name, Align::Right));
-    let words = ["process", "line", "loaded by CPUs", "what was loaded"].map(|name| (name, Align::Left));
+    let words = ["process", "line", "loaded by CPUs", "what was loaded", "what was stored"];
+    let words = words.map(|name| (name, Align::Left));
     let mut table = Table::new(figures.into_iter().chain(words));
     for line in found.lines.iter().take(top) {
         let cpus = line.cpus.iter().map(|cpu| format!("{}: {}", cpu.cpu, whole(cpu.samples)));
-        let bytes = line.bytes.iter().map(|byte| {
-            format!(
-                "+{} {} by {}, {}",
-                byte.at,
-                one_line(&byte.name),
-                one_line(&byte.function),
-                whole(byte.samples)
-            )
-        });
         table.row([
             whole(line.samples),
             whole(line.weight),
             line.process.to_string(),
             line.address.clone(),
             some(cpus),
-            some(bytes),
+            some(line.bytes.iter().map(byte)),
+            some(line.stores.iter().map(byte)),
         ]);
     }
     put(out, "Lines passed between CPUs", &table, found.lines.len().saturating_sub(top), style);
+}
+
+fn byte(of: &SampledByte) -> String {
+    format!("+{} {} by {}, {}", of.at, one_line(&of.name), one_line(&of.function), whole(of.samples))
 }
 
 fn against_model(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {

@@ -1,0 +1,211 @@
+//! A program whose functions each access one member, and a perf.data with samples of it that are known.
+#![allow(dead_code, reason = "each test that uses this uses a part of it")]
+
+use crate::schema;
+use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Each function accesses one member with its first instruction, so that samples can be planted by symbols alone.
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+struct device { long id; char name[40]; long hits; int flags; struct { long first, last; } range; };
+struct counters { long served, refused; };
+struct counters stats[2];
+long table[512];
+#define FAR __attribute__((noinline, used))
+FAR long read_id(struct device *device) { return device->id; }
+FAR long read_hits(struct device *device) { return device->hits; }
+FAR void write_flags(struct device *device, int flags) { device->flags = flags; }
+FAR long read_last(struct device *device) { return device->range.last; }
+FAR long read_refused(struct counters *all) { return all->refused; }
+FAR void count_served(void) { stats[1].served++; }
+FAR long look_up(long index) { return table[index]; }
+int main(int count, char **arguments) {
+    struct device *device = calloc(1, sizeof *device);
+    write_flags(device, count);
+    count_served();
+    return (int)(read_id(device) + read_hits(device) + read_last(device) + read_refused(stats) + look_up(count));
+}
+"#;
+
+pub(crate) const START: u64 = 0x5555_5555_0000;
+const HEAP: u64 = 0x7f00_0000_0000;
+pub(crate) const PROCESS: u32 = 4242;
+
+/// `lineup`, in a folder that is its user's home: the caches of whoever runs this test tell it nothing.
+pub(crate) fn lineup(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup.args(arguments).current_dir(folder).env("HOME", folder);
+    lineup.env_remove("XDG_CACHE_HOME").env_remove("DEBUGINFOD_CACHE_PATH").output().expect("lineup runs")
+}
+
+/// A built program with what its linker says of it.
+pub(crate) struct Program {
+    pub(crate) folder: TempDir,
+    pub(crate) symbols: BTreeMap<String, u64>,
+    pub(crate) size_bytes: u64,
+}
+
+pub(crate) fn output(program: &str, arguments: &[&str], folder: &Path) -> String {
+    let done = Command::new(program).args(arguments).current_dir(folder).output().unwrap();
+    assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+impl Program {
+    pub(crate) fn build() -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("program.c"), PROGRAM).unwrap();
+        output("gcc", &["-g", "-O2", "-o", "program", "program.c"], folder.path());
+        let symbols = output("nm", &["--defined-only", "program"], folder.path());
+        let symbol = |line: &str| {
+            let mut words = line.split_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok()?;
+            Some((words.nth(1)?.to_owned(), address))
+        };
+        let symbols = symbols.lines().filter_map(symbol).collect();
+        let size_bytes = std::fs::metadata(folder.path().join("program")).unwrap().len();
+        Program { folder, symbols, size_bytes }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The path of the program's file.
+    pub(crate) fn file(&self) -> String {
+        self.path().join("program").to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn at(&self, symbol: &str) -> u64 {
+        START + self.symbols.get(symbol).unwrap_or_else(|| panic!("no {symbol}"))
+    }
+
+    /// A file of samples of the program, which perf mapped as a whole at [`START`].
+    pub(crate) fn samples(&self, name: &str, write: impl FnOnce(&mut Writer<BufWriter<File>>)) {
+        let event =
+            EventSpec { name: "mem-loads".to_owned(), sample_type: kind::MEMORY, ..EventSpec::default() };
+        let out = BufWriter::new(File::create(self.path().join(name)).unwrap());
+        let mut writer = Writer::file(out, &[event]).unwrap();
+        writer.name(PROCESS, "program").unwrap();
+        let path = self.file();
+        let mapping = MappingSpec {
+            process: PROCESS,
+            start: START,
+            size_bytes: self.size_bytes,
+            file_offset: 0,
+            protection: 5,
+            path: &path,
+            build_id: None,
+        };
+        writer.mapping(&mapping).unwrap();
+        write(&mut writer);
+        writer.finish().unwrap();
+    }
+
+    pub(crate) fn import(&self, arguments: &[&str]) -> Value {
+        self.json(&[&["import", "--json"], arguments].concat())
+    }
+
+    /// The document that a command prints, as its schema says.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let done = lineup(self.path(), arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        schema::checked(&done.stdout)
+    }
+}
+
+/// Function, what it accesses, where the accessed bytes lie, where they come from, how often, and with which weight.
+pub(crate) struct Planted {
+    pub(crate) function: &'static str,
+    pub(crate) member: (&'static str, &'static str),
+    pub(crate) evidence: &'static str,
+    pub(crate) address: u64,
+    pub(crate) source: u64,
+    pub(crate) count: u64,
+    pub(crate) weight: u64,
+}
+
+pub(crate) fn planted(program: &Program) -> Vec<Planted> {
+    let one = |function, member, evidence, address, source, count, weight| Planted {
+        function,
+        member,
+        evidence,
+        address,
+        source,
+        count,
+        weight,
+    };
+    let located = "located_register";
+    vec![
+        one("read_id", ("device", "id"), located, HEAP, source::LOAD_L1, 101, 4),
+        one("read_id", ("device", "id"), located, HEAP + 0x1000, source::LOAD_MEMORY, 13, 310),
+        one("read_hits", ("device", "hits"), located, HEAP + 48, source::LOAD_MEMORY, 57, 290),
+        one("read_hits", ("device", "hits"), located, HEAP + 0x2048, source::LOAD_HITM, 29, 120),
+        one("write_flags", ("device", "flags"), located, HEAP + 56, source::STORE_L1, 43, 0),
+        one("read_last", ("device", "range.last"), located, HEAP + 72, source::LOAD_L3, 7, 60),
+        // By the pointer's type, and by the address of a variable.
+        one("read_refused", ("counters", "refused"), located, HEAP + 0x3008, source::LOAD_L1, 11, 5),
+        one(
+            "read_refused",
+            ("counters", "refused"),
+            "global_address",
+            program.at("stats") + 8,
+            source::LOAD_L1,
+            17,
+            5,
+        ),
+        one(
+            "count_served",
+            ("counters", "served"),
+            "global_address",
+            program.at("stats") + 16,
+            source::STORE_L1,
+            5,
+            0,
+        ),
+        one("look_up", ("table", ""), "global_address", program.at("table") + 80, source::LOAD_L3, 3, 45),
+    ]
+}
+
+pub(crate) fn write_planted(program: &Program, name: &str) -> Vec<Planted> {
+    let all = planted(program);
+    program.samples(name, |writer| {
+        let mut time_ns = 1000;
+        // In turns, as a program's run mixes them.
+        for turn in 0..all.iter().map(|one| one.count).max().unwrap() {
+            for one in all.iter().filter(|one| one.count > turn) {
+                time_ns += 10;
+                let sample = SampleSpec {
+                    instruction: program.at(one.function),
+                    process: PROCESS,
+                    thread: PROCESS,
+                    time_ns,
+                    address: one.address,
+                    cpu: (turn % 4) as u32,
+                    period: 1,
+                    weight: one.weight,
+                    source: one.source,
+                    ..SampleSpec::default()
+                };
+                writer.sample(&sample).unwrap();
+            }
+        }
+        writer.lost(19, 5).unwrap();
+    });
+    all
+}
+
+pub(crate) fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+pub(crate) fn array<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("no {key} in {value}"))
+}

@@ -1,0 +1,56 @@
+//! What an instruction accesses, by the registers that were sampled.
+
+use crate::data_source::Operation;
+use crate::record::Registers;
+
+/// The one operand in memory of an instruction. Registers have the numbers of the machine's `perf_regs.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operand {
+    /// Added as it is.
+    pub base: Option<u32>,
+    /// Added after multiplication with the factor.
+    pub index: Option<(u32, i64)>,
+    /// Added last; with neither register a link address.
+    pub displacement: i64,
+    /// True when the instruction sets one of the registers, so that their values behind it say nothing.
+    pub is_overwritten: bool,
+    /// What is done.
+    pub operation: Operation,
+}
+
+/// Where an operand lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OperandAddress {
+    /// In the instruction's own file, at a link address.
+    Link(u64),
+    /// At an address of the process.
+    Runtime(u64),
+}
+
+impl Operand {
+    /// Where it lies, by the registers of a sample. Of a precise sample they are those behind the instruction, else those
+    /// before it. `None` when the registers do not tell.
+    ///
+    /// ```
+    /// use lineup_samples::data_source::Operation;
+    /// use lineup_samples::operand::{Operand, OperandAddress};
+    ///
+    /// let own = Operand { base: None, index: None, displacement: 0x4010, is_overwritten: false, operation: Operation::Load };
+    /// assert_eq!(own.address(None, false), Some(OperandAddress::Link(0x4010)));
+    /// assert_eq!(Operand { base: Some(5), ..own }.address(None, false), None);
+    /// ```
+    pub fn address(&self, registers: Option<Registers<'_>>, is_precise: bool) -> Option<OperandAddress> {
+        if self.base.is_none() && self.index.is_none() {
+            return Some(OperandAddress::Link(self.displacement as u64));
+        }
+        let registers = registers.filter(|_| !(is_precise && self.is_overwritten))?;
+        let mut address = self.displacement as u64;
+        if let Some(base) = self.base {
+            address = address.wrapping_add(registers.get(base)?);
+        }
+        if let Some((index, factor)) = self.index {
+            address = address.wrapping_add(registers.get(index)?.wrapping_mul(factor as u64));
+        }
+        Some(OperandAddress::Runtime(address))
+    }
+}
