@@ -74,6 +74,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-cache",
             "lineup-debuginfo",
             "lineup-recording",
+            "lineup-samples",
             "lineup-follow",
             "lineup-profile",
             "lineup-sources",

@@ -3,6 +3,7 @@
 pub(crate) mod functions;
 pub(crate) mod host_caches;
 pub(crate) mod kernel;
+mod perf;
 pub(crate) mod replay;
 mod text;
 
@@ -26,6 +27,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
+use perf::PerfOptions;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::BufReader;
@@ -36,7 +38,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = kernel::help_on_sets())]
 pub(crate) struct Options {
     /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
-    #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
+    #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present_any = ["whole_program", "perf"])]
     regions: Vec<Region>,
     /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N")]
@@ -75,9 +77,9 @@ pub(crate) struct Options {
     /// --stop-after), after --max-seconds, or with Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
     pid: Option<u32>,
-    /// File for the recording
-    #[arg(long, value_name = "FILE", default_value = "lineup.rec")]
-    out: PathBuf,
+    /// File for the recording [default: lineup.rec; with --perf perf.data]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Run the program once, with everything instrumented: slower, for programs that cannot run twice alike
     #[arg(long, conflicts_with_all = ["whole_program", "kernel"])]
     one_pass: bool,
@@ -110,6 +112,8 @@ pub(crate) struct Options {
     json: bool,
     #[command(flatten)]
     limits: Surroundings,
+    #[command(flatten)]
+    perf: PerfOptions,
     #[command(flatten)]
     kernel: KernelOptions,
     /// The program and its arguments
@@ -162,6 +166,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if options.kernel.kernel.is_some() {
         return run_kernel(&options);
     }
+    if options.perf.is_wanted() {
+        return perf::run(&options);
+    }
     if !options.caches.is_empty() && !options.whole_program {
         bail!("--cache goes with --whole-program or --kernel");
     }
@@ -207,7 +214,7 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         selection: options.selection(),
         warmup: options.warmup,
         caches: &options.caches,
-        out: &options.out,
+        out: options.output(),
         what: match options.no_caches {
             true => kernel::What::CallsWithoutCaches,
             false => kernel::What::Calls,
@@ -219,7 +226,8 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
 impl Options {
     /// The file that is written.
     fn output(&self) -> &Path {
-        self.log.as_ref().unwrap_or(&self.out)
+        let usual = if self.perf.is_wanted() { perf::FILE } else { "lineup.rec" };
+        self.log.as_ref().or(self.out.as_ref()).map_or(Path::new(usual), PathBuf::as_path)
     }
 
     /// What only the native engine does.

@@ -91,7 +91,7 @@ fn samplers(child: Pid, event: impl Event + Clone) -> io::Result<Vec<Sampler>> {
 }
 
 /// `0-3,5` in single numbers.
-fn processors_in(list: &str) -> Vec<usize> {
+pub(crate) fn processors_in(list: &str) -> Vec<usize> {
     let ranges = list.split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse().ok()?..=last.parse().ok()?)

@@ -28,6 +28,7 @@ pub mod interrupt;
 pub mod launch;
 mod leftovers;
 pub mod other_caches;
+pub mod perf;
 pub mod placed;
 pub mod printed;
 pub mod process;

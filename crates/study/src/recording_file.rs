@@ -48,6 +48,15 @@ pub enum OutputError {
 /// # Errors
 /// When the file is the program, holds anything but a recording, or cannot be written.
 pub fn check<'p>(output: &Path, programs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
+    check_kind(output, programs, MAGIC)
+}
+
+/// The same, of a file that begins otherwise.
+pub(crate) fn check_kind<'p>(
+    output: &Path,
+    programs: impl IntoIterator<Item = &'p Path>,
+    magic: &[u8],
+) -> Result<(), OutputError> {
     let name = || output.display().to_string();
     let unwritable = |source| OutputError::Unwritable { output: name(), source };
     let Some(there) = existing(output).map_err(unwritable)? else {
@@ -60,7 +69,7 @@ pub fn check<'p>(output: &Path, programs: impl IntoIterator<Item = &'p Path>) ->
     if programs.into_iter().any(same) {
         return Err(OutputError::IsProgram { output: name() });
     }
-    if !there.is_file() || (there.len() > 0 && !is_recording(output).map_err(unwritable)?) {
+    if !there.is_file() || (there.len() > 0 && !begins_with(output, magic).map_err(unwritable)?) {
         return Err(OutputError::IsNoRecording { output: name() });
     }
     File::options().append(true).open(output).map_err(unwritable).map(drop)
@@ -75,10 +84,10 @@ fn existing(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-fn is_recording(path: &Path) -> io::Result<bool> {
+fn begins_with(path: &Path, magic: &[u8]) -> io::Result<bool> {
     let mut begin = Vec::new();
-    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut begin)?;
-    Ok(begin == MAGIC)
+    File::open(path)?.take(magic.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == magic)
 }
 
 /// The output's absolute path, with the file made when there is none: it can then be opened by any name.

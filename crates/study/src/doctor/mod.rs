@@ -5,6 +5,7 @@ mod packages;
 use crate::bolt::Bolt;
 use crate::error::Error;
 use crate::guest::boot::find_emulator;
+use crate::perf::events::{DEVICES, MemorySampling, memory_sampling};
 use crate::progress::Progress;
 use crate::{counters, recorder, tool};
 use lineup_model::machine::Machine;
@@ -218,24 +219,17 @@ fn counted(event: &str) -> State {
 
 /// What the kernel says that the processor samples: PEBS of Intel, IBS of AMD, SPE of Arm.
 fn sampling() -> State {
-    const DEVICES: &str = "/sys/bus/event_source/devices";
-    let has = |path: &str| Path::new(DEVICES).join(path).exists();
-    let spe = fs::read_dir(DEVICES).into_iter().flatten().flatten();
-    let mut spe = spe.filter(|entry| entry.file_name().to_string_lossy().starts_with("arm_spe_"));
-    match () {
-        () if has("cpu/events/mem-loads") || has("cpu_core/events/mem-loads") => {
-            State::Works("loads and stores with their addresses (PEBS)".to_owned())
+    let what = match memory_sampling(Path::new(DEVICES)) {
+        Some(MemorySampling::Pebs) => "loads and stores with their addresses (PEBS)",
+        Some(MemorySampling::Ibs) => "instructions with the addresses that they access (IBS)",
+        Some(MemorySampling::Spe) => "instructions with the addresses that they access (SPE)",
+        None => {
+            return State::Cannot(format!(
+                "the kernel names no such event below {DEVICES}: usual in virtual machines"
+            ));
         }
-        () if has("ibs_op") => {
-            State::Works("instructions with the addresses that they access (IBS)".to_owned())
-        }
-        () if spe.next().is_some() => {
-            State::Works("instructions with the addresses that they access (SPE)".to_owned())
-        }
-        () => State::Cannot(format!(
-            "the kernel names no such event below {DEVICES}: usual in virtual machines"
-        )),
-    }
+    };
+    State::Works(what.to_owned())
 }
 
 fn kernel_types() -> State {
