@@ -4,6 +4,7 @@
 //! moves, sums, loads from typed memory, stack slots and call results carry that on.
 
 use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
+use crate::callees::{Callees, Parameter};
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
@@ -16,11 +17,15 @@ use crate::instruction::{
     Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, decode,
 };
 use crate::located::{Located, Names, RegisterFact, Slot};
+use crate::percpu::PerCpu;
 use crate::thread_block::ThreadBlocks;
 use foldhash::HashMap;
 use lineup_debuginfo::Region;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
+
+/// What functions call first that can be traced, on x86. It stands for a place to put a call, and changes nothing.
+const TRACED_ENTRY: &str = "__fentry__";
 
 /// What one operand of an instruction accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,10 +76,10 @@ pub struct World<'w, 'a> {
     pub(crate) blocks: &'w ThreadBlocks,
     /// Texts.
     pub names: &'w mut Names,
-    /// What functions return, by image and link address of the entry.
-    pub results: &'w HashMap<(usize, u64), Ty>,
-    /// What functions return, by name.
-    pub results_by_name: &'w HashMap<String, Ty>,
+    /// The variables of which every CPU has a copy.
+    pub(crate) percpu: &'w PerCpu,
+    /// What functions take and return.
+    pub callees: &'w Callees,
 }
 
 /// The sites of a function's instructions, by link address.
@@ -152,10 +157,17 @@ impl Pass<'_, '_, '_> {
     }
 
     /// Only the stack pointer is known for certain: the compiler may have changed what a local function
-    /// is passed, so parameters are taken from debug info's locations alone.
+    /// is passed, so parameters are taken from debug info's locations, and from what the function does with them.
     fn at_entry(&self) -> State {
         let convention = self.graph.convention;
         let mut state = State::nothing(&convention);
+        let abi = self.world.images.get(self.image).and_then(Image::abi);
+        let arguments = abi.map_or(&[][..], |abi| abi.machine.description().argument_registers);
+        for register in arguments {
+            // Instructions, whose addresses the other symbols are, do not lie here.
+            let symbol = SymbolicId(u64::MAX - u64::from(*register));
+            state.set(Register(*register), AbstractValue::Untyped(symbol));
+        }
         let below = Congruence::exactly(-convention.frame_above_stack_bytes);
         state.set(convention.stack_pointer, AbstractValue::Stack(below));
         state
@@ -284,6 +296,9 @@ impl Surroundings for Pass<'_, '_, '_> {
                 })
                 .unwrap_or(unknown),
             AbstractValue::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
+            AbstractValue::Thread(offset) if self.world.percpu.is_of(self.image, offset) => {
+                self.loaded_of_cpu(offset as u64, size_bytes).unwrap_or(unknown)
+            }
             AbstractValue::Thread(0) if self.graph.convention.base_holds_itself => at,
             AbstractValue::Thread(offset) => self.loaded_thread_local(offset, size_bytes).unwrap_or(unknown),
             _ => unknown,
@@ -297,6 +312,23 @@ impl Surroundings for Pass<'_, '_, '_> {
         let register = name.strip_prefix("__x86.get_pc_thunk.")?;
         let number = registers.iter().position(|known| *known == register)?;
         Some(Register(number as u16))
+    }
+
+    fn kernel_task(&mut self) -> AbstractValue {
+        let task = self.world.catalog.defined(self.image, "task_struct");
+        task.map_or(AbstractValue::Nothing, |task| fresh(task, Origin::Unknown))
+    }
+
+    fn keeps_registers(&mut self, target: CallTarget) -> bool {
+        let CallTarget::Direct(entry) = target else { return false };
+        self.world.images.get(self.image).and_then(|image| image.callee_name(entry)) == Some(TRACED_ENTRY)
+    }
+
+    fn passed(&mut self, target: CallTarget) -> &[Parameter] {
+        match target {
+            CallTarget::Direct(entry) => self.world.callees.parameters(self.image, entry),
+            _ => &[],
+        }
     }
 
     fn popped_bytes(&mut self, target: CallTarget) -> i64 {
@@ -313,9 +345,10 @@ impl Surroundings for Pass<'_, '_, '_> {
     fn returned(&mut self, target: CallTarget) -> AbstractValue {
         let Some(image) = self.world.images.get(self.image) else { return AbstractValue::Nothing };
         let CallTarget::Direct(entry) = target else { return AbstractValue::Nothing };
-        let by_name = |name: &str| self.world.results_by_name.get(name.split('@').next().unwrap_or(name));
-        let own = self.world.results.get(&(self.image, entry));
-        let result = own.or_else(|| image.callee_name(entry).and_then(by_name)).copied();
+        let callees = self.world.callees;
+        let by_name = |name: &str| callees.result_by_name(name.split('@').next().unwrap_or(name));
+        let own = callees.result(self.image, entry);
+        let result = own.or_else(|| image.callee_name(entry).and_then(by_name));
         result.map_or(AbstractValue::Nothing, |target| fresh(target, Origin::Unknown))
     }
 }
@@ -332,16 +365,29 @@ impl Pass<'_, '_, '_> {
         self.pointer_in(global.ty, offset, size_bytes, origin)
     }
 
+    /// What a load from a CPU's copy of a variable gives.
+    fn loaded_of_cpu(&mut self, link: u64, size_bytes: u32) -> Option<AbstractValue> {
+        if let Some(base) = self.loaded_base(link, size_bytes) {
+            return Some(base);
+        }
+        self.loaded_global(link, Congruence::exactly(0), size_bytes)
+    }
+
+    /// How far a CPU's copies lie from the section, which is where that CPU's base lies.
+    fn loaded_base(&self, link: u64, size_bytes: u32) -> Option<AbstractValue> {
+        let is_whole = size_bytes == self.graph.convention.pointer_bytes;
+        (is_whole && self.world.percpu.holds_base(self.image, link)).then_some(AbstractValue::Thread(0))
+    }
+
     /// What a load from a global gives: its pointer, or a constant that stands in the code.
     fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<AbstractValue> {
         let start = address.constant as u64;
-        if let Some(global) = self.world.globals.get(self.image)?.at(start).copied() {
-            let distance = Congruence::new((start - global.start) as i64, address.values().modulus);
-            let image = self.world.images.get(self.image)?;
-            let name = image.globals().get(global.variable as usize)?.name.clone().unwrap_or_default();
-            let is_plain = !self.world.catalog.is_aggregate(global.ty);
-            let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name)));
-            return self.pointer_in(global.ty, distance, size_bytes, origin);
+        if let Some(base) = self.loaded_base(start, size_bytes) {
+            return Some(base);
+        }
+        if self.is_global(address) {
+            let steps = Congruence::new(0, address.values().modulus);
+            return self.loaded_global(start, steps, size_bytes);
         }
         address.exact().filter(|_| size_bytes == 4)?;
         let image = self.world.images.get(self.image)?;
@@ -350,6 +396,17 @@ impl Pass<'_, '_, '_> {
         }
         let bytes: [u8; 4] = image.bytes(&(start..start + 4))?.try_into().ok()?;
         Some(AbstractValue::Number(Number::exactly(i64::from(u32::from_le_bytes(bytes)))))
+    }
+
+    /// The pointer that a variable holds which covers a link address, or one that many steps further.
+    fn loaded_global(&mut self, link: u64, steps: Congruence, size_bytes: u32) -> Option<AbstractValue> {
+        let global = self.world.globals.get(self.image)?.at(link).copied()?;
+        let distance = Congruence::exactly((link - global.start) as i64).plus(steps);
+        let image = self.world.images.get(self.image)?;
+        let name = image.globals().get(global.variable as usize)?.name.clone().unwrap_or_default();
+        let is_plain = !self.world.catalog.is_aggregate(global.ty);
+        let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name)));
+        self.pointer_in(global.ty, distance, size_bytes, origin)
     }
 }
 

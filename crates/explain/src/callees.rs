@@ -1,25 +1,93 @@
-//! What functions return.
+//! What functions take and return: what a call says of the registers before and after it.
 
+use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
 use crate::image::Image;
+use crate::instruction::Register;
+use crate::located::Names;
 use foldhash::HashMap;
+use lineup_model::program::{Function, Location};
 
-/// By image and link address of the entry, and by name.
-pub(crate) type Results = (HashMap<(usize, u64), Ty>, HashMap<String, Ty>);
+/// A register that holds a pointer at a function's first instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// The register.
+    pub register: Register,
+    /// What it points to.
+    pub target: Ty,
+    /// The parameter.
+    pub origin: Origin,
+}
 
-/// What every described function returns a pointer to.
-pub(crate) fn results(catalog: &mut Catalog<'_>, images: &[Image<'_>]) -> Results {
-    let mut by_entry = HashMap::default();
-    let mut by_name = HashMap::default();
-    for (index, image) in images.iter().enumerate() {
-        for function in &image.functions {
-            let Some(target) = function.returns.and_then(|id| catalog.pointee(index, id)) else { continue };
-            if let Some(entry) = function.entry() {
-                by_entry.insert((index, entry), target);
+/// What the described functions that were executed take and return.
+#[derive(Default, Debug)]
+pub struct Callees {
+    /// What they return a pointer to, by image and link address of the entry.
+    results: HashMap<(usize, u64), Ty>,
+    /// The same by name.
+    results_by_name: HashMap<String, Ty>,
+    parameters: HashMap<(usize, u64), Vec<Parameter>>,
+}
+
+impl Callees {
+    /// Reads the functions of all images.
+    pub(crate) fn new(catalog: &mut Catalog<'_>, names: &mut Names, images: &[Image<'_>]) -> Self {
+        let mut all = Callees::default();
+        for (index, image) in images.iter().enumerate() {
+            for function in &image.functions {
+                all.add_result(catalog, index, function);
+                let Some(entry) = function.entry() else { continue };
+                let parameters = parameters(catalog, names, index, function, entry);
+                if !parameters.is_empty() {
+                    all.parameters.insert((index, entry), parameters);
+                }
             }
-            let name = function.linkage_name.as_ref().unwrap_or(&function.name);
-            by_name.entry(name.clone()).or_insert(target);
         }
+        all
     }
-    (by_entry, by_name)
+
+    fn add_result(&mut self, catalog: &mut Catalog<'_>, image: usize, function: &Function) {
+        let Some(target) = function.returns.and_then(|id| catalog.pointee(image, id)) else { return };
+        if let Some(entry) = function.entry() {
+            self.results.insert((image, entry), target);
+        }
+        let name = function.linkage_name.as_ref().unwrap_or(&function.name);
+        self.results_by_name.entry(name.clone()).or_insert(target);
+    }
+
+    /// What the function at an entry returns a pointer to.
+    pub(crate) fn result(&self, image: usize, entry: u64) -> Option<Ty> {
+        self.results.get(&(image, entry)).copied()
+    }
+
+    /// What a function of this name returns a pointer to.
+    pub(crate) fn result_by_name(&self, name: &str) -> Option<Ty> {
+        self.results_by_name.get(name).copied()
+    }
+
+    /// The pointers that the function at an entry takes in registers.
+    pub(crate) fn parameters(&self, image: usize, entry: u64) -> &[Parameter] {
+        self.parameters.get(&(image, entry)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Parameters of which debug info says that they are in a register when the function begins.
+fn parameters(
+    catalog: &mut Catalog<'_>,
+    names: &mut Names,
+    image: usize,
+    function: &Function,
+    entry: u64,
+) -> Vec<Parameter> {
+    let mut found = Vec::new();
+    for parameter in &function.parameters {
+        let mut places = parameter.places.iter();
+        let at_entry = places.find(|place| place.range.as_ref().is_none_or(|range| range.contains(&entry)));
+        let Some(Location::Register(register)) = at_entry.map(|place| &place.at) else { continue };
+        let Some(target) = parameter.ty.and_then(|id| catalog.pointee(image, id)) else { continue };
+        let name = parameter.name.as_deref().unwrap_or("(unnamed)");
+        let origin = Origin::Variable(names.number(format!("{}: {name}", function.name)));
+        found.push(Parameter { register: Register(*register), target, origin });
+    }
+    found
 }

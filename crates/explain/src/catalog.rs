@@ -78,6 +78,12 @@ impl<'a> Catalog<'a> {
         found
     }
 
+    /// The type that an image defines under a name.
+    pub fn defined(&mut self, image: usize, name: &str) -> Option<Ty> {
+        let id = *self.definitions.get(image)?.get(name)?;
+        self.intern(image, id)
+    }
+
     fn number(&mut self, image: usize, id: TypeId) -> Ty {
         let (image, id) = self.definition(image, id);
         let key = self.key(image, id);

@@ -1,6 +1,7 @@
 //! The effect of one instruction on what is known of registers and stack slots.
 
 use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
+use crate::callees::Parameter;
 use crate::congruence::Congruence;
 use crate::instruction::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
 use lineup_model::access::AccessKind;
@@ -21,6 +22,12 @@ pub trait Surroundings {
     /// The register in which the called function returns the address that it returns to (i386 code that does not
     /// depend on its place asks for it this way).
     fn return_address_in(&mut self, target: CallTarget) -> Option<Register>;
+    /// The task that a kernel runs.
+    fn kernel_task(&mut self) -> AbstractValue;
+    /// True for a called function that leaves all registers as they are.
+    fn keeps_registers(&mut self, target: CallTarget) -> bool;
+    /// The pointers that the called function takes in registers.
+    fn passed(&mut self, target: CallTarget) -> &[Parameter];
     /// Bytes of arguments that the called function takes off the stack (on i386 one that returns a structure).
     fn popped_bytes(&mut self, target: CallTarget) -> i64;
     /// What a call returns.
@@ -98,9 +105,12 @@ impl State {
         let Some((index, factor)) = address.index else {
             return match (address.base, address.is_thread_local) {
                 (None, true) => AbstractValue::Thread(address.displacement),
-                (Some(base), true) => match self.register(base).as_number().exact() {
-                    Some(offset) => AbstractValue::Thread(offset.wrapping_add(address.displacement)),
-                    None => AbstractValue::Nothing,
+                (Some(base), true) => match self.register(base) {
+                    held @ AbstractValue::Pointer(_) => held.plus(displacement),
+                    held => match held.as_number().exact() {
+                        Some(offset) => AbstractValue::Thread(offset.wrapping_add(address.displacement)),
+                        None => AbstractValue::Nothing,
+                    },
                 },
                 (None, false) => AbstractValue::Number(displacement),
                 (Some(base), false) => self.register(base).plus(displacement),
@@ -121,6 +131,9 @@ impl State {
         let held = self.register(base);
         if base == index && !held.is_address() {
             return AbstractValue::Number(held.as_number().times(factor.wrapping_add(1))).plus(displacement);
+        }
+        if let Some(copy) = of_cpu(held, scaled).filter(|_| factor == 1) {
+            return copy.plus(displacement);
         }
         match (held, scaled) {
             (AbstractValue::Pointer(base), AbstractValue::Pointer(index))
@@ -173,6 +186,9 @@ impl State {
             Expression::Loaded { at, size_bytes } => self.load(pc, at, size_bytes, around),
             Expression::PlusLoaded { register, at, size_bytes } => {
                 let (own, loaded) = (self.register(register), self.load(pc, at, size_bytes, around));
+                if let Some(copy) = of_cpu(own, loaded) {
+                    return copy;
+                }
                 match (own.is_address(), loaded.is_address()) {
                     (true, true) => AbstractValue::Number(Number::any(SymbolicId(0))),
                     (_, true) => loaded.plus(own.as_number()),
@@ -180,6 +196,7 @@ impl State {
                 }
             }
             Expression::ThreadBase => AbstractValue::Thread(0),
+            Expression::KernelTask => around.kernel_task(),
         }
     }
 
@@ -231,10 +248,13 @@ impl State {
             let held = if instruction.is_conditional { predicated(self.register(to), held) } else { held };
             self.set(to, held);
         }
-        if let Flow::Call(target) = instruction.flow {
+        if let Flow::Call(target) = instruction.flow
+            && !around.keeps_registers(target)
+        {
             if let Some(register) = around.return_address_in(target) {
                 return self.set(register, AbstractValue::Number(Number::exactly(instruction.end() as i64)));
             }
+            self.learn_from_call(around.passed(target));
             for register in convention.clobbered {
                 self.set(Register(*register), AbstractValue::Nothing);
             }
@@ -266,6 +286,15 @@ impl State {
                 if matches!(there, AbstractValue::Pointer(_)) {
                     self.learn(from, there);
                 }
+            }
+        }
+    }
+
+    /// A value of no known type that is passed as a pointer is that pointer, in every place that holds it.
+    fn learn_from_call(&mut self, parameters: &[Parameter]) {
+        for parameter in parameters {
+            if matches!(self.register(parameter.register), AbstractValue::Untyped(_)) {
+                self.learn(parameter.register, fresh(parameter.target, parameter.origin));
             }
         }
     }
@@ -340,6 +369,15 @@ impl State {
 fn element_at(start: Pointer, index: Pointer) -> Pointer {
     let origin = if start.origin == index.origin { start.origin } else { Origin::Unknown };
     Pointer { offset: start.offset.plus(index.offset), origin, is_located: false, ..start }
+}
+
+/// A pointer to what every CPU has a copy of, plus the distance of one CPU's copies: that copy.
+fn of_cpu(one: AbstractValue, other: AbstractValue) -> Option<AbstractValue> {
+    match (one, other) {
+        (pointer @ AbstractValue::Pointer(_), AbstractValue::Thread(0))
+        | (AbstractValue::Thread(0), pointer @ AbstractValue::Pointer(_)) => Some(pointer),
+        _ => None,
+    }
 }
 
 /// A number that is more likely a link address than an index.

@@ -22,7 +22,7 @@ pub mod abstract_value;
 pub mod access_context;
 pub mod analysis;
 pub mod audit;
-mod callees;
+pub mod callees;
 pub mod catalog;
 pub mod congruence;
 pub mod error;

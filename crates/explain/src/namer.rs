@@ -7,7 +7,7 @@ mod places;
 
 use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site};
-use crate::callees::results;
+use crate::callees::Callees;
 use crate::catalog::{Catalog, Ty};
 use crate::error::ExplainError;
 use crate::explanation::Lack;
@@ -51,8 +51,7 @@ pub struct Namer<'a> {
     catalog: Catalog<'a>,
     globals: Vec<Globals>,
     names: Names,
-    results: HashMap<(usize, u64), Ty>,
-    results_by_name: HashMap<String, Ty>,
+    callees: Callees,
     /// By image and link address.
     sites: HashMap<(usize, u64), Rc<[Site]>>,
     analysed: HashSet<(usize, usize)>,
@@ -89,7 +88,8 @@ impl<'a> Namer<'a> {
             .enumerate()
             .map(|(index, image)| Globals::new(&mut catalog, index, image))
             .collect();
-        let (results, results_by_name) = results(&mut catalog, &images);
+        let mut names = Names::default();
+        let callees = Callees::new(&mut catalog, &mut names, &images);
         let percpu = PerCpu::new(&images);
         let images = LoadedImages::new(images, places);
         Namer {
@@ -97,10 +97,9 @@ impl<'a> Namer<'a> {
             blocks: ThreadBlocks::new(&images),
             globals,
             catalog,
-            results,
-            results_by_name,
+            callees,
             images,
-            names: Names::default(),
+            names,
             sites: HashMap::default(),
             analysed: HashSet::default(),
             stacks: stacks.to_vec(),

@@ -8,6 +8,9 @@ use std::ops::Range;
 /// The section of Linux kernels.
 const SECTION: &str = ".data..percpu";
 
+/// Variables that hold how far a CPU's copies lie from the section: each CPU's own (x86), and those of all.
+const BASES: [&str; 2] = ["this_cpu_off", "__per_cpu_offset"];
+
 /// Where the copies are, learned from accesses relative to the thread's base.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PerCpu {
@@ -15,6 +18,8 @@ pub(crate) struct PerCpu {
     section: Option<(usize, Range<u64>)>,
     /// What is added to a link address of the section, for each CPU seen.
     bases: BTreeSet<u64>,
+    /// Link addresses of the variables that hold such numbers.
+    holders: Vec<Range<u64>>,
 }
 
 impl PerCpu {
@@ -22,7 +27,23 @@ impl PerCpu {
     pub(crate) fn new(images: &[Image<'_>]) -> Self {
         let range = |image: &Image<'_>| image.section_named(SECTION).map(|section| section.addresses.clone());
         let found = images.iter().enumerate().find_map(|(index, image)| Some((index, range(image)?)));
-        PerCpu { section: found, bases: BTreeSet::new() }
+        let symbols = found.as_ref().and_then(|(index, _)| images.get(*index)).map(Image::symbols);
+        let holders = symbols.unwrap_or_default().iter().filter(|one| BASES.contains(&one.name.as_str()));
+        let holders = holders.map(|one| one.address..one.address.saturating_add(one.size_bytes)).collect();
+        PerCpu { section: found, bases: BTreeSet::new(), holders }
+    }
+
+    /// True when what lies this far from the thread's base is a CPU's copy, for code of an image.
+    pub(crate) fn is_of(&self, image: usize, from_base: i64) -> bool {
+        self.section
+            .as_ref()
+            .is_some_and(|(own, section)| *own == image && section.contains(&(from_base as u64)))
+    }
+
+    /// True when a link address of an image holds how far a CPU's copies lie from the section.
+    pub(crate) fn holds_base(&self, image: usize, link: u64) -> bool {
+        self.section.as_ref().is_some_and(|(own, _)| *own == image)
+            && self.holders.iter().any(|holder| holder.contains(&link))
     }
 
     /// Learns from an access to `address` that the code made at `offset` from the thread's base.

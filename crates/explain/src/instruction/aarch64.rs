@@ -61,8 +61,13 @@ fn thread_base(decoded: &Decoded<'_>, out: &mut Instruction) {
     let mut parts = decoded.operand_text.split(", ");
     let number = parts.next().and_then(|register| register.strip_prefix('x')).and_then(|n| n.parse().ok());
     if let Some(number) = number {
-        let is_base = parts.next() == Some("tpidr_el0");
-        out.set(Register(number), if is_base { Expression::ThreadBase } else { Expression::Unknown });
+        let read = match parts.next() {
+            // A program's, and a kernel's own.
+            Some("tpidr_el0" | "tpidr_el1") => Expression::ThreadBase,
+            Some("sp_el0") => Expression::KernelTask,
+            _ => Expression::Unknown,
+        };
+        out.set(Register(number), read);
     }
 }
 

@@ -135,6 +135,8 @@ pub enum Expression {
     },
     /// The thread's base address.
     ThreadBase,
+    /// The address of the task that runs, which Linux for 64-bit Arm keeps in a register of its own. Programs cannot read it.
+    KernelTask,
 }
 
 /// One access to memory that an instruction makes.

@@ -85,8 +85,8 @@ impl Namer<'_> {
             globals: &self.globals,
             blocks: &self.blocks,
             names: &mut self.names,
-            results: &self.results,
-            results_by_name: &self.results_by_name,
+            percpu: &self.percpu,
+            callees: &self.callees,
         };
         let found = analyse(&mut world, image, function)?;
         self.sites.extend(found.into_iter().map(|(link, sites)| ((image, link), Rc::from(sites))));
