@@ -179,7 +179,7 @@ impl Cpu {
         }
         if self.keeps && site.meaning != Meaning::InterruptReturn {
             let most = usize::try_from(system.plan.header.max_accesses).unwrap_or(usize::MAX);
-            self.task.touch(access(site.pc, address, size_bytes, is_store), most);
+            self.task.touch(access(site.pc, address, size_bytes, is_store), most, site.repeats);
         }
         // The same address of two programs is not the same memory, so what the kernel does to programs' memory is left out.
         if let Some(region) = system.kernel.windows

@@ -67,6 +67,8 @@ pub(crate) struct DataSite {
     pub(crate) pc: u64,
     pub(crate) next_pc: u64,
     pub(crate) is_user: bool,
+    /// A string instruction, which accesses what it goes over piece by piece.
+    pub(crate) repeats: bool,
     pub(crate) meaning: Meaning,
 }
 

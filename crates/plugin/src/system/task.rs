@@ -246,18 +246,15 @@ impl Task {
         ended
     }
 
-    /// An access of the level under way.
-    pub(crate) fn touch(&mut self, access: Access, most: usize) {
+    /// An access of the level under way. String instructions come piece by piece, and those that copy load and store in
+    /// turn.
+    pub(crate) fn touch(&mut self, access: Access, most: usize, repeats: bool) {
         let level = self.top();
-        // String instructions come piece by piece.
-        if let Some(last) = level.accesses.last_mut() {
-            let end = last.address.wrapping_add(u64::from(last.size_bytes));
-            if last.pc == access.pc
-                && last.kind == access.kind
-                && end == access.address
-                && last.size_bytes < 1 << 20
-            {
-                last.size_bytes += access.size_bytes;
+        let before = level.accesses.iter_mut().rev().take(if repeats { 2 } else { 1 });
+        for whole in before.take_while(|whole| whole.pc == access.pc) {
+            let end = whole.address.wrapping_add(u64::from(whole.size_bytes));
+            if whole.kind == access.kind && end == access.address && whole.size_bytes < 1 << 20 {
+                whole.size_bytes += access.size_bytes;
                 return;
             }
         }
@@ -452,11 +449,11 @@ mod tests {
     fn an_interrupt_is_not_the_calls_own_work() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        task.touch(access(1, 0x10, 8, false), 100);
+        task.touch(access(1, 0x10, 8, false), 100, false);
         task.interrupt(Some(true), false, &at(10));
         task.pushed(0x7f8);
         task.pushed(0x700);
-        task.touch(access(2, 0x20, 8, false), 100);
+        task.touch(access(2, 0x20, 8, false), 100, false);
         let returned = task.interrupt_returns(Some(0x800), &at(110));
         assert_eq!(returned.interrupts_were_on, Some(Some(true)));
         let ended = task.returned(0x900, &at(115), ON_ONE_STACK);
@@ -502,16 +499,32 @@ mod tests {
     fn pieces_of_a_string_instruction_are_one_access() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        (0..4).for_each(|piece| task.touch(access(1, 0x100 + piece * 8, 8, true), 100));
+        (0..4).for_each(|piece| task.touch(access(1, 0x100 + piece * 8, 8, true), 100, true));
         let ended = task.returned(0x900, &at(5), ON_ONE_STACK);
         assert_eq!(ended[0].open.kept.as_ref().unwrap().accesses, [access(1, 0x100, 32, true)]);
+    }
+
+    #[test]
+    fn a_copy_is_one_load_and_one_store_and_a_loop_that_adds_to_an_array_is_not() {
+        let copied = |repeats: bool| {
+            let mut task = Task::default();
+            task.enter(open(0, 0x900, 0), &at(0));
+            for piece in 0..4 {
+                task.touch(access(1, 0x100 + piece, 1, false), 100, repeats);
+                task.touch(access(1, 0x800 + piece, 1, true), 100, repeats);
+            }
+            let ended = task.returned(0x900, &at(5), ON_ONE_STACK);
+            ended[0].open.kept.as_ref().unwrap().accesses.clone()
+        };
+        assert_eq!(copied(true), [access(1, 0x100, 4, false), access(1, 0x800, 4, true)]);
+        assert_eq!(copied(false).len(), 8);
     }
 
     #[test]
     fn what_is_beyond_the_limit_is_counted() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        (0..5).for_each(|piece| task.touch(access(piece, 0x100, 8, true), 3));
+        (0..5).for_each(|piece| task.touch(access(piece, 0x100, 8, true), 3, false));
         let ended = task.returned(0x900, &at(5), ON_ONE_STACK);
         let kept = ended[0].open.kept.as_ref().unwrap();
         assert_eq!((kept.accesses.len(), kept.dropped), (3, 2));

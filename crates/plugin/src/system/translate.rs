@@ -177,6 +177,7 @@ impl System {
             pc: insn.pc,
             next_pc: insn.pc + insn.size_bytes,
             is_user: insn.pc < self.kernel.entries.kernel_start,
+            repeats: insn.decoded.repeats,
             meaning: self.meaning(insn),
         };
         let callback = if site.meaning == Meaning::Plain { on_data } else { on_transfer };
