@@ -2,6 +2,7 @@
 
 use crate::guests::{Bench, busybox, kernel};
 use crate::record::{SHORT, bench, kept, measured, read};
+use crate::table::shows;
 use lineup_model::access::CallEnd;
 use lineup_recording::Recording;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,12 +90,13 @@ fn two_emulators_record_the_same_calls() {
     let older = record(&bench, &image, "older.rec", None, &[]);
     let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &[]);
     the_same_calls(&older, &newer);
+    shows(&newer, "x86-64", "two_emulators_record_the_same_calls");
 }
 
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn two_emulators_record_the_same_calls_of_arm_kernels() {
-    for name in ["arm64", "armmp"] {
+    for (name, machine) in [("arm64", "AArch64"), ("armmp", "32-bit Arm")] {
         let bench = bench();
         let fetched = kernel(name);
         let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
@@ -102,6 +104,7 @@ fn two_emulators_record_the_same_calls_of_arm_kernels() {
         let older = record(&bench, &image, "older.rec", None, &guest);
         let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
         the_same_calls(&older, &newer);
+        shows(&newer, machine, "two_emulators_record_the_same_calls_of_arm_kernels");
     }
 }
 
@@ -112,7 +115,7 @@ fn the_newer_emulator_tells_which_of_two_processors_it_is() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let guest = ["--cpus", "2", "--region", "kernel"];
-    record(&bench, &image, "two.rec", Some(&newer_emulator()), &guest);
+    let recording = record(&bench, &image, "two.rec", Some(&newer_emulator()), &guest);
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     lineup.current_dir(bench.folder.path()).args(["threads", "two.rec", "--json"]);
     let output = lineup.output().expect("lineup runs");
@@ -123,4 +126,5 @@ fn the_newer_emulator_tells_which_of_two_processors_it_is() {
     let idle: Vec<_> = (0..2).filter_map(|cpu| Some((cpu, &idle(cpu)?["cpus"]))).collect();
     assert!(!idle.is_empty(), "one idles: {tasks:#?}");
     assert!(idle.iter().all(|(cpu, cpus)| **cpus == serde_json::json!([cpu])), "{tasks:#?}");
+    shows(&recording, "x86-64, two CPUs", "the_newer_emulator_tells_which_of_two_processors_it_is");
 }

@@ -2,6 +2,7 @@
 
 use crate::guests::{busybox, kernel};
 use crate::record::{SHORT, bench, code_lines, data_lines, kept, measured, printed, range, read};
+use crate::table::shows;
 use lineup_model::abi::Machine;
 use lineup_model::access::CallEnd;
 use lineup_recording::{MeasuredCall, Recording};
@@ -113,6 +114,7 @@ fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
     // Its image has no types, and a table of functions alone.
     let (recording, report, _) = recorded_elsewhere("armmp");
     assert_eq!(recording.header.abi.machine, Machine::Arm);
+    shows(&recording, "32-bit Arm", "thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines");
     calls_return_and_the_clock_always_costs_the_same(&recording);
     interrupts_are_off_in_interrupts_and_not_for_long(&recording, "__irq_svc", &report);
     let clock = kept(&recording, "sched_clock");
@@ -129,6 +131,7 @@ fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
 fn sixty_four_bit_arm_is_recorded_alike() {
     let (recording, report, explained) = recorded_elsewhere("arm64");
     assert_eq!(recording.header.abi.machine, Machine::AArch64);
+    shows(&recording, "AArch64", "sixty_four_bit_arm_is_recorded_alike");
     calls_return_and_the_clock_always_costs_the_same(&recording);
     interrupts_are_off_in_interrupts_and_not_for_long(&recording, "el1h_64_irq", &report);
     let regions = explained["regions"].as_array().expect("regions");

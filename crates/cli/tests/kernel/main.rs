@@ -13,5 +13,6 @@ mod rootfs;
 #[path = "../schema/mod.rs"]
 mod schema;
 mod sweep;
+mod table;
 mod threads;
 mod what_if;

@@ -2,6 +2,7 @@
 
 use crate::guests::{Bench, busybox, kernel};
 use crate::record::{bench, measured, read};
+use crate::table::shows;
 use lineup_recording::{Arm, MeasuredCall};
 use serde_json::Value;
 
@@ -88,6 +89,8 @@ fn two_processors_share_lines_and_still_give_the_same_recording() {
     let bytes = |name: &str| std::fs::read(path(name)).expect("a recording");
     assert!(bytes("one.rec") == bytes("two.rec"), "two runs of one command differ");
     let recording = read(&path("one.rec"));
+    let test = "two_processors_share_lines_and_still_give_the_same_recording";
+    shows(&recording, "AArch64, two CPUs", test);
     assert_eq!(recording.system.as_ref().expect("last words").cpus.len(), 2);
     let woken = measured(&recording, "try_to_wake_up");
     assert!(woken.len() > 500, "{} wake-ups", woken.len());

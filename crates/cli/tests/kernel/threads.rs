@@ -1,6 +1,8 @@
 //! What two CPUs of a kernel do to each other's caches.
 
 use crate::guests::{Bench, kernel};
+use crate::record::read;
+use crate::table::shows;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::process::{Command, Output};
@@ -25,6 +27,11 @@ fn the_locks_of_two_run_queues_are_named_and_what_both_cpus_write_is_for_the_sam
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&report["of"], report["threads"].as_array().map(Vec::len)), (&"cpus".into(), Some(2)));
+    shows(
+        &read(&bench.folder.path().join("k.rec")),
+        "x86-64, two CPUs",
+        "the_locks_of_two_run_queues_are_named_and_what_both_cpus_write_is_for_the_same_bytes",
+    );
     let locks = report["locks"].as_array().expect("locks");
     let run_queues = locks.iter().filter(|lock| lock["name"] == "rq.__lock of runqueues");
     let held: Vec<&Value> = run_queues.map(|lock| &lock["data_on_its_line"]).collect();
