@@ -39,6 +39,13 @@ test-kernel: setup-test
 	cargo build -p lineup -p lineup-plugin -p lineup-engine
 	cargo test -p lineup --test kernel -- --ignored
 
+# A program of another machine under QEMU 10, which is built from Debian's sources, once for each version, into the user's
+# cache.
+.PHONY: test-emulators setup-emulators
+test-emulators: setup-emulators
+	cargo build -p lineup -p lineup-plugin -p lineup-engine
+	cargo test -p lineup --test record -- --ignored --nocapture emulators::
+
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: setup-lint
 	cargo fmt --all --check
@@ -153,6 +160,9 @@ setup-test:
 
 setup-bench:
 	@scripts/setup bench
+
+setup-emulators:
+	@scripts/setup emulators
 
 setup-kernels:
 	@scripts/setup kernels

@@ -12,6 +12,7 @@ mod chosen;
 mod control;
 mod counts;
 mod durability;
+mod emulators;
 #[cfg(target_arch = "x86_64")]
 mod engines;
 #[cfg(target_arch = "x86_64")]
