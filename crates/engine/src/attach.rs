@@ -6,17 +6,19 @@
 //! 3. [`lineup_engine_begin`] takes the signals' handlers over.
 //! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they come to the engine next. The command
 //!    takes its changes back, and leads threads out that wait in system calls.
-//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back`] unmaps its memory. The
+//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back_traps`] gives back what traps
+//!    needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The
 //!    engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
+use crate::handlers;
 use crate::holdings;
 use crate::lock;
 use crate::patch;
 use crate::shared::Shared;
-use crate::signals;
 use crate::slots::at;
 use crate::start;
+use crate::traps;
 use lineup_recording::native::{RANGES, region, state, timed, word};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +68,7 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
     patch::defer_writes(false);
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
-        signals::take_over();
+        handlers::take_over();
     }
     start::begin(engine);
     // Calls since the code was changed are none that were missed.
@@ -84,7 +86,7 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
     patch::settle();
     let Some(engine) = engine::get() else { return 0 };
     engine.is_on.store(0, Ordering::Release);
-    signals::give_back();
+    handlers::give_back();
     // SAFETY: our own key. Threads that end from now on leave their memory to be given back with the rest.
     unsafe { libc::pthread_key_delete(engine.thread_key) };
     let room = (RANGES.end - RANGES.start) / 16;
@@ -95,8 +97,17 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
             count += 1;
         }
     });
+    let used = engine.code.with(|code| code.cache.next());
+    engine.shared.word(word::CACHE_USED).store(used, Ordering::Relaxed);
     engine.shared.word(word::RANGES).store(count, Ordering::Release);
     u64::from(holdings::are_known() && count < room)
+}
+
+/// Gives back SIGTRAP: no trap stands in the program's code any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
+    traps::give_back();
+    1
 }
 
 /// Unmaps all memory of the engine.

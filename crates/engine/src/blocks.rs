@@ -13,6 +13,7 @@ use crate::restore::Patch;
 use crate::system;
 use crate::targets::Targets;
 use crate::translate::{Route, Task, Translated, Ways, translate, translate_superblock};
+use crate::traps;
 use crate::within::Functions;
 use beyond::{Beyond, Exit};
 use lineup_recording::native::{Definition, note, sieve};
@@ -401,6 +402,7 @@ impl Blocks {
         self.moved.retain(|pc, _| !range.contains(pc));
         self.within.forget(range);
         self.patches.retain(|patch| !range.contains(&patch.pc));
+        traps::forget(range);
         engine.shared.forget_entries(range);
     }
 

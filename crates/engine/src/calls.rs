@@ -3,12 +3,14 @@
 
 use crate::engine::{self, Engine};
 use crate::gates::Registers;
+use crate::handlers;
 use crate::lock::Lock;
+use crate::masks;
 use crate::patch;
 use crate::processes::{self, New};
-use crate::signals;
 use crate::slots::Slots;
 use crate::system;
+use crate::traps;
 use lineup_recording::native::{record, word};
 use std::sync::atomic::Ordering;
 
@@ -35,9 +37,15 @@ impl Engine {
             return;
         }
         self.shared.word(word::MAPPED).fetch_add(1, Ordering::Release);
+        let had_traps = traps::are_on();
         if self.shared.word(word::LOOKS_FOR_MORE).load(Ordering::Relaxed) != 0 {
             let signals = system::block_signals();
-            LOOKING.with(|()| patch::more(self));
+            LOOKING.with(|()| patch::more(self, signals));
+            system::restore_signals(signals);
+        }
+        if had_traps {
+            let signals = system::block_signals();
+            LOOKING.with(|()| masks::lead(self, Some(result as u64)));
             system::restore_signals(signals);
         }
     }
@@ -60,8 +68,14 @@ impl Engine {
             self.log_time(slots);
         }
         self.commit(slots);
-        if registers.rax as i64 == libc::SYS_rt_sigaction {
-            signals::set_handler(registers);
+        let number = registers.rax as i64;
+        let sets_mask = number == libc::SYS_rt_sigprocmask && traps::are_on();
+        if number == libc::SYS_rt_sigaction || sets_mask {
+            if sets_mask {
+                traps::set_mask(registers)
+            } else {
+                handlers::set_handler(registers)
+            }
             registers.rcx = slots.pc;
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc);

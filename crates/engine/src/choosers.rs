@@ -159,7 +159,7 @@ fn choose(engine: &Engine, chooser: Chooser) {
             let waits = |other: &Chooser| other.number == chooser.number && other.pc == chooser.pc;
             if engine.choosers(entry::WAITS).iter().any(waits) && engine.is_chosen(chooser, chosen) {
                 engine.code.with(|code| code.watch(engine, chosen));
-                patch::more(engine);
+                patch::more(engine, signals);
             }
         });
     }

@@ -2,6 +2,8 @@
 //!
 //! Where other code jumps to the bytes behind the first instruction, as some of the C library's functions for memory do
 //! with each other's, there is room for a short jump alone. That leads to filler near by, in which the long jump stands.
+//! So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
+//! [`crate::traps`].
 
 use crate::maps;
 use crate::patch::JUMP_BYTES;
@@ -14,6 +16,9 @@ use std::ops::Range;
 const MOST_LOOKED_AT: u64 = 1 << 20;
 /// A short jump's bytes.
 const SHORT_BYTES: u64 = 2;
+/// A trap's.
+const TRAP_BYTES: u64 = 1;
+const TRAP: u8 = 0xcc;
 /// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
 /// As that, where only jumps to the first bytes matter.
@@ -25,40 +30,74 @@ const ALIGNED: u64 = 16;
 pub(crate) struct Displaced {
     /// The instructions that the jump replaces, and how control goes on behind them.
     pub(crate) moved: Vec<Instruction>,
-    /// Where the jump stands that a short one leads to, when there is no room for it at the beginning.
-    pub(crate) beside: Option<u64>,
+    pub(crate) way: Way,
 }
 
-/// Where the bytes end that are written at the beginning.
+/// What leads from a place to other code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// A jump.
+    Jump,
+    /// A short jump to this place, where the long one stands.
+    Beside(u64),
+    /// A trap.
+    Trap,
+}
+
+impl Way {
+    /// What is written, in order, so that control goes from `pc` to `target`.
+    pub(crate) fn writes(self, pc: u64, target: u64) -> Vec<(u64, Vec<u8>)> {
+        let jump = |at: u64| {
+            let distance = (target.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
+            (at, [&[0xe9][..], &distance].concat())
+        };
+        match self {
+            Way::Jump => vec![jump(pc)],
+            Way::Beside(at) => vec![jump(at), (pc, vec![0xeb, at.wrapping_sub(pc + SHORT_BYTES) as u8])],
+            Way::Trap => vec![(pc, vec![TRAP])],
+        }
+    }
+
+    /// Bytes that are written at the place itself.
+    fn bytes(self) -> u64 {
+        match self {
+            Way::Jump => JUMP_BYTES,
+            Way::Beside(_) => SHORT_BYTES,
+            Way::Trap => TRAP_BYTES,
+        }
+    }
+}
+
 impl Displaced {
+    /// Where the bytes end that are written at the beginning.
     pub(crate) fn end(&self, pc: u64) -> u64 {
-        pc + if self.beside.is_some() { SHORT_BYTES } else { JUMP_BYTES }
+        pc + self.way.bytes()
     }
 }
 
-/// What is written, in order, so that control goes from `pc` to `target`.
-pub(crate) fn jumps(pc: u64, beside: Option<u64>, target: u64) -> Vec<(u64, Vec<u8>)> {
-    let at = beside.unwrap_or(pc);
-    let distance = (target.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
-    let mut jumps = vec![(at, [&[0xe9][..], &distance].concat())];
-    jumps.extend(beside.map(|at| (pc, vec![0xeb, at.wrapping_sub(pc + SHORT_BYTES) as u8])));
-    jumps
-}
-
-/// What is to be moved of the function at `pc`, of this size, with this room up to the next.
+/// What is to be moved of the function at `pc`, of this size, with this room up to the next, so that a jump leads away.
 pub(crate) fn at(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
-    let all = moved(pc, size, room, JUMP_BYTES)?;
+    let all = moved(pc, size, room, JUMP_BYTES);
     let code = Around::read(pc..pc, NEAR_BYTES);
-    if !code.leads_into(&(pc + 1..pc + JUMP_BYTES)) {
-        return Ok(Displaced { moved: all, beside: None });
-    }
-    let moved = moved(pc, size, room, SHORT_BYTES)?;
+    let refusal = match all {
+        Ok(moved) if !code.leads_into(&(pc + 1..pc + JUMP_BYTES)) => {
+            return Ok(Displaced { moved, way: Way::Jump });
+        }
+        Ok(_) => Refusal::JumpedTo,
+        Err(refusal) => refusal,
+    };
+    let moved = moved(pc, size, room, SHORT_BYTES).map_err(|_| refusal)?;
     let end = moved.iter().map(Instruction::next_ip).filter(|end| (pc..pc + 15).contains(end)).max();
     let is_free = !code.leads_into(&(pc + 1..end.unwrap_or(pc).max(pc + SHORT_BYTES)));
     match code.filler(pc).filter(|_| is_free) {
-        Some(beside) => Ok(Displaced { moved, beside: Some(beside) }),
-        None => Err(Refusal::JumpedTo),
+        Some(beside) => Ok(Displaced { moved, way: Way::Beside(beside) }),
+        None => Err(refusal),
     }
+}
+
+/// As [`at`], but that a trap leads away: of one instruction there always is the first byte.
+pub(crate) fn by_trap(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
+    Ok(Displaced { moved: moved(pc, size, room, TRAP_BYTES)?, way: Way::Trap })
 }
 
 /// Where code beside a range jumps.
@@ -229,16 +268,18 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
     Ok(moved)
 }
 
-/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place.
+/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place. Where it
+/// leads may not depend on the stack pointer, which differs then.
 fn call(instruction: &Instruction, replaced_end: u64) -> Result<Vec<Instruction>, Refusal> {
     use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
     let next = instruction.next_ip();
     let cannot = |_| Refusal::CannotMove;
+    let names_stack = [instruction.op0_register(), instruction.memory_base()].contains(&Register::RSP);
     let jump = match instruction.code() {
         // It returns behind what is overwritten.
         _ if next < replaced_end => return Err(Refusal::CannotMove),
         Call_rel32_64 => Instruction::with_branch(Jmp_rel32_64, instruction.near_branch_target()),
-        Call_rm64 if instruction.is_ip_rel_memory_operand() => {
+        Call_rm64 if !names_stack => {
             let mut jump = *instruction;
             jump.set_code(Jmp_rm64);
             jump.set_ip(0);
@@ -286,9 +327,10 @@ mod tests {
         assert!(filled.leads_into(&(0x1011..0x1015)) && !filled.leads_into(&(0x1011..0x1013)));
         assert_eq!(filled.filler(0x1010), Some(0x1008));
         assert_eq!(
-            jumps(0x1010, Some(0x1008), 0x2000),
+            Way::Beside(0x1008).writes(0x1010, 0x2000),
             [(0x1008, vec![0xe9, 0xf3, 0x0f, 0, 0]), (0x1010, vec![0xeb, 0xf6]),]
         );
+        assert_eq!(Way::Trap.writes(0x1010, 0x2000), [(0x1010, vec![0xcc])]);
         // Code, and filler that the code before it reaches.
         assert_eq!(beside(&[0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0]).filler(0x1010), None);
         assert_eq!(beside(&[0x31, 0xc0, 0x66, 0x0f, 0x1f, 0x44, 0, 0]).filler(0x1010), None);
@@ -324,6 +366,25 @@ mod tests {
         assert_eq!((moved[2].immediate32(), moved[4].near_branch_target()), (0x1006, 0x2000));
         let indirect = [0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3]; // call rax returns into what is overwritten
         assert_eq!(codes(&indirect, 6), Err(Refusal::CannotMove));
+    }
+
+    #[test]
+    fn for_a_trap_one_instruction_is_moved() {
+        let codes = |bytes: &[u8]| -> Result<Vec<iced_x86::Code>, Refusal> {
+            let moved = displaced(bytes, 0x1000, bytes.len() as u64, TRAP_BYTES)?;
+            Ok(moved.iter().map(Instruction::code).collect())
+        };
+        assert_eq!(codes(&[0xc3]).unwrap(), [Retnq]);
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3]).unwrap(), [Mov_rm32_r32, Jmp_rel32_64]);
+        let led_behind_it = [0x31, 0xc0, 0x31, 0xd2, 0xff, 0xcf, 0x75, 0xfa, 0xc3]; // … jne to the second xor
+        assert_eq!(codes(&led_behind_it).unwrap(), [Xor_rm32_r32, Jmp_rel32_64]);
+        let pushed = [Lea_r64_m, Mov_rm32_imm32, Mov_rm32_imm32, iced_x86::Code::Jmp_rm64];
+        assert_eq!(codes(&[0xff, 0xd0, 0xc3]).unwrap(), pushed, "call rax");
+        assert_eq!(codes(&[0xff, 0x50, 0x08, 0xc3]).unwrap(), pushed, "call [rax + 8]");
+        assert_eq!(codes(&[0xff, 0x54, 0x24, 0x08, 0xc3]), Err(Refusal::CannotMove), "call [rsp + 8]");
+        let round = [0xff, 0xcf, 0x75, 0xfc, 0xc3]; // dec edi; jne to it
+        assert_eq!(codes(&round), Err(Refusal::JumpedTo), "a round is no call");
+        assert_eq!(codes(&[0xcc, 0xc3]), Err(Refusal::CannotMove), "its own trap");
     }
 
     #[test]

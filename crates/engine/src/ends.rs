@@ -7,7 +7,7 @@ pub(crate) mod whole;
 
 use crate::addresses::Map;
 use crate::choosers;
-use crate::displaced::{self, targets_around};
+use crate::displaced::{self, Way, targets_around};
 use crate::engine::Engine;
 use crate::maps;
 use crate::patch::{self, JUMP_BYTES, Near};
@@ -150,7 +150,7 @@ impl Writer<'_> {
             let stamps = Stamps::new(self.engine, region, one.pc, &ranges);
             let begin = choosers::code_before(self.engine, one.number, stamps.begin());
             let to = self.entry((&stamps, begin), &whole, one.pc, &displaced.moved)?;
-            ways_in.extend(displaced::jumps(one.pc, displaced.beside, to));
+            ways_in.extend(displaced.way.writes(one.pc, to));
         }
         let within = whole.within(&entries.iter().map(|(one, _)| one.pc).collect(), &ends);
         for jump in within.moved {
@@ -171,7 +171,7 @@ impl Writer<'_> {
             .all(|(next, to)| change(next - 4, &(to.wrapping_sub(*next) as u32).to_le_bytes()))
             && jumps
                 .iter()
-                .flat_map(|(at, to)| displaced::jumps(*at, None, *to))
+                .flat_map(|(at, to)| Way::Jump.writes(*at, *to))
                 .all(|(at, bytes)| change(at, &bytes))
             && ways_in.iter().all(|(at, bytes)| change(*at, bytes));
         if is_written { Ok(()) } else { Err(Refusal::NoRoom) }

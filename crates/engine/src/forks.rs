@@ -11,7 +11,7 @@ use crate::gates::Registers;
 use crate::slots::Slots;
 use crate::start;
 use crate::system::{self, File};
-use crate::{holdings, patch, processes, signals};
+use crate::{handlers, holdings, patch, processes};
 use lineup_recording::native::word;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -74,7 +74,7 @@ impl Engine {
                 Some(Made { result: make(), copy, definitions, natively })
             })
         };
-        LOOKING.with(|()| patch::while_still(|| signals::while_still(under_locks)))
+        LOOKING.with(|()| patch::while_still(|| handlers::while_still(under_locks)))
     }
 
     /// In the new process: what it shares with the other is its own from now on. `None` when that cannot be: then it runs

@@ -179,6 +179,19 @@ pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) ->
     code.bytes
 }
 
+/// In place of a system call of any number, with the instruction before it: one number's leads to a function, as above.
+pub(crate) fn in_place_of_any_call(before: &[u8], (number, function): (u8, u64), back: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.put(before);
+    code.put(&[0x48, 0x83, 0xf8, number]); // cmp rax, number
+    let other = code.jump_if(5);
+    code.put(&in_place_of_call(function, None, back));
+    code.land(other);
+    code.put(&[0x0f, 0x05]);
+    code.jump_far(back);
+    code.bytes
+}
+
 /// Calls a function with all registers, and leaves them as they were.
 pub(crate) fn calls(function: u64) -> Code {
     const ROOM: i32 = VECTOR_BYTES as i32 + 64;
@@ -473,7 +486,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
 /// [`Entry`] is in `rcx`, and stays there else.
 fn unless_spent(code: &mut Code, slots: i32) -> usize {
     const RDX: Gpr = Gpr(2);
-    code.load_slot(RAX, slots + at!(own.spent));
+    code.load_slot(RAX, slots + at!(own.calls.spent));
     code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
     let has_none = code.jump_if(4);
     code.put(&[0x48, 0x8b, 0x51, std::mem::offset_of!(Entry, region_number) as u8]); // mov rdx, [rcx + …]

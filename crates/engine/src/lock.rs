@@ -20,6 +20,11 @@ pub(crate) fn forget() {
     OWN.store(ptr::null_mut(), Ordering::Release);
 }
 
+/// Whether this process borrows another's memory: what is kept there is the other's.
+pub(crate) fn is_borrowed() -> bool {
+    own_process() != crate::system::process() as u32
+}
+
 fn own_process() -> u32 {
     let ask = || crate::system::process() as u32;
     // SAFETY: null, or a word that stays, as `remember` was promised.

@@ -1,15 +1,15 @@
-//! Entries of watched functions: five bytes are replaced by a jump.
+//! Entries of watched functions: five bytes are replaced by a jump, or fewer by what leads to one.
 
-use crate::displaced::{self, Displaced};
+use crate::displaced::{self, Displaced, Way};
 use crate::engine::Engine;
 use crate::gates::{self, Entry};
 use crate::lock::Lock;
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{attach, calls, choosers, ends, processes, signals, within};
+use crate::{attach, calls, choosers, ends, handlers, masks, processes, traps, within};
 use iced_x86::{BlockEncoder, BlockEncoderOptions, InstructionBlock};
-use lineup_recording::native::{Refusal, entry, state, timed, word};
+use lineup_recording::native::{Refusal, entry, note, state, timed, word};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,14 +43,15 @@ impl Near {
     }
 }
 
-/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
-pub(crate) fn more(engine: &Engine) {
+/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet. `blocked`
+/// are the signals that the program blocks in this thread.
+pub(crate) fn more(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
     shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
     if shared.wait_for_answer() {
         watch_allocators(engine);
         choosers::wait_for_all(engine);
-        all(engine);
+        all(engine, blocked);
     }
     shared.word(word::STATE).store(state::RUNS, Ordering::Release);
 }
@@ -63,8 +64,8 @@ pub(crate) fn watch_allocators(engine: &Engine) {
 }
 
 /// Patches all entries that the command asked for and have no answer yet, and answers for each. Nobody executes them
-/// yet: the process has one thread, or their file was mapped just now.
-pub(crate) fn all(engine: &Engine) {
+/// yet: the process has one thread, or their file was mapped just now. `blocked` as for [`more`].
+pub(crate) fn all(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
     if shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE {
         return ends::all(engine);
@@ -78,7 +79,7 @@ pub(crate) fn all(engine: &Engine) {
         maps.iter().any(holds)
     };
     let has_begun = engine.is_on.load(Ordering::Acquire) == 1;
-    let (common, multiplier) = (engine.entry, shared.word(word::MULTIPLIER).load(Ordering::Relaxed));
+    let had_traps = traps::are_on();
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     for number in 0..entries {
@@ -92,9 +93,14 @@ pub(crate) fn all(engine: &Engine) {
         if read(entry::ANSWER) != 0 || !is_code(&range) {
             continue;
         }
-        let prepared = prepare(engine, (&memory, &mut near), (number, pc), about, common, multiplier);
+        let prepared = prepare(engine, (&memory, &mut near), (number, pc), about, blocked);
         let answer = match prepared {
-            Ok(led) if write(engine, &memory, pc, &led.jumps, &led.moved) => entry::PATCHED,
+            Ok(led) if write(engine, &memory, pc, &led.writes, &led.moved) => {
+                if led.way == Way::Trap {
+                    shared.tell(note::TRAP, about.0.to_string().as_bytes());
+                }
+                entry::PATCHED
+            }
             // Other threads map and unmap meanwhile. It is tried again when something is mapped next.
             Ok(_) | Err(Refusal::NoRoom) if has_begun => continue,
             Ok(_) => Refusal::NoRoom.answer(),
@@ -104,6 +110,9 @@ pub(crate) fn all(engine: &Engine) {
     }
     within::all(engine, &memory, &mut near);
     engine.code.with(|code| code.near = near);
+    if has_begun && !had_traps && traps::are_on() {
+        masks::lead(engine, None);
+    }
 }
 
 /// Set while threads of the program may execute what is changed: the command makes the changes.
@@ -112,6 +121,11 @@ static DEFERS: AtomicBool = AtomicBool::new(false);
 /// From now on changes of the program's code are listed and not made, or made at once.
 pub(crate) fn defer_writes(defers: bool) {
     DEFERS.store(defers, Ordering::Release);
+}
+
+/// Whether changes of the program's code are listed.
+pub(crate) fn defers() -> bool {
+    DEFERS.load(Ordering::Acquire)
 }
 
 /// Held by whoever changes the program's code.
@@ -140,7 +154,7 @@ pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> b
     let is_changed = unless_leaving(|| {
         system::read_memory(at, old) == old.len()
             && engine.shared.note_write(at, old, bytes)
-            && (DEFERS.load(Ordering::Acquire) || memory.write_at(bytes, at))
+            && (defers() || memory.write_at(bytes, at))
     });
     is_changed.unwrap_or(false)
 }
@@ -161,7 +175,7 @@ pub(crate) fn system_calls(engine: &Engine) {
         (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
     ];
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
-        led.push((libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false));
+        led.push((libc::SYS_rt_sigaction, handlers::from_site as *const () as u64, false));
     }
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
@@ -174,6 +188,9 @@ pub(crate) fn system_calls(engine: &Engine) {
         }
     }
     engine.code.with(|code| code.near = near);
+    if traps::are_on() {
+        masks::lead(engine, None);
+    }
 }
 
 /// Where `mov eax, number; syscall` stands in code.
@@ -188,7 +205,7 @@ fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (usize, &'a
 }
 
 /// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
-fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
+pub(crate) fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
     let ours = maps.iter().find(|mapping| mapping.range.contains(&own)).map(|mapping| mapping.path.clone());
     let is_others = |mapping: &maps::Mapping| ours.as_ref() != Some(&mapping.path);
     maps.into_iter()
@@ -207,16 +224,22 @@ fn lead(
     let code = gates::in_place_of_call(*function, goes_on.then_some(*number as u32), site + JUMP_BYTES + 2);
     let Ok(place) = place_near(near, &(site..site + JUMP_BYTES)) else { return };
     if let Some(at) = place.put(memory, &code) {
-        write(engine, memory, site, &displaced::jumps(site, None, at), &[]);
+        write(engine, memory, site, &Way::Jump.writes(site, at), &[]);
     }
 }
 
-/// Writes jumps that lead away from a place; for an entry, with where its instructions went. What is kept of it goes again
+/// Writes what leads away from a place; for an entry, with where its instructions went. What is kept of it goes again
 /// when it cannot be written.
-fn write(engine: &Engine, memory: &File, pc: u64, jumps: &[(u64, Vec<u8>)], moved: &[(u64, u64)]) -> bool {
+pub(crate) fn write(
+    engine: &Engine,
+    memory: &File,
+    pc: u64,
+    writes: &[(u64, Vec<u8>)],
+    moved: &[(u64, u64)],
+) -> bool {
     let mut patches = Vec::new();
-    for (at, _) in jumps {
-        let mut original = [0; JUMP_BYTES as usize];
+    for (at, bytes) in writes {
+        let mut original = vec![0; bytes.len()];
         if system::read_memory(*at, &mut original) != original.len() {
             return false;
         }
@@ -229,10 +252,10 @@ fn write(engine: &Engine, memory: &File, pc: u64, jumps: &[(u64, Vec<u8>)], move
         }
         code.moved.extend(moved.iter().copied());
     });
-    let is_written = jumps.iter().all(|(at, bytes)| change(engine, memory, *at, bytes));
+    let is_written = writes.iter().all(|(at, bytes)| change(engine, memory, *at, bytes));
     if !is_written {
         engine.code.with(|code| {
-            code.patches.retain(|patch| jumps.iter().all(|(at, _)| patch.pc != *at));
+            code.patches.retain(|patch| writes.iter().all(|(at, _)| patch.pc != *at));
             if !moved.is_empty() {
                 code.entries.remove(&pc);
             }
@@ -246,8 +269,9 @@ fn write(engine: &Engine, memory: &File, pc: u64, jumps: &[(u64, Vec<u8>)], move
 
 /// Code that an entry is led to.
 struct WayIn {
+    way: Way,
     /// What is written to lead there.
-    jumps: Vec<(u64, Vec<u8>)>,
+    writes: Vec<(u64, Vec<u8>)>,
     /// Where the instructions went that this replaces.
     moved: Vec<(u64, u64)>,
 }
@@ -258,14 +282,22 @@ fn prepare(
     near: (&File, &mut Vec<Near>),
     (number, pc): (usize, u64),
     (region, size, room): (u64, u64, u64),
-    common: u64,
-    multiplier: u64,
+    blocked: u64,
 ) -> Result<WayIn, Refusal> {
-    let displaced = displaced::at(pc, size, room)?;
+    let displaced = match displaced::at(pc, size, room) {
+        Err(why) if engine.whole.is_some() => return Err(why),
+        Err(_) => {
+            let displaced = displaced::by_trap(pc, size, room)?;
+            traps::permit(engine, pc, blocked)?;
+            displaced
+        }
+        Ok(displaced) => displaced,
+    };
+    let multiplier = engine.shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
-    let thunk = choosers::code_before(engine, number, gates::thunk(&raw const *entry as u64, common));
+    let thunk = choosers::code_before(engine, number, gates::thunk(&raw const *entry as u64, engine.entry));
     place_before(near, pc, thunk, &displaced)
 }
 
@@ -289,7 +321,10 @@ fn place_before(
         places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
     code.extend(encoded.code_buffer);
     place.put(memory, &code).ok_or(Refusal::NoRoom)?;
-    Ok(WayIn { jumps: displaced::jumps(pc, displaced.beside, at), moved })
+    if displaced.way == Way::Trap && !traps::lead(pc, at) {
+        return Err(Refusal::NoRoom);
+    }
+    Ok(WayIn { way: displaced.way, writes: displaced.way.writes(pc, at), moved })
 }
 
 /// Leads an entry of this size, with this room, to code that goes on with what was there.
@@ -305,7 +340,7 @@ pub(crate) fn lead_entry(
     let led = place_before((memory, &mut near), pc, before, &displaced);
     engine.code.with(|code| code.near = near);
     let led = led?;
-    match write(engine, memory, pc, &led.jumps, &led.moved) {
+    match write(engine, memory, pc, &led.writes, &led.moved) {
         true => Ok(()),
         false => Err(Refusal::NoRoom),
     }

@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::maps::{self, Mapping};
-use crate::patch::{self, JUMP_BYTES};
+use crate::patch;
 use crate::system::{self, File};
 use lineup_recording::native::{entry, region, word};
 use std::collections::BTreeSet;
@@ -72,20 +72,20 @@ fn take_out(engine: &Engine, number: u64) -> bool {
     all
 }
 
-/// A jump in place of code.
+/// A jump, or a trap, in place of code.
 pub(crate) struct Patch {
     pub(crate) pc: u64,
-    pub(crate) original: [u8; JUMP_BYTES as usize],
+    pub(crate) original: Vec<u8>,
 }
 
 impl Patch {
     fn range(&self) -> Range<u64> {
-        self.pc..self.pc + JUMP_BYTES
+        self.pc..self.pc + self.original.len() as u64
     }
 
     /// The original bytes of those of its places that lie in `pages`, by their offset there.
     fn in_pages(&self, pages: &Range<u64>) -> impl Iterator<Item = (usize, u8)> {
-        let places = self.range().zip(self.original);
+        let places = self.range().zip(self.original.iter().copied());
         let inside: Vec<_> = places.filter(|(place, _)| pages.contains(place)).collect();
         let start = pages.start;
         inside.into_iter().map(move |(place, byte)| ((place - start) as usize, byte))
@@ -145,8 +145,8 @@ mod tests {
     fn pages_that_somebody_else_changed_are_left_alone() {
         let pages = 0x1000..0x2000;
         let file: Vec<u8> = (0..4096).map(|byte| byte as u8).collect();
-        let original = [0xfe, 0xff, 0, 1, 2];
-        let patch = Patch { pc: 0x10fe, original };
+        let original = vec![0xfe, 0xff, 0, 1, 2];
+        let patch = Patch { pc: 0x10fe, original: original.clone() };
         let mut memory = file.clone();
         memory[0xfe..0x103].copy_from_slice(&[0xe9, 5, 5, 5, 5]);
         assert!(is_same_but_for_patches(&file, &memory, &[patch], &pages));
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_patch_on_two_pages_is_part_of_both() {
-        let patch = Patch { pc: 0x1ffe, original: [1, 2, 3, 4, 5] };
+        let patch = Patch { pc: 0x1ffe, original: vec![1, 2, 3, 4, 5] };
         let on = |pages: Range<u64>| patch.in_pages(&pages).collect::<Vec<_>>();
         assert_eq!(on(0x1000..0x2000), [(0xffe, 1), (0xfff, 2)]);
         assert_eq!(on(0x2000..0x3000), [(0, 3), (1, 4), (2, 5)]);

@@ -5,18 +5,17 @@
 //! a signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
 //! goes on natively and the rest of the call is not recorded.
 
-use crate::attach;
 use crate::engine::{self, Engine};
-use crate::gates::{self, KEPT, Registers};
+use crate::gates::{self, KEPT};
+use crate::handlers::{self, Action, HIGHEST_CONSTANT};
 use crate::interrupted::{self, Unfinished};
-use crate::lock::Lock;
 use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
 use crate::translate::{Held, Mark, Translated};
+use crate::traps;
 use std::arch::global_asm;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where code lies that signals are looked at for.
 pub(crate) struct Signals {
@@ -32,175 +31,23 @@ pub(crate) struct Signals {
     pub(crate) entry: Range<u64>,
 }
 
-/// What the kernel is told of a handler.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Action {
-    handler: u64,
-    flags: u64,
-    restorer: u64,
-    mask: u64,
-}
-
-const SIGNALS: usize = 65;
-/// `SIG_DFL` and `SIG_IGN`, above which handlers lie.
-const HIGHEST_CONSTANT: u64 = 1;
-
-/// What the program has set for a signal.
-struct Set {
-    handler: AtomicU64,
-    flags: AtomicU64,
-    mask: AtomicU64,
-}
-
-impl Set {
-    const fn new() -> Set {
-        Set { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) }
-    }
-
-    fn get(&self) -> [u64; 3] {
-        [&self.handler, &self.flags, &self.mask].map(|word| word.load(Ordering::Acquire))
-    }
-
-    fn put(&self, values: [u64; 3]) {
-        let words = [&self.handler, &self.flags, &self.mask];
-        words.into_iter().zip(values).for_each(|(word, value)| word.store(value, Ordering::Release));
-    }
-}
-
-/// The program's handlers, by signal.
-static HANDLERS: [Set; SIGNALS] = [const { Set::new() }; SIGNALS];
-/// Held while a handler is set.
-static SETTING: Lock<()> = Lock::new(());
-
-/// From a system call of the C library.
-///
-/// # Safety
-/// Only from [`gates::in_place_of_call`], with the registers of a system call.
-pub(crate) unsafe extern "C" fn from_site(registers: *mut Registers) {
-    // SAFETY: the caller's promise.
-    let registers = unsafe { &mut *registers };
-    registers.rcx = registers.r11;
-    set_handler(registers);
-}
-
-/// Does some work while nobody sets a handler.
-pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
-    SETTING.with(|()| work())
-}
-
-/// Does what the system call with these registers asks for, but that the kernel gets our handler.
-pub(crate) fn set_handler(registers: &mut Registers) {
-    let blocked = system::block_signals();
-    registers.rax = SETTING.with(|()| set(registers.rdi, registers.rsi, registers.rdx, registers.r10)) as u64;
-    system::restore_signals(blocked);
-}
-
-fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
-    let call = |new: u64| {
-        // SAFETY: the program's own system call; `new` is the program's or a copy with our handler.
-        unsafe { system::call(libc::SYS_rt_sigaction, [signal, new, old, size, 0, 0]) }
-    };
-    let Some(known) = HANDLERS.get(signal as usize).filter(|_| size == 8) else { return call(new) };
-    let before = known.get();
-    let ours = on_signal as *const () as u64;
-    let mut is_handled = false;
-    let result = match read(new) {
-        Some(action) if action.handler > HIGHEST_CONSTANT && !attach::leaves() => {
-            // Set before the kernel knows it: a signal may come at once, on another thread.
-            known.put([action.handler, action.flags, action.mask]);
-            is_handled = true;
-            // Nothing interrupts ours until it knows where the program is.
-            let flags = action.flags | libc::SA_SIGINFO as u64;
-            let ours = Action { handler: ours, flags, mask: u64::MAX, ..action };
-            call(&raw const ours as u64)
-        }
-        _ => call(new),
-    };
-    if result != 0 && is_handled {
-        known.put(before);
-    }
-    if result == 0 && old != 0 {
-        let old = old as *mut Action;
-        // SAFETY: the kernel has just written there.
-        unsafe {
-            if (*old).handler == ours {
-                [(*old).handler, (*old).flags, (*old).mask] = before;
-            }
-        }
-    }
-    result
-}
-
-/// Sets ours for all handlers that the program has set before the engine came.
-pub(crate) fn take_over() {
-    let blocked = system::block_signals();
-    SETTING.with(|()| {
-        for (signal, known) in HANDLERS.iter().enumerate().skip(1) {
-            let Some(action) = current(signal).filter(|action| action.handler > HIGHEST_CONSTANT) else {
-                continue;
-            };
-            known.put([action.handler, action.flags, action.mask]);
-            let flags = action.flags | libc::SA_SIGINFO as u64;
-            put(signal, &Action { handler: on_signal as *const () as u64, flags, mask: u64::MAX, ..action });
-        }
-    });
-    system::restore_signals(blocked);
-}
-
-/// Sets the program's handlers where ours are.
-pub(crate) fn give_back() {
-    let blocked = system::block_signals();
-    SETTING.with(|()| {
-        for (signal, known) in HANDLERS.iter().enumerate().skip(1) {
-            let is_ours = |action: &Action| action.handler == on_signal as *const () as u64;
-            if let Some(action) = current(signal).filter(is_ours) {
-                let [handler, flags, mask] = known.get();
-                put(signal, &Action { handler, flags, mask, ..action });
-            }
-        }
-    });
-    system::restore_signals(blocked);
-}
-
-/// What the kernel does for a signal.
-fn current(signal: usize) -> Option<Action> {
-    let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
-    let arguments = [signal as u64, 0, &raw mut action as u64, 8, 0, 0];
-    // SAFETY: the kernel writes one action there.
-    let done = unsafe { system::call(libc::SYS_rt_sigaction, arguments) };
-    (done == 0).then_some(action)
-}
-
-fn put(signal: usize, action: &Action) {
-    // SAFETY: a handler of ours or the program's own.
-    unsafe {
-        system::call(libc::SYS_rt_sigaction, [signal as u64, std::ptr::from_ref(action) as u64, 0, 8, 0, 0])
-    };
-}
-
-/// What a pointer of the program points to; `None` when it is null or cannot be read, which the kernel then tells.
-fn read(at: u64) -> Option<Action> {
-    let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
-    let bytes = size_of::<Action>();
-    let to = libc::iovec { iov_base: (&raw mut action).cast(), iov_len: bytes };
-    let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: bytes };
-    let arguments = [system::process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
-    // SAFETY: the kernel checks what cannot be read.
-    let read = unsafe { system::call(libc::SYS_process_vm_readv, arguments) };
-    (at != 0 && read == bytes as i64).then_some(action)
-}
-
-type Handler = unsafe extern "C-unwind" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
+pub(crate) type Handler = unsafe extern "C-unwind" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
 
 /// The kernel's handler for every signal that the program handles.
-unsafe extern "C-unwind" fn on_signal(
+pub(crate) unsafe extern "C-unwind" fn on_signal(
     signal: i32,
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
-    let Some(known) = HANDLERS.get(signal as usize) else { return };
-    let [handler, flags, mask] = known.get();
+    // SAFETY: what the kernel gave for this signal.
+    if signal == libc::SIGTRAP && unsafe { traps::takes(info, context) } {
+        return;
+    }
+    let Action { handler, flags, mask, .. } = handlers::programs(signal as usize);
+    if handler <= HIGHEST_CONSTANT {
+        // Not set any more since it came.
+        return;
+    }
     // SAFETY: set together with ours as the kernel's, from what the program gave the kernel as a handler.
     let handler: Handler = unsafe { std::mem::transmute(handler as *const ()) };
     let own = if flags & libc::SA_NODEFER as u64 == 0 { 1 << (signal - 1) } else { 0 };
@@ -214,9 +61,8 @@ unsafe extern "C-unwind" fn on_signal(
             engine
         }
         _ => {
-            system::restore_signals(blocked);
             // SAFETY: as the kernel would call it.
-            return unsafe { handler(signal, info, context) };
+            return unsafe { traps::run(handler, signal, info, context, blocked) };
         }
     };
     let Some(program) = program_state(engine, slots, registers) else {
@@ -250,9 +96,8 @@ unsafe extern "C-unwind" fn on_signal(
         return unsafe { go_back(engine, &was, &mut *gates::slots(), context) };
     }
     slots.busy = 2;
-    system::restore_signals(blocked);
     // SAFETY: as the kernel would call it, with the context as it would be natively.
-    unsafe { handler(signal, info, context) };
+    unsafe { traps::run(handler, signal, info, context, blocked) };
     system::block_signals();
     // SAFETY: the kernel's context; the reference from before is not used after the call.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };

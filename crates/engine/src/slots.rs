@@ -83,11 +83,27 @@ pub(crate) union Own {
     pub(crate) timed: [[u64; 2]; 8],
     /// When the whole program is recorded.
     pub(crate) sieve: Sieve,
-    /// When each thread has as many calls recorded: the thread's [`crate::budget::Spent`], 0 before it is known.
-    pub(crate) spent: u64,
+    /// When calls are recorded.
+    pub(crate) calls: Calls,
     /// When all of it is logged: the program's value of the register that the log has.
     pub(crate) logged: u64,
 }
+
+/// What is kept of a thread whose calls are recorded.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Calls {
+    /// When each thread has as many calls recorded: the thread's [`crate::budget::Spent`], 0 before it is known.
+    pub(crate) spent: u64,
+    /// Not 0 when the program blocks SIGTRAP, which the kernel does not where traps stand, see [`crate::traps`].
+    pub(crate) blocks_trap: u64,
+    /// Not 0 when one was sent to the thread meanwhile, and what the kernel told of it.
+    pub(crate) has_trap: u64,
+    pub(crate) trap: [u64; SIGNAL_WORDS],
+}
+
+/// Words that the kernel tells of a signal.
+pub(crate) const SIGNAL_WORDS: usize = size_of::<libc::siginfo_t>() / 8;
 
 /// See [`crate::sieve`].
 #[repr(C)]

@@ -231,7 +231,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         return give_up(&engine.shared, "the command did not answer");
     }
     patch::watch_allocators(engine);
-    patch::all(engine);
+    patch::all(engine, system::blocked_signals());
     Some(engine)
 }
 

@@ -240,6 +240,23 @@ pub(crate) fn thread() -> u64 {
     unsafe { call(libc::SYS_gettid, [0; 6]) as u64 }
 }
 
+/// Threads that the process has; 0 when that is not known.
+pub(crate) fn threads() -> u64 {
+    let status = File::open(b"/proc/self/status\0", libc::O_RDONLY).map(|file| file.read_all());
+    let status = String::from_utf8_lossy(&status.unwrap_or_default()).into_owned();
+    let line = status.lines().find_map(|line| line.strip_prefix("Threads:"));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Signals that this thread blocks.
+pub(crate) fn blocked_signals() -> u64 {
+    let mut blocked = 0u64;
+    let arguments = [libc::SIG_SETMASK as u64, 0, &raw mut blocked as u64, 8, 0, 0];
+    // SAFETY: the set is ours and has the kernel's size.
+    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    blocked
+}
+
 /// Whether a thread of this process lives.
 pub(crate) fn is_thread(thread: u64) -> bool {
     // SAFETY: sends nothing.

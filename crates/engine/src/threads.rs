@@ -69,7 +69,7 @@ impl Engine {
         let has_budget = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0;
         let spent = if has_budget { Spent::new(&self.shared, number) } else { None };
         if let Some(spent) = &spent {
-            slots.own.spent = std::ptr::from_ref(&**spent) as u64;
+            slots.own.calls.spent = std::ptr::from_ref(&**spent) as u64;
         }
         let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new(), spent };
         if let (Some(whole), Some((sieve, held)), false) = (&self.whole, memory.sieve, self.logs_all()) {
@@ -154,7 +154,7 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     slots.busy = 1;
     if engine.whole.is_none() {
         // Nobody else uses it where calls are recorded.
-        slots.own.spent = 0;
+        slots.own.calls.spent = 0;
     }
     // SAFETY: made by `begin_thread`, and nobody else's.
     let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };

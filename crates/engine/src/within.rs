@@ -2,7 +2,7 @@
 //! beginning jumps to the rest. These are no calls, and go past what counts calls.
 
 use crate::addresses::Map;
-use crate::displaced;
+use crate::displaced::{self, Way};
 use crate::ends::whole::{Ends, Part, Whole, Window};
 use crate::engine::Engine;
 use crate::patch::{self, JUMP_BYTES, Near};
@@ -137,14 +137,14 @@ fn place(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), window: &Wind
     let own = code.iter().zip(&encoded.new_instruction_offsets).filter(|(one, _)| one.ip() != 0);
     let own: Vec<(u64, u64)> = own.map(|(one, offset)| (one.ip(), at + u64::from(*offset))).collect();
     engine.code.with(|code| code.moved.extend(own));
-    for (at, bytes) in displaced::jumps(window.at, None, at) {
+    for (at, bytes) in Way::Jump.writes(window.at, at) {
         replace(engine, memory, window.at, (at, &bytes));
     }
 }
 
 /// Writes bytes among the five from `pc` on, which the engine takes for the program's as they were.
 fn replace(engine: &Engine, memory: &File, pc: u64, (at, bytes): (u64, &[u8])) {
-    let mut original = [0; JUMP_BYTES as usize];
+    let mut original = vec![0; JUMP_BYTES as usize];
     let is_patched = engine.code.with(|code| code.patches.iter().any(|patch| patch.pc == pc));
     if is_patched || system::read_memory(pc, &mut original) != original.len() {
         return;

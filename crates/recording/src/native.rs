@@ -152,6 +152,11 @@ pub mod word {
     pub const FOLLOWS_FORKS: usize = 54;
     /// The process's number in the recording.
     pub const NUMBER: usize = 55;
+    /// Where the code in the cache ended when the engine was to go; a little more may have come since.
+    pub const CACHE_USED: usize = 56;
+    /// How far into the engine's words of a thread the one lies that says that the program blocks SIGTRAP there, which the
+    /// kernel does not; 0 while no trap stands in the program's code.
+    pub const TRAP_SLOT: usize = 57;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -188,6 +193,8 @@ pub mod note {
     pub const SECOND: u64 = 2;
     /// For the user to read, of an instruction: its address in hexadecimal, its mnemonic, and what is so with it.
     pub const INSTRUCTION: u64 = 3;
+    /// The number of a region of which a function has a trap that leads to the engine.
+    pub const TRAP: u64 = 4;
 }
 
 /// Words of a region.
@@ -492,9 +499,13 @@ pub enum Refusal {
     Elsewhere,
     /// The loader chose the code of another function that is watched.
     Shared,
+    /// There is room for a trap alone, and the engine calls functions of its file.
+    EngineUses,
+    /// There is room for a trap alone, and it would come too late.
+    TooLate,
 }
 
-const REFUSALS: [(Refusal, &str); 8] = [
+const REFUSALS: [(Refusal, &str); 10] = [
     (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
     (Refusal::JumpedTo, "code jumps to its first instructions, so that calls cannot be told from rounds"),
@@ -503,6 +514,15 @@ const REFUSALS: [(Refusal, &str); 8] = [
     (Refusal::Unclear, "it jumps to where only the running program knows, and may end with that"),
     (Refusal::Elsewhere, "the loader chose code for it that lies in no file"),
     (Refusal::Shared, "the loader chose the code for it that is another watched function's, too"),
+    (
+        Refusal::EngineUses,
+        "it has room for a trap alone, and the engine itself calls functions of its file, where a trap would end the \
+         program",
+    ),
+    (
+        Refusal::TooLate,
+        "it has room for a trap alone, and its file was mapped when the program had several threads or blocked SIGTRAP",
+    ),
 ];
 
 impl Refusal {

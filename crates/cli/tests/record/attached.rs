@@ -9,16 +9,16 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A program that is ended when the test is.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    fn start(command: &mut Command) -> Running {
+    pub(crate) fn start(command: &mut Command) -> Running {
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         Running(pipes.spawn().expect("starting a program"))
     }
 
     /// Ends it by a line, and tells what it printed.
-    fn ended(mut self) -> String {
+    pub(crate) fn ended(mut self) -> String {
         self.0.stdin.take().expect("a pipe").write_all(b"\n").expect("telling it to end");
         let mut printed = String::new();
         self.0.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("its output");
@@ -26,7 +26,7 @@ impl Running {
         printed
     }
 
-    fn maps(&self) -> String {
+    pub(crate) fn maps(&self) -> String {
         std::fs::read_to_string(format!("/proc/{}/maps", self.0.id())).expect("its maps")
     }
 }
@@ -38,7 +38,7 @@ impl Drop for Running {
     }
 }
 
-fn lineup(folder: &Path, command: &str, process: u32, options: &[&str]) -> Output {
+pub(crate) fn lineup(folder: &Path, command: &str, process: u32, options: &[&str]) -> Output {
     // Builds the engine.
     crate::program::lineup_record(folder, &["--region", "main", "--", "./nothing"]);
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
@@ -46,7 +46,7 @@ fn lineup(folder: &Path, command: &str, process: u32, options: &[&str]) -> Outpu
     lineup.current_dir(folder).output().expect("running lineup")
 }
 
-fn report(output: &Output) -> Value {
+pub(crate) fn report(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }

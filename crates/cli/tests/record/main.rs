@@ -51,6 +51,8 @@ mod times;
 #[cfg(target_arch = "x86_64")]
 mod transparent;
 #[cfg(target_arch = "x86_64")]
+mod traps;
+#[cfg(target_arch = "x86_64")]
 mod whole;
 #[cfg(target_arch = "x86_64")]
 mod written;

@@ -15,7 +15,7 @@ use lineup_recording::native::mappings::{Whose, data_mappings};
 use lineup_recording::native::{note, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -227,7 +227,21 @@ impl<'a> ProcessFiles<'a> {
             note::INSTRUCTION => self.of_instruction(&text),
             _ => None,
         })
+        .chain(self.notes_of_traps())
         .collect()
+    }
+
+    /// Functions of which a call costs more than of others.
+    fn notes_of_traps(&self) -> impl Iterator<Item = String> {
+        let told = self.memory.told().into_iter().filter(|(kind, _)| *kind == note::TRAP);
+        let numbers: BTreeSet<u16> = told.filter_map(|(_, number)| number.parse().ok()).collect();
+        let regions = self.plan.header.regions.iter().filter(move |(id, _)| numbers.contains(&id.0));
+        regions.map(|(_, region)| {
+            format!(
+                "{} has no room for a jump: each of its calls meets a trap, which takes some microseconds",
+                region.name
+            )
+        })
     }
 
     /// A note of an instruction, with its place in its file: that is the same in every process.

@@ -1,10 +1,13 @@
 //! Changes of a running program's code, made while all its threads stand still.
 
-use super::ptrace::{Registers, Tid};
-use super::threads::{Places, Process, Still};
+use super::ptrace::{self, Registers, Tid};
+use super::threads::{Places, Process, Still, is_in};
 use crate::error::{Doing, Error, Result};
 use crate::recorder::native::memory::Memory;
+use lineup_recording::native::word;
+use std::collections::BTreeSet;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -52,7 +55,9 @@ pub(super) fn make(process: &Process, memory: &Memory, own: Tid) -> Result<()> {
         if let Some(still) = process.stop(Some(own)) {
             let mut others = still.iter().filter_map(Still::registers);
             if others.all(|registers| is_outside(&registers, &maps)) {
-                return write(&code, &changes);
+                write(&code, &changes)?;
+                Traps::of(memory).into_iter().for_each(|traps| traps.unblock(&still, &code));
+                return Ok(());
             }
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -75,24 +80,86 @@ fn write(code: &File, changes: &[Change]) -> Result<()> {
 }
 
 /// Takes all changes back that are still there, while all threads stand still but the engine's own: what was unmapped
-/// since, or is as it was, is left alone.
-pub(super) fn take_back(process: &Process, memory: &Memory, own: Tid) -> Result<()> {
+/// since, or is as it was, is left alone. `code` is where the engine's code lies. The threads whose signals are not yet
+/// settled, see [`Traps`].
+pub(super) fn take_back(
+    process: &Process,
+    memory: &Memory,
+    (own, engine): (Tid, &[Range<u64>]),
+) -> Result<BTreeSet<Tid>> {
     let changes = memory.changes();
     let code = process.memory().doing("opening the process's memory")?;
     let begun = Instant::now();
     while begun.elapsed() < LAST_PATIENCE {
-        let Some(_still) = process.stop(Some(own)) else { continue };
+        let Some(still) = process.stop(Some(own)) else { continue };
         for change in changes.iter().rev() {
             let mut there = vec![0; change.new.len()];
             if code.read_exact_at(&mut there, change.at).is_ok() && there == change.new {
                 code.write_all_at(&change.old, change.at).doing("restoring the process's code")?;
             }
         }
-        return Ok(());
+        let Some(traps) = Traps::of(memory) else { return Ok(BTreeSet::new()) };
+        let unsettled = still.iter().filter(|one| !traps.settle(one, &code, engine));
+        return Ok(unsettled.map(|one| one.tid).collect());
     }
     Err(Error::Start(
         "the threads of the process do not stop; its code still leads to the engine, which is off".into(),
     ))
+}
+
+/// What threads have to do with traps in the program's code: the kernel blocks SIGTRAP in none of them while those may
+/// stand there, and the engine's words of each thread say where the program does.
+pub(super) struct Traps {
+    /// Distance of that word from a thread's base.
+    word: u64,
+}
+
+impl Traps {
+    const BIT: u64 = 1 << (libc::SIGTRAP - 1);
+
+    /// `None` when there are no traps.
+    pub(super) fn of(memory: &Memory) -> Option<Traps> {
+        let slot = memory.word(word::TRAP_SLOT);
+        (slot != 0).then(|| Traps { word: memory.word(word::SLOTS).wrapping_add(slot) })
+    }
+
+    /// Has no thread block the signal.
+    fn unblock(&self, still: &[Still], memory: &File) {
+        for one in still {
+            let (Some(registers), Ok(mask)) = (one.registers(), ptrace::blocked(one.tid)) else { continue };
+            let word = registers.base.wrapping_add(self.word);
+            if mask & Traps::BIT != 0 && memory.write_all_at(&1u64.to_le_bytes(), word).is_ok() {
+                let _ = ptrace::set_blocked(one.tid, mask & !Traps::BIT);
+            }
+        }
+    }
+
+    /// Once no trap stands in the program's code: has a thread block the signal if the program does there. False when it has
+    /// just met a trap, or is in the engine's code, such as its handler: what is blocked is decided when that returns.
+    pub(super) fn settle(&self, still: &Still, memory: &File, engine: &[Range<u64>]) -> bool {
+        let (Some(registers), Ok(mask)) = (still.registers(), ptrace::blocked(still.tid)) else {
+            return true;
+        };
+        let is_in_handler = is_in(engine, registers.rip) || returns_from_handler(&registers, memory);
+        if still.has_met(libc::SIGTRAP) || is_in_handler {
+            return false;
+        }
+        let (word, mut blocks) = (registers.base.wrapping_add(self.word), [0; 8]);
+        if memory.read_exact_at(&mut blocks, word).is_ok() && blocks != [0; 8] {
+            let _ = memory.write_all_at(&[0; 8], word);
+            let _ = ptrace::set_blocked(still.tid, mask | Traps::BIT);
+        }
+        true
+    }
+}
+
+/// Whether a thread is about to return from a handler: then the mask is set that the handler's frame has.
+fn returns_from_handler(registers: &Registers, memory: &File) -> bool {
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    const MOVE: [u8; 7] = [0x48, 0xc7, 0xc0, libc::SYS_rt_sigreturn as u8, 0, 0, 0];
+    let mut code = [0; MOVE.len()];
+    let is_read = memory.read_exact_at(&mut code, registers.rip).is_ok();
+    is_read && (code == MOVE || code.starts_with(&SYSCALL) && registers.rax == libc::SYS_rt_sigreturn as u64)
 }
 
 /// A change that is still there, in words. None is when all were taken back: what leads to memory that is about to go

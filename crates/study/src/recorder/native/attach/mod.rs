@@ -12,6 +12,7 @@ mod refusals;
 mod threads;
 
 pub(super) use changes::Change;
+use changes::Traps;
 pub(super) use inject::Starting;
 
 use super::memory::Memory;
@@ -29,7 +30,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use threads::{Doing, Places, Process, Still, is_in};
+use threads::{Doing, Places, Process, is_in};
 
 /// How long threads may take to come out of the engine's code.
 const LEAVING: Duration = Duration::from_secs(10);
@@ -85,6 +86,7 @@ pub(super) struct Attached<'a> {
     own: Tid,
     stack: u64,
     leave: u64,
+    give_back_traps: u64,
     give_back: u64,
 }
 
@@ -154,6 +156,7 @@ impl<'a> Attached<'a> {
         };
         let (attach, begin) = (distance("lineup_engine_attach")?, distance("lineup_engine_begin")?);
         let (leave, give_back) = (distance("lineup_engine_leave")?, distance("lineup_engine_give_back")?);
+        let give_back_traps = distance("lineup_engine_give_back_traps")?;
         let make_thread = distance("lineup_engine_thread")?;
         let mut caller = Caller::find(&process, &libraries, None, &|_, _| ())?;
         let path = caller.text(&engine.to_string_lossy())?;
@@ -183,6 +186,7 @@ impl<'a> Attached<'a> {
             own,
             stack,
             leave: at(leave),
+            give_back_traps: at(give_back_traps),
             give_back: at(give_back),
         };
         attached.begin(at(attach), at(begin)).map(|begun| begun.then_some(attached))
@@ -226,14 +230,15 @@ impl<'a> Attached<'a> {
     pub(super) fn leave(self) -> Result<Left> {
         let mut own = self.own_thread()?;
         let is_known = own.call(self.leave, [0; 2])? == 1;
-        changes::take_back(&self.process, self.memory, self.own)?;
-        let stays = self.unload(own, is_known)?;
+        let unsettled = changes::take_back(&self.process, self.memory, (self.own, &self.code()))?;
+        let is_left = self.is_left(&unsettled);
+        self.give_back_traps(&mut own)?;
+        let stays = self.unload(own, is_left, is_known)?;
         Ok(Left { stood: self.process.longest_stop(), stays })
     }
 
-    /// Unloads the engine once no thread is in it; what stays, in words.
-    fn unload(&self, mut own: Caller, is_known: bool) -> Result<Option<String>> {
-        let is_left = self.is_left();
+    /// Unloads the engine if no thread is in it; what stays, in words.
+    fn unload(&self, mut own: Caller, is_left: bool, is_known: bool) -> Result<Option<String>> {
         if let Some(left) = changes::left(&self.process, self.memory) {
             self.end(own)?;
             return Ok(Some(format!(
@@ -264,9 +269,18 @@ impl<'a> Attached<'a> {
         })
     }
 
+    /// No trap stands in the program's code any more, and none that a thread has met waits.
+    fn give_back_traps(&self, own: &mut Caller) -> Result<()> {
+        if self.memory.word(word::TRAP_SLOT) != 0 {
+            own.call(self.give_back_traps, [0; 2])?;
+        }
+        Ok(())
+    }
+
     /// Nothing of the program's leads to the engine: its memory is unmapped, and it is unloaded.
     fn give_up(&self, mut own: Caller) -> Result<()> {
         own.call(self.leave, [0; 2])?;
+        self.give_back_traps(&mut own)?;
         own.call(self.give_back, [0; 2])?;
         self.close(own)
     }
@@ -319,7 +333,7 @@ impl<'a> Attached<'a> {
 
     /// Waits until every thread was seen outside the engine's code, with nothing on its stack that leads back. False when
     /// one stays.
-    fn is_left(&self) -> bool {
+    fn is_left(&self, unsettled: &BTreeSet<Tid>) -> bool {
         let ranges = self.code();
         let mut left: BTreeSet<Tid> = BTreeSet::new();
         let begun = Instant::now();
@@ -330,13 +344,14 @@ impl<'a> Attached<'a> {
             if inside.is_empty() {
                 return true;
             }
-            left.extend(inside.into_iter().filter(|tid| self.is_outside(*tid, &ranges)));
+            left.extend(inside.into_iter().filter(|tid| self.is_outside(*tid, &ranges, unsettled)));
             std::thread::sleep(Duration::from_millis(1));
         }
         false
     }
 
-    fn is_outside(&self, tid: Tid, ranges: &[Range<u64>]) -> bool {
+    /// Whether a thread is; one whose signals are unsettled has to stop for that.
+    fn is_outside(&self, tid: Tid, ranges: &[Range<u64>], unsettled: &BTreeSet<Tid>) -> bool {
         let Ok(memory) = self.process.memory() else { return false };
         let maps = Places::of(&self.process.maps());
         let leads_back = |rip: u64, rsp: u64, slots: Option<u64>| {
@@ -348,16 +363,18 @@ impl<'a> Attached<'a> {
         };
         match self.process.doing(tid) {
             Doing::Gone => return true,
-            Doing::Waits { rip, rsp, .. } if !leads_back(rip, rsp, None) => return true,
+            Doing::Waits { rip, rsp, .. } if !unsettled.contains(&tid) && !leads_back(rip, rsp, None) => {
+                return true;
+            }
             Doing::Waits { rip, .. } => self.lead_out(tid, rip),
             Doing::Runs => {}
         }
-        let still = self.process.stop_one(tid);
-        let registers = still.as_ref().and_then(Still::registers);
-        registers.is_some_and(|registers| {
+        let Some(still) = self.process.stop_one(tid) else { return false };
+        let is_outside = still.registers().is_some_and(|registers| {
             let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
             !leads_back(registers.rip, registers.rsp, Some(slots))
-        })
+        });
+        is_outside && Traps::of(self.memory).is_none_or(|traps| traps.settle(&still, &memory, ranges))
     }
 
     /// Where code of the engine lies.
@@ -369,7 +386,19 @@ impl<'a> Attached<'a> {
         };
         let code =
             maps::mappings(&text).filter(|mapping| mapping.permissions.contains('x') && is_own(mapping));
-        code.map(|mapping| mapping.start..mapping.end).collect()
+        code.map(|mapping| self.used(mapping.start..mapping.end)).collect()
+    }
+
+    /// The part of a mapping that can hold code. Of the cache most is empty: a number on a stack that happens to lie there
+    /// leads nowhere.
+    fn used(&self, mapping: Range<u64>) -> Range<u64> {
+        /// Of code that is yet made while threads come out.
+        const MORE_BYTES: u64 = 1 << 20;
+        let used = self.memory.word(word::CACHE_USED);
+        match mapping.contains(&used) && mapping.contains(&self.memory.word(word::CACHE_START)) {
+            true => mapping.start..mapping.end.min(used + MORE_BYTES),
+            false => mapping,
+        }
     }
 }
 

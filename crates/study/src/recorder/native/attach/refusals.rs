@@ -128,7 +128,11 @@ fn of_program(process: Tid) -> Option<String> {
         return Some("it is a 32-bit program".into());
     }
     if !names_loader(&bytes) {
-        return Some("its program is linked statically, and loads no library".into());
+        return Some(
+            "its program is linked statically, and its threads have no room for the engine's words: that is made when \
+             lineup starts the program"
+                .into(),
+        );
     }
     rights::note(&program).map(|_| "its program's file gives it the rights of another user or group".into())
 }

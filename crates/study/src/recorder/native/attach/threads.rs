@@ -266,6 +266,12 @@ impl Still {
         self.signal != 0
     }
 
+    /// Whether this signal is, or waits for that.
+    pub(super) fn has_met(&self, signal: i32) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.tid)).unwrap_or_default();
+        self.signal == signal || mask(&status, "SigPnd") & 1 << (signal - 1) != 0
+    }
+
     /// Its registers; `None` when it is gone.
     pub(super) fn registers(&self) -> Option<Registers> {
         ptrace::registers(self.tid).ok().filter(|_| !self.is_gone)
@@ -300,11 +306,14 @@ fn is_interrupted(registers: &Registers) -> bool {
 /// Whether a signal waits that the thread does not block: then it was that which has interrupted it.
 fn has_pending_signal(tid: Tid) -> bool {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or_default()
-    };
+    let mask = |name: &str| mask(&status, name);
     (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn") != 0
+}
+
+/// A set of signals in what the kernel tells of a thread.
+fn mask(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
