@@ -139,10 +139,13 @@ kernel-order: setup-kernels
 net-study: setup-kernels
 	studies/net-stack-kernel/built.sh
 
-# Lua and SQLite as linked, in Lineup's orders, after BOLT's own run and under GCC's profile-guided optimisation; takes long.
+# Lua, SQLite, Redis and CPython as linked, in Lineup's orders, after BOLT's own run and under GCC's profile-guided optimisation;
+# takes hours. apt needs deb-src entries.
 against-optimisers: setup-test
 	scripts/against-optimisers lua
 	scripts/against-optimisers sqlite
+	scripts/against-optimisers redis
+	scripts/against-optimisers cpython
 
 setup-lint:
 	@scripts/setup lint
