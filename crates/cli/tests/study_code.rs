@@ -196,3 +196,82 @@ fn a_verdict_about_code_is_over_several_links_of_both_programs() {
     assert!(conclusion.contains("over 3 links of each") && !conclusion.contains("one link"), "{conclusion}");
     assert!(proof["blocks"].as_u64().is_some_and(|blocks| blocks >= 3), "{proof}");
 }
+
+/// What six optimisers make of the program stands in one table, and each does what the program as linked does.
+#[test]
+fn other_optimisers_are_held_against_the_result_in_one_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let peers = ["--region", "round_of", "--test-arguments", "900000", "--against-optimisers"];
+    let output = study(folder.path(), "-no-pie", &peers);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = schema::checked(&output.stdout);
+    let table = &report["code"]["optimisers"];
+    assert_eq!(table["not_observed"].as_array().map(Vec::len), Some(0), "{table:#}");
+    let rows = table["rows"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    let expected = [
+        "as linked",
+        "functions in Lineup's order",
+        "BOLT from its own instrumented run",
+        "BOLT from Lineup's counts",
+        "GCC PGO",
+        "GCC PGO, BOLT from Lineup's counts",
+    ];
+    assert_eq!(names, expected);
+    assert!(rows[0]["effects"].is_null() && rows[0]["user"].is_null());
+    for row in &rows[1..] {
+        let effects = row["effects"].as_str().expect("words");
+        assert!(effects.starts_with("compared and equal: ") && effects.contains("standard output"), "{row}");
+        assert!(row["elapsed"]["low"].as_f64() < row["elapsed"]["high"].as_f64(), "{row}");
+    }
+    let lines = |row: &Value| {
+        let figures = row["figures"].as_array().expect("figures");
+        let lines = figures.iter().find(|one| one["what"] == "the program's lines of 64 bytes");
+        lines.and_then(|one| one["count"].as_u64()).expect("lines")
+    };
+    let [linked, functions, own, counts, pgo, both] = [0, 1, 2, 3, 4, 5].map(|at: usize| lines(&rows[at]));
+    assert_eq!(linked, report["code"]["whole_run"][1]["before"], "the same program");
+    assert!(functions <= linked && own < functions && counts < functions, "{table:#}");
+    assert!(pgo < linked && both < linked, "{table:#}");
+    assert_eq!(table["pairs"].as_array().map(Vec::len), Some(2));
+    assert!(table["together"]["if_added"].is_number(), "{table:#}");
+    assert!(
+        fs::read_to_string(folder.path().join("out/report.html"))
+            .expect("a page")
+            .contains("Against the optimisers")
+    );
+}
+
+/// Clang has a profile of its own, which is not looked at; what BOLT makes of the program is in the table all the same.
+#[test]
+fn what_the_build_is_not_made_with_is_named_in_the_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("source");
+    fs::create_dir(&source).expect("a folder");
+    fs::write(source.join("steps.c"), program()).expect("a file");
+    let out = folder.path().join("out");
+    let mut lineup = installed::lineup();
+    lineup.args(["study", "--code", "--json", "--max-time", "1", "--margin", "1000%", "--calls", "40"]);
+    lineup.args([
+        "--build",
+        "clang -O2 -g -no-pie -o steps steps.c",
+        "--region",
+        "round_of",
+        "--against-optimisers",
+    ]);
+    lineup.arg("--source").arg(&source).arg("--out").arg(&out).args(["--", "./steps", "300000"]);
+    let output = lineup.output().expect("lineup runs");
+    let report: Value = schema::checked(&output.stdout);
+    let table = &report["code"]["optimisers"];
+    let why: Vec<(&str, &str)> = table["not_observed"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|one| Some((one["name"].as_str()?, one["why"].as_str()?)))
+        .collect();
+    let compiles_nothing =
+        |name: &str| why.iter().any(|(one, why)| *one == name && why.contains("compiles nothing by GCC"));
+    assert!(compiles_nothing("GCC PGO") && compiles_nothing("functions in Lineup's order"), "{table:#}");
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(3), "{table:#}");
+    assert!(table["together"].is_null());
+}

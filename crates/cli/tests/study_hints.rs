@@ -218,3 +218,36 @@ fn what_ran_too_seldom_gets_no_hint_and_there_is_no_patch() {
     assert_eq!((&report["patch"], &report["proof"]), (&Value::Null, &Value::Null));
     assert!(!folder.path().join("out/fix.patch").exists());
 }
+
+/// A path that never ran and that its own hint puts between what runs is told; what a `switch` leads to is not.
+#[test]
+fn code_that_never_ran_between_code_that_does_is_told_with_its_size_and_counts() {
+    let work = "errors += x * 31; errors ^= errors >> 3; errors *= 2654435761u; ".repeat(6);
+    let program = format!(
+        "#include <stdlib.h>\n\
+         static volatile unsigned errors;\n\
+         void greet(unsigned x);\n\
+         __attribute__((noinline)) unsigned always(unsigned x)\n\
+         {{\n\
+         \tif (__builtin_expect(x == 0xdeadbeef, 1)) {{\n\
+         \t\t{work} /* path */\n\
+         \t}}\n\
+         \treturn x * 7;\n\
+         }}\n\
+         int main(int count, char **words)\n\
+         {{\n\
+         \tunsigned x = 1, rounds = count > 1 ? atoi(words[1]) : 10;\n\
+         \tfor (unsigned i = 1; i <= rounds; i++) x = always(x | 1);\n\
+         \tgreet(x);\n\
+         \treturn 0;\n\
+         }}\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = report(&study(folder.path(), &program, &[], "40000"));
+    let paths = report["code"]["hints"]["unused_paths"].as_array().expect("an array").clone();
+    assert_eq!(paths.len(), 1, "{paths:?}");
+    let path = &paths[0];
+    assert_eq!((&path["function"], &path["at"]), (&"always".into(), &"planted.c:7".into()));
+    assert_eq!(path["decisions"], 40_000);
+    assert!(path["bytes"].as_u64().is_some_and(|bytes| (128..2000).contains(&bytes)), "{path}");
+}

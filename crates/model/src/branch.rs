@@ -62,6 +62,19 @@ pub struct UnusedCopy {
     pub bytes: u64,
 }
 
+/// Code of a function that was executed which lies between executed code and never ran itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnusedPath {
+    /// The symbol of the function that it lies in.
+    pub function: String,
+    /// Where it begins in the sources.
+    pub at: SourceLocation,
+    /// Bytes of its code.
+    pub bytes: u64,
+    /// Times that conditions which may lead to it came out otherwise.
+    pub decisions: u64,
+}
+
 /// How often what stands at places was executed, by file. Of several instructions of a place the one executed most.
 pub type PlaceCounts = BTreeMap<String, BTreeMap<Place, u64>>;
 
@@ -76,4 +89,6 @@ pub struct Evidence {
     pub never_called: Vec<NeverCalled>,
     /// Inlined copies that were never executed, in functions that were, largest first.
     pub unused_copies: Vec<UnusedCopy>,
+    /// Other code that was never executed and lies between code that was, largest first.
+    pub unused_paths: Vec<UnusedPath>,
 }

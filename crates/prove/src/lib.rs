@@ -38,6 +38,7 @@ pub mod links;
 pub mod measure;
 pub mod metric;
 pub mod output;
+pub mod pair;
 pub mod proof;
 pub mod proven;
 pub mod readings;

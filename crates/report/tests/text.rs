@@ -4,8 +4,9 @@ mod sample;
 
 use lineup_report::html::study_page;
 use lineup_report::study::{
-    CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime, Fact, MemberUse, ObjectLines,
-    OutputCheck, RegionUse, STUDY_SCHEMA, StudyReport, TimeVerdict,
+    CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime, Fact, Figure, MemberUse,
+    NotOptimised, ObjectLines, Optimised, OptimisedPair, Optimisers, OutputCheck, RegionUse, STUDY_SCHEMA,
+    StudyReport, TimeRatio, TimeVerdict, Together,
 };
 use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeSet;
@@ -390,6 +391,79 @@ fn calls_that_find_no_code_in_the_caches_stand_in_three_orders() {
     assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
 }
 
+/// What four optimisers make of a program; that of one is not in the table.
+fn optimisers() -> Optimisers {
+    let time =
+        |ratio| TimeRatio { ratio, low: ratio - 0.01, high: ratio + 0.01, verdict: TimeVerdict::Changed };
+    let row = |name: &str, ratio: Option<f64>| Optimised {
+        name: name.into(),
+        made: "by a tool".into(),
+        effects: ratio.map(|_| "compared and equal: standard output, exit status".into()),
+        figures: vec![Figure { what: "instructions".into(), count: 184_000 }],
+        user_ns: Some(1.25e9),
+        elapsed_ns: Some(2.5e9),
+        user: ratio.map(time),
+        elapsed: ratio.map(time),
+    };
+    let of = |of: &str, against: &str, ratio| OptimisedPair {
+        of: of.into(),
+        against: against.into(),
+        user: Some(time(ratio)),
+        elapsed: None,
+    };
+    Optimisers {
+        rows: vec![
+            row("as linked", None),
+            row("functions in Lineup's order", Some(1.001)),
+            row("BOLT from its own instrumented run", Some(0.93)),
+            row("BOLT from Lineup's counts", Some(0.92)),
+            row("GCC PGO, BOLT from Lineup's counts", Some(0.87)),
+        ],
+        pairs: vec![of("BOLT from Lineup's counts", "BOLT from its own instrumented run", 0.99)],
+        not_observed: vec![NotOptimised { name: "GCC PGO".into(), why: "the build failed".into() }],
+        together: Some(Together {
+            names: ["GCC PGO".into(), "BOLT from Lineup's counts".into()],
+            if_added: 0.828,
+            seen: 0.87,
+        }),
+        blocks: 15,
+        level: 0.95,
+        margin: 0.01,
+    }
+}
+
+#[test]
+fn one_table_holds_all_optimisers_and_names_what_is_not_in_it() {
+    let mut report = reordered();
+    report.code.iter_mut().for_each(|code| code.optimisers = Some(optimisers()));
+    let text = study_text(&report, first_screen(SCREEN));
+    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+    let all = study_text(&report, full(TextStyle::Plain));
+    let both =
+        ["as linked", "1.25 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
+    assert!(both.iter().all(|told| text.contains(told) && all.contains(told)), "{text}\n{all}");
+    assert!(!text.contains("elapsed time") && all.contains("elapsed time"), "{text}");
+    for told in [
+        "BOLT from Lineup's counts against BOLT from its own instrumented run: −1.00 % (−2.00 % to +0.00 %) user time",
+        "If the gains of GCC PGO and BOLT from Lineup's counts added up, user time would change by −17.20 %; with both it \
+         changes by −13.00 %.",
+        "- functions in Lineup's order: by a tool. Effects compared and equal: standard output, exit status.",
+        "Code of the test run",
+        "of 15 blocks of runs, of this one link.",
+    ] {
+        assert!(all.contains(told), "{told}:\n{all}");
+    }
+    let page = study_page(&report);
+    for told in ["Against the optimisers", "GCC PGO: the build failed", "added up"] {
+        assert!(page.contains(told), "{told}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&report.to_json().expect("JSON")).expect("valid");
+    let mut names = BTreeSet::new();
+    field_names(&json["code"]["optimisers"], &mut names);
+    let documented = include_str!("../../../docs/json.md");
+    assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
+}
+
 /// A program whose code was put in another order.
 fn reordered() -> StudyReport {
     let figure = |what: &str| CodeFigure { what: what.into(), before: 184_000, after: 60_000 };
@@ -408,6 +482,7 @@ fn reordered() -> StudyReport {
         calls: ["one", "two", "three", "four", "five", "six", "seven", "eight"].map(call).into(),
         cold: None,
         hints: None,
+        optimisers: None,
     });
     report
 }
@@ -427,6 +502,79 @@ fn code_in_another_order_stands_before_and_after_on_one_screen() {
     let json: serde_json::Value = serde_json::from_str(&reordered().to_json().expect("JSON")).expect("valid");
     let mut names = BTreeSet::new();
     field_names(&json["code"], &mut names);
+    let documented = include_str!("../../../docs/json.md");
+    assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
+}
+
+/// What four optimisers make of a program; that of one is not in the table.
+fn optimisers() -> Optimisers {
+    let time =
+        |ratio| TimeRatio { ratio, low: ratio - 0.01, high: ratio + 0.01, verdict: TimeVerdict::Changed };
+    let row = |name: &str, ratio: Option<f64>| Optimised {
+        name: name.into(),
+        made: "by a tool".into(),
+        effects: ratio.map(|_| "compared and equal: standard output, exit status".into()),
+        figures: vec![Figure { what: "instructions".into(), count: 184_000 }],
+        user_ns: Some(1.25e9),
+        elapsed_ns: Some(2.5e9),
+        user: ratio.map(time),
+        elapsed: ratio.map(time),
+    };
+    let of = |of: &str, against: &str, ratio| OptimisedPair {
+        of: of.into(),
+        against: against.into(),
+        user: Some(time(ratio)),
+        elapsed: None,
+    };
+    Optimisers {
+        rows: vec![
+            row("as linked", None),
+            row("functions in Lineup's order", Some(1.001)),
+            row("BOLT from its own instrumented run", Some(0.93)),
+            row("BOLT from Lineup's counts", Some(0.92)),
+            row("GCC PGO, BOLT from Lineup's counts", Some(0.87)),
+        ],
+        pairs: vec![of("BOLT from Lineup's counts", "BOLT from its own instrumented run", 0.99)],
+        not_observed: vec![NotOptimised { name: "GCC PGO".into(), why: "the build failed".into() }],
+        together: Some(Together {
+            names: ["GCC PGO".into(), "BOLT from Lineup's counts".into()],
+            if_added: 0.828,
+            seen: 0.87,
+        }),
+        blocks: 15,
+        level: 0.95,
+        margin: 0.01,
+    }
+}
+
+#[test]
+fn one_table_holds_all_optimisers_and_names_what_is_not_in_it() {
+    let mut report = reordered();
+    report.code.iter_mut().for_each(|code| code.optimisers = Some(optimisers()));
+    let text = study_text(&report, first_screen(SCREEN));
+    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+    let all = study_text(&report, full(TextStyle::Plain));
+    let both =
+        ["as linked", "1.25 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
+    assert!(both.iter().all(|told| text.contains(told) && all.contains(told)), "{text}\n{all}");
+    assert!(!text.contains("elapsed time") && all.contains("elapsed time"), "{text}");
+    for told in [
+        "BOLT from Lineup's counts against BOLT from its own instrumented run: −1.00 % (−2.00 % to +0.00 %) user time",
+        "If the gains of GCC PGO and BOLT from Lineup's counts added up, user time would change by −17.20 %; with both it \
+         changes by −13.00 %.",
+        "- functions in Lineup's order: by a tool. Effects compared and equal: standard output, exit status.",
+        "Code of the test run",
+        "of 15 blocks of runs, of this one link.",
+    ] {
+        assert!(all.contains(told), "{told}:\n{all}");
+    }
+    let page = study_page(&report);
+    for told in ["Against the optimisers", "GCC PGO: the build failed", "added up"] {
+        assert!(page.contains(told), "{told}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&report.to_json().expect("JSON")).expect("valid");
+    let mut names = BTreeSet::new();
+    field_names(&json["code"]["optimisers"], &mut names);
     let documented = include_str!("../../../docs/json.md");
     assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
 }

@@ -109,9 +109,25 @@ impl Bolt {
     /// When it cannot be run, or fails, with its last words.
     pub fn reorder(&self, from: &Path, evidence: Evidence<'_>, to: &Path) -> Result<()> {
         let words = self.command(from, evidence, to);
-        let arguments = words.get(1..).unwrap_or_default();
-        let output = tool::output(Command::new(&self.program).args(arguments));
-        let output = output.doing_with(|| format!("cannot run {}", self.program.display()))?;
+        self.make(&self.program, words.get(1..).unwrap_or_default(), "order", [from, to])
+    }
+
+    /// Makes `to` of `from`, which counts what it executes and leaves a profile when it ends.
+    ///
+    /// # Errors
+    /// When it cannot be run, or fails, with its last words.
+    pub fn instrument(&self, from: &Path, profile: &Path, to: &Path) -> Result<()> {
+        let mut file = OsString::from("-instrumentation-file=");
+        file.push(profile);
+        let words = [from.into(), "-instrument".into(), file, "-o".into(), to.into()];
+        // It finds the library for this beside its own file, and not beside links to it.
+        let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
+        self.make(&program, &words, "instrument", [from, to])
+    }
+
+    fn make(&self, bolt: &Path, words: &[OsString], what: &str, [from, to]: [&Path; 2]) -> Result<()> {
+        let output = tool::output(Command::new(bolt).args(words));
+        let output = output.doing_with(|| format!("cannot run {}", bolt.display()))?;
         if output.status.success() && to.is_file() {
             return Ok(());
         }
@@ -119,7 +135,7 @@ impl Bolt {
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         Err(Error::Tool {
             tool: self.program.display().to_string(),
-            what: format!("could not order {} ({})", from.display(), output.status),
+            what: format!("could not {what} {} ({})", from.display(), output.status),
             next: format!("its last lines:\n{}", last_lines(&said, LAST_LINES)),
         })
     }

@@ -3,11 +3,22 @@
 use super::{Descriptions, is_executed};
 use crate::code::Code;
 use lineup_model::branch::UnusedCopy;
+use lineup_model::program::Inlined;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 /// A copy with fewer bytes, two lines, is not told.
 const LEAST_BYTES: u64 = 128;
+
+/// Whether nothing of a copy was executed that is large enough to be told.
+pub(super) fn is_unused(code: &Code<'_>, copy: &Inlined) -> bool {
+    let is_used = copy.ranges.iter().any(|range| is_executed(&code.executed, range));
+    !is_used && bytes_of(copy) >= LEAST_BYTES
+}
+
+fn bytes_of(copy: &Inlined) -> u64 {
+    copy.ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum()
+}
 
 /// Copies of which nothing was executed, in functions that were, largest first. Of nested ones the outermost is told.
 pub(super) fn unused(code: &Code<'_>, described: &Descriptions) -> Vec<UnusedCopy> {
@@ -18,11 +29,10 @@ pub(super) fn unused(code: &Code<'_>, described: &Descriptions) -> Vec<UnusedCop
             let is_within = |range: &&Range<u64>| {
                 told.iter().any(|outer| outer.start <= range.start && range.end <= outer.end)
             };
-            let bytes: u64 = copy.ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
-            let is_used = copy.ranges.iter().any(|range| is_executed(&code.executed, range));
-            if is_used || bytes < LEAST_BYTES || copy.ranges.iter().all(|range| is_within(&range)) {
+            if !is_unused(code, copy) || copy.ranges.iter().all(|range| is_within(&range)) {
                 continue;
             }
+            let bytes = bytes_of(copy);
             told.extend(&copy.ranges);
             all.extend(copy.called_at.clone().map(|called_at| UnusedCopy {
                 function: copy.name.clone(),

@@ -3,6 +3,7 @@
 mod branches;
 mod calls;
 mod copies;
+mod paths;
 mod places;
 
 use crate::code::Code;
@@ -22,6 +23,7 @@ impl Code<'_> {
             executed: places::executed(self, &described),
             never_called: calls::never_called(self, &described),
             unused_copies: copies::unused(self, &described),
+            unused_paths: paths::unused(self, &described),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Code in another order.
 
 use super::lines::{name, scroll};
+use super::optimisers::optimisers;
 use crate::figure::{UNKNOWN, change, mean, whole};
 use crate::study::{COLD_AGAINST, CodeFigure, CodeReport, ColdCalls, HintsReport};
 use lineup_prove::links::ONE_LINK_MEANS;
@@ -39,6 +40,7 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
         } @else if !code.calls.is_empty() {
             (scroll("Code of a call", &calls))
         }
+        @if let Some(table) = &code.optimisers { (optimisers(table)) }
         @if !code.optimiser_command.is_empty() { pre.command tabindex="0" { span { (code.optimiser_command) } } }
     }
 }
@@ -62,6 +64,10 @@ fn hinted(hints: &HintsReport) -> Markup {
         @if !hints.unused_copies.is_empty() {
             h4 { "Inlined code that never ran" }
             ul { @for copy in &hints.unused_copies { li { (copy.in_words()) } } }
+        }
+        @if !hints.unused_paths.is_empty() {
+            h4 { "Code that never ran between code that does" }
+            ul { @for path in &hints.unused_paths { li { (path.in_words()) } } }
         }
     }
 }

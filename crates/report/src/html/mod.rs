@@ -6,6 +6,7 @@ mod comparison;
 mod guest;
 mod lines;
 mod map;
+mod optimisers;
 mod page;
 mod proof;
 mod proposal;

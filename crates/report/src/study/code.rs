@@ -1,7 +1,8 @@
 //! Code in another order: what it needs before and after, whole program and call by call.
 
+use super::optimisers::Optimisers;
 use super::proof::{TimeReport, TimeVerdict};
-use crate::figure::{change, short_time_ns};
+use crate::figure::{change, short_time_ns, whole};
 use lineup_advise::hints::{Hint, RefusedHint};
 use serde::Serialize;
 
@@ -32,6 +33,8 @@ pub struct CodeReport {
     pub cold: Option<ColdCalls>,
     /// Hints in the sources, where these stand in the place of an order.
     pub hints: Option<HintsReport>,
+    /// What other optimisers make of the program, where that was asked for.
+    pub optimisers: Option<Optimisers>,
 }
 
 /// Hints for the compiler that were written into the sources.
@@ -43,6 +46,21 @@ pub struct HintsReport {
     pub refused: Vec<RefusedHint>,
     /// Code that was inlined into functions that run, and never ran itself; largest first.
     pub unused_copies: Vec<UnusedInline>,
+    /// Other code that never ran and lies between code that did; largest first.
+    pub unused_paths: Vec<UnusedCode>,
+}
+
+/// Code behind conditions that always came out otherwise, between code that runs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct UnusedCode {
+    /// The function that it lies in.
+    pub function: String,
+    /// Where it begins, `file:line`.
+    pub at: String,
+    /// Bytes of code.
+    pub bytes: u64,
+    /// Times that conditions which may lead to it came out otherwise.
+    pub decisions: u64,
 }
 
 /// An inlined copy of which nothing was executed.
@@ -71,6 +89,18 @@ impl UnusedInline {
         let UnusedInline { function, into, at, bytes } = self;
         format!(
             "{at}: {function}, inlined into {into}, is {bytes} bytes that never ran; noinline keeps them apart"
+        )
+    }
+}
+
+impl UnusedCode {
+    /// In a sentence.
+    pub fn in_words(&self) -> String {
+        let UnusedCode { function, at, bytes, decisions } = self;
+        format!(
+            "{at}: {bytes} bytes of {function} lie between what runs and never ran: conditions before them came out otherwise \
+             {} times; a function of its own with __attribute__((cold, noinline)) keeps them apart",
+            whole(*decisions)
         )
     }
 }
@@ -198,6 +228,7 @@ impl CodeReport {
             calls: Vec::new(),
             cold: None,
             hints: None,
+            optimisers: None,
         }
     }
 

@@ -10,6 +10,7 @@ mod from_usage;
 mod guest;
 mod line_map;
 mod not_observed;
+mod optimisers;
 mod proof;
 mod proposal;
 mod region;
@@ -17,7 +18,7 @@ mod side_effects;
 
 pub use code::{
     CALLS, COLD_AGAINST, COUNTS, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime,
-    HintsReport, UnusedInline,
+    HintsReport, UnusedCode, UnusedInline,
 };
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
@@ -28,6 +29,7 @@ pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
 pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };
+pub use optimisers::{Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, TimeRatio, Together, USER};
 pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
     ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,

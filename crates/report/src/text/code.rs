@@ -19,12 +19,20 @@ impl Writer {
         if let Some(hints) = &code.hints {
             self.hints(hints);
         }
-        if !code.whole_run.is_empty() {
-            self.whole_run(code);
-        } else if code.calls.is_empty() {
+        // The first screen has room for one of both.
+        let has_room = self.is_full() || code.optimisers.is_none();
+        if code.whole_run.is_empty() && code.calls.is_empty() {
             return;
         }
-        if let Some(cold) = &code.cold {
+        if !code.whole_run.is_empty() && has_room {
+            self.whole_run(code);
+        }
+        if let Some(optimisers) = &code.optimisers {
+            self.optimisers(optimisers);
+        }
+        if !has_room {
+            // What calls need is left out as well.
+        } else if let Some(cold) = &code.cold {
             self.cold_calls(cold);
         } else if !code.calls.is_empty() {
             self.heading("Code of a call");

@@ -46,5 +46,12 @@ impl Writer {
                 .iter()
                 .for_each(|copy| self.line(&one_line(&format!("- {}", copy.in_words()))));
         }
+        if !hints.unused_paths.is_empty() {
+            self.heading("Code that never ran between code that does");
+            hints
+                .unused_paths
+                .iter()
+                .for_each(|path| self.line(&one_line(&format!("- {}", path.in_words()))));
+        }
     }
 }

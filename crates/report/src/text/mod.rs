@@ -4,6 +4,7 @@ mod code;
 mod first_screen;
 mod guest;
 mod hints;
+mod optimisers;
 mod screen;
 mod study;
 mod table;

@@ -45,7 +45,7 @@ impl Linkers {
     /// # Errors
     /// When they cannot be written.
     pub fn that_keep_relocations(interrupts: &Interrupts) -> Result<Linkers> {
-        Linkers::of(interrupts, |_, linker| Ok(script(linker)))
+        Linkers::of(interrupts, |_, linker| Ok(keeps_relocations(linker, "")))
     }
 
     /// Linkers that link every program so many times more, each time in another layout; see [`relink`].
@@ -69,7 +69,7 @@ impl Linkers {
             let keeps = folder.join(KEEPING);
             fs::create_dir_all(&keeps).doing_with(|| format!("cannot make {}", keeps.display()))?;
             let path = keeps.join(linker.file_name().unwrap_or_default());
-            write_script(&path, &script(linker))?;
+            write_script(&path, &keeps_relocations(linker, ""))?;
             Ok(path)
         })
     }
@@ -94,7 +94,10 @@ impl Linkers {
     }
 
     /// A folder with a script for each linker that this machine has.
-    fn of(interrupts: &Interrupts, script: impl Fn(&Path, &Path) -> Result<String>) -> Result<Linkers> {
+    pub(crate) fn of(
+        interrupts: &Interrupts,
+        script: impl Fn(&Path, &Path) -> Result<String>,
+    ) -> Result<Linkers> {
         let folder = interrupts.temporary_folder().doing("cannot make a folder for linkers")?;
         for name in NAMES {
             if let Some(linker) = on_path(Path::new(name)) {
@@ -156,6 +159,16 @@ impl Linkers {
         relink::links_of(&folder, program)
     }
 
+    /// Where something of this name lies in the folder.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a script that compilers find by this name.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
+        write_script(&self.path_of(name), text)
+    }
+
     /// Where links are kept of what is built in a folder.
     fn folder_of(&self, built_in: &Path) -> PathBuf {
         self.folder.path().join(LINKS).join(built_in.file_name().unwrap_or_default())
@@ -188,16 +201,17 @@ fn write_script(path: &Path, text: &str) -> Result<()> {
     write().doing_with(|| format!("cannot write {}", path.display()))
 }
 
-/// A script that stands for a linker.
-fn script(linker: &Path) -> String {
+/// A script that stands for a linker, and keeps relocations in programs. `words` are added there too.
+pub(crate) fn keeps_relocations(linker: &Path, words: &str) -> String {
     let linker = linker.to_string_lossy();
     let linker = shell_words::quote(&linker);
+    let words = if words.is_empty() { String::new() } else { format!(" {words}") };
     format!(
         "#!/bin/sh\n\
          for word; do\n\
          case $word in {}|-s|--strip-all) exec {linker} \"$@\";; esac\n\
          done\n\
-         exec {linker} --emit-relocs \"$@\"\n",
+         exec {linker} --emit-relocs{words} \"$@\"\n",
         relink::NO_PROGRAM.join("|")
     )
 }
@@ -215,7 +229,7 @@ mod tests {
         fs::write(&said, "#!/bin/sh\necho \"$@\"\n").expect("a file");
         fs::set_permissions(&said, fs::Permissions::from_mode(0o755)).expect("sets");
         let linker = folder.path().join("ld");
-        fs::write(&linker, script(&said)).expect("a file");
+        fs::write(&linker, keeps_relocations(&said, "")).expect("a file");
         let told = |words: &[&str]| {
             let output = tool::output(Command::new("sh").arg(&linker).args(words)).expect("a shell");
             String::from_utf8_lossy(&output.stdout).trim().to_owned()

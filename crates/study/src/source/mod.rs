@@ -2,6 +2,7 @@
 
 pub mod build;
 mod compiler_calls;
+pub mod compilers;
 mod copy;
 mod declarations;
 mod ending;

@@ -55,7 +55,12 @@ pub enum Role {
     After,
     /// A candidate that the compiler is to judge.
     Candidate,
+    /// The program as another optimiser leaves it, by its place among them, from 0 to 8.
+    Optimised(usize),
 }
+
+/// Folders of what optimisers leave.
+const FURTHER: [&str; 9] = ["d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
 impl Role {
     fn folder(self) -> &'static str {
@@ -63,6 +68,8 @@ impl Role {
             Role::Before => "a",
             Role::After => "b",
             Role::Candidate => "c",
+            // Of one letter, like the others: a program's path must not grow longer.
+            Role::Optimised(place) => FURTHER.get(place).unwrap_or(&"m"),
         }
     }
 }
@@ -153,12 +160,17 @@ impl Scratch {
         place.into_iter().chain(self.remarks.borrow().iter().cloned()).collect()
     }
 
+    /// Where a copy is, or would be.
+    pub fn path(&self, role: Role) -> PathBuf {
+        self.root.path().join(role.folder())
+    }
+
     /// A fresh copy.
     ///
     /// # Errors
     /// When a file cannot be read, or a link leads to where a build could do harm.
     pub fn copy(&self, role: Role) -> Result<Tree> {
-        let path = self.root.path().join(role.folder());
+        let path = self.path(role);
         if path.exists() {
             fs::remove_dir_all(&path).doing_with(|| format!("cannot empty {}", path.display()))?;
         }
@@ -216,7 +228,7 @@ impl Scratch {
     pub fn build_traced(&self, tree: &mut Tree) -> Result<Vec<CompileCommand>, BuildError> {
         tree.edit(&BTreeMap::new()).and_then(|()| tree.freshen_sources()).map_err(BuildError::around)?;
         let calls = RefCell::default();
-        self.run_traced(tree, Some(&calls))?;
+        self.run_by(tree, self.linkers.as_ref(), Some(&calls))?;
         let here = |text: &String| {
             let bytes = mentions::repointed(text.as_bytes(), &self.source, &tree.path);
             String::from_utf8_lossy(&bytes).into_owned()
@@ -307,13 +319,23 @@ impl Scratch {
         Ok(ended)
     }
 
-    fn run(&self, tree: &Tree) -> Result<(), BuildError> {
-        self.run_traced(tree, None)
+    /// Runs the build command in a copy by these compilers and linkers, and compiles every unit.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn build_by(&self, tree: &Tree, linkers: &Linkers) -> Result<(), BuildError> {
+        tree.freshen_sources().map_err(BuildError::around)?;
+        self.run_by(tree, Some(linkers), None)
     }
 
-    fn run_traced(
+    fn run(&self, tree: &Tree) -> Result<(), BuildError> {
+        self.run_by(tree, self.linkers.as_ref(), None)
+    }
+
+    fn run_by(
         &self,
         tree: &Tree,
+        linkers: Option<&Linkers>,
         calls: Option<&RefCell<Vec<CompileCommand>>>,
     ) -> Result<(), BuildError> {
         let line = match self.place {
@@ -328,7 +350,7 @@ impl Scratch {
             source: &self.source,
             folder: &tree.path,
             is_placed: matches!(self.place, Place::Original(_)),
-            linkers: self.linkers.as_ref(),
+            linkers,
             calls,
         };
         let built = command.run(&self.interrupts).map(drop);

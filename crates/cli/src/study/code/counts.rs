@@ -160,6 +160,11 @@ impl Counted {
         Ok(Counted { figures: told.map(|(_, what, count)| (what.to_owned(), count)).collect() })
     }
 
+    /// What is counted, and how much.
+    pub(super) fn figures(&self) -> &[(String, u64)] {
+        &self.figures
+    }
+
     /// Both programs side by side.
     pub(super) fn beside(&self, after: &Counted) -> Vec<CodeFigure> {
         let pairs = self.figures.iter().zip(&after.figures);

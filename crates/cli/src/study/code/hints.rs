@@ -15,9 +15,12 @@ use crate::study::{call_times, links, outputs, plan};
 use anyhow::{Context, Result};
 use lineup_advise::hints::{Hints, hints};
 use lineup_advise::sources::Sources;
-use lineup_model::branch::{Evidence, UnusedCopy};
+use lineup_model::branch::{Evidence, UnusedCopy, UnusedPath};
+use lineup_model::types::SourceLocation;
 use lineup_report::hints_message;
-use lineup_report::study::{COUNTS, CodeReport, Found, HintsReport, Patch, StudyReport, UnusedInline};
+use lineup_report::study::{
+    COUNTS, CodeReport, Found, HintsReport, Patch, StudyReport, UnusedCode, UnusedInline,
+};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -25,8 +28,8 @@ use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use std::path::Path;
 
-/// Inlined copies that are told.
-const MOST_COPIES: usize = 20;
+/// Inlined copies, and other paths, that are told of each.
+const MOST_UNUSED: usize = 20;
 
 /// What was worked out, and what the report says of it.
 struct Worked {
@@ -91,20 +94,28 @@ impl Worked {
     }
 
     fn report(&self, folder: &Path) -> HintsReport {
-        let copies = self.evidence.unused_copies.iter().take(MOST_COPIES);
-        let copy = |copy: &UnusedCopy| {
-            let file = inside(Path::new(&*copy.called_at.file), folder);
-            UnusedInline {
-                function: copy.function.clone(),
-                into: copy.into.clone(),
-                at: format!("{}:{}", file.as_deref().unwrap_or(&copy.called_at.file), copy.called_at.line),
-                bytes: copy.bytes,
-            }
+        let place = |at: &SourceLocation| {
+            let file = inside(Path::new(&*at.file), folder);
+            format!("{}:{}", file.as_deref().unwrap_or(&at.file), at.line)
         };
+        let copy = |copy: &UnusedCopy| UnusedInline {
+            function: copy.function.clone(),
+            into: copy.into.clone(),
+            at: place(&copy.called_at),
+            bytes: copy.bytes,
+        };
+        let path = |path: &UnusedPath| UnusedCode {
+            function: path.function.clone(),
+            at: place(&path.at),
+            bytes: path.bytes,
+            decisions: path.decisions,
+        };
+        let Evidence { unused_copies, unused_paths, .. } = &self.evidence;
         HintsReport {
             given: self.hints.given.clone(),
             refused: self.hints.refused.clone(),
-            unused_copies: copies.map(copy).collect(),
+            unused_copies: unused_copies.iter().take(MOST_UNUSED).map(copy).collect(),
+            unused_paths: unused_paths.iter().take(MOST_UNUSED).map(path).collect(),
         }
     }
 }
@@ -177,6 +188,7 @@ fn conclude(
         calls: if after.is_some() { gates.calls()? } else { Vec::new() },
         cold: None,
         hints: Some(worked.report(scratch.built_in(before.variant.tree()))),
+        optimisers: None,
     });
     let diff = lineup_advise::patch::unified_diff(&worked.sources, &worked.hints.edited);
     let text = hints_message(&report) + &diff;

@@ -5,6 +5,7 @@ mod cold;
 mod counts;
 mod gates;
 mod hints;
+mod optimisers;
 mod options;
 
 use crate::files;
@@ -20,9 +21,10 @@ use anyhow::{Context, Result, bail};
 use cold::Cold;
 use counts::Training;
 pub(in crate::study) use counts::per_call;
-use gates::Gates;
+use gates::{Gates, Measured};
 use lineup_codelayout::bolt_profile;
-use lineup_report::study::{CALLS, COUNTS, CodeReport, Found, StudyReport};
+use lineup_prove::{Proof, Proven};
+use lineup_report::study::{CALLS, COUNTS, CodeReport, Found, NotObserved, Optimisers, StudyReport};
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
@@ -111,6 +113,13 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let judged =
         judged.map(|(cold, after)| cold.judge(&study, &by_counts, [&before.variant, &after.variant]));
     let cold_calls = judged.transpose()?;
+    let compared_runs = after.as_ref().filter(|_| proven.is_some());
+    let peers = match (asked.against_optimisers, compared_runs) {
+        (true, Some(after)) => {
+            Some(study.against_optimisers((&training, &trained), proven, [&before, after])?)
+        }
+        _ => None,
+    };
     stages.end();
     scratch.check_untouched()?;
     let mut report = StudyReport::of_found(Found {
@@ -130,7 +139,9 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         not_timed: timed.not_timed.clone(),
         contention: None,
     });
-    let compared_runs = after.as_ref().filter(|_| proven.is_some());
+    let (optimisers, why_not) =
+        peers.map_or((None, None), |peers| (peers.as_ref().ok().cloned(), peers.err()));
+    report.not_observed.extend(why_not);
     report.code = match compared_runs {
         Some(after) => Some(CodeReport {
             optimiser: bolt.version().to_owned(),
@@ -145,6 +156,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
             calls: study.calls()?,
             cold: cold_calls,
             hints: None,
+            optimisers,
         }),
         None => None,
     };
@@ -216,6 +228,23 @@ impl Study<'_> {
             both.try_for_each(|(ordered, linked)| self.replace(ordered, linked, order))?;
         }
         Ok(programs)
+    }
+
+    /// What others make of the program, or why they are not compared: that takes a program whose runs can be.
+    fn against_optimisers(
+        &self,
+        (run, counted): (&Workload, &Training),
+        proven: Option<&Proven<Proof>>,
+        programs: [&Measured; 2],
+    ) -> Result<Result<Optimisers, NotObserved>> {
+        let time = proven.map(|proof| &proof.value().time);
+        if !matches!(time, Some(Ok(_))) {
+            return Ok(Err(NotObserved {
+                what: "what other optimisers make of the program".into(),
+                consequence: "no time is claimed of the program as it is, so none is compared".into(),
+            }));
+        }
+        optimisers::table(self, &optimisers::Trained { run, counted }, programs).map(Ok)
     }
 
     /// The words that order a program of the user's own build.

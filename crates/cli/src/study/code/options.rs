@@ -41,6 +41,11 @@ pub(crate) struct CodeOptions {
     /// way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which functions are cold
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt", "kernel_source"])]
     pub(in crate::study) hints: bool,
+    /// With --code: also hold the result against what others make of the program, all trained by the run after -- and timed in turn
+    /// by the other: functions in Lineup's order by the linker, llvm-bolt from its own instrumented run, GCC's profile-guided
+    /// optimisation, and both together. Takes up to --max-time once more, and builds the program five times
+    #[arg(long, requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
+    pub(in crate::study) against_optimisers: bool,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     pub(in crate::study) bolt: Option<PathBuf>,

@@ -1,0 +1,228 @@
+//! `lineup study --code --against-optimisers`: what others make of the program, beside what Lineup does, in one table.
+
+mod programs;
+
+use super::Study;
+use super::counts::{Counted, Training};
+use super::gates::Measured;
+use super::options::Workload;
+use crate::compare::collect_shown;
+use anyhow::{Context, Result, anyhow, bail};
+use lineup_prove::compare::{Collected, ComparePlan, Comparison, Stopped, judge_all};
+use lineup_prove::metric::ELAPSED;
+use lineup_prove::pair::of_pair;
+use lineup_prove::{Variant as RunOf, schedule::Order as BlockOrder};
+use lineup_report::effects::EffectsCheck;
+use lineup_report::study::{
+    Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, TimeRatio, Together, USER,
+};
+use lineup_stats::sequential::WidthStop;
+use lineup_study::effects::{Snapshot, observe_variants};
+use lineup_study::progress::Progress;
+use lineup_study::source::scratch::Tree;
+use lineup_study::timing::{ProcessRunner, RunnerOptions};
+use programs::{Peer, Programs, made};
+
+const AS_LINKED: &str = "as linked";
+const FUNCTIONS: &str = "functions in Lineup's order";
+const BOLT: &str = "BOLT from its own instrumented run";
+const COUNTS: &str = "BOLT from Lineup's counts";
+const PGO: &str = "GCC PGO";
+const BOTH: &str = "GCC PGO, BOLT from Lineup's counts";
+
+/// What an order was made from.
+pub(super) struct Trained<'t> {
+    pub(super) run: &'t Workload,
+    pub(super) counted: &'t Training,
+}
+
+/// A program of the table, before it is timed.
+struct Entry<'t> {
+    row: Optimised,
+    tree: &'t Tree,
+}
+
+/// Makes all programs, compares what they do, and times them in turn. What cannot be made, or does something else, is
+/// named in the table and ends nothing.
+///
+/// # Errors
+/// When the program as it was linked cannot be run, and when the study is interrupted.
+pub(super) fn table(
+    study: &Study<'_>,
+    trained: &Trained<'_>,
+    [linked, ordered]: [&Measured; 2],
+) -> Result<Optimisers> {
+    let folder = study.interrupts.temporary_folder().context("making a temporary folder")?;
+    let programs = Programs {
+        study,
+        training: trained.run,
+        trained: trained.counted,
+        linked: linked.variant.tree(),
+        folder: folder.path().to_owned(),
+    };
+    let mut not_observed = Vec::new();
+    let mut trees = Vec::new();
+    let peers =
+        [(Peer::Functions, FUNCTIONS), (Peer::Bolt, BOLT), (Peer::Pgo, PGO), (Peer::PgoAndBolt, BOTH)];
+    for (peer, name) in peers {
+        let has_failed = |of: &str| not_observed.iter().any(|one: &NotOptimised| one.name == of);
+        let tree = match peer {
+            Peer::PgoAndBolt if has_failed(PGO) => Err(anyhow!("{PGO} was not observed")),
+            _ => programs.make(peer),
+        };
+        match tree {
+            Ok(tree) => trees.push((name, made(peer, study.bolt.program()), tree)),
+            Err(error) => not_observed.push(NotOptimised { name: name.into(), why: format!("{error:#}") }),
+        }
+        study.interrupts.check()?;
+    }
+    let made_here = (COUNTS, study.bolt.version().to_owned(), ordered.variant.tree());
+    let mut others: Vec<_> = trees.iter().map(|(name, made, tree)| (*name, made.clone(), tree)).collect();
+    let place = others.iter().position(|(name, ..)| [PGO, BOTH].contains(name)).unwrap_or(others.len());
+    others.insert(place, made_here);
+    let stock = row(AS_LINKED, "the build, with relocations".into(), None, figures(&linked.counted));
+    let mut entries = vec![Entry { row: stock, tree: linked.variant.tree() }];
+    for (name, made, tree) in others {
+        let told = observed(study, linked.variant.tree(), tree).and_then(|effects| {
+            let figures = match name {
+                COUNTS => figures(&ordered.counted),
+                _ => figures(&counted(study, tree)?),
+            };
+            Ok(row(name, made, Some(effects), figures))
+        });
+        match told {
+            Ok(row) => entries.push(Entry { row, tree }),
+            Err(error) => not_observed.push(NotOptimised { name: name.into(), why: format!("{error:#}") }),
+        }
+        study.interrupts.check()?;
+    }
+    timed(study, entries, not_observed)
+}
+
+fn row(name: &str, made: String, effects: Option<String>, figures: Vec<Figure>) -> Optimised {
+    let (user_ns, elapsed_ns, user, elapsed) = (None, None, None, None);
+    Optimised { name: name.into(), made, effects, figures, user_ns, elapsed_ns, user, elapsed }
+}
+
+fn figures(counted: &Counted) -> Vec<Figure> {
+    counted.figures().iter().map(|(what, count)| Figure { what: what.clone(), count: *count }).collect()
+}
+
+/// What the test run executes in a copy, which is left as it was.
+fn counted(study: &Study<'_>, tree: &Tree) -> Result<Counted> {
+    let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
+    let counted = Counted::of(study.plan, tree, study.interrupts, study.stages)?;
+    as_built.restore()?;
+    Ok(counted)
+}
+
+/// What was compared of two programs' effects, in a sentence.
+///
+/// # Errors
+/// What differs.
+fn observed(study: &Study<'_>, linked: &Tree, tree: &Tree) -> Result<String> {
+    study.stages.stage("observing what leaves the processes of an optimised program");
+    let (before, after) = (study.plan.run(linked)?, study.plan.run(tree)?);
+    match observe_variants(&before, &after, study.interrupts)? {
+        Ok([before, after]) => match before.agreement(&after) {
+            Ok(agreement) => Ok(EffectsCheck::from(&agreement).sentence()),
+            Err(difference) => bail!("it does something else than the program as linked: {difference}"),
+        },
+        Err(why) => Ok(format!("not compared beyond output and exit: {why}")),
+    }
+}
+
+/// All programs in mirrored blocks. Those that print something else, or end otherwise, are taken out.
+fn timed(study: &Study<'_>, entries: Vec<Entry<'_>>, not_observed: Vec<NotOptimised>) -> Result<Optimisers> {
+    let proof = &study.plan.proof;
+    let plan = ComparePlan {
+        variants: entries.len(),
+        order: BlockOrder::Mirrored,
+        margin: proof.margin,
+        stop: WidthStop { target_width: 0.0, ..proof.stop },
+        primary: USER.into(),
+        max_blocks: proof.max_blocks,
+        max_time_ns: proof.max_time_ns,
+        warm_up: 1,
+        seed: proof.seed,
+        links: 1,
+    };
+    let runs = entries.iter().map(|entry| study.plan.run(entry.tree)).collect::<Result<_>>()?;
+    let options = RunnerOptions { placing: study.plan.cpus.clone(), ..RunnerOptions::default() };
+    let mut runner = ProcessRunner::new(runs, options, study.interrupts)?;
+    study.stages.stage("running all programs in turn");
+    let collected = collect_shown(&mut runner, &plan, study.stages);
+    study.interrupts.check()?;
+    let collected = match collected {
+        Collected { stopped: Stopped::Failed(error), .. } => return Err(anyhow::Error::from_boxed(error)),
+        collected => collected,
+    };
+    let rows = entries.into_iter().map(|entry| entry.row).collect();
+    judged(rows, &collected, &plan, not_observed)
+}
+
+/// The table of programs whose runs all did the same.
+fn judged(
+    rows: Vec<Optimised>,
+    collected: &Collected,
+    plan: &ComparePlan,
+    mut not_observed: Vec<NotOptimised>,
+) -> Result<Optimisers> {
+    let comparison = judge_all(collected, plan)?;
+    let mut kept = Vec::new();
+    for (variant, row) in rows.into_iter().enumerate() {
+        match difference(collected, RunOf(variant)) {
+            None => kept.push((variant, row.timed(&comparison, variant))),
+            Some(difference) if variant == 0 => bail!("the program as linked does not repeat: {difference}"),
+            Some(difference) => not_observed.push(NotOptimised {
+                name: row.name,
+                why: format!("it does something else than the program as linked: {difference}"),
+            }),
+        }
+    }
+    let pair = |of: &str, against: &str| pair_of(&kept, [against, of], collected, plan);
+    let pairs = [pair(COUNTS, BOLT)?, pair(BOTH, PGO)?].into_iter().flatten().collect();
+    let user = |name: &str| kept.iter().find(|(_, row)| row.name == name)?.1.user.map(|user| user.ratio);
+    let together = || {
+        let (pgo, bolt, seen) = (user(PGO)?, user(COUNTS)?, user(BOTH)?);
+        Some(Together { names: [PGO.into(), COUNTS.into()], if_added: pgo * bolt, seen })
+    };
+    let together = together();
+    Ok(Optimisers {
+        rows: kept.into_iter().map(|(_, row)| row).collect(),
+        pairs,
+        not_observed,
+        together,
+        blocks: collected.blocks,
+        level: plan.stop.level,
+        margin: plan.margin,
+    })
+}
+
+/// What a variant's runs do otherwise than the first run of all.
+fn difference(collected: &Collected, variant: RunOf) -> Option<String> {
+    let (_, first) = collected.runs.iter().find(|(slot, _)| slot.variant == RunOf::BEFORE)?;
+    let mut runs = collected.runs.iter().filter(|(slot, _)| slot.variant == variant);
+    runs.find_map(|(_, run)| first.difference(run))
+}
+
+/// Two programs of the table against each other, by the runs of all; `None` where one is not in it.
+fn pair_of(
+    rows: &[(usize, Optimised)],
+    [against, of]: [&str; 2],
+    collected: &Collected,
+    plan: &ComparePlan,
+) -> Result<Option<OptimisedPair>> {
+    let place =
+        |name: &str| rows.iter().find(|(_, row)| row.name == name).map(|(variant, _)| RunOf(*variant));
+    let (Some(first), Some(second)) = (place(against), place(of)) else { return Ok(None) };
+    let runs = of_pair(collected, [first, second]);
+    let compared: Comparison = judge_all(&runs, &ComparePlan { variants: 2, ..plan.clone() })?;
+    let time = |quantity: &str| TimeRatio::of(&compared, quantity, RunOf::AFTER.0);
+    Ok(Some(OptimisedPair {
+        of: of.into(),
+        against: against.into(),
+        user: time(USER),
+        elapsed: time(ELAPSED),
+    }))
+}
