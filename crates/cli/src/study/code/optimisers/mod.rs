@@ -76,7 +76,8 @@ pub(super) fn table(
         }
         study.interrupts.check()?;
     }
-    let made_here = (COUNTS, study.bolt.version().to_owned(), ordered.variant.tree());
+    let by_counts = format!("{}, from Lineup's counts of the training run", study.bolt.version());
+    let made_here = (COUNTS, by_counts, ordered.variant.tree());
     let mut others: Vec<_> = trees.iter().map(|(name, made, tree)| (*name, made.clone(), tree)).collect();
     let place = others.iter().position(|(name, ..)| [PGO, BOTH].contains(name)).unwrap_or(others.len());
     others.insert(place, made_here);
