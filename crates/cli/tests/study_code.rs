@@ -201,7 +201,7 @@ fn a_verdict_about_code_is_over_several_links_of_both_programs() {
 #[test]
 fn other_optimisers_are_held_against_the_result_in_one_table() {
     let folder = tempfile::tempdir().expect("a folder");
-    let peers = ["--region", "round_of", "--test-arguments", "900000", "--against-optimisers"];
+    let peers = ["--region", "round_of", "--test-arguments", "300000", "--against-optimisers"];
     let output = study(folder.path(), "-no-pie", &peers);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let report: Value = schema::checked(&output.stdout);
@@ -259,7 +259,7 @@ fn what_the_build_is_not_made_with_is_named_in_the_table() {
         "round_of",
         "--against-optimisers",
     ]);
-    lineup.arg("--source").arg(&source).arg("--out").arg(&out).args(["--", "./steps", "300000"]);
+    lineup.arg("--source").arg(&source).arg("--out").arg(&out).args(["--", "./steps", "30000"]);
     let output = lineup.output().expect("lineup runs");
     let report: Value = schema::checked(&output.stdout);
     let table = &report["code"]["optimisers"];
