@@ -1,5 +1,6 @@
 //! `lineup explain`: what recorded calls touched.
 
+mod exports;
 mod text;
 pub(crate) mod usage;
 
@@ -10,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
 use crate::sampled::{self, Symbols};
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::{DebugInfo, FoundFunctions, spelled};
 use lineup_explain::{Explained, Explanation, Survey};
@@ -61,6 +62,21 @@ pub(crate) struct Options {
     /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
     #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
     usage: bool,
+    /// Print comma-separated values instead: a line for each call, or for each member that calls used
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["json", "usage", "full", "top"])]
+    csv: Option<Table>,
+    /// Write the calls to FILE as a trace that Perfetto opens (Chrome's trace events), and print nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions"])]
+    trace: Option<PathBuf>,
+}
+
+/// What a table of comma-separated values has a line for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Table {
+    /// Each recorded call
+    Calls,
+    /// Each member and variable that calls used, by region and line
+    Members,
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
@@ -90,6 +106,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return of_samples(options, &stages);
     }
     let surveyed = survey(&options.recording, &stages)?;
+    if options.trace.is_some() || options.csv == Some(Table::Calls) {
+        return exports::calls(options, &surveyed, &stages);
+    }
     let wanted = lineup_explain::Options {
         line_size: options.line_size,
         caches: options.caches.clone(),
@@ -104,6 +123,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     stages.end();
     let explanation = select(explanation, &options.regions)?;
+    if options.csv.is_some() {
+        files::print(&lineup_report::exports::members(&explanation))?;
+        return Ok(Outcome::Done);
+    }
     let out = if options.json {
         serde_json::to_string_pretty(&explanation)? + "\n"
     } else {
@@ -285,15 +308,19 @@ pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
     }
 }
 
-fn select(mut explanation: Explanation, wanted: &[String]) -> Result<Explanation> {
+/// The regions that were asked for, as the recording calls them.
+fn asked_for(asked: &[String], recorded: &[&str]) -> Result<Vec<String>> {
     // A name may be given as it was when the calls were recorded.
-    let wanted: Vec<String> = wanted.iter().map(|name| spelled(name)).collect();
-    for name in &wanted {
-        if !explanation.regions.iter().any(|region| region.name == *name) {
-            let recorded: Vec<&str> = explanation.regions.iter().map(|region| region.name.as_str()).collect();
-            bail!("region {name} is not in the recording; it has {}", recorded.join(", "));
-        }
+    let wanted: Vec<String> = asked.iter().map(|name| spelled(name)).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !recorded.contains(&name.as_str())) {
+        bail!("region {unknown} is not in the recording; it has {}", recorded.join(", "));
     }
+    Ok(wanted)
+}
+
+fn select(mut explanation: Explanation, asked: &[String]) -> Result<Explanation> {
+    let recorded: Vec<&str> = explanation.regions.iter().map(|region| region.name.as_str()).collect();
+    let wanted = asked_for(asked, &recorded)?;
     explanation.regions.retain(|region| wanted.is_empty() || wanted.contains(&region.name));
     Ok(explanation)
 }

@@ -74,8 +74,10 @@ enum Format {
     Csv,
     /// One offline page
     Html,
-    /// Perfetto's trace of track events
+    /// Perfetto's trace of track events, of a trace
     Perfetto,
+    /// Chrome's trace events in JSON, which Perfetto opens: of recorded calls
+    Chrome,
     /// HDR histogram interval log: V2, compressed, a tag per region and lock
     Hdr,
     /// Percentile tables that HDR histogram tools plot, one per name
@@ -178,8 +180,9 @@ fn report_calls(report: &Report) -> Result<Outcome> {
         Format::Json => json(&studied.analysis)?,
         Format::Csv => lineup_report::calls::calls_csv(&studied.runs).into_bytes(),
         Format::Html => lineup_report::calls::calls_page(&shown).into_bytes(),
+        Format::Chrome => lineup_report::calls::calls_chrome(&studied.runs).into_bytes(),
         Format::Perfetto | Format::Hdr | Format::HdrPercentiles => {
-            bail!("recorded calls have no such form; give text, json, csv or html")
+            bail!("recorded calls have no such form; give text, json, csv, chrome or html")
         }
     };
     stages.end();
@@ -215,6 +218,7 @@ fn report_traces(report: &Report) -> Result<Outcome> {
         Format::Json => json(&summarise(single("JSON")?))?,
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
         Format::Html => html(),
+        Format::Chrome => bail!("a trace has Perfetto's own form: --format perfetto"),
         Format::Perfetto => export::perfetto(single("a Perfetto trace")?),
         Format::Hdr => hdr::interval_log(single("an HDR export")?)?,
         Format::HdrPercentiles => percentiles(single("an HDR export")?).into_bytes(),

@@ -7,9 +7,10 @@ use crate::progress::Stages;
 use crate::{files, typed};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_model::access::{CODE_GRANULE_BYTES, Call, CallEnd};
+use lineup_model::access::{Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_recording::Mode;
+use lineup_report::exports::CallFigures;
 use lineup_report::html::study_page;
 use lineup_report::study::{CommandLine, StudyReport};
 use lineup_study::companions::DebugInfos;
@@ -101,7 +102,7 @@ fn open(page: &Path) -> Result<Outcome> {
 }
 
 /// Recordings that hold no calls with their accesses are shown by other commands.
-fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
+pub(crate) fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
     let name = file.display();
     match surveyed.survey.header.mode {
         Mode::OnePass | Mode::TwoPass => Ok(()),
@@ -115,7 +116,7 @@ fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
 }
 
 /// What its calls touched, and how the calls are shown.
-fn report(surveyed: Surveyed, file: &Path, stages: &Stages) -> Result<StudyReport> {
+pub(crate) fn report(surveyed: Surveyed, file: &Path, stages: &Stages) -> Result<StudyReport> {
     let mut known = DebugInfos::default();
     let program = recorded_program(file, &surveyed.survey, &mut known)?;
     let wanted = lineup_explain::Options { line_size: LINE, ..lineup_explain::Options::default() };
@@ -156,21 +157,14 @@ fn subject(surveyed: Surveyed, file: &Path, stages: &Stages) -> Result<Subject> 
 
 /// A call with its lines counted.
 fn row(call: &Call) -> CallRow {
-    let size = LINE.bytes();
-    let touched = call.accesses.iter().flat_map(|access| {
-        let last = access.address.saturating_add(u64::from(access.size_bytes.max(1)) - 1);
-        access.address / size..=last / size
-    });
-    let granules = size / CODE_GRANULE_BYTES;
+    let figures = CallFigures::of(call, LINE);
     CallRow {
         region: usize::from(call.region.0),
         number: call.sequence,
         thread: call.thread.0,
         instructions: call.instructions,
-        data_lines: different(touched.collect()),
-        code_lines: different(
-            call.code_granules.iter().map(|granule| granule / CODE_GRANULE_BYTES / granules).collect(),
-        ),
+        data_lines: figures.data_lines,
+        code_lines: figures.code_lines,
         ended: match call.end {
             CallEnd::Returned => None,
             CallEnd::Abandoned => Some("left by a jump"),
@@ -179,10 +173,4 @@ fn row(call: &Call) -> CallRow {
             CallEnd::Unfinished => Some("not ended"),
         },
     }
-}
-
-fn different(mut lines: Vec<u64>) -> u64 {
-    lines.sort_unstable();
-    lines.dedup();
-    lines.len() as u64
 }

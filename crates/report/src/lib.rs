@@ -26,6 +26,7 @@ mod commit_message;
 mod distributions;
 pub mod effects;
 mod error;
+pub mod exports;
 pub mod figure;
 pub mod find;
 pub mod html;

@@ -1,6 +1,6 @@
 //! Every call as a line of comma-separated values.
 
-use lineup_model::access::CallEnd;
+use crate::exports::{end, quoted};
 use lineup_tail::{Metric, Run};
 use std::fmt::Write;
 
@@ -16,13 +16,7 @@ pub fn calls_csv(runs: &[Run]) -> String {
             let call = &measured.call;
             let region = run.regions.get(call.region).map_or("", |region| region.name.as_str());
             let (cpu, number) = (call.cpu, call.sequence);
-            let end = match call.end {
-                CallEnd::Returned => "returned",
-                CallEnd::Abandoned => "abandoned",
-                CallEnd::ThreadEnded => "thread-ended",
-                CallEnd::ProcessEnded => "process-ended",
-                CallEnd::Unfinished => "unfinished",
-            };
+            let end = end(call.end);
             push(
                 &mut text,
                 format_args!(
@@ -48,12 +42,6 @@ pub fn calls_csv(runs: &[Run]) -> String {
         }
     }
     text
-}
-
-/// Between quotes, on one line. A name that a spreadsheet would take for a formula is kept from being one.
-fn quoted(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
-    format!("\"{guard}{}\"", crate::visible::one_line(text).replace('"', "\"\""))
 }
 
 fn push(text: &mut String, piece: std::fmt::Arguments<'_>) {

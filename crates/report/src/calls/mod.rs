@@ -1,6 +1,7 @@
 //! Recorded calls of whole systems: text, CSV, and a page on which a reader of the 2011 talk about I-cache and locks
 //! finds every figure again.
 
+mod chrome;
 mod csv;
 mod findings;
 mod listing;
@@ -9,6 +10,7 @@ mod sections;
 mod tables;
 mod text;
 
+pub use chrome::calls_chrome;
 pub use csv::calls_csv;
 pub use findings::findings;
 pub use listing::high_water_listing;
