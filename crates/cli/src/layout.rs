@@ -4,6 +4,7 @@ pub(crate) mod changed_type;
 mod compare;
 mod index;
 mod json;
+mod pahole;
 mod select;
 mod subject;
 mod table;
@@ -46,8 +47,11 @@ pub(crate) struct Options {
     /// what fits on one screen
     #[arg(long, conflicts_with_all = ["sort", "json", "diff"])]
     full: bool,
+    /// Write types as pahole 1.24 does, for what reads its output: those that are named, or else all
+    #[arg(long, conflicts_with_all = ["sort", "full", "json", "diff", "check"])]
+    pahole: bool,
     /// Show every row of the table, which a pipe always gets
-    #[arg(long, conflicts_with_all = ["types", "full", "json", "diff"])]
+    #[arg(long, conflicts_with_all = ["types", "full", "pahole", "json", "diff"])]
     all: bool,
     /// Print JSON (schema lineup.layout/1, or lineup.layout-diff/1 with --diff)
     #[arg(long)]
@@ -122,6 +126,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         })
         .collect();
     let layouts = if options.types.is_empty() { layouts } else { distinct(&subject, layouts) };
+    if options.pahole {
+        files::print_all(&pahole::all(&subject, &layouts))?;
+        return Ok(Outcome::Done);
+    }
     let is_table = (options.types.is_empty() && !options.full) || options.sort.is_some();
     if !options.json && !is_table {
         let texts = text::all(&subject, &layouts);
