@@ -30,6 +30,7 @@ pub mod kind;
 pub mod meaning;
 pub mod options;
 pub mod order_file;
+pub mod outline;
 pub mod patch;
 pub mod proposal;
 pub mod rewrite;

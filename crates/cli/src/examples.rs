@@ -73,6 +73,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "mcp",
         "lineup mcp --allow-run\n  For a client that starts it: tools that read, and that run programs which the agent names",
     ),
+    (
+        "lsp",
+        "lineup lsp ./program --recording calls.rec\n  For an editor that starts it: layouts on hover, holes and hot lines as hints",
+    ),
     ("trace", "lineup trace report server.trace\n  Distributions and maxima of a trace"),
     ("imv", "lineup imv list 4711\n  The values that this process serves"),
     (

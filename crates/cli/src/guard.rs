@@ -71,7 +71,7 @@ pub(crate) fn check(lock: &Path, file: &Path, types: &Types, form: Form) -> Resu
 }
 
 /// LP64 or ILP32, by the size of the file's pointers. Raw BTF names no machine.
-fn data_model(types: &Types) -> Option<Abi> {
+pub(crate) fn data_model(types: &Types) -> Option<Abi> {
     let size = types.iter().find_map(|(_, ty)| match ty.kind {
         TypeKind::Pointer(_) => ty.size_bytes,
         _ => None,

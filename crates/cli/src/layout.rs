@@ -17,9 +17,10 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use lineup_model::abi::Abi;
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
-use lineup_model::types::TypeId;
+use lineup_model::types::{TypeId, Types};
 use lineup_report::text::TextStyle;
 use lineup_report::visible::many_lines;
 use lineup_study::progress::Progress;
@@ -152,6 +153,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&output)?;
     Ok(Outcome::Done)
+}
+
+/// All types that a file describes, and what it was compiled for.
+pub(crate) fn types_of(file: &Path) -> Result<(Types, Abi)> {
+    let subject = Subject::open(file, None, true)?;
+    let abi =
+        subject.abi().with_context(|| format!("{}: no pointer type tells its data model", file.display()))?;
+    Ok((subject.types().clone(), abi))
 }
 
 /// Without those that look like one before them: units may declare and define differently what a type only points to.

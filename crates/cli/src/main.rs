@@ -27,6 +27,7 @@ mod launch;
 mod layout;
 mod link_again;
 mod load;
+mod lsp;
 mod machine;
 mod mcp;
 mod measure;
@@ -110,6 +111,7 @@ enum Command {
     Shuffle(shuffle::Options),
     Fleet(fleet::Options),
     Mcp(mcp::Options),
+    Lsp(lsp::Options),
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
@@ -153,6 +155,7 @@ fn main() -> ExitCode {
         Command::Shuffle(options) => shuffle::run(&options),
         Command::Fleet(options) => fleet::run(&options),
         Command::Mcp(options) => mcp::run(&options),
+        Command::Lsp(options) => lsp::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),

@@ -2,10 +2,12 @@
 
 use super::index::{Found, Location};
 use super::select;
+use crate::guard;
 use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
+use lineup_model::abi::Abi;
 use lineup_model::types::{TypeId, Types};
 use lineup_study::companions::{self, DiskCompanions};
 use std::path::{Path, PathBuf};
@@ -81,6 +83,14 @@ impl Subject {
         match &self.source {
             Source::Dwarf(info) => info.types(),
             Source::Btf(btf) => &btf.types,
+        }
+    }
+
+    /// What the file was compiled for. Raw BTF names no machine: then the size of its pointers tells the data model.
+    pub(super) fn abi(&self) -> Option<Abi> {
+        match &self.source {
+            Source::Dwarf(info) => Some(info.abi()),
+            Source::Btf(btf) => guard::data_model(&btf.types),
         }
     }
 

@@ -1,0 +1,42 @@
+//! What the server asks of the machine it runs on.
+
+use lineup_model::abi::Abi;
+use lineup_model::types::Types;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// When a file was written last, and its length in bytes: a file whose stamp is another one is read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// When it was written last.
+    pub modified: SystemTime,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// The files of a machine. Errors are sentences for a person, without the file's name.
+pub trait World {
+    /// The stamp of a file; `None` when there is none.
+    fn stamp(&self, path: &Path) -> Option<Stamp>;
+
+    /// The one path of a file, without links; `None` when there is none.
+    fn canonical(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not UTF-8.
+    fn text(&self, path: &Path) -> Result<String, String>;
+
+    /// The types that a program's debug information describes, and what it was compiled for.
+    ///
+    /// # Errors
+    /// When it cannot be read or has no debug information.
+    fn types(&self, path: &Path) -> Result<(Types, Abi), String>;
+
+    /// What is known of how a program uses its types: a document that [`crate::Evidence`] reads.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is nothing that tells it.
+    fn evidence(&self, path: &Path) -> Result<String, String>;
+}
