@@ -440,7 +440,7 @@ fn one_table_holds_all_optimisers_and_names_what_is_not_in_it() {
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     let all = study_text(&report, full(TextStyle::Plain));
     let both =
-        ["as linked", "1.25 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
+        ["as linked", "1.250 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
     assert!(both.iter().all(|told| text.contains(told) && all.contains(told)), "{text}\n{all}");
     assert!(!text.contains("elapsed time") && all.contains("elapsed time"), "{text}");
     for told in [
@@ -555,7 +555,7 @@ fn one_table_holds_all_optimisers_and_names_what_is_not_in_it() {
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     let all = study_text(&report, full(TextStyle::Plain));
     let both =
-        ["as linked", "1.25 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
+        ["as linked", "1.250 s", "−7.00 % (−8.00 % to −6.00 %)", "Not observed: GCC PGO: the build failed"];
     assert!(both.iter().all(|told| text.contains(told) && all.contains(told)), "{text}\n{all}");
     assert!(!text.contains("elapsed time") && all.contains("elapsed time"), "{text}");
     for told in [
