@@ -111,9 +111,9 @@ fn without_path(error: &anyhow::Error, path: &Path) -> String {
 fn evidence(path: &Path) -> Result<String> {
     let path = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
     let mut begins = [0; 1];
-    let read = std::fs::File::open(&path)?.read(&mut begins)?;
+    let read = lineup_mapping::open(&path)?.read(&mut begins)?;
     if begins[..read] == *b"{" {
-        return Ok(std::fs::read_to_string(&path)?);
+        return Ok(lineup_mapping::read_text(&path)?);
     }
     let stages = Stages::new();
     let surveyed = explain::survey(&path, &stages)?;

@@ -36,10 +36,10 @@ pub(crate) struct Symbols {
     folders: Vec<PathBuf>,
 }
 
-/// Whether a file begins as a perf.data does.
+/// Whether a file begins as a perf.data does. Pipes and devices are not looked at: they might never end, nor begin.
 pub(crate) fn is_samples(path: &Path) -> bool {
     let mut first = [0; 8];
-    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    let is_read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
     is_read && MAGIC.contains(&&first)
 }
 
