@@ -5,7 +5,7 @@ mod planted;
 mod schema;
 
 use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
-use planted::{PROCESS, Program, START, array, lineup, number, output, write_planted};
+use planted::{PROCESS, Program, array, lineup, number, output, write_planted};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -120,15 +120,7 @@ fn a_program_is_found_by_its_build_id_in_the_users_folder() {
     let event = EventSpec { sample_type: kind::IP | kind::TID | kind::TIME, ..EventSpec::default() };
     let out = BufWriter::new(File::create(program.path().join("perf.data")).unwrap());
     let mut writer = Writer::file(out, &[event]).unwrap();
-    let mapping = MappingSpec {
-        process: PROCESS,
-        start: START,
-        size_bytes: program.size_bytes,
-        file_offset: 0,
-        protection: 5,
-        path: "/container/bin/program",
-        build_id: Some(&bytes),
-    };
+    let mapping = MappingSpec { build_id: Some(&bytes), ..program.mapping("/container/bin/program") };
     writer.mapping(&mapping).unwrap();
     let sample = SampleSpec { instruction: program.at("look_up"), process: PROCESS, ..SampleSpec::default() };
     writer.sample(&sample).unwrap();
@@ -187,16 +179,7 @@ fn a_models_shares_are_held_against_those_of_samples() {
     let out = BufWriter::new(File::create(program.path().join("perf.data")).unwrap());
     let mut writer = Writer::file(out, &[event]).unwrap();
     let path = program.file();
-    let mapping = MappingSpec {
-        process: PROCESS,
-        start: START,
-        size_bytes: program.size_bytes,
-        file_offset: 0,
-        protection: 5,
-        path: &path,
-        build_id: None,
-    };
-    writer.mapping(&mapping).unwrap();
+    writer.mapping(&program.mapping(&path)).unwrap();
     for number in 0..1000 {
         let name = if number % 10 < 7 { "read_hits" } else { "look_up" };
         let sample = SampleSpec { instruction: program.at(name), process: PROCESS, ..SampleSpec::default() };

@@ -5,7 +5,7 @@ mod planted;
 mod schema;
 
 use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
-use planted::{PROCESS, Program, START, array, lineup, number, output, write_planted};
+use planted::{PROCESS, Program, array, lineup, number, output, write_planted};
 use serde_json::Value;
 use std::fs::File;
 use std::io::BufWriter;
@@ -140,18 +140,6 @@ fn an_explanation_is_of_all_accesses_or_of_those_by_one_function() {
     assert!(refused(&["--cache", "l1d=32K,8,64"]).contains("--cache needs recorded calls"));
 }
 
-fn mapping<'a>(program: &Program, path: &'a str) -> MappingSpec<'a> {
-    MappingSpec {
-        process: PROCESS,
-        start: START,
-        size_bytes: program.size_bytes,
-        file_offset: 0,
-        protection: 5,
-        path,
-        build_id: None,
-    }
-}
-
 #[test]
 fn samples_without_addresses_tell_functions_and_what_would_tell_their_data() {
     let program = Program::build();
@@ -159,7 +147,7 @@ fn samples_without_addresses_tell_functions_and_what_would_tell_their_data() {
     let out = BufWriter::new(File::create(program.path().join("perf.data")).unwrap());
     let mut writer = Writer::file(out, &[event]).unwrap();
     let path = program.file();
-    writer.mapping(&mapping(&program, &path)).unwrap();
+    writer.mapping(&program.mapping(&path)).unwrap();
     for number in 0..100 {
         let name = if number < 80 { "read_hits" } else { "look_up" };
         let sample = SampleSpec { instruction: program.at(name), process: PROCESS, ..SampleSpec::default() };
@@ -194,7 +182,7 @@ fn addresses_are_worked_out_from_registers_where_samples_have_none() {
     let out = BufWriter::new(File::create(program.path().join("perf.data")).unwrap());
     let mut writer = Writer::file(out, &[event]).unwrap();
     let path = program.file();
-    writer.mapping(&mapping(&program, &path)).unwrap();
+    writer.mapping(&program.mapping(&path)).unwrap();
     let planted = [
         // Its argument is a variable, or lies on the heap; another's needs no register.
         ("read_refused", program.at("stats"), 7),

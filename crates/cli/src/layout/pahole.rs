@@ -2,6 +2,7 @@
 
 use super::Shown;
 use super::subject::Subject;
+use super::text::boundary;
 use lineup_model::layout::{Layout, Row};
 use lineup_model::types::{AggregateKind, Language, MemberRole, Type, TypeId, TypeKind, Types};
 use lineup_report::visible::many_lines;
@@ -32,7 +33,7 @@ struct Printer<'p> {
     types: &'p Types,
     whole: &'p Layout,
     out: String,
-    next_line: u64,
+    next_line: u128,
 }
 
 impl Printer<'_> {
@@ -117,18 +118,9 @@ impl Printer<'_> {
 
     /// Says that a line ended between the member before and this one.
     fn boundary(&mut self, offset: u64, depth: usize) {
-        let line = self.whole.line_size.bytes();
-        let reached = offset / line;
-        if reached < self.next_line {
-            return;
+        if let Some(note) = boundary(offset.into(), self.whole.line_size, &mut self.next_line) {
+            self.line(depth, &note);
         }
-        let start = reached * line;
-        let ago = match offset - start {
-            0 => String::new(),
-            bytes => format!(" was {bytes} bytes ago"),
-        };
-        self.line(depth, &format!("/* --- cacheline {reached} boundary ({start} bytes){ago} --- */"));
-        self.next_line = reached + 1;
     }
 
     fn member(&mut self, row: &Row, align: Option<u64>, base: u64, depth: usize) {

@@ -3,6 +3,7 @@
 use super::Shown;
 use super::subject::Subject;
 use lineup_model::layout::{Gap, Layout, Row};
+use lineup_model::line::LineSize;
 use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_report::visible::many_lines;
@@ -92,6 +93,23 @@ fn keyword(kind: AggregateKind, language: Language) -> &'static str {
     }
 }
 
+/// Says that a line ended before this offset, in bytes, when none before has reached so far: `next_line` is the number of the
+/// next boundary to be told.
+pub(super) fn boundary(offset: u128, line_size: LineSize, next_line: &mut u128) -> Option<String> {
+    let line = u128::from(line_size.bytes());
+    let reached = offset / line;
+    if reached < *next_line {
+        return None;
+    }
+    *next_line = reached + 1;
+    let start = reached * line;
+    let ago = match offset - start {
+        0 => String::new(),
+        bytes => format!(" was {bytes} bytes ago"),
+    };
+    Some(format!("/* --- cacheline {reached} boundary ({start} bytes){ago} --- */"))
+}
+
 /// Nested types begin further on than 64 bits can count bits: such sums have 128.
 struct Printer<'p> {
     subject: &'p Subject,
@@ -135,22 +153,9 @@ impl Printer<'_> {
 
     /// Announces the line boundaries up to an offset.
     fn boundaries(&mut self, offset: u128, depth: usize) {
-        let line = u128::from(self.layout.line_size.bytes());
-        let reached = offset / line;
-        if reached < self.next_line {
-            return;
+        if let Some(note) = boundary(offset, self.layout.line_size, &mut self.next_line) {
+            let _ = writeln!(self.out, "{}{note}", indent(depth));
         }
-        let start = reached * line;
-        let ago = match offset - start {
-            0 => String::new(),
-            bytes => format!(" was {bytes} bytes ago"),
-        };
-        let _ = writeln!(
-            self.out,
-            "{}/* --- cacheline {reached} boundary ({start} bytes){ago} --- */",
-            indent(depth)
-        );
-        self.next_line = reached + 1;
     }
 
     fn row(&mut self, layout: &Layout, row: &Row, language: Language, base_bits: u128, depth: usize) {

@@ -87,6 +87,19 @@ impl Program {
         START + self.symbols.get(symbol).unwrap_or_else(|| panic!("no {symbol}"))
     }
 
+    /// The whole program, mapped at [`START`] from this path.
+    pub(crate) fn mapping<'p>(&self, path: &'p str) -> MappingSpec<'p> {
+        MappingSpec {
+            process: PROCESS,
+            start: START,
+            size_bytes: self.size_bytes,
+            file_offset: 0,
+            protection: 5,
+            path,
+            build_id: None,
+        }
+    }
+
     /// A file of samples of the program, which perf mapped as a whole at [`START`].
     pub(crate) fn samples(&self, name: &str, write: impl FnOnce(&mut Writer<BufWriter<File>>)) {
         let event =
@@ -95,16 +108,7 @@ impl Program {
         let mut writer = Writer::file(out, &[event]).unwrap();
         writer.name(PROCESS, "program").unwrap();
         let path = self.file();
-        let mapping = MappingSpec {
-            process: PROCESS,
-            start: START,
-            size_bytes: self.size_bytes,
-            file_offset: 0,
-            protection: 5,
-            path: &path,
-            build_id: None,
-        };
-        writer.mapping(&mapping).unwrap();
+        writer.mapping(&self.mapping(&path)).unwrap();
         write(&mut writer);
         writer.finish().unwrap();
     }
