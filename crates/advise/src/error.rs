@@ -39,6 +39,9 @@ pub enum AdviseError {
         /// What is wrong.
         what: String,
     },
+    /// A patch that cannot be applied to the sources.
+    #[error("the patch cannot be applied: {0}")]
+    Patch(String),
     /// Something else than a candidate ended the work while one was built.
     #[error(transparent)]
     Stopped(#[from] Stopped),

@@ -1,6 +1,8 @@
-//! Edited texts as one unified diff.
+//! Edited texts as one unified diff, and back.
 
+use crate::error::AdviseError;
 use crate::sources::Sources;
+use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
 use similar::TextDiff;
 use std::collections::BTreeMap;
 
@@ -26,4 +28,102 @@ fn diff<'s>(original: &dyn Fn(&str) -> Option<&'s str>, edited: &BTreeMap<String
         patch.push_str(&diff.unified_diff().context_radius(3).header(&from, &to).to_string());
     }
     patch
+}
+
+/// The texts that a patch changes, as it leaves them: the reverse of [`unified_diff`]. Words before the first file are
+/// passed over. Paths begin with one folder that is left out, as `git diff` writes them (`a/…`, `b/…`).
+///
+/// # Errors
+/// [`AdviseError::Patch`] for a text that is no patch, for one that does not fit the sources, and for one that makes,
+/// removes or renames files.
+pub fn apply(sources: &Sources, patch: &str) -> Result<BTreeMap<String, String>, AdviseError> {
+    let mut edited = BTreeMap::new();
+    for file in PatchSet::parse(patch, ParseOptions::unidiff()) {
+        let file = file.map_err(|error| AdviseError::Patch(format!("it is no unified diff: {error}")))?;
+        let (path, text) = applied(sources, &file)?;
+        if edited.insert(path.clone(), text).is_some() {
+            return Err(AdviseError::Patch(format!("it changes {path} twice")));
+        }
+    }
+    Ok(edited)
+}
+
+fn applied(sources: &Sources, file: &FilePatch<'_, str>) -> Result<(String, String), AdviseError> {
+    let operation = file.operation().strip_prefix(1);
+    let FileOperation::Modify { original, modified } = &operation else {
+        let what = "it makes, removes or renames files, and may only change texts";
+        return Err(AdviseError::Patch(what.into()));
+    };
+    if original != modified {
+        return Err(AdviseError::Patch(format!(
+            "it renames {original} to {modified}, and may only change texts"
+        )));
+    }
+    let path = original.to_string();
+    let text = sources.get(&path).ok_or_else(|| {
+        AdviseError::Patch(format!("it changes {path}, which is no source file in the folder"))
+    })?;
+    let PatchKind::Text(patch) = file.patch() else {
+        return Err(AdviseError::Patch(format!("what it changes in {path} is no text")));
+    };
+    let text = diffy::apply(text, patch).map_err(|error| {
+        AdviseError::Patch(format!("it does not fit {path} as it is in the source folder: {error}"))
+    })?;
+    Ok((path, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "struct s {\n\tint a;\n\tint b;\n};\n";
+
+    fn sources() -> Sources {
+        Sources::new([("in/s.h".to_owned(), SOURCE.to_owned()), ("t.c".to_owned(), "int t;\n".to_owned())])
+    }
+
+    fn refusal(patch: &str) -> String {
+        apply(&sources(), patch).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_patch_that_was_written_is_read_back() {
+        let sources = sources();
+        let edited = BTreeMap::from([
+            ("in/s.h".to_owned(), SOURCE.replace("int a", "long a")),
+            ("t.c".to_owned(), "int t, u;\n".to_owned()),
+        ]);
+        let message = "s: a is a long\n\n  --- what follows ---\n\n";
+        let patch = message.to_owned() + &unified_diff(&sources, &edited);
+        assert_eq!(apply(&sources, &patch), Ok(edited));
+    }
+
+    /// Lines above it may have been added since.
+    #[test]
+    fn a_patch_fits_where_its_lines_have_moved() {
+        let edited = BTreeMap::from([("in/s.h".to_owned(), SOURCE.replace("int a", "long a"))]);
+        let patch = unified_diff(&sources(), &edited);
+        let moved = format!("/* one\n * two */\n{SOURCE}");
+        let applied = apply(&Sources::new([("in/s.h".to_owned(), moved.clone())]), &patch).expect("applies");
+        assert_eq!(applied["in/s.h"], moved.replace("int a", "long a"));
+    }
+
+    #[test]
+    fn what_is_no_patch_of_these_sources_is_refused() {
+        for none in ["", "some words\n"] {
+            assert!(refusal(none).contains("no unified diff"), "{}", refusal(none));
+        }
+        let hunk = "@@ -1 +1 @@\n-int t;\n+long t;\n";
+        assert!(refusal(&format!("--- a/u.c\n+++ b/u.c\n{hunk}")).contains("u.c, which is no source file"));
+        let other = "@@ -1 +1 @@\n-int other;\n+long t;\n";
+        assert!(refusal(&format!("--- a/t.c\n+++ b/t.c\n{other}")).contains("does not fit t.c"));
+        assert!(refusal("--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 @@\n+int n;\n").contains("makes"));
+        assert!(refusal("--- a/t.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-int t;\n").contains("removes"));
+        assert!(
+            refusal(&format!("--- a/t.c\n+++ b/../../etc/passwd\n{hunk}")).contains("may only change texts")
+        );
+        assert!(refusal(&format!("--- a/../x\n+++ b/../x\n{hunk}")).contains("no source file"));
+        let one = format!("--- a/t.c\n+++ b/t.c\n{hunk}");
+        assert!(refusal(&(one.clone() + &one)).contains("twice"));
+    }
 }

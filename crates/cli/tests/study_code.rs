@@ -275,3 +275,87 @@ fn what_the_build_is_not_made_with_is_named_in_the_table() {
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(3), "{table:#}");
     assert!(table["together"].is_null());
 }
+
+const SPREAD: &str =
+    "struct thing { unsigned first; char between[60]; unsigned second; char more[60]; unsigned third; };";
+const TOGETHER: &str =
+    "struct thing { unsigned first; unsigned second; unsigned third; char between[60]; char more[60]; };";
+
+/// The program of many steps, whose rounds look at three members of an object, which lie on lines of their own.
+fn program_with_data() -> String {
+    let uses = "unsigned round_of(unsigned x) { struct thing *t = things + x % 4096; \
+                x += t->first + t->second + t->third; t->first = x;";
+    let text = program().replace("unsigned round_of(unsigned x) {", uses);
+    format!("{SPREAD}\nstatic struct thing things[4096];\n{text}")
+}
+
+/// A patch of its first line.
+fn patch_to(line: &str) -> String {
+    format!(
+        "--- a/steps.c\n+++ b/steps.c\n@@ -1,2 +1,2 @@\n-{SPREAD}\n+{line}\n static struct thing things[4096];\n"
+    )
+}
+
+/// A patch of data and an order of code go through the gates together, and what each does alone stands beside.
+#[test]
+fn a_patch_and_the_order_of_code_are_proven_together_and_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let patch = folder.path().join("fix.patch");
+    fs::write(&patch, "thing: members together\n\n".to_owned() + &patch_to(TOGETHER)).expect("a file");
+    let patch = patch.to_str().expect("a path");
+    let more = ["--region", "round_of", "--test-arguments", "300000", "--patch", patch];
+    let output = study_of(folder.path(), &program_with_data(), "", &more);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = schema::checked(&output.stdout);
+    assert_eq!(
+        (&report["not_proven"], &report["proof"]["output"]["outcome"]),
+        (&Value::Null, &"equal".into())
+    );
+    let code = &report["code"];
+    assert!(code["patch"].as_str().is_some_and(|patch| patch.ends_with("which changes steps.c")), "{code}");
+    let [before, after] = [0, 1].map(|side: usize| code["calls"][0]["lines"][side].as_f64().expect("a mean"));
+    assert!(after < before, "lines of code: {before} before, {after} after");
+    let table = &code["optimisers"];
+    assert_eq!(table["not_observed"].as_array().map(Vec::len), Some(0), "{table:#}");
+    let rows = table["rows"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    let result = "the patch, BOLT from Lineup's counts";
+    assert_eq!(names, ["as linked", "BOLT from Lineup's counts", "the patch", result]);
+    assert_eq!(table["pairs"].as_array().map(Vec::len), Some(2), "{table:#}");
+    assert_eq!(
+        table["patch_together"]["names"],
+        serde_json::json!(["the patch", "BOLT from Lineup's counts"])
+    );
+    let page = fs::read_to_string(folder.path().join("out/report.html")).expect("a page");
+    assert!(
+        page.contains("The patch and the order, alone and together") && page.contains("changed first by")
+    );
+    let footprints = report["regions"][0]["footprints"].as_array().expect("footprints");
+    let data = footprints
+        .iter()
+        .find(|one| one["kind"] == "data" && one["line_bytes"] == 64)
+        .expect("lines of data");
+    let [before, after] = ["before", "after"].map(|side| data[side]["mean"].as_f64().expect("a mean"));
+    assert!(after < before, "{data:#}");
+}
+
+/// What does not fit the sources is told before anything is built, and what does something else is not proven.
+#[test]
+fn a_patch_that_does_not_fit_or_changes_what_the_program_does_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let patch = folder.path().join("fix.patch");
+    let more = ["--region", "round_of", "--patch", patch.to_str().expect("a path")];
+    fs::write(&patch, patch_to(TOGETHER).replace("first; char", "other; char")).expect("a file");
+    let output = study_of(folder.path(), &program_with_data(), "", &more);
+    assert_eq!(output.status.code(), Some(2));
+    let words = said(&output);
+    assert!(words.contains("fix.patch") && words.contains("does not fit steps.c"), "{words}");
+    fs::remove_dir_all(folder.path().join("source")).expect("removed");
+    let narrow = TOGETHER.replace("unsigned first", "unsigned char first");
+    fs::write(&patch, patch_to(&narrow)).expect("a file");
+    let output = study_of(folder.path(), &program_with_data(), "", &more);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let report: Value = schema::checked(&output.stdout);
+    assert!(report["not_proven"].is_string(), "{}", report["not_proven"]);
+    assert!(report["code"].is_null());
+}

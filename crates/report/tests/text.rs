@@ -409,6 +409,7 @@ fn reordered() -> StudyReport {
         calls: ["one", "two", "three", "four", "five", "six", "seven", "eight"].map(call).into(),
         cold: None,
         hints: None,
+        patch: None,
         optimisers: None,
     });
     report

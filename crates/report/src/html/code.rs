@@ -27,6 +27,7 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
     html! {
         h3 { @if code.hints.is_some() { "Hints in the source" } @else { "Code in another order" } }
         @if let Some(hints) = &code.hints { (hinted(hints)) }
+        @if let Some(patch) = code.patch_in_words() { p { (patch) } }
         p { "By " (code.optimiser) ", " (code.runs_in_words()) "." }
         p.muted {
             @if code.ways_exact + code.ways_estimated > 0 {

@@ -22,12 +22,12 @@ pub(super) fn optimisers(table: &Optimisers) -> Markup {
         } } }
     } };
     html! {
-        h3 { "Against the optimisers" }
+        h3 { (table.heading()) }
         p.muted { (table.times_in_words()) " " (ONE_LINK_MEANS) }
         (scroll("Times of optimised programs", &times))
         ul {
             @for pair in &table.pairs { li { (pair.in_words()) "." } }
-            @if let Some(together) = &table.together { li { (together.in_words()) "." } }
+            @for together in table.together.iter().chain(&table.patch_together) { li { (together.in_words()) "." } }
         }
         @if !whats.is_empty() { (scroll("Code of optimised programs", &figures)) }
         @if !table.not_observed.is_empty() {

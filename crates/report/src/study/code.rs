@@ -31,6 +31,8 @@ pub struct CodeReport {
     pub calls: Vec<CodePerCall>,
     /// Calls that find no code in the caches, where the order was made for them.
     pub cold: Option<ColdCalls>,
+    /// The patch that was applied before the code was put in order, in words.
+    pub patch: Option<String>,
     /// Hints in the sources, where these stand in the place of an order.
     pub hints: Option<HintsReport>,
     /// What other optimisers make of the program, where that was asked for.
@@ -227,9 +229,18 @@ impl CodeReport {
             whole_run: Vec::new(),
             calls: Vec::new(),
             cold: None,
+            patch: None,
             hints: None,
             optimisers: None,
         }
+    }
+
+    /// What was done to the sources before, in a sentence.
+    pub(crate) fn patch_in_words(&self) -> Option<String> {
+        let patch = self.patch.as_ref()?;
+        Some(format!(
+            "The sources were changed first by {patch}; both is compared with the program as it is."
+        ))
     }
 
     /// From which run, and on which it was judged.

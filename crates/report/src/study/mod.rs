@@ -29,7 +29,9 @@ pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
 pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };
-pub use optimisers::{Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, TimeRatio, Together, USER};
+pub use optimisers::{
+    Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, PATCH, TimeRatio, Together, USER,
+};
 pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
     ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,

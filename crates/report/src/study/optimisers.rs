@@ -20,6 +20,8 @@ pub struct Optimisers {
     pub not_observed: Vec<NotOptimised>,
     /// Whether the gains of two optimisers add up; `None` where one of them is not in the table.
     pub together: Option<Together>,
+    /// The same of the study's patch and the order of code.
+    pub patch_together: Option<Together>,
     /// Blocks of runs in which each program ran twice.
     pub blocks: u64,
     /// The level of all intervals, such as 0.95; of each alone.
@@ -92,6 +94,9 @@ pub struct NotOptimised {
     /// Why.
     pub why: String,
 }
+
+/// The row of the program with the study's patch alone.
+pub const PATCH: &str = "the patch";
 
 /// What two optimisers gain together, beside what they would gain if each did as much after the other as it does alone.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -185,6 +190,16 @@ impl Together {
 }
 
 impl Optimisers {
+    /// What the table is about: it has other optimisers, or the patch and the order alone.
+    pub(crate) fn heading(&self) -> &'static str {
+        const PATCH_AND_ORDER: usize = 4;
+        let has_patch = self.rows.iter().any(|row| row.name == PATCH);
+        match has_patch && self.rows.len() + self.not_observed.len() <= PATCH_AND_ORDER {
+            true => "The patch and the order, alone and together",
+            false => "Against the optimisers",
+        }
+    }
+
     /// What the times rest on, in a sentence.
     pub(crate) fn times_in_words(&self) -> String {
         format!(

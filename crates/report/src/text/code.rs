@@ -47,6 +47,9 @@ impl Writer {
             self.table(&table);
         }
         self.line("");
+        if let Some(patch) = code.patch_in_words() {
+            self.line(&shortened(&patch, if self.is_full() { usize::MAX } else { SENTENCE_CHARACTERS }));
+        }
         let made = format!("By {}, {}.", code.optimiser, code.runs_in_words());
         if !self.is_full() {
             self.line(&shortened(&made, SENTENCE_CHARACTERS));

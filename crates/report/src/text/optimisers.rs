@@ -12,7 +12,7 @@ const REASON_CHARACTERS: usize = 150;
 impl Writer {
     /// One table of all: user times on the first screen; with all that is told elapsed times and figures of the whole run, too.
     pub(super) fn optimisers(&mut self, table: &Optimisers) {
-        self.heading("Against the optimisers");
+        self.heading(table.heading());
         let columns = [("program", Align::Left), ("user time", Align::Right), ("elapsed time", Align::Right)];
         // Two intervals do not fit beside each other on the first screen.
         let most = if self.is_full() { 3 } else { 2 };
@@ -24,7 +24,7 @@ impl Writer {
         for pair in &table.pairs {
             self.line(&format!("{}.", one_line(&pair.in_words())));
         }
-        if let Some(together) = &table.together {
+        for together in table.together.iter().chain(&table.patch_together) {
             self.line(&format!("{}.", one_line(&together.in_words())));
         }
         for one in &table.not_observed {

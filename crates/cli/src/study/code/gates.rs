@@ -16,7 +16,7 @@ use lineup_report::study::{CodePerCall, Fact};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::meaning::Units;
-use lineup_study::source::scratch::Scratch;
+use lineup_study::source::scratch::{Scratch, Tree};
 
 /// What a study of code goes by.
 pub(super) struct Gates<'s> {
@@ -56,11 +56,11 @@ pub(super) fn plan(
 pub(super) fn train(
     plan: &mut Plan,
     training: &Workload,
-    built: &Built,
+    built: &Tree,
     as_built: &Snapshot,
     (interrupts, stages): (&Interrupts, &Stages),
 ) -> Result<Training> {
-    let trained = Training::record(plan, training, &built.tree, interrupts, stages)?;
+    let trained = Training::record(plan, training, built, interrupts, stages)?;
     as_built.restore()?;
     if plan.regions.is_empty() {
         plan.regions = trained.regions(stages)?;

@@ -49,7 +49,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let scratch = links::linked(&plan, scratch, &interrupts)?;
     let built = Variant::build(&plan, &scratch, None, &stages)?;
     let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the built program")?;
-    let trained = gates::train(&mut plan, &training, &built, &as_built, (&interrupts, &stages))?;
+    let trained = gates::train(&mut plan, &training, &built.tree, &as_built, (&interrupts, &stages))?;
     stages.stage("working out hints");
     let worked = Worked::of(&trained, &scratch, scratch.built_in(&built.tree))?;
     drop(trained);
@@ -187,6 +187,7 @@ fn conclude(
         whole_run: counted.unwrap_or_default(),
         calls: if after.is_some() { gates.calls()? } else { Vec::new() },
         cold: None,
+        patch: None,
         hints: Some(worked.report(scratch.built_in(before.variant.tree()))),
         optimisers: None,
     });

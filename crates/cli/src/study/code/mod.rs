@@ -7,6 +7,7 @@ mod gates;
 mod hints;
 mod optimisers;
 mod options;
+mod patched;
 
 use crate::files;
 use crate::machine;
@@ -31,8 +32,10 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::linkers::Linkers;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
+use optimisers::Others;
 pub(crate) use options::CodeOptions;
 use options::Workload;
+use patched::Patched;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,8 @@ use std::path::{Path, PathBuf};
 struct Study<'s> {
     gates: Gates<'s>,
     bolt: &'s Bolt,
+    /// What is applied to the sources first.
+    patch: Option<&'s Patched>,
 }
 
 impl<'s> Deref for Study<'s> {
@@ -82,18 +87,25 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?.linked_by(linkers);
     let built = Variant::build(&plan, &scratch, None, &stages)?;
     require_relocations(&plan, &built.tree)?;
-    let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the built program")?;
-    let trained = gates::train(&mut plan, &training, &built, &as_built, (&interrupts, &stages))?;
-    let changed = "the program in the new order";
+    let patch = asked.patch.as_deref().map(|file| Patched::read(file, &scratch)).transpose()?;
+    let patched = patch.as_ref().map(|patch| patch.build(&scratch, &stages)).transpose()?;
+    let ordered_from = patched.as_ref().unwrap_or(&built.tree);
+    let as_built =
+        Snapshot::take(&ordered_from.path).context("cannot copy the folder of the built program")?;
+    let trained = gates::train(&mut plan, &training, ordered_from, &as_built, (&interrupts, &stages))?;
+    let changed = match patch {
+        Some(_) => "the program with the patch and in the new order",
+        None => "the program in the new order",
+    };
     let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
-    let study = Study { gates, bolt: &bolt };
+    let study = Study { gates, bolt: &bolt, patch: patch.as_ref() };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
     let by_counts = Order { profile, functions: None };
     let cold = asked.cold.then(|| Cold::of(&study, &training, &trained, &built.tree)).transpose()?;
     as_built.restore()?;
     let order = cold.as_ref().map_or(&by_counts, |cold| &cold.order);
-    let ordered = study.ordered(&built.tree, order, Role::After)?;
+    let ordered = study.ordered(ordered_from, order, Role::After)?;
     let before = study.measure(built, None)?;
     let after = study.measure(Variant::built(ordered, "after"), Some(&before.variant));
     let (after, compared) = match after {
@@ -114,12 +126,12 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         judged.map(|(cold, after)| cold.judge(&study, &by_counts, [&before.variant, &after.variant]));
     let cold_calls = judged.transpose()?;
     let compared_runs = after.as_ref().filter(|_| proven.is_some());
-    let peers = match (asked.against_optimisers, compared_runs) {
-        (true, Some(after)) => {
-            Some(study.against_optimisers((&training, &trained), proven, [&before, after])?)
-        }
-        _ => None,
-    };
+    let others = Others { optimisers: asked.against_optimisers, patched: patched.as_ref() };
+    let others = (others.optimisers || others.patched.is_some()).then_some(others);
+    let peers = others
+        .zip(compared_runs)
+        .map(|(others, after)| study.beside_others(others, (&training, &trained), proven, [&before, after]));
+    let peers = peers.transpose()?;
     stages.end();
     scratch.check_untouched()?;
     let mut report = StudyReport::of_found(Found {
@@ -155,6 +167,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
             whole_run: before.counted.beside(&after.counted),
             calls: study.calls()?,
             cold: cold_calls,
+            patch: patch.as_ref().map(Patched::in_words),
             hints: None,
             optimisers,
         }),
@@ -203,7 +216,7 @@ impl Study<'_> {
     fn ordered(&self, built: &Tree, order: &Order, role: Role) -> Result<Tree> {
         self.stages.stage("building the program once more, for another order");
         let mut tree = self.scratch.copy(role)?;
-        self.scratch.build(&mut tree, &BTreeMap::new())?;
+        self.scratch.build(&mut tree, self.patch.map_or(&BTreeMap::new(), |patch| &patch.edited))?;
         self.stages.stage("putting the code in order with llvm-bolt");
         let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
         self.replace(&to, &from, order)?;
@@ -231,8 +244,9 @@ impl Study<'_> {
     }
 
     /// What others make of the program, or why they are not compared: that takes a program whose runs can be.
-    fn against_optimisers(
+    fn beside_others(
         &self,
+        others: Others<'_>,
         (run, counted): (&Workload, &Training),
         proven: Option<&Proven<Proof>>,
         programs: [&Measured; 2],
@@ -244,7 +258,7 @@ impl Study<'_> {
                 consequence: "no time is claimed of the program as it is, so none is compared".into(),
             }));
         }
-        optimisers::table(self, &optimisers::Trained { run, counted }, programs).map(Ok)
+        optimisers::table(self, others, &optimisers::Trained { run, counted }, programs).map(Ok)
     }
 
     /// The words that order a program of the user's own build.

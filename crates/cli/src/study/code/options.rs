@@ -46,6 +46,10 @@ pub(crate) struct CodeOptions {
     /// optimisation, and both together. Takes up to --max-time once more, and builds the program five times
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
     pub(in crate::study) against_optimisers: bool,
+    /// With --code: apply this patch of the sources before the code is put in order, such as fix.patch of a study of data. The program
+    /// as it is is compared with what both leave, and a table tells what each gains alone
+    #[arg(long, value_name = "FILE", requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
+    pub(in crate::study) patch: Option<PathBuf>,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     pub(in crate::study) bolt: Option<PathBuf>,

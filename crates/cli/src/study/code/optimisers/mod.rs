@@ -1,4 +1,5 @@
-//! `lineup study --code --against-optimisers`: what others make of the program, beside what Lineup does, in one table.
+//! `lineup study --code` with `--against-optimisers` or `--patch`: what others make of the program, and a patch of its
+//! sources alone, beside what Lineup does, in one table.
 
 mod programs;
 
@@ -14,7 +15,7 @@ use lineup_prove::pair::of_pair;
 use lineup_prove::{Variant as RunOf, schedule::Order as BlockOrder};
 use lineup_report::effects::EffectsCheck;
 use lineup_report::study::{
-    Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, TimeRatio, Together, USER,
+    Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, PATCH, TimeRatio, Together, USER,
 };
 use lineup_stats::sequential::WidthStop;
 use lineup_study::effects::{Snapshot, observe_variants};
@@ -29,6 +30,29 @@ const BOLT: &str = "BOLT from its own instrumented run";
 const COUNTS: &str = "BOLT from Lineup's counts";
 const PGO: &str = "GCC PGO";
 const BOTH: &str = "GCC PGO, BOLT from Lineup's counts";
+const PATCH_AND_COUNTS: &str = "the patch, BOLT from Lineup's counts";
+
+/// The rows of the table, in this order, where they are asked for and can be made.
+const ROWS: [&str; 8] = [AS_LINKED, FUNCTIONS, BOLT, COUNTS, PGO, BOTH, PATCH, PATCH_AND_COUNTS];
+
+/// What stands in the table besides the program as linked and the study's result.
+#[derive(Clone, Copy)]
+pub(super) struct Others<'o> {
+    /// Whether what other optimisers make of the program does.
+    pub(super) optimisers: bool,
+    /// The program with the patch, in the order of its linker; the result is that in the new order.
+    pub(super) patched: Option<&'o Tree>,
+}
+
+impl Others<'_> {
+    /// The programs that are made for the table.
+    fn peers(&self) -> Vec<(Peer, &'static str)> {
+        let optimisers =
+            [(Peer::Functions, FUNCTIONS), (Peer::Bolt, BOLT), (Peer::Pgo, PGO), (Peer::PgoAndBolt, BOTH)];
+        let optimisers = optimisers.into_iter().filter(|_| self.optimisers);
+        optimisers.chain(self.patched.map(|_| (Peer::Counts, COUNTS))).collect()
+    }
+}
 
 /// What an order was made from.
 pub(super) struct Trained<'t> {
@@ -49,45 +73,46 @@ struct Entry<'t> {
 /// When the program as it was linked cannot be run, and when the study is interrupted.
 pub(super) fn table(
     study: &Study<'_>,
+    others: Others<'_>,
     trained: &Trained<'_>,
     [linked, ordered]: [&Measured; 2],
 ) -> Result<Optimisers> {
     let folder = study.interrupts.temporary_folder().context("making a temporary folder")?;
+    // Counts of the program with the patch are of another program.
+    let as_linked = others.patched.map(|_| counted_as_linked(study, trained.run, linked)).transpose()?;
     let programs = Programs {
         study,
         training: trained.run,
-        trained: trained.counted,
+        trained: as_linked.as_ref().unwrap_or(trained.counted),
         linked: linked.variant.tree(),
         folder: folder.path().to_owned(),
     };
     let mut not_observed = Vec::new();
     let mut trees = Vec::new();
-    let peers =
-        [(Peer::Functions, FUNCTIONS), (Peer::Bolt, BOLT), (Peer::Pgo, PGO), (Peer::PgoAndBolt, BOTH)];
-    for (peer, name) in peers {
+    for (peer, name) in others.peers() {
         let has_failed = |of: &str| not_observed.iter().any(|one: &NotOptimised| one.name == of);
         let tree = match peer {
             Peer::PgoAndBolt if has_failed(PGO) => Err(anyhow!("{PGO} was not observed")),
             _ => programs.make(peer),
         };
         match tree {
-            Ok(tree) => trees.push((name, made(peer, study.bolt.program()), tree)),
+            Ok(tree) => trees.push((name, made(peer, study.bolt), tree)),
             Err(error) => not_observed.push(NotOptimised { name: name.into(), why: format!("{error:#}") }),
         }
         study.interrupts.check()?;
     }
-    let by_counts = format!("{}, from Lineup's counts of the training run", study.bolt.version());
-    let made_here = (COUNTS, by_counts, ordered.variant.tree());
-    let mut others: Vec<_> = trees.iter().map(|(name, made, tree)| (*name, made.clone(), tree)).collect();
-    let place = others.iter().position(|(name, ..)| [PGO, BOTH].contains(name)).unwrap_or(others.len());
-    others.insert(place, made_here);
+    let result = if others.patched.is_some() { PATCH_AND_COUNTS } else { COUNTS };
+    let mut all: Vec<_> = trees.iter().map(|(name, made, tree)| (*name, made.clone(), tree)).collect();
+    all.extend(others.patched.map(|tree| (PATCH, "the build, of the patched sources".to_owned(), tree)));
+    all.push((result, made(Peer::Counts, study.bolt), ordered.variant.tree()));
+    all.sort_by_key(|(name, ..)| ROWS.iter().position(|row| row == name));
     let stock = row(AS_LINKED, "the build, with relocations".into(), None, figures(&linked.counted));
     let mut entries = vec![Entry { row: stock, tree: linked.variant.tree() }];
-    for (name, made, tree) in others {
+    for (name, made, tree) in all {
         let told = observed(study, linked.variant.tree(), tree).and_then(|effects| {
-            let figures = match name {
-                COUNTS => figures(&ordered.counted),
-                _ => figures(&counted(study, tree)?),
+            let figures = match name == result {
+                true => figures(&ordered.counted),
+                false => figures(&counted(study, tree)?),
             };
             Ok(row(name, made, Some(effects), figures))
         });
@@ -107,6 +132,15 @@ fn row(name: &str, made: String, effects: Option<String>, figures: Vec<Figure>) 
 
 fn figures(counted: &Counted) -> Vec<Figure> {
     counted.figures().iter().map(|(what, count)| Figure { what: what.clone(), count: *count }).collect()
+}
+
+/// What the training run executes of the program as it was linked.
+fn counted_as_linked(study: &Study<'_>, run: &Workload, linked: &Measured) -> Result<Training> {
+    let tree = linked.variant.tree();
+    let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
+    let counted = Training::record(study.plan, run, tree, study.interrupts, study.stages)?;
+    as_built.restore()?;
+    Ok(counted)
 }
 
 /// What the test run executes in a copy, which is left as it was.
@@ -182,18 +216,25 @@ fn judged(
         }
     }
     let pair = |of: &str, against: &str| pair_of(&kept, [against, of], collected, plan);
-    let pairs = [pair(COUNTS, BOLT)?, pair(BOTH, PGO)?].into_iter().flatten().collect();
+    let pairs = [
+        pair(COUNTS, BOLT)?,
+        pair(BOTH, PGO)?,
+        pair(PATCH_AND_COUNTS, PATCH)?,
+        pair(PATCH_AND_COUNTS, COUNTS)?,
+        pair(PATCH_AND_COUNTS, PGO)?,
+    ];
     let user = |name: &str| kept.iter().find(|(_, row)| row.name == name)?.1.user.map(|user| user.ratio);
-    let together = || {
-        let (pgo, bolt, seen) = (user(PGO)?, user(COUNTS)?, user(BOTH)?);
-        Some(Together { names: [PGO.into(), COUNTS.into()], if_added: pgo * bolt, seen })
+    let together = |one: &str, both: &str| {
+        let (first, second, seen) = (user(one)?, user(COUNTS)?, user(both)?);
+        Some(Together { names: [one.into(), COUNTS.into()], if_added: first * second, seen })
     };
-    let together = together();
+    let (together, patch_together) = (together(PGO, BOTH), together(PATCH, PATCH_AND_COUNTS));
     Ok(Optimisers {
         rows: kept.into_iter().map(|(_, row)| row).collect(),
-        pairs,
+        pairs: pairs.into_iter().flatten().collect(),
         not_observed,
         together,
+        patch_together,
         blocks: collected.blocks,
         level: plan.stop.level,
         margin: plan.margin,

@@ -6,6 +6,7 @@ use crate::study::code::{Order, Study};
 use anyhow::{Context, Result, bail};
 use lineup_codelayout::{bolt_profile, linker_script, section_order, symbol_order};
 use lineup_prove::{Runner, Slot, Variant as RunOf};
+use lineup_study::bolt::Bolt;
 use lineup_study::effects::Snapshot;
 use lineup_study::progress::Progress;
 use lineup_study::source::compilers::{Compiled, FunctionOrder, counts_for};
@@ -13,7 +14,7 @@ use lineup_study::source::linkers::Linkers;
 use lineup_study::source::scratch::{Role, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Programs besides the one as linked and the one in Lineup's order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(super) enum Peer {
     Functions,
     /// BOLT, from its own instrumented run.
     Bolt,
+    /// BOLT, from Lineup's counts.
+    Counts,
     /// GCC's profile-guided optimisation.
     Pgo,
     /// That, and BOLT from Lineup's counts of what it made.
@@ -50,6 +53,7 @@ impl Programs<'_> {
         match peer {
             Peer::Functions => self.in_order(),
             Peer::Bolt => self.bolted(),
+            Peer::Counts => self.by_lineups_counts(),
             Peer::Pgo => self.by_counts(Role::Optimised(2), false),
             Peer::PgoAndBolt => self.by_counts_and_bolted(),
         }
@@ -71,9 +75,22 @@ impl Programs<'_> {
         self.built(Role::Optimised(0), Compiled::InOrder(&order), "in which functions lie in Lineup's order")
     }
 
+    /// BOLT, from Lineup's counts.
+    fn by_lineups_counts(&self) -> Result<Tree> {
+        let gates = &self.study.gates;
+        gates.stages.stage("building the program once more, for llvm-bolt to put in order without the patch");
+        let mut tree = gates.scratch.copy(Role::Optimised(6))?;
+        gates.scratch.build(&mut tree, &BTreeMap::new())?;
+        let profile = self.folder.join("counts.fdata");
+        std::fs::write(&profile, bolt_profile(&self.trained.code()?)).context("writing the profile")?;
+        let [linked, program] = [self.linked, &tree].map(|tree| tree.path.join(&gates.plan.started));
+        self.study.replace(&program, &linked, &Order { profile, functions: None })?;
+        Ok(tree)
+    }
+
     /// BOLT, from a run of the program that it instrumented.
     fn bolted(&self) -> Result<Tree> {
-        let Study { gates, bolt } = self.study;
+        let Study { gates, bolt, .. } = self.study;
         gates.stages.stage("building the program once more, for llvm-bolt to instrument");
         let mut tree = gates.scratch.copy(Role::Optimised(1))?;
         gates.scratch.build(&mut tree, &BTreeMap::new())?;
@@ -162,9 +179,11 @@ impl Programs<'_> {
 }
 
 /// What made a program, in words.
-pub(super) fn made(peer: Peer, bolt: &Path) -> String {
-    let bolt = bolt.file_name().unwrap_or_default().to_string_lossy();
+pub(super) fn made(peer: Peer, bolt: &Bolt) -> String {
+    let version = bolt.version();
+    let bolt = bolt.program().file_name().unwrap_or_default().to_string_lossy();
     match peer {
+        Peer::Counts => format!("{version}, from Lineup's counts of the training run"),
         Peer::Functions => {
             "GCC with -ffunction-sections, and the linker with an order of functions from Lineup's counts"
                 .into()
