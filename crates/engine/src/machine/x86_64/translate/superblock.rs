@@ -17,53 +17,18 @@ mod renaming;
 mod values;
 
 use super::accesses::Place;
-use super::{FULL_REGISTERS, Held, Mark, Task, Translated, Whole};
-use crate::assembly::{Code, Gpr, JRCXZ, RCX, RSP};
+use super::{FULL_REGISTERS, Held, Logging};
+use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RCX, RSP};
+use crate::machine::{Mark, Route, Source, Task, Translated, Whole};
 use crate::slots::{at, reason};
 use exits::SideExit;
 use iced_x86::{Encoder, Instruction, Mnemonic};
 use lineup_recording::native::record;
 use lineup_recording::native::superblock::{Part, Superblock};
 use logging::Helpers;
-use reading::{End, Path, Source, Step, read};
+use reading::{End, Path, Step, read};
 pub(crate) use renaming::LOG;
 use values::Values;
-
-/// What of the program's registers lies elsewhere within a superblock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Logging {
-    /// Instructions of it that were executed.
-    pub instructions: u8,
-    /// Its record is being written.
-    pub is_open: bool,
-    /// The register in which the program's value of the log's is; else that lies in a slot.
-    pub own: Option<u8>,
-    /// The register whose value lies in the first slot.
-    pub first: Option<u8>,
-    /// And in the second.
-    pub second: Option<u8>,
-    /// `rcx` lies in a slot.
-    pub has_counter: bool,
-}
-
-/// How a superblock is left to the side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// Where the distance of the jump stands that does so.
-    pub jump: usize,
-    /// The part that ends with it.
-    pub part: u8,
-}
-
-/// Where a superblock goes another way than others would that begin there. Its code begins behind the last turn: it is
-/// reached from the superblock with all turns but that, whose record it goes on with.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Route {
-    /// Parts behind which it turns.
-    pub(crate) turns: Vec<u8>,
-    /// The number of the superblock that it is reached from.
-    pub(crate) before: u32,
-}
 
 /// Translates the superblock at the task's address. `None` when it cannot turn so.
 pub(crate) fn translate(

@@ -1,7 +1,7 @@
 //! A function's code as a whole: where its calls end, and where it jumps to its own beginnings.
 
 use crate::addresses::Set;
-use crate::patch::JUMP_BYTES;
+use crate::machine::x86_64::displaced::JUMP_BYTES;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use lineup_recording::native::Refusal;
 use std::ops::Range;

@@ -7,8 +7,8 @@
 use super::accesses::Place;
 use super::pieces::Piece;
 use super::{Block, Held, Step, Whole};
-use crate::assembly::{Address, JRCXZ, RCX};
 use crate::level::Level;
+use crate::machine::x86_64::assembly::{Address, JRCXZ, RCX};
 use crate::slots::{at, reason};
 use iced_x86::Instruction;
 use lineup_recording::native::{noted, sieve};

@@ -3,7 +3,7 @@
 use super::accesses::{Place, Planned, Plans};
 use super::reading::unlogged;
 use super::{Block, Held, Step};
-use crate::assembly::{Address, Gpr, RAX, RDX};
+use crate::machine::x86_64::assembly::{Address, Gpr, RAX, RDX};
 use crate::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
 
@@ -51,7 +51,7 @@ impl Block<'_> {
 
     /// Logs the time. The registers that it comes in may be borrowed, so it goes by way of a slot.
     fn log_time(&mut self, pc: u64) {
-        let (rax, rdx) = (self.slot(at!(time_rax)), self.slot(at!(time_rdx)));
+        let (rax, rdx) = (self.slot(at!(time_kept)), self.slot(at!(time_kept) + 8));
         let time = self.slot(at!(time));
         self.code.store_slot(rax, RAX);
         self.code.store_slot(rdx, RDX);

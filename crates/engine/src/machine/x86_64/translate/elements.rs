@@ -2,7 +2,7 @@
 //! vector's elements, or where a vector of indices says. The registers that tell are logged as they are.
 
 use super::{Block, FULL_REGISTERS};
-use crate::assembly::{Code, Gpr};
+use crate::machine::x86_64::assembly::{Code, Gpr};
 use iced_x86::{
     Code as Opcode, Encoder, Instruction, MemoryOperand, MemorySize, Mnemonic, OpKind, Register, UsedMemory,
 };
@@ -49,7 +49,7 @@ enum Mask {
 impl Elements {
     /// As the thread's word of this number tells.
     pub(super) fn of_state(word: u8) -> Elements {
-        let element_bytes = crate::state::UNIT as u8;
+        let element_bytes = crate::machine::x86_64::state::UNIT as u8;
         Elements { form: Form::Masked, element_bytes, indices: None, mask: Mask::State(word) }
     }
 

@@ -1,7 +1,7 @@
 //! Which instructions make a block, and which registers they leave to it.
 
 use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
-use crate::assembly::{Gpr, RCX};
+use crate::machine::x86_64::assembly::{Gpr, RCX};
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
 use lineup_recording::native::Definition;
 

@@ -4,8 +4,8 @@
 //! manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). It is told in units of 32 bytes.
 
 use crate::engine::Engine;
-use crate::gates::Registers;
 use crate::lock::Lock;
+use crate::machine::x86_64::registers::Registers;
 use crate::slots::{STATE_WORDS, Slots};
 use crate::system;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, Register};
@@ -190,33 +190,30 @@ impl Now {
     }
 }
 
-impl Engine {
-    /// Works out what the instruction at the thread's place is about to access.
-    pub(crate) fn see_state(&self, slots: &mut Slots, registers: &Registers) {
-        const MOST_BYTES: usize = 15;
-        let mut bytes = [0; MOST_BYTES];
-        let read = system::read_memory(slots.pc, &mut bytes);
-        let instruction = Decoder::with_ip(64, &bytes[..read], slots.pc, DecoderOptions::NONE).decode();
-        slots.state = [0; STATE_WORDS];
-        let Some(kind) = Kind::of(&instruction) else { return };
-        let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
-        let value = |register| register_value(registers, slots.stack, base, register);
-        let address = instruction.virtual_address(0, 0, |register, _, _| value(register)).unwrap_or(0);
-        let word = |at: u32| system::read_word(address.wrapping_add(at.into())).unwrap_or(0);
-        let head = if kind == Kind::Restore { [word(IN_USE), word(FORMAT)] } else { [0; 2] };
-        let mask = registers.rax & 0xffff_ffff | registers.rdx << 32;
-        let signals = system::block_signals();
-        let layout = LAYOUT.with(|layout| *layout.get_or_insert_with(Layout::read));
-        system::restore_signals(signals);
-        // SAFETY: the gate has just kept the state there.
-        let in_use = unsafe { in_use(slots.vectors, &layout) };
-        let accessed = Now { kind, mask, in_use, head }.accessed(&layout);
-        slots.state = accessed.words;
-        if accessed.is_cut {
-            let text =
-                format!("{:x} {:?} has accesses that are not recorded", slots.pc, instruction.mnemonic());
-            self.shared.note_once(&IS_CUT, &text.to_lowercase());
-        }
+/// See [`crate::machine::Translation::see_state`].
+pub(crate) fn see(engine: &Engine, slots: &mut Slots, registers: &Registers) {
+    const MOST_BYTES: usize = 15;
+    let mut bytes = [0; MOST_BYTES];
+    let read = system::read_memory(slots.pc, &mut bytes);
+    let instruction = Decoder::with_ip(64, &bytes[..read], slots.pc, DecoderOptions::NONE).decode();
+    slots.state = [0; STATE_WORDS];
+    let Some(kind) = Kind::of(&instruction) else { return };
+    let base = (&raw const *slots as u64).wrapping_sub(i64::from(engine.slots) as u64);
+    let value = |register| register_value(registers, slots.stack, base, register);
+    let address = instruction.virtual_address(0, 0, |register, _, _| value(register)).unwrap_or(0);
+    let word = |at: u32| system::read_word(address.wrapping_add(at.into())).unwrap_or(0);
+    let head = if kind == Kind::Restore { [word(IN_USE), word(FORMAT)] } else { [0; 2] };
+    let mask = registers.rax & 0xffff_ffff | registers.rdx << 32;
+    let signals = system::block_signals();
+    let layout = LAYOUT.with(|layout| *layout.get_or_insert_with(Layout::read));
+    system::restore_signals(signals);
+    // SAFETY: the gate has just kept the state there.
+    let in_use = unsafe { in_use(slots.vectors, &layout) };
+    let accessed = Now { kind, mask, in_use, head }.accessed(&layout);
+    slots.state = accessed.words;
+    if accessed.is_cut {
+        let text = format!("{:x} {:?} has accesses that are not recorded", slots.pc, instruction.mnemonic());
+        engine.shared.note_once(&IS_CUT, &text.to_lowercase());
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::LOG;
 use super::values::MOST_SOURCES;
-use crate::assembly::{Gpr, RSP};
-use crate::translate::accesses::{self, Place, Planned, Plans};
-use crate::translate::reading::{is_translatable, unlogged, used};
-use crate::translate::{Task, Unlogged, gpr};
+use crate::machine::x86_64::assembly::{Gpr, RSP};
+use crate::machine::x86_64::translate::accesses::{self, Place, Planned, Plans};
+use crate::machine::x86_64::translate::gpr;
+use crate::machine::x86_64::translate::reading::{is_translatable, unlogged, used};
+use crate::machine::{Source, Task, Unlogged};
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
 };
@@ -55,9 +56,6 @@ pub(super) struct Path {
     /// What comes first, when that cannot be translated.
     pub(super) lost: Option<Unlogged>,
 }
-
-/// The program's code from an address on, as far as it may be read and does not change; `None` when there is none.
-pub(super) type Source<'a> = &'a mut dyn FnMut(u64) -> Option<Vec<u8>>;
 
 /// Words that an access takes at most.
 fn words_of(plan: &Planned) -> usize {

@@ -2,7 +2,7 @@
 
 use super::elements::Elements;
 use super::gpr;
-use crate::assembly::{Address, Gpr, RSP};
+use crate::machine::x86_64::assembly::{Address, Gpr, RSP};
 use iced_x86::{
     Code, CodeSize, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
 };

@@ -1,8 +1,8 @@
 //! What instructions make of registers alone: the reader of the log can work that out.
 
 use super::values::Values;
-use crate::assembly::Gpr;
-use crate::translate::gpr;
+use crate::machine::x86_64::assembly::Gpr;
+use crate::machine::x86_64::translate::gpr;
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use lineup_recording::native::derived::Operation;
 

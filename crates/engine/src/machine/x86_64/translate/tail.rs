@@ -2,7 +2,7 @@
 
 use super::accesses::Place;
 use super::{Block, Held, Step, Ways};
-use crate::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
+use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
 use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
 

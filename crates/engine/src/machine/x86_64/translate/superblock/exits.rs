@@ -2,10 +2,11 @@
 
 use super::logging::Helpers;
 use super::{LOG, Logging, Step, Writer, renaming};
-use crate::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
+use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
+use crate::machine::x86_64::translate::tail::{Child, counted_opcode};
+use crate::machine::x86_64::translate::{FULL_REGISTERS, Held};
+use crate::machine::{Link, Mark, Turn, Ways};
 use crate::slots::{at, reason};
-use crate::translate::tail::{Child, counted_opcode};
-use crate::translate::{FULL_REGISTERS, Held, Link, Mark, Turn, Ways};
 use iced_x86::{Code as Opcode, FlowControl, Instruction, MemoryOperand, OpKind};
 use lineup_recording::native::superblock::NUMBER_BITS;
 
@@ -285,7 +286,7 @@ impl Writer<'_> {
     fn load_target(&mut self, instruction: &Instruction) {
         let own_slot = self.slot(at!(own.logged));
         if instruction.op0_kind() == OpKind::Register {
-            match crate::translate::gpr(instruction.op0_register()) {
+            match crate::machine::x86_64::translate::gpr(instruction.op0_register()) {
                 Some(LOG) => self.code.load_slot(RCX, own_slot),
                 Some(register) => self.code.move_register(RCX, register),
                 None => {}
@@ -306,9 +307,10 @@ impl Writer<'_> {
             ),
         )
         .unwrap_or_default();
-        let is_own = |register: iced_x86::Register| crate::translate::gpr(register) == Some(LOG);
+        let is_own =
+            |register: iced_x86::Register| crate::machine::x86_64::translate::gpr(register) == Some(LOG);
         if is_own(load.memory_base()) || is_own(load.memory_index()) {
-            let is_rcx = |register| crate::translate::gpr(register) == Some(RCX);
+            let is_rcx = |register| crate::machine::x86_64::translate::gpr(register) == Some(RCX);
             let other = if is_rcx(load.memory_base()) || is_rcx(load.memory_index()) { RDX } else { RCX };
             self.code.load_slot(other, own_slot);
             load = renaming::with_register(&load, other);

@@ -1,68 +1,12 @@
 //! The code between the program, the cache and the engine: made once, since it names the thread's slots by their
 //! distance.
 
-use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
-use crate::slots::{BYTES, Slots, at, reason};
-use crate::translate::LOG;
-use std::arch::global_asm;
+use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
+use crate::machine::x86_64::translate::LOG;
+use crate::machine::{Entry, Places};
+use crate::slots::{at, reason};
 use std::ops::Range;
-
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".balign 64",
-    "lineup_engine_slots:",
-    ".skip {bytes}",
-    ".popsection",
-    ".pushsection .text",
-    ".globl lineup_engine_slots_distance",
-    ".hidden lineup_engine_slots_distance",
-    "lineup_engine_slots_distance:",
-    "mov rax, qword ptr [rip + lineup_engine_slots@GOTTPOFF]",
-    "ret",
-    ".popsection",
-    bytes = const BYTES,
-);
-
-unsafe extern "C" {
-    fn lineup_engine_slots_distance() -> i64;
-}
-
-/// Distance of the slots from a thread's base: the same in all threads, since the loader gives a library that is
-/// there from the start its place in the block of every thread.
-pub(crate) fn slots_distance() -> i32 {
-    // SAFETY: takes nothing and changes `rax` alone.
-    unsafe { lineup_engine_slots_distance() as i32 }
-}
-
-/// This thread's slots.
-pub(crate) fn slots() -> *mut Slots {
-    let base: u64;
-    // SAFETY: the first word of a thread's block is its own address, by the ABI.
-    unsafe { std::arch::asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
-    base.wrapping_add_signed(i64::from(slots_distance())) as *mut Slots
-}
-
-/// The program's registers while the engine runs, as the gate puts them on the engine's stack.
-#[repr(C)]
-pub(crate) struct Registers {
-    pub(crate) flags: u64,
-    pub(crate) r15: u64,
-    pub(crate) r14: u64,
-    pub(crate) r13: u64,
-    pub(crate) r12: u64,
-    pub(crate) r11: u64,
-    pub(crate) r10: u64,
-    pub(crate) r9: u64,
-    pub(crate) r8: u64,
-    pub(crate) rdi: u64,
-    pub(crate) rsi: u64,
-    pub(crate) rbp: u64,
-    pub(crate) rbx: u64,
-    pub(crate) rdx: u64,
-    pub(crate) rcx: u64,
-    pub(crate) rax: u64,
-}
 
 /// In the order in which they are pushed.
 const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -74,32 +18,6 @@ pub(crate) const VECTOR_BYTES: usize = 4096;
 /// Behind that state, where the lower parts of the first sixteen registers are kept while the engine notes an allocation.
 const LOWER_PARTS: i32 = 3072;
 const _: () = assert!(LOWER_PARTS as usize + 16 * 16 <= VECTOR_BYTES);
-
-/// What an entry's code needs to know of it.
-#[repr(C)]
-pub(crate) struct Entry {
-    /// The words of its region.
-    pub(crate) region: u64,
-    /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
-    pub(crate) multiplier: u64,
-    pub(crate) pc: u64,
-    pub(crate) region_number: u64,
-}
-
-/// Where what the code needs lies.
-pub(crate) struct Places {
-    pub(crate) slots: i32,
-    /// The engine's function.
-    pub(crate) engine: u64,
-    /// A byte that is 0 when nothing is to be recorded any more.
-    pub(crate) is_on: u64,
-    /// The stack and memory for vector state for threads that are not known yet, and their lock.
-    pub(crate) first_stack: u64,
-    pub(crate) first_vectors: u64,
-    pub(crate) first_lock: u64,
-    /// See [`lineup_recording::native::word::RUN_SHIFT`].
-    pub(crate) run_shift: u8,
-}
 
 fn vectors(code: &mut Code, instruction: &[u8]) {
     code.move_value(RAX, u64::from(VECTOR_STATE));

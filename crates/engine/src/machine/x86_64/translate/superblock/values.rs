@@ -2,8 +2,8 @@
 
 use super::made::{Made, Operand, made};
 use crate::addresses::Set;
-use crate::assembly::{Gpr, RSP};
-use crate::translate::gpr;
+use crate::machine::x86_64::assembly::{Gpr, RSP};
+use crate::machine::x86_64::translate::gpr;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::superblock::STACK;

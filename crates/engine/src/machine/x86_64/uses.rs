@@ -1,8 +1,9 @@
 //! The code that a block goes through where what it uses is not the most recently used line of its set: the modelled cache
 //! uses the lines, and what was not there is logged.
 
-use crate::assembly::{Address, Code, Gpr, RAX, RCX};
-use crate::level::{self, Level};
+use crate::level;
+use crate::machine::LineUser;
+use crate::machine::x86_64::assembly::{Address, Code, Gpr, RAX, RCX};
 use crate::slots::at;
 use lineup_recording::native::noted;
 
@@ -23,27 +24,7 @@ const NOTED: i32 = 7;
 const EQUAL: &[u8] = &[0x74];
 const NOT_EQUAL: u8 = 0x75;
 
-/// Writes the code that uses lines of a cache.
-///
-/// It changes no register but `rcx`, which holds what is noted: of it, the sixth byte is the distance from the address to
-/// the first byte that is used, and the upper two from there to the last.
-#[derive(Clone, Copy)]
-pub(crate) struct User {
-    pub(crate) slots: i32,
-    pub(crate) level: Level,
-    /// Where its table is, from what blocks take for the sieve.
-    pub(crate) table: i32,
-    /// The slot that says where its rows are.
-    pub(crate) rows: i32,
-    /// Words that are logged: with two, the address is the second.
-    pub(crate) words: i32,
-    /// Windows of the run are wanted.
-    pub(crate) has_windows: bool,
-    /// In a window: everything is noted.
-    pub(crate) notes_all: bool,
-}
-
-impl User {
+impl LineUser {
     fn slot(self, distance: i32) -> i32 {
         self.slots + distance
     }

@@ -1,11 +1,11 @@
 //! What a superblock logs of its accesses, and the registers that this takes.
 
 use super::{LOG, Step, Writer};
-use crate::assembly::{Address, Gpr};
+use crate::machine::x86_64::assembly::{Address, Gpr};
+use crate::machine::x86_64::translate::accesses::{Place, Planned};
+use crate::machine::x86_64::translate::elements::Elements;
+use crate::machine::x86_64::translate::reading::unlogged;
 use crate::slots::at;
-use crate::translate::accesses::{Place, Planned};
-use crate::translate::elements::Elements;
-use crate::translate::reading::unlogged;
 use lineup_recording::native::derived::Value;
 use lineup_recording::native::superblock::{Reckoned, Told};
 

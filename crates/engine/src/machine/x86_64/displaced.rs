@@ -5,19 +5,24 @@
 //! So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
 //! [`crate::traps`].
 
+use crate::machine::{Moved, Write};
 use crate::maps;
-use crate::patch::JUMP_BYTES;
 use crate::system;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, MemoryOperand, Mnemonic, Register};
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
+    MemoryOperand, Mnemonic, Register,
+};
 use lineup_recording::native::Refusal;
 use std::ops::Range;
 
 /// Functions are looked through up to here for jumps to their beginning.
 const MOST_LOOKED_AT: u64 = 1 << 20;
+/// A jump's bytes.
+pub(crate) const JUMP_BYTES: u64 = 5;
 /// A short jump's bytes.
 const SHORT_BYTES: u64 = 2;
 /// A trap's.
-const TRAP_BYTES: u64 = 1;
+pub(crate) const TRAP_BYTES: u64 = 1;
 const TRAP: u8 = 0xcc;
 /// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
@@ -44,16 +49,20 @@ pub(crate) enum Way {
     Trap,
 }
 
+/// A jump from one place to another.
+pub(crate) fn jump(at: u64, to: u64) -> Write {
+    let distance = (to.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
+    (at, [&[0xe9][..], &distance].concat())
+}
+
 impl Way {
     /// What is written, in order, so that control goes from `pc` to `target`.
-    pub(crate) fn writes(self, pc: u64, target: u64) -> Vec<(u64, Vec<u8>)> {
-        let jump = |at: u64| {
-            let distance = (target.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
-            (at, [&[0xe9][..], &distance].concat())
-        };
+    pub(crate) fn writes(self, pc: u64, target: u64) -> Vec<Write> {
         match self {
-            Way::Jump => vec![jump(pc)],
-            Way::Beside(at) => vec![jump(at), (pc, vec![0xeb, at.wrapping_sub(pc + SHORT_BYTES) as u8])],
+            Way::Jump => vec![jump(pc, target)],
+            Way::Beside(at) => {
+                vec![jump(at, target), (pc, vec![0xeb, at.wrapping_sub(pc + SHORT_BYTES) as u8])]
+            }
             Way::Trap => vec![(pc, vec![TRAP])],
         }
     }
@@ -65,6 +74,26 @@ impl Way {
             Way::Beside(_) => SHORT_BYTES,
             Way::Trap => TRAP_BYTES,
         }
+    }
+}
+
+impl crate::machine::Displaced for Displaced {
+    fn is_trap(&self) -> bool {
+        self.way == Way::Trap
+    }
+
+    fn writes(&self, pc: u64, target: u64) -> Vec<Write> {
+        self.way.writes(pc, target)
+    }
+
+    fn moved_to(&self, at: u64) -> Option<Moved> {
+        let block = InstructionBlock::new(&self.moved, at);
+        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
+        let encoded = BlockEncoder::encode(64, block, options).ok()?;
+        // Those that were added have no address in the program.
+        let own = self.moved.iter().zip(&encoded.new_instruction_offsets).filter(|(one, _)| one.ip() != 0);
+        let places = own.map(|(one, offset)| (one.ip(), at + u64::from(*offset))).collect();
+        Some(Moved { code: encoded.code_buffer, places })
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A block borrows two registers that none of its instructions use: one holds where the log stands, the other
 //! addresses. Their values, and that of `rcx` where a jump must not touch the flags, lie in the thread's
-//! [`Slots`](crate::slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
+//! [`Slots`](crate::slots::Slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
 
 mod accesses;
 mod elements;
@@ -15,177 +15,21 @@ mod state;
 mod superblock;
 mod tail;
 
-use crate::assembly::{Code, Gpr, JRCXZ, RCX};
-use crate::sieve::Sieves;
+use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RCX};
+use crate::machine::x86_64::held::{Held, Logging};
+use crate::machine::{Link, Mark, Task, Translated, Unlogged, Ways, Whole};
 use crate::slots::{at, reason};
 use accesses::{Place, Plans};
 use iced_x86::{Encoder, Instruction, Register};
-use lineup_recording::native::Definition;
-use lineup_recording::native::superblock::Superblock;
 use pieces::Piece;
 use reading::{Read, read};
 use sifting::Stub;
-use std::ops::Range;
-pub(crate) use superblock::{LOG, Route, translate as translate_superblock};
-pub use superblock::{Logging, Turn};
+pub(crate) use superblock::{LOG, translate as translate_superblock};
 
 /// Instructions in a block at most.
 const MOST_INSTRUCTIONS: usize = 48;
 /// Words of the log that a block fills at most.
 const MOST_WORDS: usize = 400;
-
-/// A system call by how it returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ways<T> {
-    /// It returns once.
-    pub alone: T,
-    /// It returns in another thread, or in a process that borrows this one's memory, too: that goes on natively.
-    pub shared: T,
-    /// It returns in a process with a copy of this one's memory, too: that goes on natively, and nothing of the engine
-    /// is in use there.
-    pub forked: T,
-    /// It returns in a thread with slots of its own, too: that is recorded when whole programs are, and else as with
-    /// `shared`.
-    pub begun: T,
-}
-
-impl<T> Ways<T> {
-    /// The same with other values.
-    pub fn map<U>(self, change: impl Fn(T) -> U) -> Ways<U> {
-        Ways {
-            alone: change(self.alone),
-            shared: change(self.shared),
-            forked: change(self.forked),
-            begun: change(self.begun),
-        }
-    }
-}
-
-/// A jump to another block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
-    /// Where its distance stands in the code.
-    pub hole: usize,
-    /// Where it leads in the program.
-    pub target: u64,
-    /// When it leaves a superblock to the side.
-    pub turn: Option<Turn>,
-}
-
-/// What of the program's registers lies in the thread's slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
-    /// Nothing: all are as the program has them.
-    Nothing,
-    /// `rcx`.
-    Counter,
-    /// Those that the block borrows.
-    Borrowed,
-    /// Those and `rcx`.
-    Both,
-    /// Those, and `rax` and `rdx`.
-    Timed,
-    /// Within a superblock, those that it tells; and the log has its register.
-    Logging(Logging),
-    /// The log's, which is not there: where it stands lies in a slot as well.
-    Logged,
-    /// The program goes on at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
-    Target(i64),
-    /// As [`Held::Target`], but that `rcx` is the program's, and where it goes on lies in the slot for that.
-    Missed,
-    /// Nothing, but `rcx` is as a system call at its own place would leave it.
-    AfterSystemCall,
-}
-
-/// Where the program is, from a place in a block's code on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark {
-    /// The place.
-    pub offset: usize,
-    /// The instruction that comes next; `None` when its address is in the thread's slot for that.
-    pub pc: Option<u64>,
-    /// Which registers are not the program's.
-    pub held: Held,
-}
-
-/// An instruction of which not everything is logged.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unlogged {
-    /// Where it is.
-    pub pc: u64,
-    /// What it is called.
-    pub mnemonic: String,
-    /// It is executed natively, and what follows it.
-    pub is_lost: bool,
-}
-
-/// A block for the cache.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Translated {
-    /// Its code: may lie anywhere, at a multiple of four.
-    pub code: Vec<u8>,
-    /// Where others lead to it, but for those that it is to begin natively for.
-    pub inner: usize,
-    /// Where it goes on when the engine has noted that an entry was reached.
-    pub body: usize,
-    /// Where the number of its definition stands in the code, four bytes each.
-    pub definition_holes: Vec<usize>,
-    /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the first
-    /// count, four bytes each.
-    pub count_holes: Vec<usize>,
-    /// When it stands alone: where the address of its definition stands in the code, eight bytes.
-    pub own_hole: Option<usize>,
-    /// Jumps to other blocks; each leads to the engine at first.
-    pub links: Vec<Link>,
-    /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
-    pub link_holes: Vec<(usize, usize)>,
-    /// Where the system call at its end stands in the code.
-    pub system_call: Option<Ways<usize>>,
-    /// Where the program is, in order of place.
-    pub marks: Vec<Mark>,
-    /// The registers that it borrows, by number: what `first` and `second` of the slots hold.
-    pub borrowed: (u8, u8),
-    /// What it is made of.
-    pub definition: Definition,
-    /// What it is made of, when all of a run is logged.
-    pub superblock: Option<Superblock>,
-    /// From the beginning of its code in the program to the end.
-    pub range: Range<u64>,
-    /// What follows its last instruction.
-    pub next: u64,
-    /// What of it is not logged.
-    pub unlogged: Vec<Unlogged>,
-}
-
-/// What a translation needs to know.
-pub struct Task<'a> {
-    /// The program's code from `pc` on, as far as it may be read.
-    pub bytes: &'a [u8],
-    /// Where the block begins.
-    pub pc: u64,
-    /// Distance of the thread's slots from its base.
-    pub slots: i32,
-    /// The block hands over to the engine first: a watched function begins there, or the program may change its code.
-    pub is_entry: bool,
-    /// The program may change its code.
-    pub is_changeable: bool,
-    /// Where the block is to lie in the cache, when all of a run is logged.
-    pub at: u64,
-    /// When the whole program is recorded: then blocks count themselves, and no call ends.
-    pub whole: Option<&'a Whole>,
-}
-
-/// What the blocks of a program that is recorded as a whole need to know.
-#[derive(Clone, Copy)]
-pub struct Whole {
-    /// Where its threads begin.
-    pub begins_threads: u64,
-    /// What is passed over.
-    pub(crate) sieves: Sieves,
-    /// When all of the run is logged: the table of where jumps lead whose targets are not known before, see
-    /// [`crate::targets`]; else 0.
-    pub(crate) targets: u32,
-}
 
 /// An instruction with what is to be logged of it.
 struct Step {
@@ -230,7 +74,7 @@ struct Block<'a> {
 }
 
 /// Translates the block at the task's address.
-pub fn translate(task: &Task<'_>) -> Translated {
+pub(crate) fn translate(task: &Task<'_>) -> Translated {
     let mut most = MOST_INSTRUCTIONS;
     loop {
         match translate_at_most(task, most) {

@@ -1,9 +1,9 @@
 //! Instructions that keep the processor's state in memory, or load it: `xsave`, `xsavec` and `xrstor`. What of their area they
-//! access the engine works out before each, see [`crate::state`].
+//! access the engine works out before each, see [`crate::machine::Translation::see_state`].
 
 use super::accesses::{Place, Planned, Plans, place};
 use super::elements::Elements;
-use crate::state::{HALF, Kind};
+use crate::machine::x86_64::state::{HALF, Kind};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Register};
 
 /// The accesses of such an instruction; `None` of others, and where it cannot be told.

@@ -1,7 +1,7 @@
 //! Instructions that use the register which the log has for good: they get another, or the slot where its value lies.
 
-use crate::assembly::Gpr;
-use crate::translate::FULL_REGISTERS;
+use crate::machine::x86_64::assembly::Gpr;
+use crate::machine::x86_64::translate::FULL_REGISTERS;
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 
 /// The register that the log has.
