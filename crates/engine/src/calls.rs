@@ -21,8 +21,8 @@ impl Engine {
             return;
         }
         let signals = system::block_signals();
-        let range =
-            start..start.saturating_add(bytes).checked_next_multiple_of(Host::PAGE_BYTES).unwrap_or(u64::MAX);
+        let range = start
+            ..start.saturating_add(bytes).checked_next_multiple_of(Host::page_bytes()).unwrap_or(u64::MAX);
         self.code.with(|code| {
             if code.is_code(&range) {
                 code.forget(self, &range);

@@ -1,5 +1,5 @@
-//! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it, see
-//! [`crate::machine::Timing::stamp`].
+//! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it,
+//! see [`crate::machine::Timing::stamp`].
 
 use crate::addresses::Map;
 use crate::engine::Engine;
@@ -21,8 +21,8 @@ pub(crate) struct Asked {
     pub(crate) room: u64,
 }
 
-/// Patches the entries and ends of all functions that the command asked for and have no answer yet. Nobody executes them
-/// yet.
+/// Patches the entries and ends of all functions that the command asked for and have no answer yet. Nobody executes
+/// them yet.
 pub(crate) fn all(engine: &Engine) {
     let shared = &engine.shared;
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);

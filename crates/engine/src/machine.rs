@@ -2,8 +2,8 @@
 //!
 //! All of it stands behind one trait, [`Machine`], in parts. [`Host`] is the machine that this library is built for, so
 //! that every call is a plain call of that machine's function. What a machine consists of lies in a folder of its own
-//! beside this file; nothing outside knows an instruction or a register, which `cargo xtask tidy` holds. Another machine is
-//! a folder more, a type that implements the parts, and its line below.
+//! beside this file; nothing outside knows an instruction or a register, which `cargo xtask tidy` holds. Another
+//! machine is a folder more, a type that implements the parts, and its line below.
 
 mod abi;
 mod entries;

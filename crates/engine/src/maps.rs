@@ -80,9 +80,9 @@ pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) ->
     let is_inside = |address: u64| mappings.iter().any(|mapping| mapping.range.contains(&address));
     let mut fits = gaps.filter_map(|(low, high)| {
         let at = if low < range.start {
-            high.min(highest).checked_sub(bytes)? & !(Host::PAGE_BYTES - 1)
+            high.min(highest).checked_sub(bytes)? & !(Host::page_bytes() - 1)
         } else {
-            low.next_multiple_of(Host::PAGE_BYTES)
+            low.next_multiple_of(Host::page_bytes())
         };
         (at >= low.max(lowest) && at + bytes <= high.min(highest) && !is_inside(at)).then_some(at)
     });
@@ -94,7 +94,7 @@ fn room_above(mappings: &[Mapping], range: &Range<u64>, bytes: u64, highest: u64
     let mut low = range.end;
     for mapping in mappings.iter().filter(|mapping| mapping.range.end > range.end) {
         // Far above the program, so that its heap has room to grow.
-        let at = (low + (1 << 28)).next_multiple_of(Host::PAGE_BYTES);
+        let at = (low + (1 << 28)).next_multiple_of(Host::page_bytes());
         if mapping.range.start >= at + bytes && at + bytes <= highest {
             return Some(at);
         }

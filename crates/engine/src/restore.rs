@@ -95,7 +95,7 @@ impl Patch {
 /// Replaces the pages of one patch by their file's, with all other patches in them.
 fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
     let range = patches[number].range();
-    let pages = range.start & !(Host::PAGE_BYTES - 1)..range.end.next_multiple_of(Host::PAGE_BYTES);
+    let pages = range.start & !(Host::page_bytes() - 1)..range.end.next_multiple_of(Host::page_bytes());
     let holds = |mapping: &&Mapping| mapping.range.start <= pages.start && pages.end <= mapping.range.end;
     let Some(mapping) = maps.iter().find(holds).filter(|mapping| mapping.is_of_file) else { return false };
     let mut path = mapping.path.clone().into_bytes();

@@ -1,7 +1,7 @@
 //! Timing calls: what the code that stamps them needs, see [`crate::machine::Timing::stamp`].
 //!
-//! A call inside a call of the same region is counted and not timed. One that was left by an exception or a jump is found
-//! out by the next: the stack pointer then lies no lower.
+//! A call inside a call of the same region is counted and not timed. One that was left by an exception or a jump is
+//! found out by the next: the stack pointer then lies no lower.
 
 use crate::alone::Owned;
 use crate::engine::{self, Engine};

@@ -263,8 +263,8 @@ struct Parts {
 
 fn parts(shared: &Shared) -> Option<Parts> {
     let mut cache = Cache::new()?;
-    let page = system::memory(Host::PAGE_BYTES as usize)?;
-    if !system::wipe_on_fork(page, Host::PAGE_BYTES as usize) {
+    let page = system::memory(Host::page_bytes() as usize)?;
+    if !system::wipe_on_fork(page, Host::page_bytes() as usize) {
         return None;
     }
     // SAFETY: zeroed memory of our own that stays as long as the engine.

@@ -281,7 +281,7 @@ pub(crate) fn read_word(at: u64) -> Option<u64> {
 /// A terminated text in memory that may not be readable, as far as there is room.
 pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
     // What lies on the next page may not be there.
-    let here = ((Host::PAGE_BYTES - at % Host::PAGE_BYTES) as usize).min(into.len());
+    let here = ((Host::page_bytes() - at % Host::page_bytes()) as usize).min(into.len());
     let mut length = read_memory(at, &mut into[..here]);
     if length == here && !into[..here].contains(&0) {
         length += read_memory(at + here as u64, &mut into[here..]);

@@ -1,10 +1,10 @@
 //! Where jumps lead whose targets are not known before, when all of a run is logged: one table for all threads, by the
 //! lowest 16 bits of the target.
 //!
-//! At each place stands the address of code that compares the target with the one that it is for, and goes on with another
-//! that has the same bits where it is not the same. So a thread that reads a place while it is being changed finds the old
-//! code or the new. The last of them all hands over to the engine. Code in the cache finds the table by its address, which is
-//! told it in [`crate::machine::Whole`].
+//! At each place stands the address of code that compares the target with the one that it is for, and goes on with
+//! another that has the same bits where it is not the same. So a thread that reads a place while it is being changed
+//! finds the old code or the new. The last of them all hands over to the engine. Code in the cache finds the table by
+//! its address, which is told it in [`crate::machine::Whole`].
 
 use crate::cache::Cache;
 use crate::machine::{Host, Mark, Translation};
@@ -33,8 +33,8 @@ impl Targets {
     }
 
     /// Where the table lies.
-    pub(crate) fn table(&self) -> u32 {
-        self.table as u32
+    pub(crate) fn table(&self) -> u64 {
+        self.table
     }
 
     fn place(&self, target: u64) -> &AtomicU64 {

@@ -1,9 +1,9 @@
 //! What is done to the caches before some of the calls that are timed.
 //!
-//! The code of an entry counts calls down. For the call at which it arrives at 0, it draws what is done before it, does that,
-//! and draws when the next call is: a lot follows from the one before, so that the same seed gives the same lots. What takes
-//! long is followed by a rest without lots. Calls that were drawn are kept one by one. All of that is the machine's, see
-//! [`crate::machine::Timing::stamp`]; here is what it needs to know.
+//! The code of an entry counts calls down. For the call at which it arrives at 0, it draws what is done before it, does
+//! that, and draws when the next call is: a lot follows from the one before, so that the same seed gives the same lots.
+//! What takes long is followed by a rest without lots. Calls that were drawn are kept one by one. All of that is the
+//! machine's, see [`crate::machine::Timing::stamp`]; here is what it needs to know.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, Timing};
@@ -67,7 +67,7 @@ pub(crate) fn prepare(engine: &Engine) -> bool {
     }
     let bytes = engine.shared.word(word::SWEPT_BYTES).load(Ordering::Relaxed) as usize;
     let Some(memory) = system::memory(bytes) else { return false };
-    for page in (0..bytes).step_by(Host::PAGE_BYTES as usize) {
+    for page in (0..bytes).step_by(Host::page_bytes() as usize) {
         // Each page has memory of its own then. SAFETY: our own memory, and within it.
         unsafe { memory.add(page).write_volatile(1) };
     }
@@ -99,7 +99,7 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
     let own = maps.iter().find(|mapping| mapping.range.contains(&pc));
     let flushed = engine.shared.flushed(region);
     let code = if flushed.is_empty() { within(own, parts) } else { of_lines(&flushed) };
-    let lines = code.iter().flat_map(|part| [part.start & !(Host::LINE_BYTES - 1), part.end]);
+    let lines = code.iter().flat_map(|part| [part.start & !(Host::line_bytes() - 1), part.end]);
     let ranges: Vec<u64> = lines.chain([0]).collect();
     let swept = SWEPT.load(Ordering::Relaxed);
     let lots = Lots {
@@ -130,8 +130,8 @@ fn of_lines(lines: &[u64]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for line in lines {
         match ranges.last_mut().filter(|last| last.end == *line) {
-            Some(last) => last.end += Host::LINE_BYTES,
-            None => ranges.push(*line..line + Host::LINE_BYTES),
+            Some(last) => last.end += Host::line_bytes(),
+            None => ranges.push(*line..line + Host::line_bytes()),
         }
     }
     ranges

@@ -7,9 +7,9 @@ use crate::slots::Slots;
 /// The part of a machine that is the system's ABI.
 ///
 /// Besides, its module defines functions that are found by their names, since neither the C library nor a loader may be
-/// asked: `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp`, hidden from the program, which change none but the registers
-/// that the gate keeps when an allocator hands over (see [`super::Gates::gate`]); and, exported for programs that are
-/// linked statically, `lineup_alone_strlen`, what the compiler calls for a thread-local variable
+/// asked: `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp`, hidden from the program, which change none but the
+/// registers that the gate keeps when an allocator hands over (see [`super::Gates::gate`]); and, exported for programs
+/// that are linked statically, `lineup_alone_strlen`, what the compiler calls for a thread-local variable
 /// (`lineup_alone___tls_get_addr`), and `lineup_alone_missing`, which ends the program by SIGABRT without a stack being
 /// needed.
 pub(crate) trait Abi {
@@ -20,17 +20,19 @@ pub(crate) trait Abi {
 
     /// Bytes of the instruction that makes a system call: it stands so far before where the call comes back to.
     const SYSTEM_CALL_BYTES: u64;
-    /// Bytes of the system's pages: mappings begin and end at multiples.
-    const PAGE_BYTES: u64;
     /// What lies behind the program's addresses.
     const ADDRESSES_END: u64;
-    /// Bytes of stack that a call takes for its return address, and a return gives back: 0 where that lies in a register.
+    /// Bytes of stack that a call takes for its return address, and a return gives back: 0 where that lies in a
+    /// register.
     const RETURN_BYTES: u64;
-    /// The system calls that make a process with a copy of this one's memory, and one that borrows it, without being told
-    /// so by a flag; `None` where the system has no such call.
+    /// The system calls that make a process with a copy of this one's memory, and one that borrows it, without being
+    /// told so by a flag; `None` where the system has no such call.
     const FORK: Option<i64>;
     /// See [`Abi::FORK`].
     const VFORK: Option<i64>;
+
+    /// Bytes of the system's pages, a power of two: mappings begin and end at multiples.
+    fn page_bytes() -> u64;
 
     /// Makes a system call, without the C library. Errors are negative.
     ///
@@ -44,11 +46,12 @@ pub(crate) trait Abi {
     /// The path is a terminated text.
     unsafe fn read_link(path: *const u8, text: &mut [u8]) -> i64;
 
-    /// The processor's counter, which goes on evenly: the same that code which is translated, and the code of stamps, read.
+    /// The processor's counter, which goes on evenly: the same that code which is translated, and the code of stamps,
+    /// read.
     fn counter() -> u64;
 
-    /// Distance of the slots from a thread's base: the same in all threads, since the loader gives a library that is there
-    /// from the start its place in the block of every thread.
+    /// Distance of the slots from a thread's base: the same in all threads, since the loader gives a library that is
+    /// there from the start its place in the block of every thread.
     fn slots_distance() -> i32;
 
     /// This thread's slots.
@@ -60,15 +63,16 @@ pub(crate) trait Abi {
     /// The function has executed nothing.
     unsafe fn return_address(stack: u64, registers: &Self::Registers) -> u64;
 
-    /// Lays out a block for a thread of the engine's own in this zeroed memory: its slots, and what the C library's code
-    /// looks at without knowing the thread, are at their distance from the base. `None` when there is too little of it.
+    /// Lays out a block for a thread of the engine's own in this zeroed memory: its slots, and what the C library's
+    /// code looks at without knowing the thread, are at their distance from the base. `None` when there is too little
+    /// of it.
     ///
     /// # Safety
     /// The memory is nobody's.
     unsafe fn thread_block(memory: u64, bytes: u64) -> Option<ThreadBlock>;
 
-    /// Makes a thread that sleeps until it gets a signal, and then again, with this stack and base; its number, or an error
-    /// below 0.
+    /// Makes a thread that sleeps until it gets a signal, and then again, with this stack and base; its number, or an
+    /// error below 0.
     ///
     /// # Safety
     /// Stack and base must be memory of its own.
@@ -77,9 +81,9 @@ pub(crate) trait Abi {
     /// Where a signal's handler returns to that the kernel is to return from: code that unwinders know as such.
     fn return_from_signal() -> u64;
 
-    /// Runs a handler in the cache. `leads_there` is code of [`super::Gates::go_in`], which is given the handler's address.
-    /// The handler returns to [`Abi::after_handler`], outside the cache, and that to the caller. Unwinders find from its
-    /// frames how to go on here.
+    /// Runs a handler in the cache. `leads_there` is code of [`super::Gates::go_in`], which is given the handler's
+    /// address. The handler returns to [`Abi::after_handler`], outside the cache, and that to the caller. Unwinders
+    /// find from its frames how to go on here.
     ///
     /// # Safety
     /// As the kernel would call the handler.

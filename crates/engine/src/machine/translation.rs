@@ -11,9 +11,9 @@ use std::ops::Range;
 
 /// The part of a machine that makes code for the cache.
 ///
-/// For all code in it: the program cannot tell. At every instruction of its own, registers, flags, and what lies on both
-/// sides of its stack pointer are as they would be natively, but for what a [`Mark`] there tells; calls keep the program's
-/// own return addresses. What is added logs, and touches memory of the engine's alone.
+/// For all code in it: the program cannot tell. At every instruction of its own, registers, flags, and what lies on
+/// both sides of its stack pointer are as they would be natively, but for what a [`Mark`] there tells; calls keep the
+/// program's own return addresses. What is added logs, and touches memory of the engine's alone.
 pub(crate) trait Translation {
     /// Which of the program's registers lie elsewhere at a place of such code.
     type Held: Copy + Eq + std::fmt::Debug;
@@ -26,8 +26,9 @@ pub(crate) trait Translation {
     /// What this processor lacks for recording whole programs, in a sentence; `None` when it can.
     fn lacks_for_whole_programs() -> Option<&'static str>;
 
-    /// Translates the block at the task's address: as many instructions as can be, with what logs them. The record that it
-    /// writes is as [`lineup_recording::native`] says. Where nothing can be translated, it hands over at once as lost.
+    /// Translates the block at the task's address: as many instructions as can be, with what logs them. The record that
+    /// it writes is as [`lineup_recording::native`] says. Where nothing can be translated, it hands over at once as
+    /// lost.
     fn translate(task: &Task<'_>) -> Translated;
 
     /// Translates the superblock at the task's address, when all of a run is logged. `None` when it cannot turn as the
@@ -40,18 +41,19 @@ pub(crate) trait Translation {
         route: &Route,
     ) -> Option<Translated>;
 
-    /// The registers as the program has them at a mark of a block, for a thread with these slots that stands in its code
-    /// with these registers: also where the program goes on.
+    /// The registers as the program has them at a mark of a block, for a thread with these slots that stands in its
+    /// code with these registers: also where the program goes on.
     fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers: &HostContext) -> HostContext;
 
-    /// Where the log stands of a thread that is at a mark, if a register holds that; `None` where it stands in its slot.
+    /// Where the log stands of a thread that is at a mark, if a register holds that; `None` where it stands in its
+    /// slot.
     fn open_log(mark: &Mark, registers: &HostContext) -> Option<OpenLog>;
 
     /// Has a thread find the log elsewhere that has it in a register.
     fn set_log(registers: &mut HostContext, log: u64);
 
-    /// From now on indirect jumps to `pc` in a thread with this table lead to code in the cache. Only while the engine runs
-    /// for the thread.
+    /// From now on indirect jumps to `pc` in a thread with this table lead to code in the cache. Only while the engine
+    /// runs for the thread.
     ///
     /// # Safety
     /// The thread's own table, of [`Translation::TABLE_BYTES`].
@@ -67,13 +69,13 @@ pub(crate) trait Translation {
     /// What the last of these leads to: hands over to the engine, which looks for the target.
     fn no_target(slots: i32) -> (Vec<u8>, Vec<Mark>);
 
-    /// The code that a block of a whole program goes through where what it uses is not the most recently used line of its
-    /// set: the modelled cache uses the lines, and what was not there is logged. It goes on where the slot
+    /// The code that a block of a whole program goes through where what it uses is not the most recently used line of
+    /// its set: the modelled cache uses the lines, and what was not there is logged. It goes on where the slot
     /// `own.sieve.back` says.
     fn uses_lines(of: LineUser) -> Vec<u8>;
 
-    /// Works out what the instruction at the thread's place is about to access that keeps the processor's state in memory, or
-    /// loads it, into the slots `state`. Blocks that begin with one hand over for it.
+    /// Works out what the instruction at the thread's place is about to access that keeps the processor's state in
+    /// memory, or loads it, into the slots `state`. Blocks that begin with one hand over for it.
     fn see_state(engine: &Engine, slots: &mut Slots, registers: &HostRegisters);
 }
 
@@ -178,8 +180,8 @@ pub(crate) struct Translated {
     pub(crate) body: usize,
     /// Where the number of its definition stands in the code, four bytes each.
     pub(crate) definition_holes: Vec<usize>,
-    /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the first
-    /// count, four bytes each.
+    /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the
+    /// first count, four bytes each.
     pub(crate) count_holes: Vec<usize>,
     /// When it stands alone: where the address of its definition stands in the code, eight bytes.
     pub(crate) own_hole: Option<usize>,
@@ -232,13 +234,13 @@ pub(crate) struct Whole {
     pub(crate) sieves: Sieves,
     /// When all of the run is logged: the table of where jumps lead whose targets are not known before, see
     /// [`crate::targets`]; else 0.
-    pub(crate) targets: u32,
+    pub(crate) targets: u64,
 }
 
 /// For whom [`Translation::uses_lines`] is made.
 ///
-/// What is noted comes in a register, which it may change: of it, the sixth byte is the distance from the address to the
-/// first byte that is used, and the upper two from there to the last.
+/// What is noted comes in a register, which it may change: of it, the sixth byte is the distance from the address to
+/// the first byte that is used, and the upper two from there to the last.
 #[derive(Clone, Copy)]
 pub(crate) struct LineUser {
     pub(crate) slots: i32,

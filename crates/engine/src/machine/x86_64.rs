@@ -50,11 +50,15 @@ impl Abi for X86_64 {
     type Context = Gregs;
 
     const SYSTEM_CALL_BYTES: u64 = 2;
-    const PAGE_BYTES: u64 = 4096;
     const ADDRESSES_END: u64 = 1 << 47;
     const RETURN_BYTES: u64 = 8;
     const FORK: Option<i64> = Some(libc::SYS_fork);
     const VFORK: Option<i64> = Some(libc::SYS_vfork);
+
+    #[inline]
+    fn page_bytes() -> u64 {
+        4096
+    }
 
     #[inline]
     unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64 {
@@ -330,7 +334,10 @@ impl Entries for X86_64 {
 }
 
 impl Timing for X86_64 {
-    const LINE_BYTES: u64 = trials::LINE_BYTES;
+    #[inline]
+    fn line_bytes() -> u64 {
+        trials::LINE_BYTES
+    }
 
     fn stamp(
         engine: &Engine,

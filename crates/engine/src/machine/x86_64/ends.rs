@@ -1,7 +1,7 @@
 //! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it.
 //!
-//! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or of
-//! filler behind it; nothing may jump to the middle of these. What cannot be done so is refused.
+//! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or
+//! of filler behind it; nothing may jump to the middle of these. What cannot be done so is refused.
 
 pub(crate) mod whole;
 

@@ -1,7 +1,7 @@
 //! Where the program's files make system calls that the engine must hear of.
 //!
-//! Compilers put other instructions between the one that sets the number and the call. Where masks are set, those are moved:
-//! the jump stands in place of the first.
+//! Compilers put other instructions between the one that sets the number and the call. Where masks are set, those are
+//! moved: the jump stands in place of the first.
 
 use super::gates;
 use crate::machine::x86_64::displaced::JUMP_BYTES;

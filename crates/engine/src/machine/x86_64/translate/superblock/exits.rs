@@ -277,7 +277,7 @@ impl Writer<'_> {
         self.out.marks.push(Mark { offset: self.code.here(), pc: None, held: Held::Target(0) });
         self.code.put(&[0x0f, 0xb7, 0xd1]); // movzx edx, cx
         self.code.put(&[0xff, 0x24, 0xd5]); // jmp [8 * rdx + the table]
-        self.code.put(&self.whole.targets.to_le_bytes());
+        self.code.put(&(self.whole.targets as u32).to_le_bytes());
         self.state.has_counter = false;
         self.state.second = None;
     }
