@@ -38,7 +38,7 @@ pub(crate) struct Slots {
     /// The entry that was reached, and the number of the call.
     pub(crate) entry: u64,
     pub(crate) sequence: u64,
-    /// The thread's [`crate::engine::Thread`].
+    /// The thread's [`crate::threads::Thread`].
     pub(crate) thread: u64,
     /// Where the program is when the gate goes back: what a signal handler is to see.
     pub(crate) resume_pc: u64,
