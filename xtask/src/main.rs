@@ -2,6 +2,7 @@
 
 mod dist;
 mod edges;
+mod machine;
 mod text;
 
 use anyhow::{Result, bail};

@@ -1,5 +1,6 @@
 //! Rules on the text of files: how long sources and lines of prose may be, and no marks of unfinished work.
 
+use crate::machine;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +25,10 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     for file in String::from_utf8_lossy(&listing.stdout).lines() {
         let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
         match Path::new(file).extension().and_then(|extension| extension.to_str()) {
-            Some("rs") => broken.extend(source(file, &text)),
+            Some("rs") => {
+                broken.extend(source(file, &text));
+                broken.extend(machine::check(file, &text));
+            }
             Some("md") => broken.extend(prose(file, &text)),
             _ => {}
         }

@@ -5,7 +5,7 @@
 //! first, with the program's registers as they are. Of allocators that call each other the outermost counts.
 
 use crate::engine::Engine;
-use crate::gates::Registers;
+use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::maps;
 use crate::shared::Shared;
 use crate::slots::Slots;
@@ -121,14 +121,14 @@ impl Engine {
     pub(crate) fn at_allocation(
         &self,
         slots: &mut Slots,
-        registers: &Registers,
+        registers: &HostRegisters,
         own: &mut Allocations,
     ) -> bool {
         let pc = slots.pc;
         if let Some(open) = own.open.take_if(|open| slots.stack > open.stack) {
             // Beyond that, it was left by a jump.
             if open.back == pc
-                && slots.stack == open.stack + 8
+                && slots.stack == open.stack + Host::RETURN_BYTES
                 && !self.log_allocated(slots, registers, &open, own)
             {
                 return false;
@@ -137,7 +137,7 @@ impl Engine {
         match own.allocator_at(&self.shared, pc) {
             None => true,
             Some(_) if own.open.is_some() => true,
-            Some(Allocator::Free) => self.log_freed(slots, registers.rdi),
+            Some(Allocator::Free) => self.log_freed(slots, registers.function_arguments()[0]),
             Some(allocator) => {
                 self.open(slots, registers, allocator, own);
                 true
@@ -146,18 +146,18 @@ impl Engine {
     }
 
     /// An allocator is called that no other has called.
-    fn open(&self, slots: &Slots, registers: &Registers, allocator: Allocator, own: &mut Allocations) {
+    fn open(&self, slots: &Slots, registers: &HostRegisters, allocator: Allocator, own: &mut Allocations) {
         let stack = slots.stack;
-        // SAFETY: at a function's beginning the return address lies where the stack pointer points.
-        let back = unsafe { (stack as *const u64).read() };
-        let frames = self.frames(stack, registers.rbp, own);
+        // SAFETY: at a function's beginning.
+        let back = unsafe { Host::return_address(stack, registers) };
+        let frames = self.frames(stack, registers.frame_pointer(), own);
         let place = &mut own.places[place_of(back)];
         if !std::mem::replace(&mut place.is_watched, true) {
             let signals = system::block_signals();
             self.code.with(|code| code.watch(self, back));
             system::restore_signals(signals);
         }
-        let arguments = [registers.rdi, registers.rsi, registers.rdx];
+        let arguments = registers.function_arguments();
         own.open = Some(Open { stack, back, allocator, arguments, frames });
     }
 
@@ -203,12 +203,12 @@ impl Engine {
     fn log_allocated(
         &self,
         slots: &mut Slots,
-        registers: &Registers,
+        registers: &HostRegisters,
         open: &Open,
         own: &mut Allocations,
     ) -> bool {
         let [first, second, third] = open.arguments;
-        let given = registers.rax;
+        let given = registers.function_result();
         let (old, address, bytes) = match open.allocator {
             Allocator::Malloc => (0, given, first),
             Allocator::Calloc => (0, given, first.wrapping_mul(second)),

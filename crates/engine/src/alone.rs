@@ -6,7 +6,7 @@
 //! first thread's base has just been set.
 //!
 //! Little of what is imported is called: thread-local variables, and how long a text is; memory is copied by
-//! [`crate::copies`]. The rest belongs to panics, and ends the program as these do anyway.
+//! the functions of its machine, see [`crate::machine::Abi`]. The rest belongs to panics, and ends the program as these do anyway.
 
 use crate::forks;
 use crate::lock::Lock;
@@ -14,7 +14,6 @@ use crate::shared::Shared;
 use crate::start;
 use crate::system;
 use lineup_recording::native::{state, word};
-use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -77,35 +76,6 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     start::begin_first(engine).unwrap_or(1)
 }
 
-/// Bytes before the one that is zero.
-///
-/// # Safety
-/// As for `strlen`.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone_strlen(text: *const c_char) -> usize {
-    naked_asm!(
-        "lea rax, [rdi - 1]",
-        "2:",
-        "inc rax",
-        "cmp byte ptr [rax], 0",
-        "jne 2b",
-        "sub rax, rdi",
-        "ret"
-    )
-}
-
-/// A variable of this thread: the first word is the distance of the library's variables from the thread's base, the second
-/// that of the variable from these.
-///
-/// # Safety
-/// As for `__tls_get_addr`: it may change what a function may, and does not.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone___tls_get_addr(words: *const [u64; 2]) -> *mut c_void {
-    naked_asm!("mov rax, fs:[0]", "add rax, [rdi]", "add rax, [rdi + 8]", "ret")
-}
-
 /// No thread's end is told: see [`Owned`].
 ///
 /// # Safety
@@ -121,38 +91,4 @@ pub unsafe extern "C" fn lineup_alone_pthread_key_create(key: *mut u32, _end: *c
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_alone_pthread_setspecific(_key: u32, _value: *const c_void) -> c_int {
     0
-}
-
-/// In place of all else that is imported: ends the program, by the signal that a panic ends it with.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub extern "C" fn lineup_alone_missing() {
-    naked_asm!(
-        "mov eax, {getpid}",
-        "syscall",
-        "mov edi, eax",
-        "mov esi, {abort}",
-        "mov eax, {kill}",
-        "syscall",
-        "mov edi, 134",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        getpid = const libc::SYS_getpid,
-        abort = const libc::SIGABRT,
-        kill = const libc::SYS_kill,
-        exit = const libc::SYS_exit_group,
-    )
-}
-
-#[cfg(all(test, not(miri)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_ends_at_its_first_zero() {
-        // SAFETY: terminated texts.
-        let lengths = [c"some text", c"", c"a"].map(|text| unsafe { lineup_alone_strlen(text.as_ptr()) });
-        assert_eq!(lengths, [9, 0, 1]);
-    }
 }

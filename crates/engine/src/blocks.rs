@@ -5,14 +5,13 @@ mod beyond;
 use crate::addresses::{Map, Set};
 use crate::cache::Cache;
 use crate::engine::Engine;
-use crate::gates;
 use crate::holdings;
+use crate::machine::{Gates, Host, Route, Task, Translated, Translation, Ways};
 use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
 use crate::system;
 use crate::targets::Targets;
-use crate::translate::{Route, Task, Translated, Ways, translate, translate_superblock};
 use crate::traps;
 use crate::within::Functions;
 use beyond::{Beyond, Exit};
@@ -333,8 +332,8 @@ impl Blocks {
             whole,
         };
         match whole.filter(|whole| whole.targets != 0) {
-            Some(whole) => translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route),
-            None => Some(translate(&task)),
+            Some(whole) => Host::translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route),
+            None => Some(Host::translate(&task)),
         }
     }
 
@@ -418,11 +417,11 @@ impl Blocks {
 
     /// What leads to a block leads to the engine, which looks for the new one.
     fn lead_again(&mut self, engine: &Engine, pc: u64, block: &Block) {
-        if let Some(again) = self.cache.put(&gates::again(engine.slots, pc)) {
+        if let Some(again) = self.cache.put(&Host::again(engine.slots, pc)) {
             self.cache.lead(block.start, again);
         }
         if self.targets.is_some()
-            && let Some(again) = self.cache.put(&gates::again_from_superblocks(engine.slots, pc))
+            && let Some(again) = self.cache.put(&Host::again_from_superblocks(engine.slots, pc))
         {
             self.cache.lead(block.inner, again);
         }
@@ -439,15 +438,15 @@ impl Blocks {
         if let Some(way_in) = self.ways_in.get(&pc) {
             return Some(*way_in);
         }
-        let way_in = self.cache.put(&gates::again(slots, pc))?;
+        let way_in = self.cache.put(&Host::again(slots, pc))?;
         self.ways_in.insert(pc, way_in);
         Some(way_in)
     }
 
     /// Where code that leaves the cache leads.
     pub(crate) fn left_at(&self, address: u64) -> Option<u64> {
-        const MOST_BYTES: u64 = 40;
-        let leave = self.leaves.iter().find(|(_, leave)| address.wrapping_sub(**leave) < MOST_BYTES);
+        let leave =
+            self.leaves.iter().find(|(_, leave)| address.wrapping_sub(**leave) < Host::MOST_LEAVE_BYTES);
         leave.map(|(pc, _)| *pc)
     }
 
@@ -458,7 +457,7 @@ impl Blocks {
         }
         // At an entry stands the jump that leads back here.
         let to = self.moved.get(&pc).copied().unwrap_or(pc);
-        let leave = self.cache.put(&gates::leave(slots, to))?;
+        let leave = self.cache.put(&Host::leave(slots, to))?;
         self.leaves.insert(pc, leave);
         Some(leave)
     }

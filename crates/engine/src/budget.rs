@@ -1,7 +1,7 @@
 //! Calls of each thread that are recorded where each has as many, see [`lineup_recording::ThreadBudget`].
 
 use crate::engine::Engine;
-use crate::gates::Entry;
+use crate::machine::{Abi, Entry, Host};
 use crate::shared::Shared;
 use crate::slots::Slots;
 use lineup_recording::ThreadBudget;
@@ -22,7 +22,7 @@ struct RegionSpent {
     count: *const AtomicU64,
 }
 
-/// Distances that the assembly knows.
+/// Distances that the entries' code knows.
 pub(crate) const SPENT_SHIFT: u8 = 4;
 pub(crate) const SPENT_COUNT: i32 = 8;
 const _: () = assert!(size_of::<RegionSpent>() == 1 << SPENT_SHIFT);
@@ -79,8 +79,7 @@ impl Engine {
         if thread.taken.len() <= number {
             thread.taken.resize_with(number + 1, Taken::default);
         }
-        // SAFETY: every x86-64 processor has the counter.
-        let cycles = unsafe { std::arch::x86_64::_rdtsc() };
+        let cycles = Host::counter();
         let is_taken = thread.taken[number].takes(cycles, most);
         // Until the next stretch of time begins none has a lower position.
         if let Some(spent) =

@@ -1,5 +1,6 @@
 //! Memory for code: written at one address and executed at another, so that none is both.
 
+use crate::machine::{Entries, Host};
 use crate::system::File;
 
 /// Bytes of code at most. The code of a compiler takes half of them when all of it is counted; what is not used takes no
@@ -65,25 +66,26 @@ impl Cache {
         // SAFETY: within the mapping, as checked, and nobody executes it yet.
         unsafe { self.written.add(at).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
         self.used = at + code.len();
-        Some(self.executed as u64 + at as u64)
+        let executed = self.executed as u64 + at as u64;
+        Host::code_was_written(executed, code.len());
+        Some(executed)
     }
 
     /// Has a block's place lead to other code from now on: eight aligned bytes, in one piece.
     pub(crate) fn lead(&mut self, from: u64, to: u64) {
         let at = (from - self.executed as u64) as usize;
         debug_assert!(at.is_multiple_of(8) && at + 8 <= self.used);
-        let mut jump = [0xe9, 0, 0, 0, 0, 0x90, 0x90, 0x90];
-        jump[1..5].copy_from_slice(&(to.wrapping_sub(from + 5) as u32).to_le_bytes());
         // SAFETY: within the mapping and aligned, as every block is; blocks are longer than that.
-        unsafe { self.written.add(at).cast::<u64>().write_volatile(u64::from_le_bytes(jump)) };
+        unsafe { self.written.add(at).cast::<u64>().write_volatile(Host::lead_word(from, to)) };
+        Host::code_was_written(from, 8);
     }
 
     /// Writes the distance of a jump that may be executed meanwhile: four aligned bytes, in one piece.
     pub(crate) fn link(&mut self, hole: u64, target: u64) {
         let at = (hole - self.executed as u64) as usize;
         debug_assert!(at.is_multiple_of(4) && at + 4 <= self.used);
-        let distance = target.wrapping_sub(hole + 4) as u32;
         // SAFETY: within the mapping and aligned, as every hole is.
-        unsafe { self.written.add(at).cast::<u32>().write_volatile(distance) };
+        unsafe { self.written.add(at).cast::<u32>().write_volatile(Host::link_word(hole, target)) };
+        Host::code_was_written(hole, 4);
     }
 }

@@ -2,9 +2,9 @@
 //! memory, wherever they are made.
 
 use crate::engine::{self, Engine};
-use crate::gates::Registers;
 use crate::handlers;
 use crate::lock::Lock;
+use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::masks;
 use crate::patch;
 use crate::processes::{self, New};
@@ -21,7 +21,8 @@ impl Engine {
             return;
         }
         let signals = system::block_signals();
-        let range = start..start.saturating_add(bytes).checked_next_multiple_of(4096).unwrap_or(u64::MAX);
+        let range = start
+            ..start.saturating_add(bytes).checked_next_multiple_of(Host::page_bytes()).unwrap_or(u64::MAX);
         self.code.with(|code| {
             if code.is_code(&range) {
                 code.forget(self, &range);
@@ -50,25 +51,23 @@ impl Engine {
         }
     }
 
-    pub(crate) fn system_call(&self, slots: &mut Slots, registers: &mut Registers) -> u64 {
-        match registers.rax as i64 {
-            libc::SYS_munmap => self.notice_unmapped(registers.rdi, registers.rsi),
+    pub(crate) fn system_call(&self, slots: &mut Slots, registers: &mut HostRegisters) -> u64 {
+        let number = registers.call();
+        let [first, second, third, fourth, ..] = registers.arguments();
+        match number {
+            libc::SYS_munmap => self.notice_unmapped(first, second),
             // What was there is unmapped.
-            libc::SYS_mmap if registers.r10 & libc::MAP_FIXED as u64 != 0 => {
-                self.notice_unmapped(registers.rdi, registers.rsi);
-            }
+            libc::SYS_mmap if fourth & libc::MAP_FIXED as u64 != 0 => self.notice_unmapped(first, second),
             _ => {}
         }
-        slots.resume_pc = slots.pc - 2;
+        slots.resume_pc = slots.pc - Host::SYSTEM_CALL_BYTES;
         let tick = self.shared.tick();
         let head = u64::from(record::SYSTEM_CALL) << 32;
-        let r = &registers;
-        self.log(slots, &[head, r.rax, r.rdi, r.rsi, r.rdx, r.r10, tick]);
+        self.log(slots, &[head, number as u64, first, second, third, fourth, tick]);
         if self.whole.is_none() {
             self.log_time(slots);
         }
         self.commit(slots);
-        let number = registers.rax as i64;
         let sets_mask = number == libc::SYS_rt_sigprocmask && traps::are_on();
         if number == libc::SYS_rt_sigaction || sets_mask {
             if sets_mask {
@@ -76,17 +75,17 @@ impl Engine {
             } else {
                 handlers::set_handler(registers)
             }
-            registers.rcx = slots.pc;
+            registers.come_back(slots.pc);
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc);
         }
-        if registers.rax as i64 == libc::SYS_mmap && registers.rdx & libc::PROT_EXEC as u64 != 0 {
+        if number == libc::SYS_mmap && third & libc::PROT_EXEC as u64 != 0 {
             map(self, registers);
-            registers.rcx = slots.pc;
+            registers.come_back(slots.pc);
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc);
         }
-        if registers.rax as i64 == libc::SYS_exit {
+        if number == libc::SYS_exit {
             // The thread ends here, and does not come back.
             self.hand_chunk_over(slots);
             self.retire(slots);
@@ -106,8 +105,7 @@ impl Engine {
             (Some(ways), New::Sharing) => ways.shared,
             (Some(ways), New::Thread) => ways.begun,
             (Some(ways), New::Copy) => ways.forked,
-            // The address of the instruction: two bytes before the next.
-            (None, _) => self.lose(slots, slots.pc - 2),
+            (None, _) => self.lose(slots, slots.pc - Host::SYSTEM_CALL_BYTES),
         }
     }
 }
@@ -115,46 +113,49 @@ impl Engine {
 /// From a system call of the C library that unmaps memory.
 ///
 /// # Safety
-/// Only from [`gates::in_place_of_call`], with the registers of a system call.
-pub(crate) unsafe extern "C" fn unmap_from_site(registers: *mut Registers) {
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn unmap_from_site(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
+    let [start, bytes, ..] = registers.arguments();
     if let Some(engine) = engine::get() {
-        engine.notice_unmapped(registers.rdi, registers.rsi);
+        engine.notice_unmapped(start, bytes);
     }
     // SAFETY: the program's own system call.
-    registers.rax =
-        unsafe { system::call(libc::SYS_munmap, [registers.rdi, registers.rsi, 0, 0, 0, 0]) } as u64;
+    let result = unsafe { system::call(libc::SYS_munmap, [start, bytes, 0, 0, 0, 0]) };
+    registers.set_result(result as u64);
 }
 
 /// From a system call of the C library or the loader that maps memory.
 ///
 /// # Safety
-/// Only from [`gates::in_place_of_call`], with the registers of a system call.
-pub(crate) unsafe extern "C" fn map_from_site(registers: *mut Registers) {
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn map_from_site(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
     match engine::get() {
         Some(engine) => {
-            if registers.r10 & libc::MAP_FIXED as u64 != 0 {
-                engine.notice_unmapped(registers.rdi, registers.rsi);
+            let [start, bytes, _, flags, ..] = registers.arguments();
+            if flags & libc::MAP_FIXED as u64 != 0 {
+                engine.notice_unmapped(start, bytes);
             }
             map(engine, registers);
         }
-        None => registers.rax = map_memory(registers) as u64,
+        None => registers.set_result(map_memory(registers) as u64),
     }
 }
 
-fn map_memory(r: &Registers) -> i64 {
+fn map_memory(registers: &HostRegisters) -> i64 {
     // SAFETY: the program's own system call.
-    unsafe { system::call(libc::SYS_mmap, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]) }
+    unsafe { system::call(libc::SYS_mmap, registers.arguments()) }
 }
 
 /// Maps memory for the program, and looks for entries in it.
-fn map(engine: &Engine, registers: &mut Registers) {
+fn map(engine: &Engine, registers: &mut HostRegisters) {
     let result = map_memory(registers);
-    registers.rax = result as u64;
-    engine.notice_mapped(registers.rdx, registers.r8, result);
+    registers.set_result(result as u64);
+    let [_, _, protection, _, file, _] = registers.arguments();
+    engine.notice_mapped(protection, file, result);
 }
 
 /// Held while entries are looked for in new files.

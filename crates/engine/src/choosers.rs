@@ -5,7 +5,7 @@
 //! for, natively or in the cache.
 
 use crate::engine::{self, Engine};
-use crate::gates::{self, Registers};
+use crate::machine::{Gates, Host, HostRegisters, Registers};
 use crate::maps;
 use crate::patch;
 use crate::system::{self, File};
@@ -22,7 +22,7 @@ pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<
     let own = code_before as *const () as u64;
     let holds_own = || maps::read().into_iter().map(|one| one.range).find(|range| range.contains(&own));
     match is_chosen.then(holds_own).flatten() {
-        Some(range) => gates::unless_called_from(&range, code),
+        Some(range) => Host::unless_called_from(&range, code),
         None => code,
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn wait_for_all(engine: &Engine) {
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     for chooser in choosers {
         let read = |field| engine.shared.entry(chooser.number, field).load(Ordering::Acquire);
-        let before = gates::before_choosing(from_site as *const () as u64, chooser.number as u64);
+        let before = Host::before_choosing(from_site as *const () as u64, chooser.number as u64);
         let led =
             patch::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
         let answer = match led {
@@ -136,10 +136,10 @@ pub(crate) fn notice(engine: &Engine, pc: u64) {
 /// From what chooses, before it does.
 ///
 /// # Safety
-/// Only from [`gates::before_choosing`].
-unsafe extern "C" fn from_site(registers: *mut Registers) {
+/// Only from [`Gates::before_choosing`].
+unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
-    let number = unsafe { (*registers).rax } as usize;
+    let number = unsafe { (*registers).chooser() };
     let Some(engine) = engine::get().filter(|engine| engine.is_on()) else { return };
     if let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.number == number)
     {

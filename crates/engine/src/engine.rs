@@ -3,13 +3,13 @@
 use crate::attach;
 use crate::blocks::Blocks;
 use crate::choosers;
-use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
+use crate::machine::{Abi, Entry, Host, HostRegisters, Translation};
 use crate::maps;
 use crate::restore;
 use crate::shared::Shared;
 use crate::sieve;
-use crate::signals::{self, Signals};
+use crate::signals::Signals;
 use crate::slots::{Slots, reason};
 use crate::system;
 use crate::threads::Retired;
@@ -39,7 +39,7 @@ pub(crate) struct Whole {
     /// Leads into the cache where it is called.
     pub(crate) begins_here: u64,
     /// What blocks need to know.
-    pub(crate) blocks: crate::translate::Whole,
+    pub(crate) blocks: crate::machine::Whole,
     /// Where signal handlers begin.
     pub(crate) runs_handlers: u64,
     /// Their gate, when they run on a stack of their own.
@@ -67,15 +67,15 @@ pub(crate) fn set(engine: Engine) -> Option<&'static Engine> {
 ///
 /// # Safety
 /// Only by the gate, with the registers that it has saved.
-pub(crate) unsafe extern "C" fn hand_over(registers: *mut Registers) {
+pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
     let Some(engine) = get() else { return };
     // SAFETY: this thread's own; the gate runs one at a time in a thread, since a busy thread enters none.
-    let (slots, registers) = unsafe { (&mut *gates::slots(), &mut *registers) };
+    let (slots, registers) = unsafe { (&mut *Host::slots(), &mut *registers) };
     engine.go_on(slots, registers);
 }
 
 impl Engine {
-    fn go_on(&self, slots: &mut Slots, registers: &mut Registers) {
+    fn go_on(&self, slots: &mut Slots, registers: &mut HostRegisters) {
         let mut is_first = false;
         let pc = slots.pc;
         slots.resume_pc = pc;
@@ -87,8 +87,7 @@ impl Engine {
                 }
                 self.leave(slots, pc)
             }
-            // The instruction has two bytes.
-            reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - 2),
+            reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - Host::SYSTEM_CALL_BYTES),
             reason::GO | reason::INNER | reason::FULL | reason::RETURNED | reason::STATE
                 if attach::leaves() =>
             {
@@ -101,13 +100,13 @@ impl Engine {
                     && self.is_within_budget(slots)
                     && self.has_chunk(slots)
                     && (!is_first || self.log_mappings(slots))
-                    && self.enter(slots);
+                    && self.enter(slots, registers);
                 match is_begun {
                     true => self.go_into(slots, pc),
                     false => self.leave(slots, pc),
                 }
             }
-            reason::INNER => self.inner(slots),
+            reason::INNER => self.inner(slots, registers),
             reason::FULL => match self.make_room(slots) {
                 true => self.go_into(slots, pc),
                 false => self.leave(slots, pc),
@@ -134,7 +133,7 @@ impl Engine {
             },
             reason::ALONE => self.use_alone(slots),
             reason::STATE => {
-                self.see_state(slots, registers);
+                Host::see_state(self, slots, registers);
                 self.go_into(slots, pc)
             }
             reason::ALLOCATION => self.note_allocation(slots, registers),
@@ -149,7 +148,7 @@ impl Engine {
 
     /// Where the program goes on in the cache, with what led there linked to it.
     pub(crate) fn find(&self, slots: &mut Slots, pc: u64) -> u64 {
-        if pc == signals::after_handler() {
+        if pc == Host::after_handler() {
             return self.leave(slots, pc);
         }
         choosers::notice(self, pc);
@@ -165,12 +164,8 @@ impl Engine {
         system::restore_signals(signals);
         let Some(start) = found else { return self.lose(slots, pc) };
         if link == 0 && slots.reason == reason::GO && !self.logs_all() {
-            let place = slots.table + (pc & 0xffff) * 16;
-            // SAFETY: within this thread's own table.
-            unsafe {
-                (place as *mut u64).write(pc.wrapping_neg());
-                (place as *mut u64).add(1).write(start);
-            }
+            // SAFETY: this thread's own table.
+            unsafe { Host::lead_in_table(slots.table, pc, start) };
         }
         start
     }
@@ -248,11 +243,12 @@ impl Engine {
         is_within
     }
 
-    fn enter(&self, slots: &mut Slots) -> bool {
+    fn enter(&self, slots: &mut Slots, registers: &HostRegisters) -> bool {
         // SAFETY: set by the entry's code, from entries that are never freed.
         let entry = unsafe { &*(slots.entry as *const Entry) };
         slots.minus_base = slots.stack.wrapping_neg();
-        self.log_entry(slots, record::ENTER, entry.region_number, slots.sequence) && self.log_time(slots)
+        self.log_entry(slots, registers, [record::ENTER.into(), entry.region_number, slots.sequence])
+            && self.log_time(slots)
     }
 
     /// Logs the time. False when the log cannot be written any more.
@@ -261,22 +257,27 @@ impl Engine {
     }
 
     /// Logs that an entry was reached: its number, stack pointer and return address.
-    fn log_entry(&self, slots: &mut Slots, kind: u32, region: u64, sequence: u64) -> bool {
-        // SAFETY: at an entry the return address lies where the stack pointer points.
-        let return_pc = unsafe { (slots.stack as *const u64).read() };
+    fn log_entry(
+        &self,
+        slots: &mut Slots,
+        registers: &HostRegisters,
+        [kind, region, sequence]: [u64; 3],
+    ) -> bool {
+        // SAFETY: at an entry.
+        let return_pc = unsafe { Host::return_address(slots.stack, registers) };
         let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
-        let head = u64::from(kind) << 32;
+        let head = kind << 32;
         self.log(slots, &[head, region, sequence, self.shared.tick(), slots.stack, return_pc, base])
     }
 
     /// An entry was reached inside a recorded call.
-    fn inner(&self, slots: &mut Slots) -> u64 {
+    fn inner(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
         let pc = slots.pc;
         let region = self.regions_of(pc);
         if let Some((region, words)) = region.and_then(|region| Some((region, self.shared.region(region)?))) {
             let sequence = words.fetch_add(1, Ordering::Relaxed);
             self.count_in_thread(slots, region);
-            if !self.log_entry(slots, record::INNER, region, sequence) {
+            if !self.log_entry(slots, registers, [record::INNER.into(), region, sequence]) {
                 return self.leave(slots, pc);
             }
         }
@@ -326,7 +327,7 @@ impl Engine {
     }
 
     /// An allocator is called, or its call comes back: its block goes on.
-    fn note_allocation(&self, slots: &mut Slots, registers: &Registers) -> u64 {
+    fn note_allocation(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
         let own = self.thread(slots).and_then(|thread| thread.allocations.take());
         let is_written = own.is_none_or(|mut own| {
             let is_written = self.at_allocation(slots, registers, &mut own);
@@ -430,8 +431,7 @@ impl Engine {
 
 /// The time as the log has it.
 fn time_record() -> [u64; record::TIME_WORDS] {
-    // SAFETY: every processor that this engine is built for has the instruction.
-    [u64::from(record::TIME) << 32, unsafe { std::arch::x86_64::_rdtsc() }]
+    [u64::from(record::TIME) << 32, Host::counter()]
 }
 
 /// Writes to the log where it stands: behind a full chunk there is room for more than two records.

@@ -7,7 +7,7 @@
 
 use crate::calls::LOOKING;
 use crate::engine::Engine;
-use crate::gates::Registers;
+use crate::machine::{HostRegisters, Registers};
 use crate::slots::Slots;
 use crate::start;
 use crate::system::{self, File};
@@ -37,14 +37,14 @@ struct Made {
 
 impl Engine {
     /// Makes a process, and goes on in both. `None` when nothing was done: then it is made without the engine.
-    pub(crate) fn fork(&self, slots: &mut Slots, registers: &mut Registers) -> Option<u64> {
+    pub(crate) fn fork(&self, slots: &mut Slots, registers: &mut HostRegisters) -> Option<u64> {
         let wanted = processes::Fork::read(registers)?;
         let path = PATH.get()?;
         let blocked = system::block_signals();
         let made = self.while_still(slots.pc, || wanted.make());
         let resume = made.map(|made| {
-            registers.rax = made.result as u64;
-            registers.rcx = slots.pc;
+            registers.set_result(made.result as u64);
+            registers.come_back(slots.pc);
             slots.resume_pc = slots.pc;
             if made.result != 0 {
                 return self.find(slots, slots.pc);

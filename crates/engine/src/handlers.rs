@@ -2,8 +2,8 @@
 //! program handles.
 
 use crate::attach;
-use crate::gates::Registers;
 use crate::lock::{self, Lock};
+use crate::machine::{HostRegisters, Registers};
 use crate::signals;
 use crate::system;
 use crate::traps;
@@ -79,11 +79,11 @@ static SETTING: Lock<()> = Lock::new(());
 /// From a system call of the C library.
 ///
 /// # Safety
-/// Only from [`gates::in_place_of_call`], with the registers of a system call.
-pub(crate) unsafe extern "C" fn from_site(registers: *mut Registers) {
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
-    registers.rcx = registers.r11;
+    registers.come_back_to_site();
     set_handler(registers);
 }
 
@@ -93,9 +93,10 @@ pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Does what the system call with these registers asks for, but that the kernel gets our handler.
-pub(crate) fn set_handler(registers: &mut Registers) {
+pub(crate) fn set_handler(registers: &mut HostRegisters) {
     let blocked = system::block_signals();
-    registers.rax = SETTING.with(|()| set(registers.rdi, registers.rsi, registers.rdx, registers.r10)) as u64;
+    let [signal, new, old, size, ..] = registers.arguments();
+    registers.set_result(SETTING.with(|()| set(signal, new, old, size)) as u64);
     system::restore_signals(blocked);
 }
 

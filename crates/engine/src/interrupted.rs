@@ -5,9 +5,9 @@
 //! and it is told how many of its instructions were executed before.
 
 use crate::engine::Engine;
-use crate::signals::{GREGS, Gregs, mark_at};
+use crate::machine::{Context, Host, HostContext, Translation};
+use crate::signals::mark_at;
 use crate::slots::Slots;
-use crate::translate::{Held, LOG, Logging};
 use lineup_recording::native::record;
 
 /// Words that are kept here; a longer record lies elsewhere, since signal stacks may be small.
@@ -26,24 +26,20 @@ pub(crate) struct Unfinished {
 
 /// A thread was interrupted with these registers: its log stands in a register, from which it goes to the slot. `None` where
 /// it stands there already.
-pub(crate) fn begin(engine: &Engine, slots: &mut Slots, cached: &Gregs) -> Option<Unfinished> {
-    let pc = cached[libc::REG_RIP as usize] as u64;
+pub(crate) fn begin(engine: &Engine, slots: &mut Slots, cached: &HostContext) -> Option<Unfinished> {
+    let pc = cached.pc();
     if !engine.logs_all() || !engine.signals.cache.contains(&pc) {
         return None;
     }
     let (mark, block) = mark_at(engine, pc)?;
-    let open = match mark.held {
-        Held::Logging(Logging { is_open: true, instructions, .. }) => Some(instructions),
-        Held::Logging(_) | Held::Target(_) | Held::Missed => None,
-        _ => return None,
-    };
-    slots.log = cached[GREGS[usize::from(LOG.0)] as usize] as u64;
-    let stack = cached[libc::REG_RSP as usize] as u64;
-    let instructions = open.unwrap_or_default();
+    let open = Host::open_log(&mark, cached)?;
+    slots.log = open.log;
+    let stack = cached.stack();
+    let instructions = open.instructions.unwrap_or_default();
     let mut unfinished = Unfinished { instructions, stack, words: 0, few: [0; FEW], many: Vec::new() };
     let head =
         |number: u64, words: usize| [u64::from(record::INTERRUPTED) << 32, number, words as u64, stack];
-    let superblock = open.and(block.superblock.as_ref());
+    let superblock = open.instructions.and(block.superblock.as_ref());
     let Some(part) = superblock.and_then(|superblock| superblock.parts.last()) else {
         engine.log(slots, &head(0, 0));
         return Some(unfinished);
@@ -83,31 +79,9 @@ impl Unfinished {
     }
 
     /// The handler has returned.
-    pub(crate) fn go_on(&self, engine: &Engine, slots: &mut Slots, registers: &mut Gregs) {
+    pub(crate) fn go_on(&self, engine: &Engine, slots: &mut Slots, registers: &mut HostContext) {
         engine.log(slots, &[u64::from(record::RESUMED) << 32, self.instructions.into(), self.stack]);
         self.write(slots.log, self.words);
-        registers[GREGS[usize::from(LOG.0)] as usize] = slots.log as libc::greg_t;
-    }
-}
-
-/// The program's values of registers where a superblock has its own, from the interrupted thread's registers.
-pub(crate) fn held(held: Held, slots: &Slots, registers: &Gregs) -> Vec<(u8, u64)> {
-    const RCX: u8 = 1;
-    const RDX: u8 = 2;
-    // SAFETY: all bits are words.
-    let own = unsafe { slots.own.logged };
-    let log = (LOG.0, own);
-    match held {
-        Held::Target(_) => vec![log, (RCX, slots.counter), (RDX, slots.second)],
-        Held::Missed => vec![log, (RDX, slots.second)],
-        Held::Logging(state) => {
-            let in_register = |register: u8| registers[GREGS[usize::from(register)] as usize] as u64;
-            let mut all = vec![(LOG.0, state.own.map_or(own, in_register))];
-            all.extend(state.first.map(|register| (register, slots.first)));
-            all.extend(state.second.map(|register| (register, slots.second)));
-            all.extend(state.has_counter.then_some((RCX, slots.counter)));
-            all
-        }
-        _ => vec![log],
+        Host::set_log(registers, slots.log);
     }
 }

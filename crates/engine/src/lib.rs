@@ -15,9 +15,7 @@
 //! * What cannot be translated is executed natively and told.
 
 mod addresses;
-mod assembly;
 mod slots;
-pub mod translate;
 
 mod allocations;
 mod alone;
@@ -27,19 +25,16 @@ mod budget;
 mod cache;
 mod calls;
 mod choosers;
-#[cfg(not(miri))]
-mod copies;
-mod displaced;
 mod ends;
 mod engine;
 mod forks;
-mod gates;
 mod handlers;
 mod heap;
 mod holdings;
 mod interrupted;
 mod level;
 mod lock;
+mod machine;
 mod maps;
 mod masks;
 mod own_thread;
@@ -51,13 +46,11 @@ mod sieve;
 mod signals;
 mod stamps;
 mod start;
-mod state;
 mod system;
 mod targets;
 mod threads;
 mod traps;
 mod trials;
-mod uses;
 mod within;
 
 /// Nothing here takes memory from the program's allocator. Miri knows no system calls made by hand, and uses its own.

@@ -1,5 +1,6 @@
 //! The text of `/proc/self/maps`, as far as the engine needs it.
 
+use crate::machine::{Abi, Entries, Host};
 use crate::system::File;
 use lineup_recording::native::mappings::{Whose, data_mappings};
 use std::ops::Range;
@@ -69,19 +70,19 @@ pub(crate) fn code_from(mappings: &[Mapping], first: &Mapping, most: u64) -> (u6
 
 /// Free addresses for `bytes` that a jump from anywhere in `range` reaches.
 pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) -> Option<u64> {
-    // A jump goes 2^31 bytes; some are kept for what it jumps from.
-    const REACH: u64 = (1 << 31) - (1 << 24);
+    // Some of it is kept for what it jumps from.
+    const REACH: u64 = Host::JUMP_REACH - (1 << 24);
     let lowest = range.end.saturating_sub(REACH).max(1 << 16);
     let highest = range.start.saturating_add(REACH);
     let ends = std::iter::once(lowest).chain(mappings.iter().map(|mapping| mapping.range.end));
     let starts = |end: u64| mappings.iter().map(|mapping| mapping.range.start).find(|start| *start >= end);
-    let gaps = ends.map(|end| (end, starts(end).unwrap_or(1 << 47)));
+    let gaps = ends.map(|end| (end, starts(end).unwrap_or(Host::ADDRESSES_END)));
     let is_inside = |address: u64| mappings.iter().any(|mapping| mapping.range.contains(&address));
     let mut fits = gaps.filter_map(|(low, high)| {
         let at = if low < range.start {
-            high.min(highest).checked_sub(bytes)? & !0xfff
+            high.min(highest).checked_sub(bytes)? & !(Host::page_bytes() - 1)
         } else {
-            low.next_multiple_of(4096)
+            low.next_multiple_of(Host::page_bytes())
         };
         (at >= low.max(lowest) && at + bytes <= high.min(highest) && !is_inside(at)).then_some(at)
     });
@@ -93,7 +94,7 @@ fn room_above(mappings: &[Mapping], range: &Range<u64>, bytes: u64, highest: u64
     let mut low = range.end;
     for mapping in mappings.iter().filter(|mapping| mapping.range.end > range.end) {
         // Far above the program, so that its heap has room to grow.
-        let at = (low + (1 << 28)).next_multiple_of(4096);
+        let at = (low + (1 << 28)).next_multiple_of(Host::page_bytes());
         if mapping.range.start >= at + bytes && at + bytes <= highest {
             return Some(at);
         }

@@ -1,20 +1,16 @@
-//! Entries of watched functions: five bytes are replaced by a jump, or fewer by what leads to one.
+//! Entries of watched functions: their first bytes are replaced by a jump, or by what leads to one.
 
-use crate::displaced::{self, Displaced, Way};
 use crate::engine::Engine;
-use crate::gates::{self, Entry};
 use crate::lock::Lock;
+use crate::machine::{Abi, CallSite, Displaced, Entries, Entry, Gates, Host, Write};
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
 use crate::{attach, calls, choosers, ends, handlers, masks, processes, traps, within};
-use iced_x86::{BlockEncoder, BlockEncoderOptions, InstructionBlock};
 use lineup_recording::native::{Refusal, entry, note, state, timed, word};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A jump's bytes.
-pub(crate) const JUMP_BYTES: u64 = 5;
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
@@ -89,14 +85,14 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
         }
         let pc = read(entry::ADDRESS);
         let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
-        let range = pc..pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
+        let range = pc..pc.saturating_add(about.1.max(Host::JUMP_BYTES.min(about.2)).max(1));
         if read(entry::ANSWER) != 0 || !is_code(&range) {
             continue;
         }
         let prepared = prepare(engine, (&memory, &mut near), (number, pc), about, blocked);
         let answer = match prepared {
             Ok(led) if write(engine, &memory, pc, &led.writes, &led.moved) => {
-                if led.way == Way::Trap {
+                if led.is_trap {
                     shared.tell(note::TRAP, about.0.to_string().as_bytes());
                 }
                 entry::PATCHED
@@ -170,10 +166,10 @@ pub(crate) fn system_calls(engine: &Engine) {
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
         (libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false),
         (libc::SYS_clone, processes::before_clone as *const () as u64, true),
-        (libc::SYS_fork, processes::before_fork as *const () as u64, true),
         (libc::SYS_execve, processes::before_exec as *const () as u64, true),
         (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
     ];
+    led.extend(Host::FORK.map(|fork| (fork, processes::before_fork as *const () as u64, true)));
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
         led.push((libc::SYS_rt_sigaction, handlers::from_site as *const () as u64, false));
     }
@@ -183,8 +179,8 @@ pub(crate) fn system_calls(engine: &Engine) {
         let range = mapping.range;
         let mut code = vec![0; (range.end - range.start) as usize];
         let read = system::read_memory(range.start, &mut code);
-        for (offset, led) in sites(&code[..read], &led) {
-            lead(engine, (&memory, &mut near), range.start + offset as u64, led);
+        for (site, led) in sites(&code[..read], &led) {
+            lead(engine, (&memory, &mut near), (range.start + site.offset as u64, site), led);
         }
     }
     engine.code.with(|code| code.near = near);
@@ -193,15 +189,10 @@ pub(crate) fn system_calls(engine: &Engine) {
     }
 }
 
-/// Where `mov eax, number; syscall` stands in code.
-fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (usize, &'a Led)> {
-    const CALL: [u8; 2] = [0x0f, 0x05];
-    const BYTES: usize = 7;
-    let calls = code.windows(BYTES).enumerate().filter(|(_, bytes)| bytes[5..] == CALL && bytes[0] == 0xb8);
-    calls.filter_map(|(offset, bytes)| {
-        let number = i64::from(u32::from_le_bytes(bytes[1..5].try_into().ok()?));
-        Some((offset, led.iter().find(|(led, ..)| *led == number)?))
-    })
+/// System calls in code that are led to functions.
+fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (CallSite, &'a Led)> {
+    let is_of = |site: &CallSite| led.iter().find(|(number, ..)| *number == site.number);
+    Host::call_sites(code).filter_map(move |site| Some((site, is_of(&site)?)))
 }
 
 /// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
@@ -217,26 +208,19 @@ pub(crate) fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mappi
 fn lead(
     engine: &Engine,
     (memory, near): (&File, &mut Vec<Near>),
-    site: u64,
+    (pc, site): (u64, CallSite),
     (number, function, goes_on): &Led,
 ) {
-    // What the jump replaces, and the two bytes of the call.
-    let code = gates::in_place_of_call(*function, goes_on.then_some(*number as u32), site + JUMP_BYTES + 2);
-    let Ok(place) = place_near(near, &(site..site + JUMP_BYTES)) else { return };
+    let code = Host::in_place_of_call(*function, goes_on.then_some(*number as u32), pc + site.bytes);
+    let Ok(place) = place_near(near, &(pc..pc + Host::JUMP_BYTES)) else { return };
     if let Some(at) = place.put(memory, &code) {
-        write(engine, memory, site, &Way::Jump.writes(site, at), &[]);
+        write(engine, memory, pc, &[Host::jump(pc, at)], &[]);
     }
 }
 
 /// Writes what leads away from a place; for an entry, with where its instructions went. What is kept of it goes again
 /// when it cannot be written.
-pub(crate) fn write(
-    engine: &Engine,
-    memory: &File,
-    pc: u64,
-    writes: &[(u64, Vec<u8>)],
-    moved: &[(u64, u64)],
-) -> bool {
+pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], moved: &[(u64, u64)]) -> bool {
     let mut patches = Vec::new();
     for (at, bytes) in writes {
         let mut original = vec![0; bytes.len()];
@@ -269,9 +253,9 @@ pub(crate) fn write(
 
 /// Code that an entry is led to.
 struct WayIn {
-    way: Way,
+    is_trap: bool,
     /// What is written to lead there.
-    writes: Vec<(u64, Vec<u8>)>,
+    writes: Vec<Write>,
     /// Where the instructions went that this replaces.
     moved: Vec<(u64, u64)>,
 }
@@ -284,10 +268,10 @@ fn prepare(
     (region, size, room): (u64, u64, u64),
     blocked: u64,
 ) -> Result<WayIn, Refusal> {
-    let displaced = match displaced::at(pc, size, room) {
+    let displaced = match Host::displace(pc, size, room) {
         Err(why) if engine.whole.is_some() => return Err(why),
         Err(_) => {
-            let displaced = displaced::by_trap(pc, size, room)?;
+            let displaced = Host::displace_by_trap(pc, size, room)?;
             traps::permit(engine, pc, blocked)?;
             displaced
         }
@@ -297,7 +281,7 @@ fn prepare(
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
-    let thunk = choosers::code_before(engine, number, gates::thunk(&raw const *entry as u64, engine.entry));
+    let thunk = choosers::code_before(engine, number, Host::thunk(&raw const *entry as u64, engine.entry));
     place_before(near, pc, thunk, &displaced)
 }
 
@@ -306,25 +290,17 @@ fn place_before(
     (memory, near): (&File, &mut Vec<Near>),
     pc: u64,
     mut code: Vec<u8>,
-    displaced: &Displaced,
+    displaced: &impl Displaced,
 ) -> Result<WayIn, Refusal> {
-    let place = place_near(near, &(pc..pc + JUMP_BYTES))?;
+    let place = place_near(near, &(pc..pc + Host::JUMP_BYTES))?;
     let at = place.next();
-    let moved_to = at + code.len() as u64;
-    let encoded = InstructionBlock::new(&displaced.moved, moved_to);
-    let encoded = BlockEncoder::encode(64, encoded, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)
-        .map_err(|_| Refusal::CannotMove)?;
-    // Those that were added have no address in the program.
-    let places =
-        displaced.moved.iter().zip(&encoded.new_instruction_offsets).filter(|(moved, _)| moved.ip() != 0);
-    let moved =
-        places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
-    code.extend(encoded.code_buffer);
+    let moved = displaced.moved_to(at + code.len() as u64).ok_or(Refusal::CannotMove)?;
+    code.extend(moved.code);
     place.put(memory, &code).ok_or(Refusal::NoRoom)?;
-    if displaced.way == Way::Trap && !traps::lead(pc, at) {
+    if displaced.is_trap() && !traps::lead(pc, at) {
         return Err(Refusal::NoRoom);
     }
-    Ok(WayIn { way: displaced.way, writes: displaced.way.writes(pc, at), moved })
+    Ok(WayIn { is_trap: displaced.is_trap(), writes: displaced.writes(pc, at), moved: moved.places })
 }
 
 /// Leads an entry of this size, with this room, to code that goes on with what was there.
@@ -335,7 +311,7 @@ pub(crate) fn lead_entry(
     (size, room): (u64, u64),
     before: Vec<u8>,
 ) -> Result<(), Refusal> {
-    let displaced = displaced::at(pc, size, room)?;
+    let displaced = Host::displace(pc, size, room)?;
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     let led = place_before((memory, &mut near), pc, before, &displaced);
     engine.code.with(|code| code.near = near);
@@ -349,7 +325,8 @@ pub(crate) fn lead_entry(
 /// Memory with room for an entry's code that a jump from there reaches.
 pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut Near, Refusal> {
     let fits = |near: &Near| {
-        near.at.abs_diff(range.start) < (1 << 31) - 2 * NEAR_BYTES && near.used + MOST_BYTES < NEAR_BYTES
+        near.at.abs_diff(range.start) < Host::JUMP_REACH - 2 * NEAR_BYTES
+            && near.used + MOST_BYTES < NEAR_BYTES
     };
     let number = match near.iter().position(fits) {
         Some(number) => number,
@@ -392,19 +369,5 @@ mod tests {
         let others = others_code([all, vec![mapping(0x8000, "/engine")]].concat(), 0x3010);
         assert_eq!(others.iter().map(|mapping| mapping.range.start).collect::<Vec<_>>(), [0x1000]);
         assert!(maps::read().iter().any(|mapping| mapping.range.contains(&(lead as *const () as u64))));
-    }
-
-    #[test]
-    fn system_calls_are_found_by_their_number() {
-        let led: [Led; 1] = [(libc::SYS_munmap, 0x1234, false)];
-        // nop; mov eax, 9; syscall; mov eax, 11; syscall; mov eax, 11; ret
-        let code = [
-            &[0x90][..],
-            &[0xb8, 9, 0, 0, 0, 0x0f, 5],
-            &[0xb8, 11, 0, 0, 0, 0x0f, 5],
-            &[0xb8, 11, 0, 0, 0, 0xc3],
-        ];
-        let code = code.concat();
-        assert_eq!(sites(&code, &led).collect::<Vec<_>>(), [(8, &led[0])]);
     }
 }

@@ -4,7 +4,7 @@
 //! held in it.
 
 use crate::engine::{self, Engine};
-use crate::gates::Registers;
+use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::system;
 use lineup_recording::native::{note, word};
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ pub(crate) enum New {
 
 /// A system call that makes a process with a copy of this one's memory, to be made by the engine: on its own stack.
 pub(crate) struct Fork {
-    number: u64,
+    number: i64,
     arguments: [u64; 6],
     /// Of the newer call, what it reads.
     words: [u64; CLONE_WORDS],
@@ -38,27 +38,28 @@ const STACK_WORD: usize = 5;
 impl Fork {
     /// The call with these registers; `None` of one whose process has another thread's base, or that waits for it while others
     /// would wait for locks.
-    pub(crate) fn read(registers: &Registers) -> Option<Fork> {
-        let r = registers;
-        let mut fork = Fork { number: r.rax, arguments: [0; 6], words: [0; CLONE_WORDS], stack: 0 };
-        let flags = match r.rax as i64 {
-            libc::SYS_fork => 0,
+    pub(crate) fn read(registers: &HostRegisters) -> Option<Fork> {
+        let number = registers.call();
+        let [first, second, third, fourth, fifth, _] = registers.arguments();
+        let mut fork = Fork { number, arguments: [0; 6], words: [0; CLONE_WORDS], stack: 0 };
+        let flags = match number {
+            _ if Some(number) == Host::FORK => 0,
             libc::SYS_clone => {
-                fork.arguments = [r.rdi, 0, r.rdx, r.r10, r.r8, 0];
-                fork.stack = r.rsi;
-                r.rdi
+                fork.arguments = [first, 0, third, fourth, fifth, 0];
+                fork.stack = second;
+                first
             }
             libc::SYS_clone3 => {
-                let bytes = usize::try_from(r.rsi).ok().filter(|bytes| *bytes <= 8 * CLONE_WORDS)?;
+                let bytes = usize::try_from(second).ok().filter(|bytes| *bytes <= 8 * CLONE_WORDS)?;
                 let mut read = [0; 8 * CLONE_WORDS];
-                (system::read_memory(r.rdi, &mut read[..bytes]) == bytes).then_some(())?;
+                (system::read_memory(first, &mut read[..bytes]) == bytes).then_some(())?;
                 for (word, bytes) in fork.words.iter_mut().zip(read.as_chunks().0) {
                     *word = u64::from_le_bytes(*bytes);
                 }
                 let [stack, stack_bytes] = [STACK_WORD, STACK_WORD + 1].map(|word| fork.words[word]);
                 fork.stack = stack.wrapping_add(stack_bytes);
                 (fork.words[STACK_WORD], fork.words[STACK_WORD + 1]) = (0, 0);
-                fork.arguments[1] = r.rsi;
+                fork.arguments[1] = second;
                 fork.words[0]
             }
             _ => return None,
@@ -70,27 +71,29 @@ impl Fork {
     /// Makes it; what the call gives, in both.
     pub(crate) fn make(&self) -> i64 {
         let mut arguments = self.arguments;
-        if self.number as i64 == libc::SYS_clone3 {
+        if self.number == libc::SYS_clone3 {
             arguments[0] = self.words.as_ptr() as u64;
         }
         // SAFETY: the program's own system call, but that its stack is used from the gate on. The engine's is copied.
-        unsafe { system::call(self.number as i64, arguments) }
+        unsafe { system::call(self.number, arguments) }
     }
 }
 
 /// What a system call with these registers will make; told to the user when it is a process or another program.
-pub(crate) fn before_call(engine: &Engine, registers: &Registers) -> New {
-    let flags = match registers.rax as i64 {
-        libc::SYS_clone => registers.rdi,
-        libc::SYS_clone3 => system::read_word(registers.rdi).unwrap_or(libc::CLONE_VM as u64),
-        libc::SYS_fork => 0,
-        libc::SYS_vfork => libc::CLONE_VM as u64,
+pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
+    let number = registers.call();
+    let [first, second, ..] = registers.arguments();
+    let flags = match number {
+        libc::SYS_clone => first,
+        libc::SYS_clone3 => system::read_word(first).unwrap_or(libc::CLONE_VM as u64),
+        _ if Some(number) == Host::FORK => 0,
+        _ if Some(number) == Host::VFORK => libc::CLONE_VM as u64,
         libc::SYS_execve => {
-            tell_exec(engine, libc::AT_FDCWD as u64, registers.rdi);
+            tell_exec(engine, libc::AT_FDCWD as u64, first);
             return New::Nothing;
         }
         libc::SYS_execveat => {
-            tell_exec(engine, registers.rdi, registers.rsi);
+            tell_exec(engine, first, second);
             return New::Nothing;
         }
         _ => return New::Nothing,
@@ -105,8 +108,8 @@ pub(crate) fn before_call(engine: &Engine, registers: &Registers) -> New {
 /// Before the C library makes a process.
 ///
 /// # Safety
-/// Only from [`crate::gates::in_place_of_call`], with the registers of the system call.
-pub(crate) unsafe extern "C" fn before_clone(registers: *mut Registers) {
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of the system call.
+pub(crate) unsafe extern "C" fn before_clone(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_clone) };
 }
@@ -115,16 +118,16 @@ pub(crate) unsafe extern "C" fn before_clone(registers: *mut Registers) {
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_fork(registers: *mut Registers) {
+pub(crate) unsafe extern "C" fn before_fork(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
-    unsafe { before(registers, libc::SYS_fork) };
+    unsafe { before(registers, Host::FORK.unwrap_or(libc::SYS_clone)) };
 }
 
 /// Before the C library replaces the program.
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_exec(registers: *mut Registers) {
+pub(crate) unsafe extern "C" fn before_exec(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_execve) };
 }
@@ -133,15 +136,15 @@ pub(crate) unsafe extern "C" fn before_exec(registers: *mut Registers) {
 ///
 /// # Safety
 /// As for [`before_clone`].
-pub(crate) unsafe extern "C" fn before_exec_at(registers: *mut Registers) {
+pub(crate) unsafe extern "C" fn before_exec_at(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     unsafe { before(registers, libc::SYS_execveat) };
 }
 
-unsafe fn before(registers: *mut Registers, number: i64) {
+unsafe fn before(registers: *mut HostRegisters, number: i64) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
-    registers.rax = number as u64;
+    registers.set_call(number);
     if let Some(engine) = engine::get() {
         before_call(engine, registers);
     }

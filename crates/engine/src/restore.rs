@@ -5,6 +5,7 @@
 //! that a jump leads to stays where it is, for threads that are in it.
 
 use crate::engine::Engine;
+use crate::machine::{Abi, Host};
 use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::system::{self, File};
@@ -13,7 +14,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const PAGE_BYTES: u64 = 4096;
 const MOST_REGIONS: usize = 64;
 const _: () = assert!(region::MOST <= MOST_REGIONS);
 
@@ -95,7 +95,7 @@ impl Patch {
 /// Replaces the pages of one patch by their file's, with all other patches in them.
 fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
     let range = patches[number].range();
-    let pages = range.start & !(PAGE_BYTES - 1)..range.end.next_multiple_of(PAGE_BYTES);
+    let pages = range.start & !(Host::page_bytes() - 1)..range.end.next_multiple_of(Host::page_bytes());
     let holds = |mapping: &&Mapping| mapping.range.start <= pages.start && pages.end <= mapping.range.end;
     let Some(mapping) = maps.iter().find(holds).filter(|mapping| mapping.is_of_file) else { return false };
     let mut path = mapping.path.clone().into_bytes();

@@ -3,17 +3,17 @@
 //! Each thread has a sieve in the shared memory, see [`lineup_recording::native::sieve`]. A block counts itself there, and
 //! looks up the lines that it uses in tables: what uses the most recently used lines of their sets again changes no modelled
 //! cache, and is passed over. For the rest, the block goes through code that has the first-level caches use the lines, and
-//! notes in the log what was not there, see [`crate::uses`].
+//! notes in the log what was not there, see [`Translation::uses_lines`].
 //!
 //! When the log is full, or a signal waits, blocks get a table in which nothing is found: the next one to begin finds its
 //! code not there, and hands over to the engine, with all registers as the program has them.
 
 use crate::cache::Cache;
 use crate::level::Level;
+use crate::machine::{Host, LineUser, Translation};
 use crate::shared::Shared;
 use crate::slots::{RECORD_WORDS, Slots, at};
 use crate::system;
-use crate::uses::User;
 use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window, word};
 use std::sync::atomic::Ordering;
 
@@ -47,7 +47,7 @@ impl Sieves {
         let data = Level::read(shared, word::DATA_LINE_SHIFT, word::DATA_SETS, word::DATA_WAYS);
         let has_windows = shared.word(word::WINDOWS).load(Ordering::Relaxed) != 0;
         let own = |distance: usize| distance as i32 - data.line_shift as i32;
-        let of_data = User {
+        let of_data = LineUser {
             slots,
             level: data,
             table: own(sieve::DATA),
@@ -56,16 +56,17 @@ impl Sieves {
             has_windows,
             notes_all: false,
         };
-        let of_code = User {
+        let of_code = LineUser {
             level: code,
             table: own(sieve::CODE),
             rows: at!(own.sieve.code_rows),
             words: 1,
             ..of_data
         };
-        let mut both = |of: User| {
-            let usual = cache.put(&of.code())?;
-            let in_window = has_windows.then(|| cache.put(&User { notes_all: true, ..of }.code()));
+        let mut both = |of: LineUser| {
+            let usual = cache.put(&Host::uses_lines(of))?;
+            let in_window =
+                has_windows.then(|| cache.put(&Host::uses_lines(LineUser { notes_all: true, ..of })));
             Some([usual, in_window.unwrap_or(Some(usual))?])
         };
         Some(Sieves {

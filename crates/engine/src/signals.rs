@@ -6,20 +6,18 @@
 //! goes on natively and the rest of the call is not recorded.
 
 use crate::engine::{self, Engine};
-use crate::gates::{self, KEPT};
 use crate::handlers::{self, Action, HIGHEST_CONSTANT};
 use crate::interrupted::{self, Unfinished};
+use crate::machine::{Abi, Context, Gates, Host, HostContext, Mark, Translated, Translation};
 use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
-use crate::translate::{Held, Mark, Translated};
 use crate::traps;
-use std::arch::global_asm;
 use std::ops::Range;
 
 /// Where code lies that signals are looked at for.
 pub(crate) struct Signals {
-    /// Puts the mask back, see [`gates::unmask`].
+    /// Puts the mask back, see [`Gates::unmask`].
     pub(crate) unmask: u64,
     /// The part of it in which signals are delivered.
     pub(crate) delivering: Range<u64>,
@@ -54,8 +52,8 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     // SAFETY: the kernel's context, whose mask has 64 bits.
     let blocked = unsafe { (&raw const (*context).uc_sigmask).cast::<u64>().read() } | mask | own;
     // SAFETY: this thread's own, and the kernel's context.
-    let (slots, registers) = unsafe { (&mut *gates::slots(), &mut (*context).uc_mcontext.gregs) };
-    let pc = registers[libc::REG_RIP as usize] as u64;
+    let (slots, registers) = unsafe { (&mut *Host::slots(), HostContext::of(context)) };
+    let pc = registers.pc();
     let engine = match engine::get() {
         Some(engine) if slots.busy == 1 && !engine.signals.entry.contains(&pc) && !is_borrowed(slots) => {
             engine
@@ -77,7 +75,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     // SAFETY: as above.
     let blocked = unsafe { (&raw const (*context).uc_sigmask).cast::<u64>().read() } | mask | own;
     let cached = std::mem::replace(registers, program);
-    slots.interrupted = program[libc::REG_RSP as usize] as u64;
+    slots.interrupted = program.stack();
     // SAFETY: the kernel's context.
     let stack = unsafe { &(*context).uc_stack };
     (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
@@ -90,17 +88,17 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
         }
         system::restore_signals(blocked);
         // SAFETY: as the kernel would call it, with the context as it would be natively.
-        unsafe { in_cache(signal, info, context, handler, whole.runs_handlers) };
+        unsafe { Host::run_in_cache(signal, info, context, handler, whole.runs_handlers) };
         system::block_signals();
         // SAFETY: the kernel's context, and this thread's slots, of which no other reference is used from here on.
-        return unsafe { go_back(engine, &was, &mut *gates::slots(), context) };
+        return unsafe { go_back(engine, &was, &mut *Host::slots(), context) };
     }
     slots.busy = 2;
     // SAFETY: as the kernel would call it, with the context as it would be natively.
     unsafe { traps::run(handler, signal, info, context, blocked) };
     system::block_signals();
     // SAFETY: the kernel's context; the reference from before is not used after the call.
-    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    let registers = unsafe { HostContext::of(context) };
     if !engine.is_on() {
         // Also in a process that the handler forked off: it goes on natively.
         slots.busy = 0;
@@ -117,9 +115,9 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
 struct Interrupted {
     slots: Slots,
     /// The registers there.
-    cached: Gregs,
+    cached: HostContext,
     /// And as the program has them.
-    program: Gregs,
+    program: HostContext,
     /// Of a run that is logged: the record that a superblock was writing.
     unfinished: Option<Unfinished>,
 }
@@ -130,7 +128,7 @@ struct Interrupted {
 /// The kernel's context.
 unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context: *mut libc::ucontext_t) {
     // SAFETY: the caller's promise.
-    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    let registers = unsafe { HostContext::of(context) };
     if !engine.is_on() {
         // Also in a process that the handler forked off: it goes on natively.
         slots.busy = 0;
@@ -144,10 +142,10 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
         }
         return;
     }
-    let to = registers[libc::REG_RIP as usize] as u64;
+    let to = registers.pc();
     match engine.code.with(|code| code.way_in(engine.slots, to)) {
         Some(way_in) => {
-            registers[libc::REG_RIP as usize] = way_in as libc::greg_t;
+            registers.set_pc(way_in);
             slots.busy = 1;
         }
         None => {
@@ -155,49 +153,6 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
             slots.busy = 0;
         }
     }
-}
-
-unsafe extern "C-unwind" {
-    /// Runs a handler in the cache: the last argument is the code that leads there, which expects the handler's address in
-    /// `rcx`.
-    #[link_name = "lineup_engine_in_cache"]
-    fn in_cache(
-        signal: i32,
-        info: *mut libc::siginfo_t,
-        context: *mut libc::ucontext_t,
-        handler: Handler,
-        leads_there: u64,
-    );
-}
-
-unsafe extern "C" {
-    #[link_name = "lineup_engine_after_handler"]
-    static AFTER_HANDLER: u8;
-}
-
-// What unwinds the handler's frames finds how to go on from here.
-global_asm!(
-    ".pushsection .text",
-    ".globl lineup_engine_in_cache",
-    ".hidden lineup_engine_in_cache",
-    "lineup_engine_in_cache:",
-    ".cfi_startproc",
-    "sub rsp, 8",
-    ".cfi_adjust_cfa_offset 8",
-    "call r8",
-    ".globl lineup_engine_after_handler",
-    ".hidden lineup_engine_after_handler",
-    "lineup_engine_after_handler:",
-    "add rsp, 8",
-    ".cfi_adjust_cfa_offset -8",
-    "ret",
-    ".cfi_endproc",
-    ".popsection",
-);
-
-/// Where a handler that runs in the cache returns to: there, the thread leaves it.
-pub(crate) fn after_handler() -> u64 {
-    &raw const AFTER_HANDLER as u64
 }
 
 /// Whether a place lies on the handlers' own stack.
@@ -210,38 +165,22 @@ fn is_borrowed(slots: &Slots) -> bool {
     slots.owner != 0 && slots.owner != system::thread()
 }
 
-pub(crate) type Gregs = [libc::greg_t; 23];
-
 /// The registers as the program has them; `None` while the engine runs.
-fn program_state(engine: &Engine, slots: &Slots, registers: &Gregs) -> Option<Gregs> {
-    let pc = registers[libc::REG_RIP as usize] as u64;
-    let mut program = *registers;
-    let mut set = |register: libc::c_int, value: u64| program[register as usize] = value as libc::greg_t;
+fn program_state(engine: &Engine, slots: &Slots, registers: &HostContext) -> Option<HostContext> {
+    let pc = registers.pc();
     if engine.signals.delivering.contains(&pc) {
-        for (register, value) in KEPT.iter().zip(slots.kept) {
-            set(GREGS[usize::from(*register)], value);
-        }
-        set(libc::REG_RIP, slots.resume_pc);
-        return Some(program);
+        return Some(Host::unmasked(registers, slots));
     }
     if !engine.signals.cache.contains(&pc) {
         return None;
     }
     if let Some(left) = engine.code.with(|code| code.left_at(pc)) {
-        set(libc::REG_RIP, left);
+        let mut program = *registers;
+        program.set_pc(left);
         return Some(program);
     }
     let (mark, block) = mark_at(engine, pc)?;
-    let next = match (mark.pc, mark.held) {
-        (Some(pc), _) => pc,
-        (None, Held::Target(add)) => (registers[libc::REG_RCX as usize] as u64).wrapping_add_signed(add),
-        (None, _) => slots.pc,
-    };
-    for (register, value) in held(mark.held, &block, slots, registers, next) {
-        set(GREGS[usize::from(register)], value);
-    }
-    set(libc::REG_RIP, next);
-    Some(program)
+    Some(Host::at_mark(&mark, &block, slots, registers))
 }
 
 /// Where the program is at a place in the cache, and the block that holds it, or an empty one.
@@ -254,26 +193,6 @@ pub(crate) fn mark_at(engine: &Engine, pc: u64) -> Option<(Mark, Translated)> {
         let mark = *block.marks.iter().rev().find(|mark| start + mark.offset as u64 <= pc)?;
         Some((mark, block))
     })
-}
-
-/// The program's values of registers that lie in slots.
-fn held(held: Held, block: &Translated, slots: &Slots, registers: &Gregs, next: u64) -> Vec<(u8, u64)> {
-    const RAX: u8 = 0;
-    const RCX: u8 = 1;
-    const RDX: u8 = 2;
-    let borrowed = [(block.borrowed.0, slots.first), (block.borrowed.1, slots.second)];
-    match held {
-        Held::Nothing => Vec::new(),
-        Held::Counter => vec![(RCX, slots.counter)],
-        Held::Borrowed => borrowed.to_vec(),
-        Held::Both => [&borrowed[..], &[(RCX, slots.counter)]].concat(),
-        // The block may have borrowed one of the two.
-        Held::Timed => [&[(RAX, slots.time_rax), (RDX, slots.time_rdx)][..], &borrowed].concat(),
-        Held::AfterSystemCall => vec![(RCX, next)],
-        Held::Logging(_) | Held::Logged | Held::Target(_) | Held::Missed => {
-            interrupted::held(held, slots, registers)
-        }
-    }
 }
 
 /// Signals that an instruction may cause.
@@ -302,7 +221,7 @@ unsafe fn defer(
         );
     }
     // SAFETY: as above.
-    let pc = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+    let pc = unsafe { HostContext::of(context) }.pc();
     let mut blocked = u64::MAX;
     if engine.whole.is_some() && !engine.logs_all() {
         // Blocks might not hand over to the engine for long.
@@ -320,23 +239,3 @@ unsafe fn defer(
         slots.resume = engine.signals.unmask;
     }
 }
-
-/// The kernel's numbers of registers, by ours.
-pub(crate) const GREGS: [libc::c_int; 16] = [
-    libc::REG_RAX,
-    libc::REG_RCX,
-    libc::REG_RDX,
-    libc::REG_RBX,
-    libc::REG_RSP,
-    libc::REG_RBP,
-    libc::REG_RSI,
-    libc::REG_RDI,
-    libc::REG_R8,
-    libc::REG_R9,
-    libc::REG_R10,
-    libc::REG_R11,
-    libc::REG_R12,
-    libc::REG_R13,
-    libc::REG_R14,
-    libc::REG_R15,
-];

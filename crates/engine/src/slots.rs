@@ -1,14 +1,14 @@
 //! What each thread of the program keeps for the engine: words at a fixed distance from the thread's base, which code
 //! in the cache reaches without a register.
 
-/// The words, as the assembly of [`crate::gates`] and code in the cache know them.
+/// The words, as the gates and code in the cache know them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     /// The program's values of the two registers that a block borrows.
     pub(crate) first: u64,
     pub(crate) second: u64,
-    /// The program's `rcx`, while it is borrowed.
+    /// The program's value of a third register, which some code borrows for short.
     pub(crate) counter: u64,
     /// Where the next record of the log goes.
     pub(crate) log: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Slots {
     /// The entry that was reached, and the number of the call.
     pub(crate) entry: u64,
     pub(crate) sequence: u64,
-    /// The thread's [`crate::engine::Thread`].
+    /// The thread's [`crate::threads::Thread`].
     pub(crate) thread: u64,
     /// Where the program is when the gate goes back: what a signal handler is to see.
     pub(crate) resume_pc: u64,
@@ -52,20 +52,19 @@ pub(crate) struct Slots {
     pub(crate) interrupted: u64,
     pub(crate) handlers_stack: u64,
     pub(crate) handlers_stack_bytes: u64,
-    /// The program's registers while that mask is put back, see [`crate::gates::unmask`].
+    /// The program's registers while that mask is put back, see [`crate::machine::Gates::unmask`].
     pub(crate) kept: [u64; 7],
-    /// A mask that blocks all signals, and the one that it took the place of, see [`crate::gates::masking`].
+    /// A mask that blocks all signals, and the one that it took the place of, see [`crate::machine::Gates::masking`].
     pub(crate) all: u64,
     pub(crate) before_all: u64,
     /// The thread's number in the system, 0 before it is known: a process that borrows this one's memory has another.
     pub(crate) owner: u64,
     /// When calls are timed: the thread's table, 0 before it has one.
     pub(crate) times: u64,
-    /// The program's `rax` and `rdx` while the time is read, and the time.
-    pub(crate) time_rax: u64,
-    pub(crate) time_rdx: u64,
+    /// The program's values of the two registers that reading the time takes, and the time.
+    pub(crate) time_kept: [u64; 2],
     pub(crate) time: u64,
-    /// What an instruction that keeps or loads the processor's state is about to access of its area, see [`crate::state`].
+    /// What an instruction that keeps or loads the processor's state is about to access of its area, see [`crate::machine::Translation::see_state`].
     pub(crate) state: [u64; STATE_WORDS],
     /// What only one manner of recording needs.
     pub(crate) own: Own,
@@ -152,7 +151,7 @@ macro_rules! at {
 }
 pub(crate) use at;
 
-/// Bytes that the assembly sets aside.
+/// Bytes that the machine sets aside in each thread.
 pub(crate) const BYTES: usize = 640;
 const _: () = assert!(size_of::<Slots>() <= BYTES);
 

@@ -3,8 +3,8 @@
 use crate::blocks::Blocks;
 use crate::cache::Cache;
 use crate::engine::{self, Engine, Whole};
-use crate::gates::{self, Places, VECTOR_BYTES};
 use crate::lock::Lock;
+use crate::machine::{Abi, Gates, Host, Places, Translation};
 use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 const FIRST_STACK_BYTES: usize = 1 << 17;
-const _: () = assert!(VECTOR_BYTES < FIRST_STACK_BYTES);
+const _: () = assert!(Host::VECTOR_BYTES < FIRST_STACK_BYTES);
 
 const NO_MEMORY_FOR_CODE: &str =
     "the system allows no memory for code that is written at one address and executed at another";
@@ -37,7 +37,7 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is over.
     // SAFETY: the loader passes the environment: strings, and null at the end.
     if let Some(begins_here) = unsafe { start(environment) } {
-        // SAFETY: made for this, by `gates::begin_here`: takes nothing, and changes what a function may.
+        // SAFETY: made for this, by `Gates::begin_here`: takes nothing, and changes what a function may.
         let begins_here: extern "C" fn() = unsafe { std::mem::transmute(begins_here as *const ()) };
         begins_here();
     }
@@ -188,8 +188,8 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return give_up(&shared, "the C library has no room for what is kept of a thread");
     }
-    if mode == whole::MODE && !is_x86_feature_detected!("bmi2") {
-        return give_up(&shared, "whole programs are recorded natively on processors with BMI2");
+    if let Some(why) = Host::lacks_for_whole_programs().filter(|_| mode == whole::MODE) {
+        return give_up(&shared, why);
     }
     let mut whole = (mode == whole::MODE).then(|| whole_program(&shared, &mut cache, &places, gate));
     if let Some(None) = whole {
@@ -198,7 +198,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let logs_all = mode == whole::MODE && shared.word(word::LOGS_ALL).load(Ordering::Relaxed) != 0;
     let targets = if logs_all { Targets::new(&mut cache, slots) } else { None };
     if logs_all && targets.is_none() {
-        return give_up(&shared, "there is no memory in the lowest 2 GB");
+        return give_up(&shared, Host::NO_TARGET_MEMORY);
     }
     if let (Some(Some(whole)), Some(targets)) = (&mut whole, &targets) {
         whole.blocks.targets = targets.table();
@@ -238,14 +238,14 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
 /// What only whole programs need.
 fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
     Some(Whole {
-        begins_here: cache.put(&gates::begin_here(places, gate))?,
-        blocks: crate::translate::Whole {
-            begins_threads: cache.put(&gates::begin_thread(places, gate))?,
+        begins_here: cache.put(&Host::begin_here(places, gate))?,
+        blocks: crate::machine::Whole {
+            begins_threads: cache.put(&Host::begin_thread(places, gate))?,
             sieves: Sieves::new(shared, cache, places.slots)?,
             targets: 0,
         },
-        runs_handlers: cache.put(&gates::go_in(places.slots))?,
-        masking_gate: cache.put(&gates::masking(places.slots, gate))?,
+        runs_handlers: cache.put(&Host::go_in(places.slots))?,
+        masking_gate: cache.put(&Host::masking(places.slots, gate))?,
         retired: Lock::new(Vec::new()),
     })
 }
@@ -263,8 +263,8 @@ struct Parts {
 
 fn parts(shared: &Shared) -> Option<Parts> {
     let mut cache = Cache::new()?;
-    let page = system::memory(4096)?;
-    if !system::wipe_on_fork(page, 4096) {
+    let page = system::memory(Host::page_bytes() as usize)?;
+    if !system::wipe_on_fork(page, Host::page_bytes() as usize) {
         return None;
     }
     // SAFETY: zeroed memory of our own that stays as long as the engine.
@@ -272,7 +272,7 @@ fn parts(shared: &Shared) -> Option<Parts> {
     // SAFETY: as above, on a cache line of its own.
     lock::remember(unsafe { &*page.wrapping_add(64).cast::<AtomicU32>() });
     let stack = system::memory(FIRST_STACK_BYTES)? as u64;
-    let slots = gates::slots_distance();
+    let slots = Host::slots_distance();
     let places = Places {
         slots,
         engine: engine::hand_over as *const () as u64,
@@ -282,10 +282,10 @@ fn parts(shared: &Shared) -> Option<Parts> {
         first_lock: FIRST_LOCK.as_ptr() as u64,
         run_shift: (shared.word(word::RUN_SHIFT).load(Ordering::Relaxed) & 63) as u8,
     };
-    let (unmask, delivers) = gates::unmask(slots);
+    let (unmask, delivers) = Host::unmask(slots);
     let unmask_bytes = unmask.len() as u64;
     let unmask = cache.put(&unmask)?;
-    let (gate, check) = gates::gate(&places, unmask);
+    let (gate, check) = Host::gate(&places, unmask);
     let gate_bytes = gate.len() as u64;
     let gate = cache.put(&gate)?;
     let signals = Signals {
@@ -295,8 +295,8 @@ fn parts(shared: &Shared) -> Option<Parts> {
         cache: cache.range(),
         entry: 0..0,
     };
-    let release_first = cache.put(&gates::release_first(&places))?;
-    let entry_code = gates::entry(&places, gate);
+    let release_first = cache.put(&Host::release_first(&places))?;
+    let entry_code = Host::entry(&places, gate);
     let entry = cache.put(&entry_code)?;
     let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };
     Some(Parts { places, cache, gate, release_first, entry, is_on, signals })

@@ -1,26 +1,15 @@
 //! System calls, made without the C library: the program may replace its functions, and `errno` is the program's.
 
 use crate::holdings;
-use std::arch::asm;
+use crate::machine::{Abi, Host};
 
 /// Makes a system call; errors are negative.
 ///
 /// # Safety
 /// As for the call.
 pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
-    let [a, b, c, d, e, f] = arguments;
-    let result: i64;
-    // SAFETY: the caller's promise; the kernel changes `rcx` and `r11` alone besides.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
+    // SAFETY: the caller's promise.
+    unsafe { Host::system_call(number, arguments) }
 }
 
 /// An open file, by its number.
@@ -118,19 +107,12 @@ fn map(at: usize, bytes: usize, protection: i32, flags: i32, file: i32, offset: 
 
 /// Memory of our own, zeroed, where there is room.
 pub(crate) fn memory(bytes: usize) -> Option<*mut u8> {
-    map(
-        0,
-        bytes,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-        -1,
-        0,
-    )
+    memory_where(bytes, 0)
 }
 
-/// As [`memory`], in the lowest 2 GB.
-pub(crate) fn low_memory(bytes: usize) -> Option<*mut u8> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_32BIT;
+/// As [`memory`], with flags that say where.
+pub(crate) fn memory_where(bytes: usize, place: i32) -> Option<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | place;
     map(0, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
 }
 
@@ -298,9 +280,8 @@ pub(crate) fn read_word(at: u64) -> Option<u64> {
 
 /// A terminated text in memory that may not be readable, as far as there is room.
 pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
-    const PAGE_BYTES: u64 = 4096;
     // What lies on the next page may not be there.
-    let here = ((PAGE_BYTES - at % PAGE_BYTES) as usize).min(into.len());
+    let here = ((Host::page_bytes() - at % Host::page_bytes()) as usize).min(into.len());
     let mut length = read_memory(at, &mut into[..here]);
     if length == here && !into[..here].contains(&0) {
         length += read_memory(at + here as u64, &mut into[here..]);
@@ -326,8 +307,7 @@ pub(crate) fn read_link(path: &[u8]) -> Vec<u8> {
 /// As [`read_link`], into room that is there; how many bytes it has.
 pub(crate) fn read_link_into(path: &[u8], text: &mut [u8]) -> usize {
     debug_assert!(path.ends_with(&[0]));
-    let arguments = [path.as_ptr() as u64, text.as_mut_ptr() as u64, text.len() as u64, 0, 0, 0];
-    // SAFETY: the path is terminated, the room is the caller's.
-    let length = unsafe { call(libc::SYS_readlink, arguments) };
+    // SAFETY: the path is terminated.
+    let length = unsafe { Host::read_link(path.as_ptr(), text) };
     usize::try_from(length).unwrap_or(0)
 }

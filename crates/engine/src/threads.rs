@@ -4,15 +4,13 @@ use crate::allocations::Allocations;
 use crate::alone::Owned;
 use crate::budget::{Spent, Taken};
 use crate::engine::{self, Engine, Whole};
-use crate::gates;
+use crate::machine::{Abi, Host, Translation};
 use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
 use lineup_recording::native::word;
 use std::sync::atomic::Ordering;
 
-/// Places of indirect jumps that a thread keeps: by the lower 16 bits of their address, two words each.
-const TABLE_BYTES: usize = (1 << 16) * 16;
 const STACK_BYTES: usize = 1 << 18;
 
 /// What threads have whose end nobody tells.
@@ -105,7 +103,7 @@ impl Engine {
     /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
     fn thread_memory(&self) -> Option<ThreadMemory> {
         let fresh = |sieve| {
-            let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?);
+            let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(Host::TABLE_BYTES)?);
             Some(ThreadMemory { stack: stack as usize, table: table as usize, sieve })
         };
         let Some(whole) = &self.whole else {
@@ -147,7 +145,7 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
         return;
     };
     // SAFETY: this thread's own; it is not in the cache, since the C library calls this natively.
-    let slots = unsafe { &mut *gates::slots() };
+    let slots = unsafe { &mut *Host::slots() };
     if slots.thread != thread as u64 || slots.busy == 1 {
         return;
     }
@@ -164,6 +162,6 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     slots.thread = 0;
     slots.own_stack = 0;
     system::unmap(thread.memory.stack as *mut u8, STACK_BYTES);
-    system::unmap(thread.memory.table as *mut u8, TABLE_BYTES);
+    system::unmap(thread.memory.table as *mut u8, Host::TABLE_BYTES);
     slots.busy = 0;
 }

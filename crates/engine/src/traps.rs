@@ -1,4 +1,4 @@
-//! Entries with room for one byte alone: a trap (`int3`) has the kernel send SIGTRAP to the thread, and a handler of
+//! Entries with room for one byte alone: a trap has the kernel send SIGTRAP to the thread, and a handler of
 //! ours leads it to the entry's code.
 //!
 //! A trap ends a process that blocks SIGTRAP, or has no handler for it. So as long as traps may stand in the
@@ -9,14 +9,13 @@
 //! The engine's own code runs with all signals blocked. So no trap stands in a file whose functions it calls.
 
 use crate::engine::Engine;
-use crate::gates::{self, Registers};
 use crate::handlers::{self, Action};
+use crate::machine::{Abi, Context, Entries, Host, HostContext, HostRegisters, Registers};
 use crate::maps::{self, Mapping};
 use crate::signals::Handler;
 use crate::slots::{SIGNAL_WORDS, at};
 use crate::{lock, patch, system};
 use lineup_recording::native::{Refusal, word};
-use std::arch::global_asm;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -39,24 +38,6 @@ struct Place {
 static TRAPS: [Place; PLACES] = [const { Place { pc: AtomicU64::new(0), to: AtomicU64::new(0) } }; PLACES];
 /// Traps may stand in the program's code.
 static ARE_ON: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C" {
-    #[link_name = "lineup_engine_return_from_signal"]
-    static RETURN_FROM_SIGNAL: u8;
-}
-
-// What unwinds the stack knows a handler's frame by these bytes.
-global_asm!(
-    ".pushsection .text",
-    ".globl lineup_engine_return_from_signal",
-    ".hidden lineup_engine_return_from_signal",
-    "nop",
-    "lineup_engine_return_from_signal:",
-    ".byte 0x48, 0xc7, 0xc0, {call}, 0, 0, 0", // mov rax, …
-    "syscall",
-    ".popsection",
-    call = const libc::SYS_rt_sigreturn,
-);
 
 /// Whether traps may stand in the program's code.
 pub(crate) fn are_on() -> bool {
@@ -115,7 +96,7 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
     engine.shared.word(word::TRAP_SLOT).store(at!(own.calls.blocks_trap) as u64, Ordering::Release);
     if !patch::defers() && !has_begun {
         // SAFETY: this thread's own.
-        unsafe { (*gates::slots()).own.calls.blocks_trap = blocked & BIT };
+        unsafe { (*Host::slots()).own.calls.blocks_trap = blocked & BIT };
         system::restore_signals(blocked & !BIT);
     }
     Ok(())
@@ -143,7 +124,7 @@ pub(crate) fn kernels(program: &Action) -> Action {
     const OURS: u64 = (libc::SA_RESTART | libc::SA_ONSTACK) as u64;
     let own = if program.is_handled() { program.flags & !(libc::SA_RESETHAND as u64) } else { OURS };
     let has_restorer = program.is_handled() && program.flags & HAS_RESTORER != 0;
-    let restorer = if has_restorer { program.restorer } else { &raw const RETURN_FROM_SIGNAL as u64 };
+    let restorer = if has_restorer { program.restorer } else { Host::return_from_signal() };
     Action { flags: own | ALWAYS, restorer, ..handlers::our_action() }
 }
 
@@ -163,21 +144,17 @@ pub(crate) fn give_back() {
 /// # Safety
 /// From the kernel's handler for SIGTRAP, with what the kernel gave it.
 pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
-    const OF_KERNEL: i32 = 0x80;
     // SAFETY: the caller's promise.
-    let (code, registers) = unsafe { ((*info).si_code, &mut (*context).uc_mcontext.gregs) };
-    let pc = &mut registers[libc::REG_RIP as usize];
-    if code == OF_KERNEL
-        && let Some(to) = led_to((*pc as u64).wrapping_sub(1))
-    {
-        *pc = to as libc::greg_t;
+    let (code, registers) = unsafe { ((*info).si_code, HostContext::of(context)) };
+    if let Some(to) = Host::trap_at(code, registers).and_then(led_to) {
+        registers.set_pc(to);
         return true;
     }
     if !are_on() {
         return false;
     }
     // SAFETY: this thread's own.
-    let own = unsafe { &mut (*gates::slots()).own.calls };
+    let own = unsafe { &mut (*Host::slots()).own.calls };
     let action = handlers::programs(libc::SIGTRAP as usize);
     let is_of_instruction = code > 0;
     match own.blocks_trap != 0 {
@@ -211,7 +188,7 @@ fn send(info: u64) {
 /// Notes whether the program blocks SIGTRAP in this thread. One that waits comes when it does not.
 fn set_blocked(is_blocked: bool) {
     // SAFETY: this thread's own.
-    let own = unsafe { &mut (*gates::slots()).own.calls };
+    let own = unsafe { &mut (*Host::slots()).own.calls };
     let is_so = own.blocks_trap == u64::from(is_blocked) && (is_blocked || own.has_trap == 0);
     if is_so || lock::is_borrowed() {
         return;
@@ -245,7 +222,7 @@ pub(crate) unsafe fn run(
     }
     // SAFETY: this thread's own, and the kernel's context, whose mask has 64 bits.
     let (own, mask) =
-        unsafe { (&mut (*gates::slots()).own.calls, (&raw mut (*context).uc_sigmask).cast::<u64>()) };
+        unsafe { (&mut (*Host::slots()).own.calls, (&raw mut (*context).uc_sigmask).cast::<u64>()) };
     let was_blocked = own.blocks_trap != 0;
     own.blocks_trap = u64::from(was_blocked || blocked & BIT != 0);
     // SAFETY: the kernel's context; the program's handler may change it. No other reference to it is used.
@@ -262,15 +239,15 @@ pub(crate) unsafe fn run(
 
 /// Does what the system call `rt_sigprocmask` with these registers asks for, but that the kernel does not block
 /// SIGTRAP.
-pub(crate) fn set_mask(registers: &mut Registers) {
-    let [how, new, old, size] = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
+pub(crate) fn set_mask(registers: &mut HostRegisters) {
+    let [how, new, old, size, ..] = registers.arguments();
     let call = |new: u64| {
         // SAFETY: the program's own system call; `new` is the program's or a copy.
         unsafe { system::call(libc::SYS_rt_sigprocmask, [how, new, old, size, 0, 0]) }
     };
     let wanted = (new != 0 && size == 8 && are_on()).then(|| system::read_word(new)).flatten();
     // SAFETY: this thread's own.
-    let was_blocked = unsafe { (*gates::slots()).own.calls.blocks_trap != 0 };
+    let was_blocked = unsafe { (*Host::slots()).own.calls.blocks_trap != 0 };
     let is_blocked = blocks(was_blocked, how as i32, wanted);
     if is_blocked {
         set_blocked(true);
@@ -288,7 +265,7 @@ pub(crate) fn set_mask(registers: &mut Registers) {
         // SAFETY: the kernel has just written there, wherever it lies.
         unsafe { old.write_unaligned(old.read_unaligned() | BIT) };
     }
-    registers.rax = result as u64;
+    registers.set_result(result as u64);
 }
 
 /// Whether the program blocks SIGTRAP after a call that sets its mask.
@@ -333,7 +310,7 @@ mod tests {
         let once = kernels(&programs);
         assert_eq!(once.handler, handlers::our_action().handler);
         assert_eq!(once.flags & (libc::SA_RESETHAND | libc::SA_ONSTACK) as u64, 0);
-        assert_eq!(once.restorer, &raw const RETURN_FROM_SIGNAL as u64);
+        assert_eq!(once.restorer, Host::return_from_signal());
         let own = Action { flags: HAS_RESTORER, ..programs };
         assert_eq!(kernels(&own).restorer, 7);
         assert_ne!(kernels(&handlers::NO_ACTION).flags & libc::SA_ONSTACK as u64, 0);

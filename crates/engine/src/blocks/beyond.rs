@@ -6,7 +6,7 @@
 
 use super::{Block, Blocks};
 use crate::engine::Engine;
-use crate::translate::Route;
+use crate::machine::Route;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;

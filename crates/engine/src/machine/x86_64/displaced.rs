@@ -1,0 +1,426 @@
+//! What a jump at a function's beginning takes the place of.
+//!
+//! Where other code jumps to the bytes behind the first instruction, as some of the C library's functions for memory do
+//! with each other's, there is room for a short jump alone. That leads to filler near by, in which the long jump stands.
+//! So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
+//! [`crate::traps`].
+
+use crate::machine::{Moved, Write};
+use crate::maps;
+use crate::system;
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
+    MemoryOperand, Mnemonic, Register,
+};
+use lineup_recording::native::Refusal;
+use std::ops::Range;
+
+/// Functions are looked through up to here for jumps to their beginning.
+const MOST_LOOKED_AT: u64 = 1 << 20;
+/// A jump's bytes.
+pub(crate) const JUMP_BYTES: u64 = 5;
+/// A short jump's bytes.
+const SHORT_BYTES: u64 = 2;
+/// A trap's.
+pub(crate) const TRAP_BYTES: u64 = 1;
+const TRAP: u8 = 0xcc;
+/// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
+const NEIGHBOUR_BYTES: u64 = 1 << 15;
+/// As that, where only jumps to the first bytes matter.
+const NEAR_BYTES: u64 = 1 << 12;
+/// Functions and what is jumped to often begin at multiples of this.
+const ALIGNED: u64 = 16;
+
+/// What is moved, and what leads to where it went.
+pub(crate) struct Displaced {
+    /// The instructions that the jump replaces, and how control goes on behind them.
+    pub(crate) moved: Vec<Instruction>,
+    pub(crate) way: Way,
+}
+
+/// What leads from a place to other code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// A jump.
+    Jump,
+    /// A short jump to this place, where the long one stands.
+    Beside(u64),
+    /// A trap.
+    Trap,
+}
+
+/// A jump from one place to another.
+pub(crate) fn jump(at: u64, to: u64) -> Write {
+    let distance = (to.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
+    (at, [&[0xe9][..], &distance].concat())
+}
+
+impl Way {
+    /// What is written, in order, so that control goes from `pc` to `target`.
+    pub(crate) fn writes(self, pc: u64, target: u64) -> Vec<Write> {
+        match self {
+            Way::Jump => vec![jump(pc, target)],
+            Way::Beside(at) => {
+                vec![jump(at, target), (pc, vec![0xeb, at.wrapping_sub(pc + SHORT_BYTES) as u8])]
+            }
+            Way::Trap => vec![(pc, vec![TRAP])],
+        }
+    }
+
+    /// Bytes that are written at the place itself.
+    fn bytes(self) -> u64 {
+        match self {
+            Way::Jump => JUMP_BYTES,
+            Way::Beside(_) => SHORT_BYTES,
+            Way::Trap => TRAP_BYTES,
+        }
+    }
+}
+
+impl crate::machine::Displaced for Displaced {
+    fn is_trap(&self) -> bool {
+        self.way == Way::Trap
+    }
+
+    fn writes(&self, pc: u64, target: u64) -> Vec<Write> {
+        self.way.writes(pc, target)
+    }
+
+    fn moved_to(&self, at: u64) -> Option<Moved> {
+        let block = InstructionBlock::new(&self.moved, at);
+        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
+        let encoded = BlockEncoder::encode(64, block, options).ok()?;
+        // Those that were added have no address in the program.
+        let own = self.moved.iter().zip(&encoded.new_instruction_offsets).filter(|(one, _)| one.ip() != 0);
+        let places = own.map(|(one, offset)| (one.ip(), at + u64::from(*offset))).collect();
+        Some(Moved { code: encoded.code_buffer, places })
+    }
+}
+
+impl Displaced {
+    /// Where the bytes end that are written at the beginning.
+    pub(crate) fn end(&self, pc: u64) -> u64 {
+        pc + self.way.bytes()
+    }
+}
+
+/// What is to be moved of the function at `pc`, of this size, with this room up to the next, so that a jump leads away.
+pub(crate) fn at(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
+    let all = moved(pc, size, room, JUMP_BYTES);
+    let code = Around::read(pc..pc, NEAR_BYTES);
+    let refusal = match all {
+        Ok(moved) if !code.leads_into(&(pc + 1..pc + JUMP_BYTES)) => {
+            return Ok(Displaced { moved, way: Way::Jump });
+        }
+        Ok(_) => Refusal::JumpedTo,
+        Err(refusal) => refusal,
+    };
+    let moved = moved(pc, size, room, SHORT_BYTES).map_err(|_| refusal)?;
+    let end = moved.iter().map(Instruction::next_ip).filter(|end| (pc..pc + 15).contains(end)).max();
+    let is_free = !code.leads_into(&(pc + 1..end.unwrap_or(pc).max(pc + SHORT_BYTES)));
+    match code.filler(pc).filter(|_| is_free) {
+        Some(beside) => Ok(Displaced { moved, way: Way::Beside(beside) }),
+        None => Err(refusal),
+    }
+}
+
+/// As [`at`], but that a trap leads away: of one instruction there always is the first byte.
+pub(crate) fn by_trap(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
+    Ok(Displaced { moved: moved(pc, size, room, TRAP_BYTES)?, way: Way::Trap })
+}
+
+/// Where code beside a range jumps.
+pub(crate) fn targets_around(range: &Range<u64>) -> Vec<u64> {
+    Around::read(range.clone(), NEIGHBOUR_BYTES).targets
+}
+
+/// The code around a place.
+struct Around {
+    start: u64,
+    bytes: Vec<u8>,
+    targets: Vec<u64>,
+}
+
+impl Around {
+    fn read(range: Range<u64>, beside: u64) -> Around {
+        let maps = maps::read();
+        let Some(mapping) = maps.iter().find(|mapping| mapping.range.contains(&range.start)) else {
+            return Around::new(range.start, Vec::new());
+        };
+        let start = (range.start.saturating_sub(beside) & !(ALIGNED - 1)).max(mapping.range.start);
+        let end = range.end.saturating_add(beside).min(mapping.range.end);
+        let mut bytes = vec![0; end.saturating_sub(start) as usize];
+        let read = system::read_memory(start, &mut bytes);
+        bytes.truncate(read);
+        Around::new(start, bytes)
+    }
+
+    fn new(start: u64, bytes: Vec<u8>) -> Around {
+        let code = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE).into_iter();
+        let jumps = code.filter(|one| one.flow_control() != FlowControl::Call);
+        let targets = jumps.map(|one| one.near_branch_target()).filter(|target| *target != 0).collect();
+        Around { start, bytes, targets }
+    }
+
+    fn leads_into(&self, range: &Range<u64>) -> bool {
+        self.targets.iter().any(|target| range.contains(target))
+    }
+
+    /// Code from an address on.
+    fn code(&self, from: u64) -> impl Iterator<Item = Instruction> {
+        let bytes = self.bytes.get(from.wrapping_sub(self.start) as usize..).unwrap_or_default();
+        Decoder::with_ip(64, bytes, from, DecoderOptions::NONE).into_iter().collect::<Vec<_>>().into_iter()
+    }
+
+    /// Filler with room for a jump, which a short jump from `pc` reaches: it stands behind what never goes on, and what
+    /// comes next is aligned.
+    fn filler(&self, pc: u64) -> Option<u64> {
+        const REACH: u64 = 128;
+        let reached = (pc + SHORT_BYTES).saturating_sub(REACH)..pc + SHORT_BYTES + REACH - 1;
+        let from = reached.start.saturating_sub(4 * ALIGNED) & !(ALIGNED - 1);
+        let aligned = (from.max(self.start)..reached.end).step_by(ALIGNED as usize);
+        aligned
+            .filter_map(|start| self.filler_after(start))
+            .find(|filler| {
+                let range = filler.clone();
+                reached.contains(&range.start)
+                && !self.leads_into(&range)
+                // Wherever one begins to read.
+                && (1..4).all(|before| {
+                    let start = (range.start & !(ALIGNED - 1)).saturating_sub(before * ALIGNED);
+                    start < self.start || self.has_end_at(start, range.start)
+                })
+            })
+            .map(|filler| filler.start)
+    }
+
+    /// The first filler that is met from an address on.
+    fn filler_after(&self, start: u64) -> Option<Range<u64>> {
+        let mut run: Option<Range<u64>> = None;
+        for one in self.code(start).take(64) {
+            run = match run {
+                Some(run) if is_filler(&one) => Some(run.start..one.next_ip()),
+                Some(run) if run.end - run.start >= JUMP_BYTES && run.end.is_multiple_of(ALIGNED) => {
+                    return Some(run);
+                }
+                _ if never_goes_on(&one) => Some(one.next_ip()..one.next_ip()),
+                _ => None,
+            };
+        }
+        None
+    }
+
+    /// Whether what is read from `start` on has an instruction that ends at `end` and never goes on.
+    fn has_end_at(&self, start: u64, end: u64) -> bool {
+        let mut before = self.code(start).take_while(|one| one.next_ip() <= end);
+        before.any(|one| one.next_ip() == end && never_goes_on(&one))
+    }
+}
+
+fn is_filler(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+}
+
+fn never_goes_on(instruction: &Instruction) -> bool {
+    matches!(instruction.flow_control(), FlowControl::Return | FlowControl::UnconditionalBranch)
+}
+
+/// The instructions that the jump replaces, and how control goes on behind them.
+fn moved(pc: u64, size: u64, room: u64, least: u64) -> Result<Vec<Instruction>, Refusal> {
+    // Without a size the function reaches as far as there is room.
+    let size = if size == 0 { room } else { size };
+    // An instruction has 15 bytes at most.
+    let bytes = size.max((least + 15).min(room)).clamp(1, MOST_LOOKED_AT);
+    let mut code = vec![0; bytes as usize];
+    // Another thread may unmap it meanwhile.
+    match system::read_memory(pc, &mut code) == code.len() {
+        true => displaced(&code, pc, size, least),
+        false => Err(Refusal::NoRoom),
+    }
+}
+
+/// As [`moved`], with the bytes of the function, and what follows it where that is shorter than a jump.
+fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruction>, Refusal> {
+    let code = || Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
+    let mut moved = Vec::new();
+    let mut goes_on = true;
+    let mut ends_early = false;
+    let mut end = pc;
+    for instruction in &mut code() {
+        end = instruction.next_ip();
+        match instruction.flow_control() {
+            _ if instruction.is_invalid() => return Err(Refusal::CannotMove),
+            // Behind the function's end only what fills up to the next may be overwritten.
+            _ if instruction.ip() >= pc + size => {
+                if goes_on || !is_filler(&instruction) {
+                    return Err(Refusal::TooShort);
+                }
+            }
+            // Reached by jumps alone, which are looked for below.
+            _ if !goes_on => ends_early = true,
+            FlowControl::Call | FlowControl::IndirectCall => {
+                moved.extend(call(&instruction, pc + least)?);
+                goes_on = false;
+            }
+            FlowControl::Interrupt | FlowControl::XbeginXabortXend => return Err(Refusal::CannotMove),
+            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+                moved.push(instruction);
+                goes_on = false;
+            }
+            _ => moved.push(instruction),
+        }
+        if end - pc >= least {
+            break;
+        }
+    }
+    if end - pc < least {
+        return Err(Refusal::TooShort);
+    }
+    let is_target = |instruction: &Instruction| {
+        let target = instruction.near_branch_target();
+        instruction.flow_control() != FlowControl::Call && target != 0 && (pc..pc + least).contains(&target)
+    };
+    let own = usize::try_from(size).unwrap_or(usize::MAX).min(bytes.len());
+    let own = || Decoder::with_ip(64, &bytes[..own], pc, DecoderOptions::NONE);
+    // What stands behind an end so early may be reached through a table of addresses.
+    let is_way = |instruction: &Instruction| {
+        is_target(instruction) || ends_early && instruction.flow_control() == FlowControl::IndirectBranch
+    };
+    if own().iter().any(|instruction| is_way(&instruction)) {
+        return Err(Refusal::JumpedTo);
+    }
+    if goes_on {
+        moved.push(
+            Instruction::with_branch(iced_x86::Code::Jmp_rel32_64, end).map_err(|_| Refusal::CannotMove)?,
+        );
+    }
+    Ok(moved)
+}
+
+/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place. Where it
+/// leads may not depend on the stack pointer, which differs then.
+fn call(instruction: &Instruction, replaced_end: u64) -> Result<Vec<Instruction>, Refusal> {
+    use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
+    let next = instruction.next_ip();
+    let cannot = |_| Refusal::CannotMove;
+    let names_stack = [instruction.op0_register(), instruction.memory_base()].contains(&Register::RSP);
+    let jump = match instruction.code() {
+        // It returns behind what is overwritten.
+        _ if next < replaced_end => return Err(Refusal::CannotMove),
+        Call_rel32_64 => Instruction::with_branch(Jmp_rel32_64, instruction.near_branch_target()),
+        Call_rm64 if !names_stack => {
+            let mut jump = *instruction;
+            jump.set_code(Jmp_rm64);
+            jump.set_ip(0);
+            Ok(jump)
+        }
+        _ => return Err(Refusal::CannotMove),
+    };
+    let at = |distance| MemoryOperand::with_base_displ(Register::RSP, distance);
+    let half = |distance, half: u64| Instruction::with2(Mov_rm32_imm32, at(distance), half as u32);
+    let mut push = Instruction::with2(Lea_r64_m, Register::RSP, at(-8)).map_err(cannot)?;
+    push.set_ip(instruction.ip());
+    Ok(vec![
+        push,
+        half(0, next & 0xffff_ffff).map_err(cannot)?,
+        half(4, next >> 32).map_err(cannot)?,
+        jump.map_err(cannot)?,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use iced_x86::Code::{
+        Jmp_rel32_64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_r32, Push_r64, Retnq, Test_rm32_r32, Xor_rm32_r32,
+    };
+
+    /// What is moved of a function of these bytes, of which the first `size` are its own.
+    fn codes(bytes: &[u8], size: u64) -> Result<Vec<iced_x86::Code>, Refusal> {
+        Ok(displaced(bytes, 0x1000, size, JUMP_BYTES)?.iter().map(|instruction| instruction.code()).collect())
+    }
+
+    /// As the C library has it: a function whose end jumps behind the first instruction of the next, filler, that one.
+    fn beside(filler: &[u8]) -> Around {
+        let before = [&[0x48, 0x89, 0xf8, 0x48, 0x01, 0xd0, 0xeb, 0x0b][..], filler].concat();
+        assert_eq!(before.len(), 16);
+        let own =
+            [0x48, 0x89, 0xf8, 0x48, 0x83, 0xfa, 0x40, 0x72, 0x02, 0x31, 0xc0, 0xc3, 0x90, 0x90, 0x90, 0x90];
+        Around::new(0x1000, [&before[..], &own].concat())
+    }
+
+    #[test]
+    fn filler_behind_what_never_goes_on_has_room_for_a_jump() {
+        let filled = beside(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]);
+        assert!(filled.leads_into(&(0x1011..0x1015)) && !filled.leads_into(&(0x1011..0x1013)));
+        assert_eq!(filled.filler(0x1010), Some(0x1008));
+        assert_eq!(
+            Way::Beside(0x1008).writes(0x1010, 0x2000),
+            [(0x1008, vec![0xe9, 0xf3, 0x0f, 0, 0]), (0x1010, vec![0xeb, 0xf6]),]
+        );
+        assert_eq!(Way::Trap.writes(0x1010, 0x2000), [(0x1010, vec![0xcc])]);
+        // Code, and filler that the code before it reaches.
+        assert_eq!(beside(&[0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0, 0x31, 0xc0]).filler(0x1010), None);
+        assert_eq!(beside(&[0x31, 0xc0, 0x66, 0x0f, 0x1f, 0x44, 0, 0]).filler(0x1010), None);
+    }
+
+    #[test]
+    fn a_short_function_is_moved_when_only_filler_follows() {
+        let short = [0x89, 0xf8, 0xc3, 0x66, 0x90, 0x90]; // mov eax, edi; ret; nop
+        assert_eq!(codes(&short, 3).unwrap(), [Mov_rm32_r32, Retnq]);
+        assert_eq!(codes(&[0xc3, 0xcc, 0xcc, 0xcc, 0xcc], 1).unwrap(), [Retnq]);
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3, 0x31, 0xc0, 0xc3], 3), Err(Refusal::TooShort));
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3], 3), Err(Refusal::TooShort));
+        // It goes on behind its end.
+        assert_eq!(codes(&[0x89, 0xf8, 0x90, 0x90, 0x90, 0x90], 2), Err(Refusal::TooShort));
+    }
+
+    #[test]
+    fn an_early_return_is_moved_when_nothing_leads_behind_it() {
+        let early = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xc3]; // test edi, edi; ret; xor eax, eax; ret
+        assert_eq!(codes(&early, 6).unwrap(), [Test_rm32_r32, Retnq]);
+        let led_to = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xeb, 0xfc]; // … jmp to the xor
+        assert_eq!(codes(&led_to, 7), Err(Refusal::JumpedTo));
+        let table = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xff, 0xe0]; // … jmp rax
+        assert_eq!(codes(&table, 7), Err(Refusal::JumpedTo));
+    }
+
+    #[test]
+    fn a_call_among_the_first_bytes_returns_to_where_it_did() {
+        let calls = [0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0x5b, 0xc3]; // push rbx; call 0x2000; pop rbx; ret
+        let moved = displaced(&calls, 0x1000, 8, JUMP_BYTES).unwrap();
+        let codes_of = |moved: &[Instruction]| moved.iter().map(Instruction::code).collect::<Vec<_>>();
+        assert_eq!(codes_of(&moved), [Push_r64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_imm32, Jmp_rel32_64]);
+        assert_eq!((moved[2].immediate32(), moved[4].near_branch_target()), (0x1006, 0x2000));
+        let indirect = [0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3]; // call rax returns into what is overwritten
+        assert_eq!(codes(&indirect, 6), Err(Refusal::CannotMove));
+    }
+
+    #[test]
+    fn for_a_trap_one_instruction_is_moved() {
+        let codes = |bytes: &[u8]| -> Result<Vec<iced_x86::Code>, Refusal> {
+            let moved = displaced(bytes, 0x1000, bytes.len() as u64, TRAP_BYTES)?;
+            Ok(moved.iter().map(Instruction::code).collect())
+        };
+        assert_eq!(codes(&[0xc3]).unwrap(), [Retnq]);
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3]).unwrap(), [Mov_rm32_r32, Jmp_rel32_64]);
+        let led_behind_it = [0x31, 0xc0, 0x31, 0xd2, 0xff, 0xcf, 0x75, 0xfa, 0xc3]; // … jne to the second xor
+        assert_eq!(codes(&led_behind_it).unwrap(), [Xor_rm32_r32, Jmp_rel32_64]);
+        let pushed = [Lea_r64_m, Mov_rm32_imm32, Mov_rm32_imm32, iced_x86::Code::Jmp_rm64];
+        assert_eq!(codes(&[0xff, 0xd0, 0xc3]).unwrap(), pushed, "call rax");
+        assert_eq!(codes(&[0xff, 0x50, 0x08, 0xc3]).unwrap(), pushed, "call [rax + 8]");
+        assert_eq!(codes(&[0xff, 0x54, 0x24, 0x08, 0xc3]), Err(Refusal::CannotMove), "call [rsp + 8]");
+        let round = [0xff, 0xcf, 0x75, 0xfc, 0xc3]; // dec edi; jne to it
+        assert_eq!(codes(&round), Err(Refusal::JumpedTo), "a round is no call");
+        assert_eq!(codes(&[0xcc, 0xc3]), Err(Refusal::CannotMove), "its own trap");
+    }
+
+    #[test]
+    fn what_its_own_code_jumps_to_is_refused() {
+        let round = [0xff, 0xcf, 0x90, 0x90, 0x90, 0x75, 0xf9, 0xc3]; // dec edi; …; jne to the beginning
+        assert_eq!(codes(&round, 8), Err(Refusal::JumpedTo));
+        let plain = [0x31, 0xc0, 0x31, 0xd2, 0x31, 0xff, 0xc3]; // three times xor, ret
+        assert_eq!(codes(&plain, 7).unwrap(), [Xor_rm32_r32, Xor_rm32_r32, Xor_rm32_r32, Jmp_rel32_64]);
+    }
+}

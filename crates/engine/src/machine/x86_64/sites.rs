@@ -1,0 +1,157 @@
+//! Where the program's files make system calls that the engine must hear of.
+//!
+//! Compilers put other instructions between the one that sets the number and the call. Where masks are set, those are
+//! moved: the jump stands in place of the first.
+
+use super::gates;
+use crate::machine::x86_64::displaced::JUMP_BYTES;
+use crate::machine::{CallSite, MaskSite};
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionBlock, InstructionInfoFactory, Register,
+};
+
+/// Instructions between the number and the call at most.
+const MOST_BETWEEN: usize = 8;
+/// So far before it is begun to read, to know where instructions begin.
+const BEFORE: usize = 96;
+/// `mov eax, 14`.
+const NUMBER: [u8; 5] = [0xb8, libc::SYS_rt_sigprocmask as u8, 0, 0, 0];
+/// `mov r9, [rsp + 8]; syscall`: the C library's function that makes any call.
+const ANY: [u8; 7] = [0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05];
+
+/// Where `mov eax, number; syscall` stands in code.
+pub(crate) fn of_calls(code: &[u8]) -> impl Iterator<Item = CallSite> {
+    const CALL: [u8; 2] = [0x0f, 0x05];
+    const BYTES: usize = 7;
+    let calls = code.windows(BYTES).enumerate().filter(|(_, bytes)| bytes[5..] == CALL && bytes[0] == 0xb8);
+    calls.filter_map(|(offset, bytes)| {
+        let number = i64::from(u32::from_le_bytes(bytes[1..5].try_into().ok()?));
+        Some(CallSite { offset, number, bytes: BYTES as u64 })
+    })
+}
+
+/// Where a mask may be set.
+pub(crate) enum OfMask {
+    Number(Site),
+    /// The number is the first argument's; the jump goes there.
+    Any(u64),
+}
+
+impl MaskSite for OfMask {
+    fn at(&self) -> u64 {
+        match self {
+            OfMask::Number(site) => site.at,
+            OfMask::Any(at) => *at,
+        }
+    }
+
+    fn code(&self, at: u64, function: u64) -> Option<Vec<u8>> {
+        match self {
+            OfMask::Number(site) => {
+                let block = InstructionBlock::new(&site.between, at);
+                let moved = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
+                let called = gates::in_place_of_call(function, None, site.back);
+                Some([moved.code_buffer, called].concat())
+            }
+            OfMask::Any(at) => {
+                let number = (libc::SYS_rt_sigprocmask as u8, function);
+                let back = at + ANY.len() as u64;
+                Some(gates::in_place_of_any_call(&ANY[..JUMP_BYTES as usize], number, back))
+            }
+        }
+    }
+}
+
+/// Where code from `start` on sets masks, or may.
+pub(crate) fn of_masks(code: &[u8], start: u64) -> Vec<OfMask> {
+    let anys = anys(code).map(|offset| OfMask::Any(start + offset as u64));
+    sites(code, start).into_iter().map(OfMask::Number).chain(anys).collect()
+}
+
+/// A place where masks are set.
+#[derive(PartialEq, Debug)]
+pub(crate) struct Site {
+    /// Where the jump goes.
+    at: u64,
+    /// What follows the first instruction, up to the system call.
+    between: Vec<Instruction>,
+    /// What follows the system call.
+    back: u64,
+}
+
+/// Where code from `start` on sets masks.
+fn sites(code: &[u8], start: u64) -> Vec<Site> {
+    let places = code.windows(NUMBER.len()).enumerate().filter(|(_, bytes)| *bytes == NUMBER);
+    places.filter_map(|(offset, _)| site(code, offset, start)).collect()
+}
+
+fn site(code: &[u8], offset: usize, start: u64) -> Option<Site> {
+    let at = start + offset as u64;
+    let begins = |before: usize| {
+        let from = offset.saturating_sub(before);
+        let mut read = Decoder::with_ip(64, &code[from..], start + from as u64, DecoderOptions::NONE);
+        read.iter().map(|one| one.ip()).take_while(|ip| *ip <= at).last() == Some(at)
+    };
+    if !begins(BEFORE) && !begins(2 * BEFORE) {
+        return None;
+    }
+    let mut info = InstructionInfoFactory::new();
+    let mut between = Vec::new();
+    let bytes = &code[offset + NUMBER.len()..];
+    let read = Decoder::with_ip(64, bytes, at + NUMBER.len() as u64, DecoderOptions::NONE);
+    for one in read.into_iter().take(MOST_BETWEEN + 1) {
+        if one.code() == Code::Syscall {
+            return Some(Site { at, between, back: one.next_ip() });
+        }
+        let is_number = |register: Register| register.full_register() == Register::RAX;
+        let uses_number = info.info(&one).used_registers().iter().any(|used| is_number(used.register()));
+        if one.flow_control() != FlowControl::Next || one.is_invalid() || uses_number {
+            return None;
+        }
+        between.push(one);
+    }
+    None
+}
+
+/// Where a function makes any system call.
+fn anys(code: &[u8]) -> impl Iterator<Item = usize> {
+    code.windows(ANY.len()).enumerate().filter(|(_, bytes)| *bytes == ANY).map(|(offset, _)| offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where sites are found in code at 0x1000, how much stands between, and where they go on.
+    fn found(code: &[&[u8]]) -> Vec<(u64, usize, u64)> {
+        let found = sites(&code.concat(), 0x1000).into_iter();
+        found.map(|site| (site.at, site.between.len(), site.back)).collect()
+    }
+
+    #[test]
+    fn system_calls_are_found_by_their_number() {
+        // nop; mov eax, 9; syscall; mov eax, 11; syscall; mov eax, 11; ret
+        let code = [
+            &[0x90][..],
+            &[0xb8, 9, 0, 0, 0, 0x0f, 5],
+            &[0xb8, 11, 0, 0, 0, 0x0f, 5],
+            &[0xb8, 11, 0, 0, 0, 0xc3],
+        ];
+        let found = of_calls(&code.concat()).map(|site| (site.offset, site.number)).collect::<Vec<_>>();
+        assert_eq!(found, [(1, libc::SYS_mmap), (8, libc::SYS_munmap)]);
+    }
+
+    #[test]
+    fn calls_that_set_masks_are_found_with_what_stands_between() {
+        const SYSCALL: &[u8] = &[0x0f, 0x05];
+        let lea: &[u8] = &[0x48, 0x8d, 0xb3, 0xf0, 8, 0, 0]; // lea rsi, [rbx + 0x8f0]
+        let next = found(&[&[0x90], &NUMBER, SYSCALL]);
+        assert_eq!(next, [(0x1001, 0, 0x1008)]);
+        assert_eq!(found(&[&[0x90], &NUMBER, lea, SYSCALL]), [(0x1001, 1, 0x100f)]);
+        assert_eq!(found(&[&[0x41], &NUMBER, SYSCALL]), [], "mov r8d, 14");
+        assert_eq!(found(&[&NUMBER, &[0xff, 0xc0], SYSCALL]), [], "inc eax");
+        assert_eq!(found(&[&NUMBER, &[0x75, 2], SYSCALL]), [], "it may jump away");
+        assert_eq!(found(&[&NUMBER, &[0xc3], SYSCALL]), []);
+    }
+}

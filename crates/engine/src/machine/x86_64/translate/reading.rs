@@ -1,0 +1,143 @@
+//! Which instructions make a block, and which registers they leave to it.
+
+use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
+use crate::machine::x86_64::assembly::{Gpr, RCX};
+use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
+use lineup_recording::native::Definition;
+
+/// The general registers that an instruction uses, as bits.
+pub(super) fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+    let info = factory.info(instruction);
+    let registers = info.used_registers().iter().map(|used| used.register());
+    registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
+}
+
+/// Two registers that are not among those used: where the log stands, and addresses. The second can be named by every
+/// instruction where possible.
+fn free(used: u16) -> Option<(Gpr, Gpr)> {
+    const FOR_ADDRESSES: [u8; 14] = [7, 6, 3, 5, 2, 0, 8, 9, 10, 11, 12, 13, 14, 15];
+    let is_free = |number: &u8| used & 1 << *number == 0;
+    let scratch = FOR_ADDRESSES.into_iter().find(is_free)?;
+    let log = FOR_ADDRESSES.into_iter().rev().find(|number| is_free(number) && *number != scratch)?;
+    Some((Gpr(log), Gpr(scratch)))
+}
+
+/// What a block is made of.
+pub(super) struct Read {
+    pub(super) steps: Vec<Step>,
+    pub(super) ending: Ending,
+    /// What comes next, when that cannot be translated.
+    pub(super) lost: Option<Unlogged>,
+    /// The registers that are borrowed.
+    pub(super) log: Gpr,
+    pub(super) scratch: Gpr,
+    /// `rcx` is borrowed as well.
+    pub(super) holds_counter: bool,
+    /// Its first instruction keeps the processor's state, or loads it.
+    pub(super) begins_with_state: bool,
+    /// What is known of its accesses already.
+    pub(super) definition: Definition,
+}
+
+/// The instructions of the block at the task's address, so many at most.
+pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
+    let mut decoder = Decoder::with_ip(64, task.bytes, task.pc, DecoderOptions::NONE);
+    let mut factory = InstructionInfoFactory::new();
+    let (mut steps, mut all_used, mut words) = (Vec::new(), 0, 1);
+    let (mut log, mut scratch) = (Gpr(15), Gpr(7));
+    let mut ending = Ending::Falls;
+    let mut lost = None;
+    let mut begins_with_state = false;
+    let mut definition = Definition::default();
+    if most == 0 {
+        // Not even one can be moved.
+        lost = Some(unlogged(&decoder.decode(), true));
+        ending = Ending::Lost;
+    }
+    while steps.len() < most && words < MOST_WORDS {
+        let instruction = decoder.decode();
+        if instruction.is_invalid() || !is_translatable(&instruction) {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        let with_this = all_used | used(&mut factory, &instruction);
+        let Some(registers) = free(with_this) else { break };
+        (log, scratch) = registers;
+        all_used = with_this;
+        let mut plans = accesses::plan(&mut factory, &instruction);
+        plans.is_timed &= task.whole.is_none();
+        let state = if plans.misses { state::plan(&mut factory, &instruction) } else { None };
+        if state.is_some() && !steps.is_empty() {
+            break;
+        }
+        // What hands over for something else first does not hand over for that as well.
+        let state = state.filter(|_| !task.is_entry);
+        begins_with_state |= state.is_some();
+        plans = state.unwrap_or(plans);
+        let is_told = !plans.misses || instruction.flow_control() == FlowControl::Next;
+        if !is_told || (task.whole.is_some() && !pieces::has_room(&plans)) {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        let stands_alone = task.whole.is_some() && pieces::stands_alone(task, &plans);
+        if stands_alone && !steps.is_empty() {
+            break;
+        }
+        words += plans.words();
+        let target = plans.all.iter().find(|plan| plan.is_load).map(|plan| plan.place);
+        steps.push(Step { instruction, plans, pieces: Vec::new(), has_idle_flags: false, target });
+        if instruction.flow_control() != FlowControl::Next {
+            ending = Ending::Flow;
+            break;
+        }
+        if stands_alone {
+            definition.stands_alone = true;
+            break;
+        }
+    }
+    let Some(whole) = task.whole else {
+        let holds_counter = false;
+        return Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition };
+    };
+    steps.iter_mut().flat_map(|step| &mut step.plans.all).for_each(|plan| plan.is_valued = false);
+    if !definition.stands_alone {
+        definition.accesses = pieces::plan(&mut steps, &whole.sieves);
+    }
+    pieces::mark_idle_flags(&mut steps);
+    let holds_counter = all_used & 1 << RCX.0 == 0;
+    Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition }
+}
+
+pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
+    let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    Unlogged { pc: instruction.ip(), mnemonic, is_lost }
+}
+
+pub(super) fn is_translatable(instruction: &Instruction) -> bool {
+    use Opcode::{
+        Call_rel32_64, Call_rm64, Jmp_rel8_64, Jmp_rel32_64, Jmp_rm64, Retnq, Retnq_imm16, Syscall,
+    };
+    let code = instruction.code();
+    match instruction.flow_control() {
+        FlowControl::Next => !matches!(
+            code,
+            Opcode::Wrfsbase_r32
+                | Opcode::Wrfsbase_r64
+                | Opcode::Wrgsbase_r32
+                | Opcode::Wrgsbase_r64
+                | Opcode::Enterq_imm16_imm8
+        ),
+        FlowControl::ConditionalBranch => {
+            instruction.is_jcc_short_or_near() && instruction.op0_kind() == iced_x86::OpKind::NearBranch64
+                || tail::is_counted(code)
+        }
+        FlowControl::UnconditionalBranch => matches!(code, Jmp_rel8_64 | Jmp_rel32_64),
+        FlowControl::IndirectBranch => code == Jmp_rm64,
+        FlowControl::Return => matches!(code, Retnq | Retnq_imm16),
+        FlowControl::Call => matches!(code, Call_rel32_64 | Syscall),
+        FlowControl::IndirectCall => code == Call_rm64,
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => false,
+    }
+}

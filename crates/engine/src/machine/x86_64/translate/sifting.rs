@@ -1,0 +1,256 @@
+//! Whole programs: how a block counts itself and looks up what it uses, see [`crate::sieve`].
+//!
+//! The register that else holds where the log stands holds the thread's sieve. Its lowest bits are those that the other
+//! register, with an address in it, is shifted by, so that nothing is needed for that. `rcx` is needed where flags matter:
+//! it is borrowed for the whole block when no instruction uses it.
+
+use super::accesses::Place;
+use super::pieces::Piece;
+use super::{Block, Held, Step, Whole};
+use crate::level::Level;
+use crate::machine::x86_64::assembly::{Address, JRCXZ, RCX};
+use crate::slots::{at, reason};
+use iced_x86::Instruction;
+use lineup_recording::native::{noted, sieve};
+
+/// The condition of a jump when not equal, or not zero.
+const NOT_EQUAL: u8 = 5;
+
+/// What is done where something was not found.
+pub(super) struct Stub {
+    /// The jump that leads there.
+    from: Vec<usize>,
+    /// Where the block goes on.
+    back: usize,
+    /// The instruction that comes next.
+    pc: u64,
+    /// `None` for the block's code.
+    piece: Option<Piece>,
+}
+
+/// The byte of a line's number that tells its place in a table.
+fn place_of(line: u64) -> i32 {
+    8 * (line & (sieve::PLACES as u64 - 1)) as i32
+}
+
+impl Block<'_> {
+    /// What of the program's registers lies in slots while the block runs.
+    pub(super) fn held(&self) -> Held {
+        if self.holds_counter { Held::Both } else { Held::Borrowed }
+    }
+
+    /// Distance of a part of the sieve from where the register points.
+    fn part(&self, whole: &Whole, distance: usize) -> i32 {
+        distance as i32 - whole.sieves.data.line_shift as i32
+    }
+
+    /// Borrows the registers, looks the block's code up and counts the block.
+    pub(super) fn begin_sifting(&mut self, whole: &Whole) {
+        let (first, second) = (self.slot(at!(first)), self.slot(at!(second)));
+        self.code.store_slot(first, self.log);
+        self.code.store_slot(second, self.scratch);
+        self.code.store_slot(self.slot(at!(counter)), RCX);
+        self.mark(Some(self.task.pc), Held::Both);
+        self.code.load_slot(self.log, self.slot(at!(own.sieve.current)));
+        let has_idle_flags = self.steps.first().is_some_and(|step| step.has_idle_flags);
+        let level = whole.sieves.code;
+        let lines = self.task.pc >> level.line_shift..=(self.end - 1) >> level.line_shift;
+        let table = self.part(whole, sieve::CODE);
+        let misses = lines.map(|line| self.look_up_line(line, table, has_idle_flags)).collect();
+        self.stub(misses, None);
+        self.count(whole, has_idle_flags);
+        if !self.holds_counter {
+            self.code.load_slot(RCX, self.slot(at!(counter)));
+        }
+    }
+
+    /// A jump that is taken when this line is not the most recently used one of its set. Changes `rcx`.
+    fn look_up_line(&mut self, line: u64, table: i32, has_idle_flags: bool) -> usize {
+        self.code.move_value(self.scratch, line);
+        let place = Address { base: Some(self.log), index: None, distance: table + place_of(line) };
+        if has_idle_flags {
+            self.code.with_memory(0x03, self.scratch.0, place); // add scratch, [place]
+            return self.code.jump_if(NOT_EQUAL);
+        }
+        self.code.with_memory(0x8b, RCX.0, place);
+        self.jump_unless_minus()
+    }
+
+    /// A jump that is taken unless `rcx` is minus the register for addresses. Changes `rcx`, and no flag.
+    fn jump_unless_minus(&mut self) -> usize {
+        self.code.lea(RCX, Address { base: Some(RCX), index: Some((self.scratch, 1)), distance: 0 });
+        let is_there = self.code.jump_short(JRCXZ);
+        let miss = self.code.jump();
+        self.code.land_short(is_there);
+        miss
+    }
+
+    fn count(&mut self, whole: &Whole, has_idle_flags: bool) {
+        let place = Address { base: Some(self.log), index: None, distance: self.part(whole, sieve::COUNTS) };
+        if has_idle_flags {
+            self.code.with_memory(0xff, 0, place); // inc qword ptr [place]
+            self.out.count_holes.push(self.code.here() - 4);
+            return;
+        }
+        self.code.with_memory(0x8b, self.scratch.0, place);
+        self.out.count_holes.push(self.code.here() - 4);
+        self.code.lea_plus(self.scratch, self.scratch, 1);
+        self.code.with_memory(0x89, self.scratch.0, place);
+        self.out.count_holes.push(self.code.here() - 4);
+    }
+
+    /// Looks up what an instruction begins to access.
+    pub(super) fn sift(&mut self, step: &Step) {
+        let Some(whole) = self.task.whole else { return };
+        for piece in &step.pieces {
+            let constant = match piece.place {
+                Place::Constant(address) => Some(lines_of(address, *piece, whole.sieves.data)),
+                _ => None,
+            };
+            if !self.holds_counter {
+                self.code.store_slot(self.slot(at!(counter)), RCX);
+                self.mark(Some(step.instruction.ip()), Held::Both);
+            }
+            let table = self.part(whole, sieve::DATA);
+            let misses = match constant {
+                Some((first, last)) => {
+                    (first..=last).map(|line| self.look_up_line(line, table, step.has_idle_flags)).collect()
+                }
+                None => vec![self.look_up_data(*piece, table, step.has_idle_flags)],
+            };
+            self.stub(misses, Some((*piece, &step.instruction)));
+            if !self.holds_counter {
+                self.code.load_slot(RCX, self.slot(at!(counter)));
+                self.mark(Some(step.instruction.ip()), Held::Borrowed);
+            }
+        }
+    }
+
+    /// A jump that is taken when a piece does not lie on one line, or that is not the most recently used one of its set.
+    fn look_up_data(&mut self, piece: Piece, table: i32, has_idle_flags: bool) -> usize {
+        self.address_by_counter(piece.place, i32::from(piece.low));
+        self.code.shift_right(RCX, self.scratch, self.log);
+        self.code.put(&[0x0f, 0xb6, 0xc9]); // movzx ecx, cl
+        self.code.load_indexed(RCX, self.log, RCX, table);
+        if piece.span > 0 {
+            self.code.lea_plus(self.scratch, self.scratch, i32::from(piece.span));
+        }
+        self.code.shift_right(self.scratch, self.scratch, self.log);
+        if has_idle_flags {
+            self.code.put(&[0x48 | (self.scratch.0 >> 3) << 2, 0x01, 0xc1 | (self.scratch.0 & 7) << 3]); // add rcx, scratch
+            return self.code.jump_if(NOT_EQUAL);
+        }
+        self.jump_unless_minus()
+    }
+
+    /// Puts an address, and so far from it, into the register for addresses. `rcx` is as the program has it, and may be
+    /// changed.
+    fn address_by_counter(&mut self, place: Place, distance: i32) {
+        if self.address_within(place, distance) {
+            self.add_base(RCX);
+        }
+    }
+
+    /// As [`Block::address_by_counter`], wherever `rcx` is.
+    pub(super) fn address_with_counter_kept(&mut self, place: Place, pc: u64) {
+        let counter = self.slot(at!(counter));
+        if !self.holds_counter {
+            self.code.store_slot(counter, RCX);
+            self.mark(Some(pc), Held::Both);
+        }
+        self.address_by_counter(place, 0);
+        if !self.holds_counter {
+            self.code.load_slot(RCX, counter);
+            self.mark(Some(pc), Held::Borrowed);
+        }
+    }
+
+    fn stub(&mut self, from: Vec<usize>, piece: Option<(Piece, &Instruction)>) {
+        let pc = piece.map_or(self.task.pc, |(_, instruction)| instruction.ip());
+        self.stubs.push(Stub { from, back: self.code.here(), pc, piece: piece.map(|(piece, _)| piece) });
+    }
+
+    /// Writes what is done where something was not found.
+    pub(super) fn write_stubs(&mut self) {
+        for stub in std::mem::take(&mut self.stubs) {
+            stub.from.iter().for_each(|hole| self.code.land(*hole));
+            self.mark(Some(stub.pc), Held::Both);
+            match stub.piece {
+                Some(piece) => self.note_piece(&stub, piece),
+                None => self.note_fetch(&stub),
+            }
+        }
+    }
+
+    fn note_piece(&mut self, stub: &Stub, piece: Piece) {
+        if !self.holds_counter {
+            // The address may be computed from it.
+            self.code.load_slot(RCX, self.slot(at!(counter)));
+        }
+        self.address_by_counter(piece.place, 0);
+        self.code.store_slot(self.slot(at!(own.sieve.address)), self.scratch);
+        let (low, span) = (u64::from(piece.low as u8), u64::from(piece.span));
+        let noted = u64::from(piece.number) << 32 | low << 40 | span << 48;
+        self.go_through(stub, noted, at!(own.sieve.data));
+    }
+
+    /// The engine may be waiting for a block to begin.
+    fn note_fetch(&mut self, stub: &Stub) {
+        self.code.load_slot(RCX, self.slot(at!(own.sieve.called)));
+        let is_not_called = self.code.jump_short(JRCXZ);
+        let over = self.code.jump();
+        self.code.land_short(is_not_called);
+        // The engine may have been there since, for a signal handler that interrupted the block.
+        self.code.load_slot(self.log, self.slot(at!(own.sieve.own)));
+        self.code.move_value(self.scratch, self.task.pc);
+        self.code.store_slot(self.slot(at!(own.sieve.address)), self.scratch);
+        let span = self.end - 1 - self.task.pc;
+        self.go_through(stub, u64::from(noted::FETCHED) << 32 | span << 48, at!(own.sieve.code));
+        self.code.land(over);
+        self.code.load_slot(RCX, self.slot(at!(counter)));
+        self.code.load_slot(self.log, self.slot(at!(first)));
+        self.code.load_slot(self.scratch, self.slot(at!(second)));
+        self.mark(Some(self.task.pc), Held::Nothing);
+        self.leave_for(reason::FULL, self.task.pc);
+    }
+
+    /// Through the code that notes it, and back.
+    fn go_through(&mut self, stub: &Stub, noted: u64, way: i32) {
+        self.code.lea_place(self.scratch, stub.back);
+        self.code.store_slot(self.slot(at!(own.sieve.back)), self.scratch);
+        self.code.move_wide(RCX, noted);
+        self.out.definition_holes.push(self.code.here() - 8);
+        self.code.jump_to_slot(self.slot(way));
+    }
+
+    /// A block that stands alone has a record of its own, in the thread's slots: a signal handler may run before it is
+    /// whole.
+    pub(super) fn begin_record(&mut self) {
+        // The first word of a thread's block is its own address.
+        self.code.load_slot(self.log, 0);
+        self.code.lea_plus(self.log, self.log, self.slot(at!(own.sieve.record)));
+        self.code.move_wide(self.scratch, u64::from(noted::ALONE) << 32);
+        self.out.definition_holes.push(self.code.here() - 8);
+        self.code.store(self.log, 0, self.scratch);
+        self.code.move_wide(self.scratch, 0);
+        self.out.own_hole = Some(self.code.here() - 8);
+        self.code.store_slot(self.slot(at!(own.sieve.definition)), self.scratch);
+    }
+
+    /// The record is whole: the engine looks at it.
+    pub(super) fn end_record(&mut self) {
+        let back = self.code.lea_hole(self.scratch);
+        self.code.store_slot(self.slot(at!(own.sieve.back)), self.scratch);
+        self.give_back(Some(self.end));
+        self.leave_for(reason::ALONE, self.end);
+        self.code.land(back);
+        let jump = self.code.jump();
+        self.links_to(&[(jump, self.end)]);
+    }
+}
+
+/// The first and the last line of a piece whose first access is to an address.
+fn lines_of(address: u64, piece: Piece, level: Level) -> (u64, u64) {
+    let low = address.wrapping_add_signed(piece.low.into());
+    (low >> level.line_shift, low.wrapping_add(piece.span.into()) >> level.line_shift)
+}

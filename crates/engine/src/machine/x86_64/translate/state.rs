@@ -1,0 +1,47 @@
+//! Instructions that keep the processor's state in memory, or load it: `xsave`, `xsavec` and `xrstor`. What of their area they
+//! access the engine works out before each, see [`crate::machine::Translation::see_state`].
+
+use super::accesses::{Place, Planned, Plans, place};
+use super::elements::Elements;
+use crate::machine::x86_64::state::{HALF, Kind};
+use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Register};
+
+/// The accesses of such an instruction; `None` of others, and where it cannot be told.
+pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Option<Plans> {
+    let kind = Kind::of(instruction)?;
+    let memory = factory.info(instruction).used_memory().first()?;
+    let is_plain = memory.segment() != Register::GS && memory.address_size() != CodeSize::Code32;
+    let place = place(instruction, memory, memory.segment() == Register::FS).filter(|_| is_plain)?;
+    let words: &[u8] = match kind {
+        // It looks at what the area's head told before.
+        Kind::Save => &[0, 2, 3],
+        Kind::SaveCompact => &[2, 3],
+        Kind::Restore => &[0, 1],
+    };
+    let access = |word: &u8| {
+        let is_store = *word >= 2;
+        Some(Planned {
+            place: further(place, if word.is_multiple_of(2) { 0 } else { HALF as i32 })?,
+            size_bytes: HALF,
+            is_load: !is_store,
+            is_store,
+            is_valued: false,
+            elements: Some(Elements::of_state(*word)),
+        })
+    };
+    let all = words.iter().map(access).collect::<Option<Vec<_>>>()?;
+    Some(Plans { all, misses: false, is_timed: false })
+}
+
+/// A place so far behind another.
+fn further(place: Place, bytes: i32) -> Option<Place> {
+    Some(match place {
+        Place::Constant(address) => Place::Constant(address.wrapping_add_signed(bytes.into())),
+        Place::OfThread(distance) => Place::OfThread(distance.checked_add(bytes.into())?),
+        Place::Computed(mut address, is_of_thread) => {
+            address.distance = address.distance.checked_add(bytes)?;
+            Place::Computed(address, is_of_thread)
+        }
+        Place::Repeated(_) => return None,
+    })
+}

@@ -1,0 +1,243 @@
+//! Which instructions make a superblock.
+
+use super::LOG;
+use super::values::MOST_SOURCES;
+use crate::machine::x86_64::assembly::{Gpr, RSP};
+use crate::machine::x86_64::translate::accesses::{self, Place, Planned, Plans};
+use crate::machine::x86_64::translate::gpr;
+use crate::machine::x86_64::translate::reading::{is_translatable, unlogged, used};
+use crate::machine::{Source, Task, Unlogged};
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
+};
+use lineup_recording::native::superblock::{MOST_INSTRUCTIONS, MOST_PARTS, MOST_WORDS};
+
+/// Instructions of a superblock that does not go on where another is left, at most.
+const MOST_AT_ONCE: usize = 96;
+/// And behind where it does.
+const MOST_BEYOND: usize = 64;
+
+/// Bytes of the longest instruction.
+const LONGEST: usize = 15;
+
+/// An instruction of it.
+pub(super) struct Step {
+    pub(super) instruction: Instruction,
+    /// Its bytes.
+    pub(super) bytes: Vec<u8>,
+    pub(super) plans: Plans,
+    /// The general registers that it uses, as bits.
+    pub(super) used: u16,
+    /// It writes the register that the log has.
+    pub(super) writes_log_register: bool,
+    /// What comes next in the program does not come next in its code, or may not: a part ends.
+    pub(super) ends_part: bool,
+    /// It is a conditional jump, and what comes next is where it leads when it is taken.
+    pub(super) is_taken: bool,
+}
+
+/// How control leaves a superblock at its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// It goes on there.
+    Falls(u64),
+    /// As its last instruction says.
+    Flow,
+    /// What comes first cannot be translated.
+    Lost,
+}
+
+/// Code that is executed in this order, unless it is left.
+pub(super) struct Path {
+    pub(super) steps: Vec<Step>,
+    pub(super) end: End,
+    /// Its parts.
+    pub(super) parts: usize,
+    /// What comes first, when that cannot be translated.
+    pub(super) lost: Option<Unlogged>,
+}
+
+/// Words that an access takes at most.
+fn words_of(plan: &Planned) -> usize {
+    let registers = match plan.place {
+        Place::Computed(address, _) => {
+            MOST_SOURCES * (usize::from(address.base.is_some()) + usize::from(address.index.is_some()))
+        }
+        Place::Repeated(_) => 2,
+        Place::Constant(_) | Place::OfThread(_) => 0,
+    };
+    registers + usize::from(plan.elements.is_some())
+}
+
+/// Whether an instruction writes a register, or may do so.
+pub(super) fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruction, register: Gpr) -> bool {
+    let info = factory.info(instruction);
+    info.used_registers().iter().any(|used| {
+        !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead)
+            && gpr(used.register()) == Some(register)
+    })
+}
+
+/// Follows the program from the task's address on, and turns behind these parts.
+pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
+    let mut reading = Reading {
+        factory: InstructionInfoFactory::new(),
+        path: Path { steps: Vec::new(), end: End::Flow, parts: 1, lost: None },
+        turns,
+        returns: Vec::new(),
+        bytes: task.bytes.to_vec(),
+        begin: task.pc,
+        start: task.pc,
+        words: 1,
+        // Code that may be written to is looked at again each time that it runs: no more than a block of it.
+        goes_on: !task.is_changeable,
+        most: if turns.is_empty() { MOST_AT_ONCE } else { MOST_INSTRUCTIONS },
+    };
+    let mut pc = task.pc;
+    while let Some(next) = reading.next(pc, source) {
+        pc = next;
+    }
+    reading.path
+}
+
+struct Reading<'a> {
+    factory: InstructionInfoFactory,
+    path: Path,
+    /// Parts behind which it is to go another way.
+    turns: &'a [u8],
+    /// Where calls within it return to, the innermost last.
+    returns: Vec<u64>,
+    /// Code from `begin` on.
+    bytes: Vec<u8>,
+    begin: u64,
+    /// Where the superblock begins.
+    start: u64,
+    /// Words of the record, at most.
+    words: usize,
+    goes_on: bool,
+    /// Instructions at most.
+    most: usize,
+}
+
+impl Reading<'_> {
+    /// Takes in the instruction at an address; where the next is, or `None` at the end.
+    fn next(&mut self, pc: u64, source: Source<'_>) -> Option<u64> {
+        let steps = &self.path.steps;
+        if steps.len() == self.most || self.words + 8 > MOST_WORDS {
+            return self.end(End::Falls(pc));
+        }
+        let mut at = (pc - self.begin) as usize;
+        if self.goes_on
+            && self.bytes.len() < at + LONGEST
+            && let Some(bytes) = source(pc)
+        {
+            (self.bytes, self.begin, at) = (bytes, pc, 0);
+        }
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let instruction = Decoder::with_ip(64, rest, pc, DecoderOptions::NONE).decode();
+        let is_first = self.path.steps.is_empty();
+        if instruction.is_invalid() || !is_translatable(&instruction) {
+            return self.cannot(&instruction, pc, is_first);
+        }
+        let mut plans = accesses::plan(&mut self.factory, &instruction);
+        plans.is_timed = false;
+        if plans.misses && instruction.flow_control() != FlowControl::Next {
+            return self.cannot(&instruction, pc, is_first);
+        }
+        let repeats = plans.all.iter().any(|plan| matches!(plan.place, Place::Repeated(_)));
+        if repeats && !is_first {
+            return self.end(End::Falls(pc));
+        }
+        let used = used(&mut self.factory, &instruction);
+        // Where the stack pointer is may have to be told.
+        self.words += plans.all.iter().map(words_of).sum::<usize>() + usize::from(used & 1 << RSP.0 != 0);
+        let bytes = rest[..instruction.len()].to_vec();
+        let writes_log_register = used & 1 << LOG.0 != 0 && writes(&mut self.factory, &instruction, LOG);
+        let (ends_part, is_taken) = (false, false);
+        let step = Step { instruction, bytes, plans, used, writes_log_register, ends_part, is_taken };
+        self.path.steps.push(step);
+        if repeats {
+            return self.end(End::Falls(instruction.next_ip()));
+        }
+        self.follow(&instruction, source)
+    }
+
+    /// Where the program goes on behind an instruction, as far as that is known; or the path ends.
+    fn follow(&mut self, instruction: &Instruction, source: Source<'_>) -> Option<u64> {
+        let next = match instruction.flow_control() {
+            FlowControl::Next => return Some(instruction.next_ip()),
+            // A jump back is most often taken.
+            FlowControl::ConditionalBranch if self.goes_back(instruction) != self.turns_here() => {
+                instruction.near_branch_target()
+            }
+            FlowControl::ConditionalBranch => instruction.next_ip(),
+            FlowControl::UnconditionalBranch => instruction.near_branch_target(),
+            FlowControl::Call if instruction.code() != Opcode::Syscall => {
+                self.returns.push(instruction.next_ip());
+                instruction.near_branch_target()
+            }
+            // Most often to where the call was.
+            FlowControl::Return if instruction.code() == Opcode::Retnq => match self.returns.pop() {
+                Some(to) => to,
+                None => return self.end(End::Flow),
+            },
+            _ => return self.end(End::Flow),
+        };
+        let is_there = |step: &Step| step.instruction.ip() == next;
+        let can_go_on = match self.path.steps.iter().any(is_there) {
+            // Where it has turned, as often as there is room.
+            true if self.turns.first().is_some_and(|first| usize::from(*first) < self.path.parts) => true,
+            // A short loop, or one that begins where the superblock does.
+            true if self.path.steps.len() < MOST_AT_ONCE / 2 => true,
+            true => next == self.start && self.has_room_for_turn(),
+            false => true,
+        };
+        if !self.goes_on || self.path.parts == MOST_PARTS || !can_go_on {
+            return self.end(End::Flow);
+        }
+        if next != instruction.next_ip() {
+            let Some(bytes) = source(next) else { return self.end(End::Flow) };
+            (self.bytes, self.begin) = (bytes, next);
+        }
+        if self.turns.last().is_some_and(|last| usize::from(*last) + 1 == self.path.parts) {
+            self.most = (self.path.steps.len() + MOST_BEYOND).min(MOST_INSTRUCTIONS);
+        }
+        self.path.parts += 1;
+        if let Some(step) = self.path.steps.last_mut() {
+            step.ends_part = true;
+            step.is_taken = self.goes_on
+                && instruction.flow_control() == FlowControl::ConditionalBranch
+                && next == instruction.near_branch_target();
+        }
+        Some(next)
+    }
+
+    /// Whether it is to go another way behind the part that it reads.
+    fn turns_here(&self) -> bool {
+        self.turns.iter().any(|part| usize::from(*part) + 1 == self.path.parts)
+    }
+
+    fn goes_back(&self, instruction: &Instruction) -> bool {
+        instruction.is_jcc_short_or_near() && instruction.near_branch_target() <= instruction.ip()
+    }
+
+    /// Whether there is room for a loop's code once more.
+    fn has_room_for_turn(&self) -> bool {
+        let turns = self.path.steps.iter().filter(|step| step.instruction.ip() == self.start).count().max(1);
+        let with_another = |all: usize| all + all.div_ceil(turns);
+        with_another(self.path.steps.len()) <= self.most
+            && with_another(self.path.parts) <= MOST_PARTS
+            && with_another(self.words) + 8 <= MOST_WORDS
+    }
+
+    fn end(&mut self, end: End) -> Option<u64> {
+        self.path.end = end;
+        None
+    }
+
+    /// What stands there is executed natively, when the program comes there.
+    fn cannot(&mut self, instruction: &Instruction, pc: u64, is_first: bool) -> Option<u64> {
+        self.path.lost = is_first.then(|| unlogged(instruction, true));
+        self.end(if is_first { End::Lost } else { End::Falls(pc) })
+    }
+}
