@@ -76,3 +76,26 @@ fn it_installs_the_package_that_it_builds() {
         assert!(run.contains("/var/lib/apt/lists/*"), "{run}");
     }
 }
+
+/// Cargo refuses an older release of Rust, so every text that names one names this one.
+#[test]
+fn every_text_names_the_release_of_rust_that_the_manifest_asks_for() {
+    let root = workspace();
+    let text =
+        |name: &str| fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let manifest = text("Cargo.toml");
+    let release = manifest
+        .split("rust-version = \"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .expect("a release");
+    for name in ["README.md", "docs/install.md", "scripts/setup"] {
+        assert!(
+            text(name).contains(&format!("Rust {release} or later")),
+            "{name} does not name Rust {release}"
+        );
+    }
+    for name in ["fleet/Cargo.toml", "mcp/Cargo.toml"] {
+        assert!(text(name).contains(&format!("rust-version = \"{release}\"")), "{name}");
+    }
+}

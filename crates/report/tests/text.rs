@@ -469,6 +469,7 @@ fn optimisers() -> Optimisers {
             if_added: 0.828,
             seen: 0.87,
         }),
+        patch_together: None,
         blocks: 15,
         level: 0.95,
         margin: 0.01,
