@@ -54,6 +54,7 @@ mod percpu;
 pub mod process_summary;
 pub mod quantiles;
 pub mod recorded;
+mod refine;
 pub mod region_summary;
 pub mod sharing;
 pub mod stalls;

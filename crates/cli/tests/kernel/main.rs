@@ -7,6 +7,7 @@ mod find;
 mod grief;
 mod guests;
 mod machines;
+mod modules;
 mod no_caches;
 mod record;
 mod rootfs;
