@@ -10,7 +10,7 @@ const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t
     mount -t overlay -o lowerdir=/low,upperdir=/memory/up,workdir=/memory/work overlay /over || exit 3; \
     i=0; while [ $i -lt 20 ]; do i=$((i + 1)); ls -l /over > /dev/null; cat /over/file > /dev/null; \
     echo new > /over/new$i; [ ! -e /over/none$i ] || exit 4; done; \
-    grep 'ovl_lookup.*overlay' /proc/kallsyms";
+    grep 'ovl_lookup.*overlay' /proc/kallsyms | tr '\\t' ' '";
 
 const REGIONS: [&str; 4] = ["--region", "ovl_lookup", "--region", "ovl_permission"];
 

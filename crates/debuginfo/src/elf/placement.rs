@@ -4,7 +4,9 @@ use super::Elf;
 use crate::Error;
 use lineup_model::abi::Machine;
 use object::read::elf::ElfFile;
-use object::{Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget};
+use object::{
+    Object, ObjectSection, ObjectSymbol, Relocation, RelocationKind, RelocationTarget, SectionFlags,
+};
 use std::collections::BTreeMap;
 
 /// Where the sections of a module lie, and what its code refers to in the kernel and other modules.
@@ -38,37 +40,29 @@ impl Elf {
 
     /// The bytes of each section that relocations change.
     fn relocated<'data>(&self, elf: &impl Object<'data>, placement: &Placement<'_>) -> Vec<Option<Vec<u8>>> {
-        let in_memory = |section: &super::Section| {
-            let found = elf.section_by_name(&section.name)?;
-            let mut data = found.data().ok().filter(|data| !data.is_empty())?.to_vec();
+        let in_memory = elf.sections().filter(|section| match section.flags() {
+            SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(object::elf::SHF_ALLOC),
+            _ => false,
+        });
+        let sections = in_memory.zip(&self.sections);
+        let relocated = sections.map(|(section, placed)| {
+            let mut data = section.data().ok().filter(|data| !data.is_empty())?.to_vec();
             let mut changed = false;
-            for (offset, relocation) in found.relocations() {
+            for (offset, relocation) in section.relocations() {
                 let Some(target) = self.target(elf, &relocation, placement) else { continue };
-                let place = section.addresses.start.wrapping_add(offset);
-                let value = target.wrapping_add(relocation.addend().cast_unsigned());
-                let value = match relocation.kind() {
-                    RelocationKind::Absolute => value,
-                    RelocationKind::Relative | RelocationKind::PltRelative => value.wrapping_sub(place),
-                    _ => continue,
-                };
-                let width = usize::from(relocation.size() / 8).min(8);
-                let start = usize::try_from(offset).ok();
-                let bytes = start.and_then(|start| data.get_mut(start..start.checked_add(width)?));
-                if let Some(bytes) = bytes {
-                    bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, new)| *byte = new);
-                    changed = true;
-                }
+                let place = placed.addresses.start.wrapping_add(offset);
+                changed |= write(&mut data, offset, &relocation, target, place).is_some();
             }
             changed.then_some(data)
-        };
-        self.sections.iter().map(in_memory).collect()
+        });
+        relocated.collect()
     }
 
     /// The address that a relocation is to; `None` when nobody knows it.
     fn target<'data>(
         &self,
         elf: &impl Object<'data>,
-        relocation: &object::Relocation,
+        relocation: &Relocation,
         placement: &Placement<'_>,
     ) -> Option<u64> {
         let base = |index: object::SectionIndex| self.bases.get(index.0).copied();
@@ -87,11 +81,28 @@ impl Elf {
     }
 }
 
+/// Writes the value of a relocation at its offset; `None` for a kind that is not known, and for a place outside.
+fn write(data: &mut [u8], offset: u64, relocation: &Relocation, target: u64, place: u64) -> Option<()> {
+    let value = target.wrapping_add(relocation.addend().cast_unsigned());
+    let value = match relocation.kind() {
+        RelocationKind::Absolute => value,
+        RelocationKind::Relative | RelocationKind::PltRelative => value.wrapping_sub(place),
+        _ => return None,
+    };
+    let width = usize::from(relocation.size() / 8).min(8);
+    let start = usize::try_from(offset).ok()?;
+    let bytes = data.get_mut(start..start.checked_add(width)?)?;
+    bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, new)| *byte = new);
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{DebugInfo, NoCompanions};
-    use object::write::{Object as NewObject, Relocation, StandardSection, Symbol, SymbolSection};
+    use object::write::{
+        Object as NewObject, Relocation as NewRelocation, StandardSection, Symbol, SymbolSection,
+    };
     use object::{Architecture, BinaryFormat, Endianness, RelocationFlags, SymbolFlags, SymbolScope};
 
     const TEXT: u64 = 0xffff_ffff_c000_0000;
@@ -120,7 +131,7 @@ mod tests {
         let kfree = symbol("kfree", SymbolSection::Undefined, 0, 0, object::SymbolKind::Text);
         symbol("enter", SymbolSection::Section(text), 0, 11, object::SymbolKind::Text);
         let table = symbol("table", SymbolSection::Section(data), 32, 8, object::SymbolKind::Data);
-        let relative = |offset, symbol, r_type| Relocation {
+        let relative = |offset, symbol, r_type| NewRelocation {
             offset,
             symbol,
             addend: -4,
