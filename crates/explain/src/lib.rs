@@ -25,6 +25,7 @@ pub mod audit;
 pub mod callees;
 pub mod catalog;
 pub mod congruence;
+mod copied;
 pub mod error;
 pub mod evaluate;
 pub mod evidence_source;

@@ -2,6 +2,7 @@
 //! tests, which boot more often and other machines.
 
 mod boot;
+mod copied;
 mod emulators;
 mod find;
 mod grief;
