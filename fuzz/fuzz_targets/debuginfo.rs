@@ -9,17 +9,25 @@ mod dwarf;
 mod lengthen;
 
 use libfuzzer_sys::fuzz_target;
-use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_debuginfo::{DebugInfo, NoCompanions, Placement};
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
 
 fuzz_target!(|data: &[u8]| {
-    read(data.to_vec());
-    read(container::elf(data));
+    for file in [data.to_vec(), container::elf(data)] {
+        let Ok(info) = DebugInfo::parse(file.clone(), &mut NoCompanions) else { continue };
+        // As a kernel's module, each section where no other is.
+        let starts = info.sections().iter().map(|section| section.addresses.start);
+        let sections = starts.map(|start| (start, start.wrapping_mul(0x1_0001))).collect();
+        let placement = Placement { sections, symbol: &|name| Some(name.len() as u64) };
+        if let Ok(placed) = DebugInfo::placed(file, &mut NoCompanions, &placement) {
+            look(&placed);
+        }
+        look(&info);
+    }
 });
 
-fn read(file: Vec<u8>) {
-    let Ok(info) = DebugInfo::parse(file, &mut NoCompanions) else { return };
+fn look(info: &DebugInfo) {
     for (id, _) in info.types().iter().take(1000) {
         Layout::of(info.types(), id, LineSize::B64);
         info.types().spell(Some(id), "x");

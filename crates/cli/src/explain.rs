@@ -1,6 +1,7 @@
 //! `lineup explain`: what recorded calls touched.
 
 mod exports;
+mod modules;
 mod text;
 pub(crate) mod usage;
 
@@ -216,9 +217,21 @@ impl Surveyed {
             let beside = self.path.parent()?.join(image.file_name()?);
             (!image.exists() && beside.is_file()).then_some(beside)
         };
-        let images = self.survey.images.iter().map(|image| Path::new(&image.path));
-        let read = |image: &Path| debug_info(kept(image).as_deref().unwrap_or(image), stages);
-        images.map(|image| known.take_or(image, || read(image))).collect()
+        let mut all: Vec<Option<DebugInfo>> = Vec::new();
+        for (position, image) in self.survey.images.iter().enumerate() {
+            let image = Path::new(&image.path);
+            let file = kept(image).unwrap_or_else(|| image.to_owned());
+            let sections = self.survey.modules.get(&position);
+            let kernel = self.survey.images.first().map(|kernel| Path::new(&kernel.path));
+            let info = match (sections, kernel) {
+                (Some(sections), Some(kernel)) => {
+                    modules::debug_info((&file, sections), (kernel, &all), stages)
+                }
+                _ => known.take_or(image, || debug_info(&file, stages)),
+            };
+            all.push(info);
+        }
+        all
     }
 
     /// Goes through the calls, in the order in which they stand in the file.
@@ -290,14 +303,18 @@ pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
     }
-    stages.stage(&format!("reading the debug information of {}", path.display()));
-    let read = || -> Result<DebugInfo> {
+    told(path, stages, || {
         let bytes = companions::read(path)?;
         match symbols::distributed(&bytes)? {
             None => Ok(DebugInfo::parse(bytes, &mut DiskCompanions::of(path))?),
             Some(kernel) => symbols::own_info(kernel),
         }
-    };
+    })
+}
+
+/// What was read of a file; `None` when that failed, which is told.
+fn told(path: &Path, stages: &Stages, read: impl FnOnce() -> Result<DebugInfo>) -> Option<DebugInfo> {
+    stages.stage(&format!("reading the debug information of {}", path.display()));
     match read() {
         Ok(info) => Some(info),
         Err(error) => {

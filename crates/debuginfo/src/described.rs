@@ -28,10 +28,15 @@ impl DebugInfo {
     pub fn with_btf(bytes: impl Into<Bytes>, symbols: Vec<Symbol>, btf: Btf) -> Result<DebugInfo, Error> {
         let mut info = DebugInfo::parse(bytes, &mut crate::NoCompanions)?;
         info.add_symbols(symbols);
-        let functions = functions(info.symbols(), &btf, info.abi().machine);
-        let globals = globals(&info, &btf);
-        info.described = Some(Box::new(Described { types: btf.types, functions, globals }));
-        Ok(info)
+        Ok(info.described_by(btf))
+    }
+
+    /// The same file with the types, parameters and variables that BTF tells of it, in place of what it says itself.
+    pub fn described_by(mut self, btf: Btf) -> DebugInfo {
+        let functions = functions(self.symbols(), &btf, self.abi().machine);
+        let globals = globals(&self, &btf);
+        self.described = Some(Box::new(Described { types: btf.types, functions, globals }));
+        self
     }
 }
 

@@ -5,8 +5,8 @@ use crate::dwarf::{Store, TypeTable};
 use crate::elf::{Elf, Symbols};
 use crate::program::Lazy;
 use crate::{
-    Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment, ThreadLocalSegment,
-    ThreadSlot,
+    Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Placement, Section, Segment,
+    ThreadLocalSegment, ThreadSlot,
 };
 use lineup_model::abi::Abi;
 use lineup_model::program::Symbol;
@@ -40,12 +40,40 @@ impl DebugInfo {
     /// When the bytes are not an ELF file for a machine that Lineup knows, or contradict themselves. A
     /// file without debug information is no error here: see [`Self::has_debug_info`].
     pub fn parse(bytes: impl Into<Bytes>, companions: &mut dyn Companions) -> Result<DebugInfo, Error> {
-        let elf = Elf::parse(bytes.into())?;
+        DebugInfo::of_elf(Elf::parse(bytes.into())?, companions, &Ok)
+    }
+
+    /// Reads a kernel's module with its sections where the kernel has put them, so that all its addresses are those at
+    /// which it ran. A separate debug file with other sections than the module is passed over.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
+    pub fn placed(
+        bytes: impl Into<Bytes>,
+        companions: &mut dyn Companions,
+        placement: &Placement<'_>,
+    ) -> Result<DebugInfo, Error> {
+        let alone = Elf::parse(bytes.into())?;
+        let sections = alone.sections.clone();
+        let same_place = |separate: Elf| match separate.sections == sections {
+            true => separate.place(placement),
+            false => Err(Error::damaged("debug file", "its sections are not those of the module")),
+        };
+        DebugInfo::of_elf(alone.place(placement)?, companions, &same_place)
+    }
+
+    /// What a file holds, with what `place` makes of its separate debug file.
+    fn of_elf(
+        elf: Elf,
+        companions: &mut dyn Companions,
+        place: &dyn Fn(Elf) -> Result<Elf, Error>,
+    ) -> Result<DebugInfo, Error> {
         let mut separate = None;
         let mut missing = Vec::new();
         let mut store = Store::load(&elf, companions)?;
         if store.is_empty()
             && let Some(found) = find_separate(&elf, companions, &mut missing)
+            && let Ok(found) = place(found)
         {
             store = Store::load(&found, companions)?;
             separate = Some(Box::new(found));

@@ -27,8 +27,8 @@ mod thread_local;
 pub use bytes::{Bytes, Releasable};
 pub use companion::{Companion, Companions, NoCompanions};
 pub use elf::{
-    FileKind, Mapping, MappingSymbol, ModulePart, Region, Section, Segment, SlotValue, ThreadLocalSegment,
-    ThreadSlot,
+    FileKind, Mapping, MappingSymbol, ModulePart, Placement, Region, Section, Segment, SlotValue,
+    ThreadLocalSegment, ThreadSlot,
 };
 pub use error::Error;
 pub use frames::{CallerFrame, FrameRow, frame_rows, function_range};

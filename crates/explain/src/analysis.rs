@@ -12,12 +12,13 @@ use crate::evaluate::{State, Surroundings, fresh};
 use crate::fixpoint::{MAX_VISITS, fixpoint};
 use crate::globals::Globals;
 use crate::graph::Graph;
-use crate::image::Image;
+use crate::image::{Image, meant};
 use crate::instruction::{
     Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, decode,
 };
-use crate::located::{Located, Names, RegisterFact, Slot};
+use crate::located::{Located, Names, Slot};
 use crate::percpu::PerCpu;
+use crate::refine::refine;
 use crate::thread_block::ThreadBlocks;
 use foldhash::HashMap;
 use lineup_debuginfo::Region;
@@ -225,7 +226,17 @@ impl Pass<'_, '_, '_> {
     }
 
     fn is_global(&self, number: Number) -> bool {
-        self.world.globals.get(self.image).is_some_and(|globals| globals.at(number.constant as u64).is_some())
+        let link = number.constant as u64;
+        self.world.globals.get(self.image_of(link)).is_some_and(|globals| globals.at(link).is_some())
+    }
+
+    fn image_of(&self, link: u64) -> usize {
+        meant(self.world.images, self.image, link)
+    }
+
+    /// The image of a function that is called.
+    fn called(&self, entry: u64) -> Option<&Image<'_>> {
+        self.world.images.get(self.image_of(entry))
     }
 
     /// The local variable at a distance from the canonical frame address.
@@ -296,7 +307,9 @@ impl Surroundings for Pass<'_, '_, '_> {
                 })
                 .unwrap_or(unknown),
             AbstractValue::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
-            AbstractValue::Thread(offset) if self.world.percpu.is_of(self.image, offset) => {
+            AbstractValue::Thread(offset)
+                if self.world.percpu.is_of(self.image_of(offset as u64), offset) =>
+            {
                 self.loaded_of_cpu(offset as u64, size_bytes).unwrap_or(unknown)
             }
             AbstractValue::Thread(0) if self.graph.convention.base_holds_itself => at,
@@ -307,7 +320,7 @@ impl Surroundings for Pass<'_, '_, '_> {
 
     fn return_address_in(&mut self, target: CallTarget) -> Option<Register> {
         let CallTarget::Direct(entry) = target else { return None };
-        let name = self.world.images.get(self.image)?.callee_name(entry)?;
+        let name = self.called(entry)?.callee_name(entry)?;
         let registers = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
         let register = name.strip_prefix("__x86.get_pc_thunk.")?;
         let number = registers.iter().position(|known| *known == register)?;
@@ -321,12 +334,12 @@ impl Surroundings for Pass<'_, '_, '_> {
 
     fn keeps_registers(&mut self, target: CallTarget) -> bool {
         let CallTarget::Direct(entry) = target else { return false };
-        self.world.images.get(self.image).and_then(|image| image.callee_name(entry)) == Some(TRACED_ENTRY)
+        self.called(entry).and_then(|image| image.callee_name(entry)) == Some(TRACED_ENTRY)
     }
 
     fn passed(&mut self, target: CallTarget) -> &[Parameter] {
         match target {
-            CallTarget::Direct(entry) => self.world.callees.parameters(self.image, entry),
+            CallTarget::Direct(entry) => self.world.callees.parameters(self.image_of(entry), entry),
             _ => &[],
         }
     }
@@ -343,11 +356,11 @@ impl Surroundings for Pass<'_, '_, '_> {
     }
 
     fn returned(&mut self, target: CallTarget) -> AbstractValue {
-        let Some(image) = self.world.images.get(self.image) else { return AbstractValue::Nothing };
         let CallTarget::Direct(entry) = target else { return AbstractValue::Nothing };
+        let Some(image) = self.called(entry) else { return AbstractValue::Nothing };
         let callees = self.world.callees;
         let by_name = |name: &str| callees.result_by_name(name.split('@').next().unwrap_or(name));
-        let own = callees.result(self.image, entry);
+        let own = callees.result(self.image_of(entry), entry);
         let result = own.or_else(|| image.callee_name(entry).and_then(by_name));
         result.map_or(AbstractValue::Nothing, |target| fresh(target, Origin::Unknown))
     }
@@ -376,7 +389,8 @@ impl Pass<'_, '_, '_> {
     /// How far a CPU's copies lie from the section, which is where that CPU's base lies.
     fn loaded_base(&self, link: u64, size_bytes: u32) -> Option<AbstractValue> {
         let is_whole = size_bytes == self.graph.convention.pointer_bytes;
-        (is_whole && self.world.percpu.holds_base(self.image, link)).then_some(AbstractValue::Thread(0))
+        (is_whole && self.world.percpu.holds_base(self.image_of(link), link))
+            .then_some(AbstractValue::Thread(0))
     }
 
     /// What a load from a global gives: its pointer, or a constant that stands in the code.
@@ -400,9 +414,10 @@ impl Pass<'_, '_, '_> {
 
     /// The pointer that a variable holds which covers a link address, or one that many steps further.
     fn loaded_global(&mut self, link: u64, steps: Congruence, size_bytes: u32) -> Option<AbstractValue> {
-        let global = self.world.globals.get(self.image)?.at(link).copied()?;
+        let image = self.image_of(link);
+        let global = self.world.globals.get(image)?.at(link).copied()?;
         let distance = Congruence::exactly((link - global.start) as i64).plus(steps);
-        let image = self.world.images.get(self.image)?;
+        let image = self.world.images.get(image)?;
         let name = image.globals().get(global.variable as usize)?.name.clone().unwrap_or_default();
         let is_plain = !self.world.catalog.is_aggregate(global.ty);
         let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name)));
@@ -431,62 +446,5 @@ fn popped_bytes(images: &[Image<'_>], image: &Image<'_>, entry: u64) -> Option<i
             Some(above.displacement - i64::from(convention.pointer_bytes))
         }
         _ => None,
-    })
-}
-
-/// Combines what the flow says with what debug info says of a register: of two that agree the one with
-/// the outer object, of two that do not, debug info.
-fn refine(catalog: &mut Catalog<'_>, flow: AbstractValue, fact: &RegisterFact) -> AbstractValue {
-    let located = Pointer { is_located: true, ..Pointer::new(fact.target, fact.offset, fact.origin) };
-    let pointer = match flow {
-        AbstractValue::Pointer(pointer) => pointer,
-        AbstractValue::Stack(_) | AbstractValue::Thread(_) => return flow,
-        // Compilers describe an offset from a pointer as if it were the pointer.
-        AbstractValue::Number(number) if number.is_offset() => return flow,
-        AbstractValue::Nothing
-        | AbstractValue::Untyped(_)
-        | AbstractValue::Conflict
-        | AbstractValue::Number(_) => {
-            return AbstractValue::Pointer(located);
-        }
-    };
-    let keep = AbstractValue::Pointer(Pointer { is_located: true, ..pointer });
-    if pointer.target == fact.target {
-        return same_target(catalog, pointer, located, fact.is_piece);
-    }
-    let inside = |catalog: &Catalog<'_>, outer: &Pointer, inner: &Pointer| {
-        let distance = outer.offset.minus(inner.offset);
-        let exact = distance.exact().and_then(|distance| u64::try_from(distance).ok());
-        exact.or_else(|| distance.remainder(catalog.size_bytes(outer.target)?))
-    };
-    if let Some(distance) = inside(catalog, &pointer, &located)
-        && catalog.holds(pointer.target, distance, fact.target)
-    {
-        return keep;
-    }
-    if let Some(distance) = inside(catalog, &located, &pointer)
-        && catalog.holds(fact.target, distance, pointer.target)
-    {
-        return AbstractValue::Pointer(located);
-    }
-    let in_bounds = catalog.spot(pointer.target, pointer.offset, 1).is_some_and(|spot| spot.is_certain);
-    if catalog.is_aggregate(pointer.target) && !catalog.is_aggregate(fact.target) && in_bounds {
-        return keep;
-    }
-    AbstractValue::Pointer(located)
-}
-
-/// Combines two pointers to the same type.
-fn same_target(catalog: &Catalog<'_>, flow: Pointer, located: Pointer, is_piece: bool) -> AbstractValue {
-    let apart = flow.offset.minus(located.offset);
-    let of_element = catalog.size_bytes(flow.target).and_then(|size| apart.remainder(size));
-    let keep = Pointer { is_located: true, ..flow };
-    AbstractValue::Pointer(match (apart.exact(), of_element) {
-        (Some(0), _) => keep,
-        // One of them knows that it is an array.
-        (None, Some(0)) if flow.offset.exact().is_none() => keep,
-        // Compilers describe a piece past the instruction that moves its register into the object.
-        (_, Some(1..)) if is_piece => flow,
-        _ => located,
     })
 }

@@ -15,7 +15,7 @@ use crate::owner::{OwnerKey, Part, part_name, parts, variable_ref};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
-use crate::threads::{Collector, Owned, Reaches, Tasks};
+use crate::threads::{Collector, Of, Owned, Reaches, Tasks};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
@@ -85,8 +85,12 @@ impl<'a> Explainer<'a> {
         tells: Tells,
         options: Options,
     ) -> Self {
+        // What is first of a whole system's images is the kernel.
+        let kernel = images.first().filter(|_| tells.of == Of::Cpus).map(|kernel| kernel.loaded.start);
+        let mut namer = Namer::new(images, places, memory, stacks);
+        kernel.into_iter().for_each(|start| namer.see_kernel(start));
         Explainer {
-            namer: Namer::new(images, places, memory, stacks),
+            namer,
             regions,
             tells,
             calls_made: Vec::new(),

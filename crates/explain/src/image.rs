@@ -1,7 +1,7 @@
 //! What is known of one file of the program.
 
 use crate::instruction::InstructionSet;
-use lineup_debuginfo::{DebugInfo, Mapping, Section};
+use lineup_debuginfo::{DebugInfo, FileKind, Mapping, Section};
 use lineup_model::abi::Abi;
 use lineup_model::image::LoadedImage;
 use lineup_model::program::{Function, Symbol, SymbolKind, Variable};
@@ -29,6 +29,14 @@ pub struct Placed {
     pub loaded: LoadedImage,
 }
 
+/// The image that code of an image means by a link address: itself. What a kernel's module refers to may lie in the kernel or
+/// another module, all of which have their addresses in common.
+pub(crate) fn meant(images: &[Image<'_>], own: usize, link: u64) -> usize {
+    let module = images.get(own).filter(|own| own.is_module() && own.section_at(link).is_none());
+    let other = module.and_then(|_| images.iter().position(|image| image.section_at(link).is_some()));
+    other.unwrap_or(own)
+}
+
 static NO_TYPES: LazyLock<Types> = LazyLock::new(Types::new);
 
 impl<'a> Image<'a> {
@@ -47,6 +55,11 @@ impl<'a> Image<'a> {
     /// True for a shared library, by the name of its file: `libc.so.6`.
     pub fn is_shared_library(&self) -> bool {
         self.loaded.is_shared_library()
+    }
+
+    /// True for a kernel's module.
+    pub fn is_module(&self) -> bool {
+        self.debug.is_some_and(|debug| debug.kind() == FileKind::Relocatable)
     }
 
     /// Its machine and data model.

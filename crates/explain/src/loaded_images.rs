@@ -15,6 +15,8 @@ pub(crate) struct LoadedImages<'a> {
     functions: Vec<FunctionsByPlace>,
     /// By the start of its runtime range.
     placed: BTreeMap<u64, Placed>,
+    /// Whether some lie inside others, as modules do in what is the kernel's.
+    are_nested: bool,
 }
 
 impl<'a> LoadedImages<'a> {
@@ -22,9 +24,12 @@ impl<'a> LoadedImages<'a> {
     pub(crate) fn new(all: Vec<Image<'a>>, places: &[Placed]) -> Self {
         let own = all.iter().enumerate();
         let own = own.map(|(image, described)| Placed { image, loaded: described.loaded.clone() });
-        let placed = own.chain(places.iter().cloned()).map(|placed| (placed.loaded.start, placed)).collect();
+        let placed: BTreeMap<u64, Placed> =
+            own.chain(places.iter().cloned()).map(|placed| (placed.loaded.start, placed)).collect();
+        let followers = placed.values().zip(placed.keys().skip(1));
+        let are_nested = followers.into_iter().any(|(placed, next)| placed.loaded.end > *next);
         let functions = all.iter().map(|image| FunctionsByPlace::new(&image.functions)).collect();
-        LoadedImages { all, functions, placed }
+        LoadedImages { all, functions, placed, are_nested }
     }
 
     /// All of them.
@@ -52,8 +57,10 @@ impl<'a> LoadedImages<'a> {
 
     /// The image that is mapped at a runtime address, and the link address there.
     pub(crate) fn at(&self, runtime: u64) -> Option<(usize, u64)> {
-        let (_, placed) = self.placed.range(..=runtime).next_back()?;
-        (runtime < placed.loaded.end).then(|| (placed.image, placed.loaded.to_link(runtime)))
+        let before = self.placed.range(..=runtime).rev().map(|(_, placed)| placed);
+        let mut near = before.take(if self.are_nested { usize::MAX } else { 1 });
+        let placed = near.find(|placed| runtime < placed.loaded.end)?;
+        Some((placed.image, placed.loaded.to_link(runtime)))
     }
 
     /// The function that a program counter is in: its name as the source spells it, and the path of its
@@ -109,5 +116,43 @@ impl<'a> LoadedImages<'a> {
             Some(debug) if debug.has_types_at(link) == Some(true) => Some(Lack::Places),
             _ => Some(Lack::DebugInfo),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::image::LoadedImage;
+
+    fn loaded(path: &str, start: u64, end: u64) -> LoadedImage {
+        LoadedImage { path: path.into(), start, end, bias: 0, build_id: None }
+    }
+
+    fn image(path: &str, start: u64, end: u64) -> Image<'static> {
+        Image { loaded: loaded(path, start, end), debug: None, functions: Vec::new() }
+    }
+
+    #[test]
+    fn modules_lie_in_what_is_the_kernels_and_their_sections_between_each_other() {
+        let images = vec![
+            image("vmlinux", 0x1000, 0x9000),
+            image("a.ko", 0x2000, 0x5000),
+            image("b.ko", 0x3000, 0x6000),
+        ];
+        let place = |image, path: &str, start, end| Placed { image, loaded: loaded(path, start, end) };
+        let places = [
+            place(1, "a.ko", 0x2000, 0x2800),
+            place(1, "a.ko", 0x4000, 0x5000),
+            place(2, "b.ko", 0x3000, 0x3100),
+            place(2, "b.ko", 0x5000, 0x6000),
+        ];
+        let images = LoadedImages::new(images, &places);
+        let at = |runtime| images.at(runtime).map(|(image, _)| image);
+        assert_eq!(
+            [0x1000, 0x2000, 0x3050, 0x4000, 0x5000].map(at),
+            [Some(0), Some(1), Some(2), Some(1), Some(2)]
+        );
+        // Between sections, and behind them, there is the kernel.
+        assert_eq!([0x2900, 0x3100, 0x7000, 0x9000].map(at), [Some(0), Some(0), Some(0), None]);
     }
 }

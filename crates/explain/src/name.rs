@@ -74,6 +74,8 @@ pub enum Name {
         /// The function's symbol, by name number, when there is one.
         symbol: Option<u32>,
     },
+    /// A program's memory that a kernel accessed, or what it copied to or from it, or a page that it copied or cleared.
+    Copied,
     /// In a heap block of unknown type.
     Heap,
     /// Nothing is known.
@@ -111,7 +113,9 @@ pub enum Evidence {
     PerCpu,
     /// The address is a known distance from the thread's base.
     ThreadBase,
-    /// The code belongs to a library.
+    /// The address is in a program's part of the addresses, and a kernel accessed it.
+    ProgramAddress,
+    /// The code belongs to a library, or does nothing but copy.
     Code,
     /// None: it has no name.
     None,
@@ -119,7 +123,7 @@ pub enum Evidence {
 
 impl Evidence {
     /// All kinds, strongest first.
-    pub const ALL: [Evidence; 11] = [
+    pub const ALL: [Evidence; 12] = [
         Evidence::GlobalAddress,
         Evidence::LocatedRegister,
         Evidence::Propagated,
@@ -129,6 +133,7 @@ impl Evidence {
         Evidence::StackRange,
         Evidence::PerCpu,
         Evidence::ThreadBase,
+        Evidence::ProgramAddress,
         Evidence::Code,
         Evidence::None,
     ];
@@ -150,19 +155,22 @@ pub enum Class {
     Constant,
     /// Inside library functions with a symbol.
     Library,
+    /// What a kernel copies for programs: their memory, the other side of a copy, and pages.
+    Copied,
     /// Without a name.
     Unnamed,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 8] = [
         Class::Variable,
         Class::Member,
         Class::Stack,
         Class::Buffer,
         Class::Constant,
         Class::Library,
+        Class::Copied,
         Class::Unnamed,
     ];
 }
@@ -196,6 +204,7 @@ impl Named {
             Name::Buffer { .. } => Class::Buffer,
             Name::Constant { .. } | Name::ThreadHead { .. } => Class::Constant,
             Name::Library { symbol: Some(_), .. } => Class::Library,
+            Name::Copied => Class::Copied,
             Name::Library { symbol: None, .. } | Name::ThreadLocal { .. } | Name::Heap | Name::Unknown => {
                 Class::Unnamed
             }

@@ -9,6 +9,7 @@ use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site};
 use crate::callees::Callees;
 use crate::catalog::{Catalog, Ty};
+use crate::copied::Copied;
 use crate::error::ExplainError;
 use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
@@ -62,6 +63,7 @@ pub struct Namer<'a> {
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
     library: LibraryCode,
+    copied: Copied,
     behind: Behind,
 }
 
@@ -107,6 +109,7 @@ impl<'a> Namer<'a> {
             objects: Objects::default(),
             used_as: HashMap::default(),
             library: LibraryCode::default(),
+            copied: Copied::default(),
             behind: Behind::default(),
         }
     }
@@ -210,6 +213,11 @@ impl<'a> Namer<'a> {
     /// Before the first pass: bases that threads were given. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         bases.iter().for_each(|base| self.blocks.see(*base));
+    }
+
+    /// Before the passes: the code is a kernel's, whose part of the addresses begins here.
+    pub fn see_kernel(&mut self, start: u64) {
+        self.copied.see_kernel(start);
     }
 
     /// Before the passes: more stacks.
@@ -316,6 +324,9 @@ impl<'a> Namer<'a> {
         let at = context.next(at);
         let seen = self.seen(access, context)?;
         let library = self.library.at(&self.images, &mut self.names, access.pc, context);
+        if self.copied.is_programs(access.address) {
+            return Ok(Named::new(Name::Copied, Evidence::ProgramAddress));
+        }
         if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
             return Ok(named);
         }
@@ -349,6 +360,7 @@ impl<'a> Namer<'a> {
     ) -> Result<Vec<NamedRange>, ExplainError> {
         if access.size_bytes <= LARGEST_OPERAND_BYTES {
             let named = self.name(access, context, at)?;
+            let named = self.or_copied(access.pc, named);
             return Ok(vec![NamedRange { address: access.address, size_bytes: access.size_bytes, named }]);
         }
         let end = access.address.saturating_add(u64::from(access.size_bytes));
@@ -359,7 +371,8 @@ impl<'a> Namer<'a> {
         let (mut address, mut named) = (access.address, first);
         loop {
             let to = self.end_of(&named, address, moment).clamp(address.saturating_add(1), end);
-            ranges.push(NamedRange { address, size_bytes: (to - address) as u32, named });
+            let own = self.or_copied(access.pc, named);
+            ranges.push(NamedRange { address, size_bytes: (to - address) as u32, named: own });
             if to >= end {
                 return Ok(ranges);
             }

@@ -29,6 +29,9 @@ pub struct Survey {
     pub images: Vec<LoadedImage>,
     /// Where the others had them.
     pub places: Vec<Placed>,
+    /// Where a kernel has put the sections of its modules, by the modules' positions among the images: by the address that a
+    /// section has when the file is read by itself. All addresses in such an image are those at which it ran.
+    pub modules: BTreeMap<usize, BTreeMap<u64, u64>>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
     /// Bases that its threads were given, as far as system calls told.
@@ -65,6 +68,7 @@ impl Survey {
             processes: Vec::new(),
             images: Vec::new(),
             places: Vec::new(),
+            modules: BTreeMap::new(),
             stacks: Vec::new(),
             thread_bases: Vec::new(),
             memory: Vec::new(),
@@ -125,8 +129,32 @@ impl Survey {
                 .images
                 .retain(|image| spaces.is_empty() || spaces.contains(&AddressSpace::of(image.start)));
             survey.part_places();
+        } else {
+            survey.put_modules_together();
         }
         survey
+    }
+
+    /// Makes one image of all sections of a module, and a place of each. What is first is the kernel.
+    fn put_modules_together(&mut self) {
+        let mut files: Vec<LoadedImage> = Vec::new();
+        for mut loaded in self.images.drain(..) {
+            if files.is_empty() {
+                files.push(loaded);
+                continue;
+            }
+            let image = files.iter().position(|file| file.path == loaded.path).unwrap_or(files.len());
+            self.modules.entry(image).or_default().insert(loaded.to_link(loaded.start), loaded.start);
+            loaded.bias = 0;
+            match files.get_mut(image) {
+                Some(file) => {
+                    (file.start, file.end) = (file.start.min(loaded.start), file.end.max(loaded.end));
+                }
+                None => files.push(loaded.clone()),
+            }
+            self.places.push(Placed { image, loaded });
+        }
+        self.images = files;
     }
 
     /// Keeps each file once, and where it was besides.

@@ -9,7 +9,7 @@ use lineup_model::access::{Access, CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::line::LineSize;
 use lineup_model::region::{Region, RegionId};
-use lineup_recording::{CallHead, Encoder, Header, Reader, Writer};
+use lineup_recording::{CallHead, Encoder, Header, Mode, Reader, Writer};
 use std::process::Command;
 
 const SOURCE: &str = "
@@ -284,4 +284,33 @@ fn calls_are_read_twice_after_all_else_was_read_once() {
     };
     let explanation = survey.explain(&[Some(debug)], Options::default(), open).unwrap();
     assert_eq!((explanation.regions[0].calls, opened.get()), (2, 2));
+}
+
+#[test]
+fn the_sections_of_a_module_are_one_image_at_the_addresses_where_it_ran() {
+    let mut header = Header::new(Abi::X86_64, vec!["6.1".into()]);
+    header.mode = Mode::System;
+    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut encoder = Encoder::new();
+    let image = |path: &str, start: u64, end: u64, link: u64| LoadedImage {
+        path: path.into(),
+        start,
+        end,
+        bias: start.wrapping_sub(link),
+        build_id: None,
+    };
+    let (text, data) = (0xffff_ffff_c020_0000, 0xffff_ffff_c010_0000);
+    let sections = [image("a.ko", text, text + 0x100, 0x1_0000), image("a.ko", data, data + 0x40, 0x1_0100)];
+    encoder.image(&image("vmlinuz", 0xffff_8000_0000_0000, u64::MAX, 0xffff_8000_0000_0000));
+    sections.iter().for_each(|section| encoder.image(section));
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let bytes = writer.into_inner();
+    let survey = Survey::read(Reader::new(bytes.as_slice()).unwrap());
+    let [kernel, module] = &survey.images[..] else { panic!("{:?}", survey.images) };
+    assert_eq!((kernel.path.as_str(), kernel.bias), ("vmlinuz", 0));
+    assert_eq!((module.start, module.end, module.bias), (data, text + 0x100, 0));
+    let places: Vec<(usize, u64, u64)> =
+        survey.places.iter().map(|place| (place.image, place.loaded.start, place.loaded.bias)).collect();
+    assert_eq!(places, [(1, text, 0), (1, data, 0)]);
+    assert_eq!(survey.modules[&1], [(0x1_0000, text), (0x1_0100, data)].into());
 }

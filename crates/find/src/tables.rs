@@ -214,6 +214,8 @@ pub(crate) fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
         named: (all > 0.0).then(|| share(all - of(Class::Unnamed))),
         classes: Class::ALL
             .into_iter()
+            // Which instructions copy for programs is told of recorded calls alone.
+            .filter(|class| *class != Class::Copied)
             .map(|class| ClassShare { class: class_name(class), share: share(of(class)) })
             .collect(),
     }
@@ -227,6 +229,7 @@ fn class_name(class: Class) -> &'static str {
         Class::Buffer => "buffer",
         Class::Constant => "constant",
         Class::Library => "library",
+        Class::Copied => "copied",
         Class::Unnamed => "unnamed",
     }
 }

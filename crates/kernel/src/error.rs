@@ -162,8 +162,8 @@ pub enum Error {
     },
     /// A region that is neither a set nor a function of the kernel's image.
     #[error(
-        "the kernel's image has no function {name}{like}; functions of modules are not in the image, and inlined ones \
-         have no code of their own; the sets are {sets}"
+        "the kernel's image has no function {name}{like}; functions of modules are recorded when --module names the \
+         module, and inlined ones have no code of their own; the sets are {sets}"
     )]
     NoFunction {
         /// What was wanted.

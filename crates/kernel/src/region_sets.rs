@@ -218,7 +218,7 @@ mod tests {
         let error = names(&["shceduler_tick"]).unwrap_err().to_string();
         assert!(error.contains("scheduler_tick"), "{error}");
         // A module's function is missing because it is in the module.
-        assert!(error.contains("functions of modules are not in the image"), "{error}");
+        assert!(error.contains("when --module names the module"), "{error}");
         // A BPF program's code is nowhere.
         let error = names(&["bpf_prog_6deef7357e7b4530_sd_fw_egress"]).unwrap_err().to_string();
         assert!(error.contains("BPF program, which is not supported"), "{error}");

@@ -7,11 +7,11 @@ mod lines;
 pub use discovery::{BlockRoles, Discovery};
 pub use lines::PlanError;
 
-pub(crate) use lines::hex;
+pub(crate) use lines::{escape, hex, unescape};
 
 use crate::header::{Header, Mode, Selection};
 use crate::system::SystemPlan;
-use lines::{Lines, each_line, unescape};
+use lines::{Lines, each_line};
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::region::Region;
 
@@ -201,6 +201,7 @@ mod tests {
     use super::*;
     use crate::system::Arm;
     use lineup_model::entry_points::EntryPoints;
+    use lineup_model::image::LoadedImage;
     use lineup_model::region::{RegionId, Regions};
 
     #[test]
@@ -244,6 +245,13 @@ mod tests {
                 arms: vec![Arm::Untouched, Arm::PrefetchedCode],
                 interrupts_off: Some(RegionId(3)),
                 windows: Some(RegionId(4)),
+                modules: vec![LoadedImage {
+                    path: "/lib/modules/a b.ko".into(),
+                    start: 0xffff_ffff_c000_0000,
+                    end: 0xffff_ffff_c000_1000,
+                    bias: 0xffff_ffff_bfff_0000,
+                    build_id: None,
+                }],
                 ..SystemPlan::default()
             }),
         };

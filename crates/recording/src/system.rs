@@ -3,6 +3,7 @@
 use crate::header::Misses;
 use lineup_model::access::CallEnd;
 use lineup_model::entry_points::{EntryPoints, TaskStruct};
+use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 
 /// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.
@@ -30,6 +31,9 @@ pub struct SystemPlan {
     pub windows: Option<RegionId>,
     /// Steps of the stream written at most; 0 writes none.
     pub stream_steps: u64,
+    /// The sections of its modules, each as an image of its own: its link address is the one that it has when the module's
+    /// file is read by itself.
+    pub modules: Vec<LoadedImage>,
 }
 
 /// Cycles that the processor model stalls for. An instruction takes one cycle besides.

@@ -1,8 +1,9 @@
 //! The lines of a plan that concern a whole system.
 
-use crate::plan::hex;
+use crate::plan::{escape, hex, unescape};
 use crate::system::{Arm, SystemPlan};
 use lineup_model::entry_points::TaskStruct;
+use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 use std::ops::Range;
 
@@ -12,6 +13,14 @@ const PREFIX: &str = "system.";
 fn range(text: &str) -> Option<Range<u64>> {
     let (start, end) = text.split_once('-')?;
     Some(hex(start)?..hex(end)?)
+}
+
+/// A section of a module.
+fn module(text: &str) -> Option<LoadedImage> {
+    let (place, rest) = text.split_once(' ')?;
+    let (bias, path) = rest.split_once(' ')?;
+    let Range { start, end } = range(place)?;
+    Some(LoadedImage { path: unescape(path)?, start, end, bias: hex(bias)?, build_id: None })
 }
 
 impl SystemPlan {
@@ -47,6 +56,9 @@ impl SystemPlan {
         self.arms.iter().for_each(|arm| put("arm", arm.name().to_owned()));
         put("stream-steps", self.stream_steps.to_string());
         self.interrupts_off.iter().for_each(|region| put("interrupts-off", region.0.to_string()));
+        for LoadedImage { path, start, end, bias, .. } in &self.modules {
+            put("module", format!("{start:x}-{end:x} {bias:x} {}", escape(path)));
+        }
         self.windows.iter().for_each(|region| put("windows", region.0.to_string()));
     }
 
@@ -78,6 +90,7 @@ impl SystemPlan {
             "arm" => self.arms.push(Arm::named(value)?),
             "stream-steps" => self.stream_steps = value.parse().ok()?,
             "interrupts-off" => self.interrupts_off = Some(RegionId(value.parse().ok()?)),
+            "module" => self.modules.push(module(value)?),
             "windows" => self.windows = Some(RegionId(value.parse().ok()?)),
             _ => return None,
         }

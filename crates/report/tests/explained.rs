@@ -74,7 +74,8 @@ fn a_region_of_both_variants_stands_side_by_side() {
 #[test]
 fn coverage_adds_up_and_lists_what_has_no_name() {
     let mut coverage = Naming::default();
-    coverage.add(Class::Member, Evidence::LocatedRegister, 70);
+    coverage.add(Class::Member, Evidence::LocatedRegister, 65);
+    coverage.add(Class::Copied, Evidence::ProgramAddress, 5);
     coverage.add(Class::Stack, Evidence::Frame, 20);
     coverage.add(Class::Unnamed, Evidence::None, 10);
     let explained = Explanation {
@@ -93,7 +94,7 @@ fn coverage_adds_up_and_lists_what_has_no_name() {
     assert_eq!(shown.share_off_stack, Some(0.875));
     let classes: Vec<(&str, u64)> =
         shown.by_class.iter().map(|one| (one.class.as_str(), one.accesses)).collect();
-    assert_eq!(classes, [("members of objects", 70), ("stack", 20)]);
+    assert_eq!(classes, [("members of objects", 65), ("stack", 20), ("copied for programs, and pages", 5)]);
     let unnamed: Vec<(&str, u64)> =
         shown.unnamed_by_function.iter().map(|one| (one.function.as_str(), one.accesses)).collect();
     assert_eq!(unnamed, [("memcpy", 6), ("other functions", 4)]);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where distributions put separate debug files.
-pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
+pub const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The bytes of a whole file.
 pub fn read(path: &Path) -> Result<Bytes> {

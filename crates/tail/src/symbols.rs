@@ -69,6 +69,11 @@ impl Symbols {
         self.functions.is_empty()
     }
 
+    /// These and others.
+    pub fn and(self, others: Symbols) -> Self {
+        Symbols::new(self.functions.into_iter().chain(others.functions))
+    }
+
     /// Where an address lies.
     pub fn place(&self, address: u64) -> Place {
         match self.index(address).and_then(|index| self.functions.get(index)) {

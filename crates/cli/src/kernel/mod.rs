@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod commit_message;
 pub(crate) mod guest_root;
+pub(crate) mod modules;
 pub(crate) mod symbols;
 mod text;
 pub(crate) mod what_if;
@@ -220,6 +221,9 @@ fn request<'a>(
         busybox: options.busybox.as_deref(),
         root: None,
         modules: options.modules.as_deref(),
+        load: &[],
+        lists_sections: false,
+        ends_at_begin: false,
         symbols,
         shares_memory: false,
         plugin: None,

@@ -1,5 +1,6 @@
 //! `lineup trace report` on recordings of whole systems.
 
+use crate::kernel::modules;
 use crate::kernel::symbols::own_symbols;
 use crate::progress::Stages;
 use crate::typed;
@@ -12,6 +13,7 @@ use lineup_report::calls::{Calls, shown_by_default};
 use lineup_study::companions;
 use lineup_study::progress::Progress;
 use lineup_tail::{Analysis, Run, Symbols, analyse};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +49,7 @@ pub(super) fn study(
     for (path, label) in paths.iter().zip(labels) {
         stages.stage(&format!("reading {}", path.display()));
         let recording = read(path)?;
-        let symbols = symbols_of(&recording, symbols, &mut known)?;
+        let symbols = symbols_of(&recording, symbols, &mut known)?.and(of_modules(&recording));
         runs.push(Run::new(label, recording, symbols));
     }
     stages.stage("analysing the calls");
@@ -137,6 +139,22 @@ fn symbols_of(
     };
     known.push((path.to_owned(), symbols.clone()));
     Ok(symbols)
+}
+
+/// The functions of a kernel's modules where the kernel has put them. What cannot be read has none.
+fn of_modules(recording: &Recording) -> Symbols {
+    let mut read: BTreeMap<&str, Option<DebugInfo>> = BTreeMap::new();
+    let mut all = Vec::new();
+    for section in recording.images.iter().skip(1) {
+        let parse =
+            || DebugInfo::parse(modules::unpacked(Path::new(&section.path)).ok()?, &mut NoCompanions).ok();
+        let Some(info) = read.entry(&section.path).or_insert_with(parse) else { continue };
+        let functions = info.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let placed = functions.map(|symbol| (section.to_runtime(symbol.address), symbol));
+        let here = placed.filter(|(start, _)| section.contains(*start));
+        all.extend(here.map(|(start, symbol)| (start, symbol.size_bytes, symbol.name.clone())));
+    }
+    Symbols::new(all)
 }
 
 /// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`. Addresses

@@ -2,11 +2,13 @@
 //! tests, which boot more often and other machines.
 
 mod boot;
+mod copied;
 mod emulators;
 mod find;
 mod grief;
 mod guests;
 mod machines;
+mod modules;
 mod no_caches;
 mod record;
 mod rootfs;

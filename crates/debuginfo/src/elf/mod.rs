@@ -1,11 +1,13 @@
 //! The container: segments, sections, symbols, and links to companion files.
 
 mod compressed;
+mod placement;
 mod plt;
 mod relocate;
 mod symbols;
 mod thread_slots;
 
+pub use placement::Placement;
 pub use relocate::ModulePart;
 pub use symbols::{Mapping, MappingSymbol};
 pub(crate) use symbols::{Symbols, tidy};
@@ -98,6 +100,9 @@ pub(crate) struct Elf {
     pub(crate) module_parts: Vec<ModulePart>,
     /// Addresses given to the sections of a relocatable file, by section index.
     bases: Vec<u64>,
+    /// The bytes of sections as a kernel has them in memory, with the same index as `sections`; empty for files of which
+    /// no place is known.
+    relocated: Vec<Option<Vec<u8>>>,
 }
 
 /// Runs the same expression on 32- and 64-bit files.
@@ -156,6 +161,7 @@ impl Elf {
             alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),
             plt,
             bases,
+            relocated: Vec::new(),
             bytes,
         })
     }
@@ -221,10 +227,14 @@ impl Elf {
     /// The bytes that the file holds for a range of link addresses.
     pub(crate) fn memory(&self, range: Range<u64>) -> Option<&[u8]> {
         let len = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
-        for (section, file) in self.sections.iter().zip(&self.section_files) {
+        for (number, (section, file)) in self.sections.iter().zip(&self.section_files).enumerate() {
             let Some(file) = file else { continue };
             if section.addresses.start <= range.start && range.end <= section.addresses.end {
-                let start = file.start + usize::try_from(range.start - section.addresses.start).ok()?;
+                let skip = usize::try_from(range.start - section.addresses.start).ok()?;
+                if let Some(Some(relocated)) = self.relocated.get(number) {
+                    return relocated.get(skip..skip.checked_add(len)?);
+                }
+                let start = file.start + skip;
                 return self.bytes.get(start..start.checked_add(len)?);
             }
         }

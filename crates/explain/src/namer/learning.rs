@@ -23,6 +23,7 @@ impl Namer<'_> {
         at: u64,
     ) -> Result<(), ExplainError> {
         let at = context.next(at);
+        self.copied.observe(access.pc, access.address);
         let seen = self.seen(access, context)?;
         if let Place::Thread(offset) = seen.place {
             let offset = offset.wrapping_add(seen.into as i64);

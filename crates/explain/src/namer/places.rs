@@ -16,12 +16,24 @@ use lineup_model::program::SymbolKind;
 impl Namer<'_> {
     /// The name of an access of which only the address counts.
     pub(super) fn by_address(&mut self, access: &Access, at: Moment, library: Option<Name>) -> Named {
+        if self.copied.is_programs(access.address) {
+            return Named::new(Name::Copied, Evidence::ProgramAddress);
+        }
         if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
             return named;
         }
         match self.data_at(access.address) {
             Some((image, link)) => self.in_data(access, (image, link), library),
             None => self.untyped(access, at, library),
+        }
+    }
+
+    /// What has no name of its own is copied where the instruction does that.
+    pub(super) fn or_copied(&mut self, pc: u64, named: Named) -> Named {
+        let may_be = matches!(named.class(), Class::Unnamed | Class::Library | Class::Buffer);
+        match may_be && self.copied.is_by(pc, &self.images) {
+            true => Named::new(Name::Copied, Evidence::Code),
+            false => named,
         }
     }
 

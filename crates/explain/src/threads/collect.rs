@@ -262,6 +262,7 @@ fn label(name: Name) -> &'static str {
         Name::Constant { .. } => "(constant)",
         Name::ThreadHead { .. } | Name::ThreadLocal { .. } => "(thread-local)",
         Name::Library { .. } => "(library's data)",
+        Name::Copied => "(copied for programs)",
         Name::Heap => "(heap)",
         Name::Variable { .. } | Name::Symbol { .. } | Name::Member { .. } | Name::Unknown => "(unnamed)",
     }

@@ -36,6 +36,15 @@ pub enum Event {
     SymbolLine(String),
     /// All wanted symbols were listed.
     SymbolsListed,
+    /// Where a section of a module lies.
+    ModuleSection {
+        /// The module.
+        module: String,
+        /// The section's name.
+        section: String,
+        /// Its address.
+        address: u64,
+    },
     /// What the workload needs could not be set up.
     NotSetUp(String),
     /// The workload starts now.
@@ -144,6 +153,7 @@ impl Console {
                 self.lists_symbols = false;
                 Event::SymbolsListed
             }
+            ["section", module, section, address] => section_at(module, section, address)?,
             ["failed", why @ ..] => Event::NotSetUp(why.join(" ")),
             ["begin"] => Event::WorkloadBegan,
             ["end", status] => match status.parse() {
@@ -153,6 +163,12 @@ impl Console {
             _ => Event::Output(said.into()),
         })
     }
+}
+
+/// A line of a module's section; nothing where the kernel keeps the address to itself.
+fn section_at(module: &str, section: &str, address: &str) -> Option<Event> {
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok().filter(|address| *address > 0)?;
+    Some(Event::ModuleSection { module: module.into(), section: section.into(), address })
 }
 
 /// A line that is not the init script's.
@@ -182,6 +198,19 @@ pub(super) fn message(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_section_has_an_address_or_is_none() {
+        let told = |line: &str| Console::default().push(format!("lineup-guest: {line}\n").as_bytes());
+        let expected = Event::ModuleSection {
+            module: "overlay".into(),
+            section: ".text".into(),
+            address: 0xffff_ffff_c000_0000,
+        };
+        assert_eq!(told("section overlay .text 0xffffffffc0000000"), [expected]);
+        assert_eq!(told("section overlay .text 0x0000000000000000"), []);
+        assert_eq!(told("section overlay .text (null)"), []);
+    }
 
     #[test]
     fn a_good_run_is_told_in_order_whatever_the_pieces() {

@@ -4,6 +4,7 @@
 //! [`BEGIN_MARKER`] and [`END_MARKER`] around the workload.
 
 mod console;
+mod loading;
 mod printed;
 mod root;
 mod script;
@@ -12,7 +13,7 @@ mod workloads;
 pub use console::{Console, Event, Trouble};
 pub use printed::{Printed, Varying};
 pub use root::{DISK_MODULES, FILES};
-pub use script::{InitOptions, RootDisk, SymbolsWanted, init_script};
+pub use script::{InitOptions, SymbolsWanted, init_script};
 pub use workloads::BuiltIn;
 
 /// What each line of the init script begins with.

@@ -1,6 +1,6 @@
 //! The script that the kernel starts.
 
-use super::{BEGIN_MARKER, END_MARKER, PREFIX, root};
+use super::{BEGIN_MARKER, END_MARKER, PREFIX, loading, root};
 use crate::error::Error;
 use crate::modules::Module;
 
@@ -30,15 +30,12 @@ pub struct InitOptions {
     pub loopback: bool,
     /// Which symbols are listed.
     pub symbols: SymbolsWanted,
-    /// The root file system that the workload sees instead of the initramfs.
-    pub root: Option<RootDisk>,
-}
-
-/// A root file system on a disk of its own.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RootDisk {
-    /// Modules to load before it can be mounted, in this order.
+    /// Modules that are loaded before the workload begins, in this order: those of a root's disk among them.
     pub modules: Vec<Module>,
+    /// Whether the guest tells where the sections of its modules lie.
+    pub lists_sections: bool,
+    /// Whether the workload sees a root file system on a disk of its own instead of the initramfs.
+    pub has_root: bool,
 }
 
 /// The script, to be `/init`, and the file it reads, if it lists symbols by name.
@@ -53,12 +50,14 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
     }
     let loopback = if options.loopback { "ifconfig lo 127.0.0.1 up\n" } else { "" };
     let symbols = symbols(&options.symbols)?;
-    let root = options.root.as_ref().map(root::mounting).unwrap_or_default();
-    let start = match options.root {
-        Some(_) => root::START.to_owned(),
-        None => format!("cd '{directory}'\n"),
+    let fail = if options.modules.is_empty() && !options.has_root { "" } else { loading::FAIL };
+    let modules = loading::lines(&options.modules, options.lists_sections);
+    let root = if options.has_root { root::MOUNTING } else { "" };
+    let start = match options.has_root {
+        true => root::START.to_owned(),
+        false => format!("cd '{directory}'\n"),
     };
-    let run = if options.root.is_some() { root::RUN } else { "sh /lineup/workload </dev/null\n" };
+    let run = if options.has_root { root::RUN } else { "sh /lineup/workload </dev/null\n" };
     let text = format!(
         "#!/bin/busybox sh\n\
          export PATH=/bin:/sbin:/usr/bin:/usr/sbin:/usr/local/bin HOME=/root TERM=dumb\n\
@@ -67,7 +66,7 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
          mount -t devtmpfs devtmpfs /dev\n\
          say() {{ printf '{PREFIX}%s\\n' \"$*\"; }}\n\
          say booted $(uname -r) $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)\n\
-         {loopback}{symbols}{root}{start}\
+         {loopback}{symbols}{fail}{modules}{root}{start}\
          say begin\n\
          hostname {BEGIN_MARKER}\n\
          {run}\
@@ -77,11 +76,11 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
          poweroff -f\n\
          reboot -f\n"
     );
-    let workload = match options.root {
-        Some(_) => format!("cd '{directory}' || exit 1\n{}\n", options.workload),
-        None => format!("{}\n", options.workload),
+    let workload = match options.has_root {
+        true => format!("cd '{directory}' || exit 1\n{}\n", options.workload),
+        false => format!("{}\n", options.workload),
     };
-    let modules = options.root.iter().flat_map(|root| root.modules.clone()).collect();
+    let modules = options.modules.clone();
     Ok(InitScript { text, workload, patterns: patterns(&options.symbols), modules })
 }
 
@@ -114,7 +113,7 @@ impl InitScript {
         }
         for Module { name, contents } in &self.modules {
             let module = crate::initramfs::Entry::File { mode: 0o644, contents: contents.clone() };
-            tree.put(&root::module_file(name), module)?;
+            tree.put(&loading::module_file(name), module)?;
         }
         Ok(tree)
     }
@@ -167,7 +166,7 @@ mod tests {
             directory: Some("/a b".into()),
             loopback: true,
             symbols,
-            root: None,
+            ..Default::default()
         };
         let script = init_script(&options).unwrap();
         assert!(script.text.contains("ifconfig lo 127.0.0.1 up\nsay symbols\nawk "));
@@ -182,7 +181,8 @@ mod tests {
         let options = InitOptions {
             workload: "redis-server --version".into(),
             directory: Some("/srv".into()),
-            root: Some(RootDisk { modules }),
+            modules,
+            has_root: true,
             ..Default::default()
         };
         let script = init_script(&options).unwrap();
@@ -193,6 +193,19 @@ mod tests {
         assert!(at("say begin") < at("chroot /lineup/root \"$shell\" /lineup/workload"));
         assert_eq!(script.workload, "cd '/srv' || exit 1\nredis-server --version\n");
         assert!(script.tree(b"busybox").unwrap().get("/lineup/modules/overlay.ko").is_some());
+    }
+
+    #[test]
+    fn modules_are_loaded_without_a_root_too_and_tell_where_they_lie_when_asked() {
+        let modules = vec![Module { name: "binfmt_misc".into(), contents: vec![1] }];
+        let options = InitOptions { workload: "ls".into(), modules, ..Default::default() };
+        let script = init_script(&options).unwrap();
+        assert!(script.text.contains("insmod /lineup/modules/binfmt_misc.ko || fail "));
+        assert!(!script.text.contains("sections") && !script.text.contains("pmem"));
+        let script = init_script(&InitOptions { lists_sections: true, ..options }).unwrap();
+        let at =
+            |text: &str| script.text.find(text).unwrap_or_else(|| panic!("no {text} in {}", script.text));
+        assert!(at("insmod") < at("/sys/module/binfmt_misc/sections/") && at("sections/") < at("say begin"));
     }
 
     #[test]

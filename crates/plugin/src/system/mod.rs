@@ -214,6 +214,7 @@ impl System {
             bias: 0,
             build_id: None,
         });
+        self.kernel.modules.iter().for_each(|section| encoder.image(section));
         self.write(&mut encoder);
         if self.profile.is_some() {
             return self.begin_profile();

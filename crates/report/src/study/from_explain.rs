@@ -144,6 +144,7 @@ fn class_words(class: Class) -> &'static str {
         Class::Buffer => "arrays behind pointers",
         Class::Constant => "constants and linkage",
         Class::Library => "inside library functions",
+        Class::Copied => "copied for programs, and pages",
         Class::Unnamed => "without a name",
     }
 }
@@ -159,7 +160,8 @@ fn evidence_words(evidence: Evidence) -> &'static str {
         Evidence::StackRange => "stack of a thread",
         Evidence::PerCpu => "address of a CPU's copy of a variable",
         Evidence::ThreadBase => "distance from the thread's base",
-        Evidence::Code => "code of a library function",
+        Evidence::ProgramAddress => "address of a program's, used by the kernel",
+        Evidence::Code => "code of a library function, or of one that copies",
         Evidence::None => "none",
     }
 }

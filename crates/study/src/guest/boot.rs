@@ -1,7 +1,7 @@
 //! Boots a kernel under full-system emulation, and always ends it.
 
 use super::ending::{GuestEnd, Stage};
-use super::modules;
+use super::modules::ToLoad;
 use super::rootfs::Rootfs;
 use super::workload::{Workload, not_utf8};
 use crate::companions;
@@ -13,11 +13,10 @@ use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
 use crate::tool;
-use lineup_kernel::guest::{
-    Console, Event, InitOptions, Printed, RootDisk, SymbolsWanted, Trouble, init_script,
-};
+use lineup_kernel::guest::{Console, Event, InitOptions, Printed, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
 use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
+use lineup_kernel::modules::Module;
 use lineup_kernel::{Container, KernelImage};
 use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
@@ -38,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const LAST_LINES: usize = 20;
 
 /// What is booted, and how.
+#[derive(Clone)]
 pub struct BootRequest<'a> {
     /// The file of the image.
     pub file: &'a Path,
@@ -57,6 +57,12 @@ pub struct BootRequest<'a> {
     pub root: Option<&'a Rootfs>,
     /// The folder of the kernel's modules; `None` for the one beside the image.
     pub modules: Option<&'a Path>,
+    /// Modules that are loaded before the workload begins, by their names.
+    pub load: &'a [String],
+    /// Whether the guest tells where the sections of its modules lie.
+    pub lists_sections: bool,
+    /// Whether the guest is ended when its workload would begin.
+    pub ends_at_begin: bool,
     /// Which symbols the guest lists.
     pub symbols: SymbolsWanted,
     /// Whether the plugin reads the guest's memory.
@@ -71,6 +77,19 @@ pub struct BootRequest<'a> {
     pub progress: &'a dyn Progress,
 }
 
+impl<'a> BootRequest<'a> {
+    /// The modules that the guest loads.
+    pub fn to_load(&self) -> ToLoad<'a> {
+        ToLoad {
+            image: self.file,
+            release: self.image.release(),
+            folder: self.modules,
+            named: self.load,
+            has_root: self.root.is_some(),
+        }
+    }
+}
+
 /// Boots a guest only to have its symbols: the request asks for all of them, and for no work.
 pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<String>> {
     let outcome = boot(request, interrupts)?;
@@ -80,6 +99,28 @@ pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Resul
             Err(Error::Guest(format!("{what}: {problem}")))
         }
         None => Ok(outcome.symbols),
+    }
+}
+
+/// Where a section of a module lies in a guest.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ModuleSection {
+    /// The module's name.
+    pub module: String,
+    /// The section's.
+    pub section: String,
+    /// The address of its first byte.
+    pub address: u64,
+}
+
+/// Boots a guest up to the beginning of its workload to have the places of its modules: to that point all is as in the
+/// boot that is to be recorded, and so are they.
+pub fn list_sections(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<ModuleSection>> {
+    let request = BootRequest { lists_sections: true, ends_at_begin: true, ..request.clone() };
+    let outcome = boot(&request, interrupts)?;
+    match outcome.problem(&request) {
+        Some(problem) => Err(Error::Guest(format!("where modules lie is not known: {problem}"))),
+        None => Ok(outcome.sections),
     }
 }
 
@@ -102,6 +143,8 @@ pub struct BootOutcome {
     pub troubles: Vec<(Trouble, String)>,
     /// The guest's list of symbols, as asked for.
     pub symbols: Vec<String>,
+    /// Where the sections of its modules lie, as asked for.
+    pub sections: Vec<ModuleSection>,
     /// The last lines of the console.
     pub last_lines: VecDeque<String>,
     /// What the kernel and the workload printed.
@@ -239,7 +282,9 @@ fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
         directory: request.workload.directory.clone(),
         loopback: request.workload.loopback,
         symbols: request.symbols.clone(),
-        root: root_disk(request)?,
+        modules: modules_of(request)?,
+        lists_sections: request.lists_sections,
+        has_root: request.root.is_some(),
     })?;
     let mut tree = script.tree(&busybox)?;
     let machine = request.image.machine;
@@ -250,12 +295,11 @@ fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
     Ok(tree.to_cpio()?)
 }
 
-fn root_disk(request: &BootRequest<'_>) -> Result<Option<RootDisk>> {
-    if request.root.is_none() {
-        return Ok(None);
+fn modules_of(request: &BootRequest<'_>) -> Result<Vec<Module>> {
+    if request.root.is_none() && request.load.is_empty() {
+        return Ok(Vec::new());
     }
-    let modules = modules::for_root(request.file, request.image.release(), request.modules)?;
-    Ok(Some(RootDisk { modules }))
+    Ok(request.to_load().files()?.into_iter().map(|file| file.module).collect())
 }
 
 fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
@@ -303,6 +347,7 @@ struct Watch<'a> {
     not_set_up: Option<String>,
     saw_anything: bool,
     shows_console: bool,
+    ends_at_begin: bool,
     progress: &'a dyn Progress,
     outcome: BootOutcome,
 }
@@ -320,6 +365,7 @@ impl<'a> Watch<'a> {
             total: Duration::ZERO,
             troubles: Vec::new(),
             symbols: Vec::new(),
+            sections: Vec::new(),
             last_lines: VecDeque::new(),
             printed: Printed::default(),
             emulator,
@@ -334,6 +380,7 @@ impl<'a> Watch<'a> {
             not_set_up: None,
             saw_anything: false,
             shows_console: request.shows_console,
+            ends_at_begin: request.ends_at_begin,
             progress: request.progress,
             outcome,
         }
@@ -344,6 +391,10 @@ impl<'a> Watch<'a> {
         let mut console = Console::default();
         loop {
             interrupts.check()?;
+            if self.ends_at_begin && self.work_began.is_some() {
+                self.status = Some(0);
+                return Ok(false);
+            }
             if Instant::now() >= self.deadline {
                 return Ok(false);
             }
@@ -373,6 +424,9 @@ impl<'a> Watch<'a> {
             }
             Event::SymbolLine(line) => self.outcome.symbols.push(line),
             Event::SymbolsListed | Event::PoweredOff => {}
+            Event::ModuleSection { module, section, address } => {
+                self.outcome.sections.push(ModuleSection { module, section, address });
+            }
             Event::NotSetUp(why) => self.not_set_up = Some(why),
             Event::WorkloadBegan => {
                 self.stage = Stage::Working;

@@ -2,7 +2,7 @@
 
 pub mod boot;
 mod ending;
-pub(crate) mod modules;
+pub mod modules;
 pub mod rootfs;
 mod shell;
 pub mod workload;

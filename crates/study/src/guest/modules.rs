@@ -3,36 +3,96 @@
 use crate::companions;
 use crate::error::{Error, Result};
 use crate::files;
+use lineup_debuginfo::nearest;
 use lineup_kernel::guest::DISK_MODULES;
 use lineup_kernel::modules::{self, Module, module_name};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Modules named at most when the one wanted does not exist.
+const NEAREST: usize = 5;
+
 /// Folders of modules are not deeper than this.
 const DEEPEST: usize = 12;
 
-/// The modules that a guest loads to mount its root, in their order: from the folder that the user gave, else from the
-/// one that the kernel's package puts beside the image. A kernel without modules has what it needs built in, or says so.
-pub(super) fn for_root(image: &Path, release: &str, given: Option<&Path>) -> Result<Vec<Module>> {
-    let folder = match given {
-        Some(given) if given.is_dir() => Some(given.to_owned()),
-        Some(given) => return Err(Error::argument(format!("--modules {}", given.display()), "is no folder")),
-        None => beside(image, release),
-    };
-    let mut found = BTreeMap::new();
-    if let Some(folder) = folder {
-        collect(&folder, 0, &mut found)?;
-    }
-    let mut failed = None;
-    let mut read = |name: &str| match companions::read(found.get(name)?) {
-        Ok(bytes) => Some(bytes.to_vec()),
-        Err(error) => {
-            failed.get_or_insert(error);
-            None
+/// A module that a guest loads, and the file that it is from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModuleFile {
+    /// The module.
+    pub module: Module,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// Which modules a guest loads, and where they are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct ToLoad<'a> {
+    /// The kernel's image.
+    pub image: &'a Path,
+    /// Its release.
+    pub release: &'a str,
+    /// The folder of its modules; `None` for the one that the kernel's package puts beside the image.
+    pub folder: Option<&'a Path>,
+    /// Those that the user named.
+    pub named: &'a [String],
+    /// Whether the guest has a root on a disk.
+    pub has_root: bool,
+}
+
+impl ToLoad<'_> {
+    /// The modules in the order in which they are loaded, with those that they need. What a root needs and has no file is
+    /// built into the kernel, or the guest says that it is missing.
+    ///
+    /// # Errors
+    /// When a module that the user named has no file, or one cannot be read or is another kernel's.
+    pub fn files(&self) -> Result<Vec<ModuleFile>> {
+        let found = self.all()?;
+        let named: Vec<String> = self.named.iter().map(|name| name.replace('-', "_")).collect();
+        if let Some(missing) = named.iter().find(|name| !found.contains_key(*name)) {
+            let near = nearest(missing, found.keys().map(String::as_str), NEAREST).join(", ");
+            let near = if near.is_empty() { near } else { format!("; there are {near}") };
+            let what = format!(
+                "no such module of {}{near}; it may be part of the image, or --modules may name another folder",
+                self.release
+            );
+            return Err(Error::argument(format!("--module {missing}"), what));
         }
-    };
-    let modules = modules::in_order(DISK_MODULES, release, &mut read)?;
-    failed.map_or(Ok(modules), Err)
+        let for_root = DISK_MODULES.iter().filter(|_| self.has_root).copied();
+        let wanted: Vec<&str> = named.iter().map(String::as_str).chain(for_root).collect();
+        let mut failed = None;
+        let mut read = |name: &str| match companions::read(found.get(name)?) {
+            Ok(bytes) => Some(bytes.to_vec()),
+            Err(error) => {
+                failed.get_or_insert(error);
+                None
+            }
+        };
+        let modules = modules::in_order(&wanted, self.release, &mut read)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let with_path = |module: Module| Some(ModuleFile { path: found.get(&module.name)?.clone(), module });
+        Ok(modules.into_iter().filter_map(with_path).collect())
+    }
+
+    /// The file of every module, by its name.
+    ///
+    /// # Errors
+    /// When the folder that the user gave is none, or cannot be listed.
+    pub fn all(&self) -> Result<BTreeMap<String, PathBuf>> {
+        let folder = match self.folder {
+            Some(given) if given.is_dir() => Some(given.to_owned()),
+            Some(given) => {
+                return Err(Error::argument(format!("--modules {}", given.display()), "is no folder"));
+            }
+            None => beside(self.image, self.release),
+        };
+        let mut found = BTreeMap::new();
+        if let Some(folder) = folder {
+            collect(&folder, 0, &mut found)?;
+        }
+        Ok(found)
+    }
 }
 
 /// Packages put the image into `boot`, and the modules into `lib/modules` beside it.
@@ -45,7 +105,7 @@ fn beside(image: &Path, release: &str) -> Option<PathBuf> {
 }
 
 /// The file of a module below a folder of modules, or of their debug files.
-pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+pub fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut found = BTreeMap::new();
     // What cannot be listed has none.
     collect(folder, 0, &mut found).ok()?;

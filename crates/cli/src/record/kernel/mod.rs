@@ -1,5 +1,6 @@
 //! `lineup record --kernel`: boots a kernel under full-system emulation with the recorder in the emulator.
 
+mod modules;
 mod summary;
 mod text;
 
@@ -22,12 +23,13 @@ use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, SystemPlan, read_all};
 use lineup_study::alias::Alias;
 use lineup_study::companions;
-use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
+use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_sections, list_symbols};
 use lineup_study::guest::rootfs::Rootfs;
 use lineup_study::guest::workload::Workload;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::recorder::{plugin_argument, thin_to_spread};
 use lineup_study::recording_file;
+use modules::Modules;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
@@ -74,8 +76,11 @@ pub(crate) struct KernelOptions {
     /// The guest's root: a folder, or archives of a container's layers, lowest first; read-only, changes in memory
     #[arg(long, value_name = "DIR|TAR", requires = "kernel")]
     pub(crate) rootfs: Vec<PathBuf>,
-    /// The folder of the kernel's modules, for --rootfs [default: lib/modules/RELEASE beside the image's folder]
-    #[arg(long, value_name = "DIR", requires = "rootfs")]
+    /// Load this module of the kernel, and those that it needs, before the workload begins: its functions can be regions
+    #[arg(long, value_name = "NAME", requires = "kernel")]
+    pub(crate) module: Vec<String>,
+    /// The folder of the kernel's modules [default: lib/modules/RELEASE beside the image's folder]
+    #[arg(long, value_name = "DIR", requires = "kernel")]
     pub(crate) modules: Option<PathBuf>,
     /// Stop the guest after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
@@ -105,6 +110,7 @@ impl KernelOptions {
         words.extend(self.kernel.iter().flat_map(|image| ["--kernel".to_owned(), path(image)]));
         words.extend(self.debug.iter().flat_map(|debug| ["--debug".to_owned(), path(debug)]));
         words.extend(self.rootfs.iter().flat_map(|root| ["--rootfs".to_owned(), path(root)]));
+        words.extend(self.module.iter().flat_map(|module| ["--module".to_owned(), module.clone()]));
         words.extend(self.modules.iter().flat_map(|modules| ["--modules".to_owned(), path(modules)]));
         words.extend(["--workload".to_owned(), self.workload.clone()]);
         words
@@ -150,6 +156,7 @@ pub(crate) struct Prepared {
     file: PathBuf,
     workload: Workload,
     root: Option<Rootfs>,
+    modules: Modules,
     plan: Plan,
 }
 
@@ -233,9 +240,36 @@ pub(crate) fn prepare(
     };
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
-    let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
     recording_file::check(wanted.out, [file.as_path()])?;
-    Ok(Prepared { kernel, options: options.clone(), file, workload, root, plan })
+    let usual = request(options, &file, &kernel, &workload, None, stages);
+    let guest = BootRequest { root: root.as_ref(), ..usual };
+    let modules = placed_modules(&guest, wanted, &symbols, interrupts)?;
+    let plan =
+        plan(options, wanted, &kernel, (&symbols, &modules), &text_of(&described)?).map_err(|error| {
+            modules::refusal((&modules, &guest.to_load()), &wanted.regions, &symbols).unwrap_or(error)
+        })?;
+    Ok(Prepared { kernel, options: options.clone(), file, workload, root, modules, plan })
+}
+
+/// The modules that the guest loads. Where they lie is found out by a boot without work, when a region is in one.
+fn placed_modules(
+    guest: &BootRequest<'_>,
+    wanted: &Wanted<'_>,
+    symbols: &KernelSymbols,
+    interrupts: &Interrupts,
+) -> Result<Modules> {
+    let is_whole = matches!(wanted.what, What::Whole { .. });
+    if is_whole && !guest.load.is_empty() {
+        bail!(
+            "--module is for `lineup record`: what the whole guest does is not counted by functions of modules"
+        );
+    }
+    let mut modules = Modules::read(&guest.to_load())?;
+    if !is_whole && modules.are_of_use(&wanted.regions, symbols, guest.load) {
+        modules::check_machine(guest.image)?;
+        modules.place(list_sections(guest, interrupts)?)?;
+    }
+    Ok(modules)
 }
 
 fn check_machine(options: &KernelOptions, kernel: &KernelImage) -> Result<()> {
@@ -250,11 +284,13 @@ fn plan(
     options: &KernelOptions,
     wanted: &Wanted<'_>,
     kernel: &KernelImage,
-    symbols: &KernelSymbols,
+    (symbols, modules): (&KernelSymbols, &Modules),
     described: &str,
 ) -> Result<Plan> {
-    let regions = region_sets::find(&wanted.regions, symbols, described)?;
+    let regions = region_sets::find(&wanted.regions, &modules.with_symbols(symbols), described)?;
+    let regions = modules.in_their_files(&regions);
     let mut system = system_plan(options, kernel, symbols, &regions)?;
+    system.modules = modules.images();
     if wanted.what == What::CallsWithoutCaches && system.windows.is_some() {
         bail!("the region {KERNEL} keeps all that the kernel accesses, which --no-caches does not watch");
     }
@@ -318,6 +354,7 @@ fn system_plan(
         windows: regions.id_of(KERNEL),
         task_struct: None,
         stream_steps: options.stream * 1_000_000,
+        modules: Vec::new(),
     })
 }
 
@@ -337,8 +374,15 @@ pub(crate) fn boot_recorded(
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
     let system = prepared.plan.system.as_ref();
     let shares_memory = system.is_some_and(|system| system.task_struct.is_some());
-    let request = BootRequest { shares_memory, root: prepared.root.as_ref(), ..usual };
+    let lists_sections = !prepared.modules.sections.is_empty();
+    let request = BootRequest { shares_memory, lists_sections, root: prepared.root.as_ref(), ..usual };
     let outcome = boot(&request, interrupts)?;
+    if outcome.work.is_some() && outcome.sections != prepared.modules.sections {
+        bail!(
+            "the guest has put its modules elsewhere than when it was booted to find out where they lie, so that nothing of \
+             the recording holds; with one CPU both boots are alike"
+        );
+    }
     let problem = outcome.problem(&request);
     Ok((outcome, problem))
 }
@@ -393,6 +437,9 @@ fn request<'a>(
         busybox: options.busybox.as_deref(),
         root: None,
         modules: options.modules.as_deref(),
+        load: &options.module,
+        lists_sections: false,
+        ends_at_begin: false,
         symbols: SymbolsWanted::None,
         shares_memory: false,
         plugin,

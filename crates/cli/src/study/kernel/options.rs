@@ -109,6 +109,7 @@ impl KernelSourceOptions {
             cmdline: format!("{LOG} {}", self.cmdline).trim_end().to_owned(),
             busybox: self.busybox.clone(),
             rootfs: Vec::new(),
+            module: Vec::new(),
             modules: None,
             timeout: self.timeout,
             console: false,

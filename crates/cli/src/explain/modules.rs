@@ -1,0 +1,87 @@
+//! The debug information of a kernel's modules, where the kernel had put them.
+
+use super::told;
+use crate::kernel::modules::unpacked;
+use crate::kernel::symbols;
+use crate::progress::Stages;
+use anyhow::{Context, Result};
+use lineup_debuginfo::btf::{self, Btf};
+use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Placement};
+use lineup_kernel::modules::module_name;
+use lineup_study::companions::{self, DEBUG_ROOT, DiskCompanions};
+use lineup_study::guest::modules::find;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// That of one module: DWARF of its debug file, else the BTF that it holds, which goes on from the kernel's; else its
+/// symbols alone. `known` are the kernel, whose file is given, and the modules that were loaded before. `None` when the
+/// file cannot be read, which is told.
+pub(super) fn debug_info(
+    (file, sections): (&Path, &BTreeMap<u64, u64>),
+    (kernel, known): (&Path, &[Option<DebugInfo>]),
+    stages: &Stages,
+) -> Option<DebugInfo> {
+    told(file, stages, || {
+        // The kernel's own come first, as when it loads a module.
+        let mut exported: HashMap<&str, u64> = HashMap::new();
+        for symbol in known.iter().flatten().flat_map(DebugInfo::symbols) {
+            exported.entry(&symbol.name).or_insert(symbol.address);
+        }
+        let symbol = |name: &str| exported.get(name).copied();
+        let placement = Placement { sections: sections.clone(), symbol: &symbol };
+        let mut companions = OfModule { file, kernel, usual: DiskCompanions::of(file) };
+        let info = DebugInfo::placed(unpacked(file)?, &mut companions, &placement)?;
+        if info.has_debug_info() {
+            return Ok(info);
+        }
+        Ok(match own_types(&info, kernel)? {
+            Some(types) => info.described_by(types),
+            None => info,
+        })
+    })
+}
+
+/// What a module's BTF tells; `None` when it has none.
+fn own_types(module: &DebugInfo, kernel: &Path) -> Result<Option<Btf>> {
+    let own = module.btf_section()?;
+    if own.is_empty() {
+        return Ok(None);
+    }
+    let bytes = companions::read(kernel)?;
+    let image = symbols::distributed(&bytes)?;
+    let base = match &image {
+        Some(image) => Bytes::from(lineup_kernel::btf::find(image)?.to_vec()),
+        None => DebugInfo::parse(bytes, &mut lineup_debuginfo::NoCompanions)?.btf_section()?,
+    };
+    let types = btf::parse(&own, Some(&base)).context("the module's BTF, which goes on from the kernel's")?;
+    Ok(Some(types))
+}
+
+/// The debug file of a module: where distributions put debug files, and below the folder of the kernel's own, which may be
+/// a package's that was only unpacked.
+struct OfModule<'a> {
+    file: &'a Path,
+    kernel: &'a Path,
+    usual: DiskCompanions,
+}
+
+impl OfModule<'_> {
+    /// By its name and the release that its folder is called after. Whether it is the module's, its build id tells.
+    fn by_name(&self) -> Option<PathBuf> {
+        let name = module_name(self.file.file_name()?.to_str()?)?;
+        let release = self.file.iter().skip_while(|part| *part != "modules").nth(1)?;
+        let beside = self.kernel.parent().and_then(Path::parent);
+        let roots = beside.into_iter().chain([Path::new(DEBUG_ROOT)]);
+        let folders = roots.map(|root| root.join("lib/modules").join(release));
+        folders.filter(|folder| folder.is_dir()).find_map(|folder| find(&folder, &name))
+    }
+}
+
+impl Companions for OfModule<'_> {
+    fn find(&mut self, wanted: &Companion) -> Option<Bytes> {
+        self.usual.find(wanted).or_else(|| match wanted {
+            Companion::BuildId(_) => unpacked(&self.by_name()?).ok(),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Functions of modules as regions: where a guest puts its modules is found out by a boot of its own.
+
+use crate::kernel::modules::unpacked;
+use anyhow::{Context, Error, Result, anyhow, bail};
+use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_kernel::region_sets;
+use lineup_kernel::{KernelImage, KernelSymbol, KernelSymbols};
+use lineup_model::abi::Machine;
+use lineup_model::image::LoadedImage;
+use lineup_model::program::SymbolKind;
+use lineup_model::region::{Region, Regions};
+use lineup_study::guest::boot::ModuleSection;
+use lineup_study::guest::modules::{ModuleFile, ToLoad};
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What the kernel frees when a module has been loaded.
+const FREED: &str = ".init";
+
+/// Modules that a guest loads before the workload begins, as their files tell.
+#[derive(Default)]
+pub(super) struct Modules {
+    all: Vec<Described>,
+    /// Where their sections lie; empty when no region needs to know.
+    pub(super) sections: Vec<ModuleSection>,
+}
+
+/// A module that was read by itself.
+struct Described {
+    name: String,
+    path: String,
+    info: DebugInfo,
+}
+
+impl Modules {
+    /// Reads the modules that a guest loads.
+    pub(super) fn read(to_load: &ToLoad<'_>) -> Result<Modules> {
+        if to_load.named.is_empty() && !to_load.has_root {
+            return Ok(Modules::default());
+        }
+        let all = to_load.files()?.into_iter().map(described).collect::<Result<_>>()?;
+        Ok(Modules { all, sections: Vec::new() })
+    }
+
+    /// Whether it must be known where they lie: a region is a function of one, or the user named one. Not when there is a
+    /// region that nothing has, which is to be refused.
+    pub(super) fn are_of_use(&self, wanted: &Regions, symbols: &KernelSymbols, named: &[String]) -> bool {
+        let foreign = || wanted.iter().map(|(_, region)| region).filter(|region| !is_known(region, symbols));
+        let is_here =
+            |region: &Region| self.all.iter().any(|module| is_known(region, &functions(&module.info)));
+        foreign().all(is_here) && (!named.is_empty() || foreign().next().is_some())
+    }
+
+    /// Takes in where a guest has put them.
+    pub(super) fn place(&mut self, sections: Vec<ModuleSection>) -> Result<()> {
+        let is_told = |module: &Described| sections.iter().any(|section| section.module == module.name);
+        if let Some(silent) = self.all.iter().find(|module| !is_told(module)) {
+            bail!(
+                "the guest does not tell where the module {} lies; its kernel has no /sys/module/{}/sections",
+                silent.name,
+                silent.name
+            );
+        }
+        self.sections = sections;
+        Ok(())
+    }
+
+    /// Their sections as images, each with the address that it has when its file is read by itself.
+    pub(super) fn images(&self) -> Vec<LoadedImage> {
+        let placed = self.all.iter().flat_map(|module| {
+            module.info.sections().iter().filter_map(|section| {
+                let start = self.address(module, &section.name)?;
+                let size = section.addresses.end - section.addresses.start;
+                Some(LoadedImage {
+                    path: module.path.clone(),
+                    start,
+                    end: start.checked_add(size).filter(|end| *end > start)?,
+                    bias: start.wrapping_sub(section.addresses.start),
+                    build_id: None,
+                })
+            })
+        });
+        placed.collect()
+    }
+
+    fn address(&self, module: &Described, section: &str) -> Option<u64> {
+        let mut told = self.sections.iter().filter(|one| one.module == module.name);
+        let found = told.find(|one| one.section == section && !section.starts_with(FREED))?;
+        Some(found.address)
+    }
+
+    /// The kernel's symbols with those of the modules.
+    pub(super) fn with_symbols<'k>(&self, symbols: &'k KernelSymbols) -> Cow<'k, KernelSymbols> {
+        if self.sections.is_empty() {
+            return Cow::Borrowed(symbols);
+        }
+        let images = self.images();
+        let of_module = |module: &Described| {
+            let own: Vec<&LoadedImage> = images.iter().filter(|image| image.path == module.path).collect();
+            let functions = functions(&module.info);
+            let placed = functions.all().iter().filter_map(|symbol| {
+                let mut runtime = own.iter().map(|image| (image, image.to_runtime(symbol.address)));
+                let (_, address) = runtime.find(|(image, runtime)| image.contains(*runtime))?;
+                Some(KernelSymbol { address, ..symbol.clone() })
+            });
+            placed.collect::<Vec<_>>()
+        };
+        let own = symbols.all().iter().cloned();
+        Cow::Owned(KernelSymbols::new(own.chain(self.all.iter().flat_map(of_module)).collect()))
+    }
+
+    /// The regions, those of modules in the modules' files.
+    pub(super) fn in_their_files(&self, regions: &Regions) -> Regions {
+        let images = self.images();
+        let file = |region: &Region| {
+            let first = *region.entries.first()?;
+            images.iter().find(|image| image.contains(first)).map(|image| image.path.clone())
+        };
+        let placed = |(_, region): (_, &Region)| Region {
+            image: file(region).unwrap_or_else(|| region.image.clone()),
+            ..region.clone()
+        };
+        regions.iter().map(placed).collect()
+    }
+}
+
+/// Refuses what is not done for every machine.
+pub(super) fn check_machine(kernel: &KernelImage) -> Result<()> {
+    match kernel.machine {
+        Machine::X86_64 => Ok(()),
+        other => {
+            bail!("functions of modules are recorded of kernels for x86-64 alone; the image is for {other}")
+        }
+    }
+}
+
+/// Why a region cannot be: neither the kernel nor a module that the guest loads has it. Another module may.
+pub(super) fn refusal(
+    (modules, to_load): (&Modules, &ToLoad<'_>),
+    wanted: &Regions,
+    symbols: &KernelSymbols,
+) -> Option<Error> {
+    let of_modules = modules.all.iter().flat_map(|module| functions(&module.info).all().to_vec());
+    let all = KernelSymbols::new(symbols.all().iter().cloned().chain(of_modules).collect());
+    let (_, region) = wanted.iter().find(|(_, region)| !is_known(region, &all))?;
+    let has = |path: &Path| read(path).is_ok_and(|info| is_known(region, &functions(&info)));
+    match to_load.all().ok()?.into_iter().find(|(_, path)| has(path)) {
+        Some((module, _)) => Some(anyhow!(
+            "{} is a function of the module {module}: give --module {module} as well",
+            region.name
+        )),
+        // With names like it that modules have.
+        None => Some(region_sets::find(wanted, &all, "").err()?.into()),
+    }
+}
+
+/// Whether a region is a set, or one of these functions.
+fn is_known(region: &Region, symbols: &KernelSymbols) -> bool {
+    region_sets::find(&Regions::from_iter([region.clone()]), symbols, "").is_ok()
+}
+
+/// The functions of a module that stay in memory, by their link addresses.
+fn functions(info: &DebugInfo) -> KernelSymbols {
+    let stays =
+        |address: u64| info.section_at(address).is_some_and(|section| !section.name.starts_with(FREED));
+    let own = info.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+    let own = own.filter(|symbol| stays(symbol.address)).map(|symbol| KernelSymbol {
+        address: symbol.address,
+        kind: 't',
+        name: symbol.name.clone(),
+    });
+    KernelSymbols::new(own.collect())
+}
+
+fn described(file: ModuleFile) -> Result<Described> {
+    let path = std::path::absolute(&file.path).with_context(|| file.path.display().to_string())?;
+    let info = DebugInfo::parse(file.module.contents, &mut NoCompanions)
+        .with_context(|| path.display().to_string())?;
+    Ok(Described { name: file.module.name, path: super::text_of(&path)?, info })
+}
+
+fn read(path: &Path) -> Result<DebugInfo> {
+    Ok(DebugInfo::parse(unpacked(path)?, &mut NoCompanions)?)
+}

@@ -1,0 +1,89 @@
+//! Functions of modules as regions: under Debian's kernel, overlayfs is one.
+
+use crate::guests::kernel;
+use crate::record::{bench, kept, printed, read};
+use std::collections::BTreeSet;
+
+/// Mounts an overlay, lists it, and looks up what is there and what is not. Last it says where the kernel has put a function.
+const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t tmpfs memory /memory; \
+    mkdir /memory/up /memory/work; \
+    mount -t overlay -o lowerdir=/low,upperdir=/memory/up,workdir=/memory/work overlay /over || exit 3; \
+    i=0; while [ $i -lt 20 ]; do i=$((i + 1)); ls -l /over > /dev/null; cat /over/file > /dev/null; \
+    echo new > /over/new$i; [ ! -e /over/none$i ] || exit 4; done; \
+    grep 'ovl_lookup.*overlay' /proc/kallsyms | tr '\\t' ' '";
+
+const REGIONS: [&str; 4] = ["--region", "ovl_lookup", "--region", "ovl_permission"];
+
+#[test]
+#[ignore = "boots a kernel four times; make test-kernel runs it"]
+fn functions_of_a_module_are_recorded_where_the_kernel_has_put_it_and_named_by_its_own_types() {
+    let bench = bench();
+    let image = bench.copy(&kernel("cloud"));
+    let folder =
+        kernel("cloud").parent().and_then(std::path::Path::parent).expect("a folder").join("lib/modules");
+    let release = std::fs::read_dir(folder).expect("modules").next().expect("a release").expect("a folder");
+    let modules = release.path().display().to_string();
+    let guest = ["--module", "overlay", "--modules", &modules, "--workload", OVERLAY, "--no-caches"];
+    let run = |out: &str| {
+        let arguments = [&REGIONS[..], &guest, &["--console", "--timeout", "1500", "--out", out]].concat();
+        let output = bench.run(&image, &arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let said = run("one.rec");
+    run("two.rec");
+    let bytes = |name: &str| std::fs::read(bench.folder.path().join(name)).expect("a recording");
+    assert!(bytes("one.rec") == bytes("two.rec"), "two recordings differ");
+
+    // What the guest's own table of symbols says.
+    let address = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (address, _, name) = (words.next()?, words.next()?, words.next()?);
+        (name == "ovl_lookup").then(|| u64::from_str_radix(address, 16).ok())?
+    };
+    let listed = said.lines().find_map(address).expect("the guest lists the function");
+    let recording = read(&bench.folder.path().join("one.rec"));
+    let region =
+        recording.header.regions.iter().find(|(_, region)| region.name == "ovl_lookup").expect("a region").1;
+    assert_eq!(region.entries, [listed]);
+    assert!(region.image.ends_with("/overlay.ko"), "{}", region.image);
+    assert!(kept(&recording, "ovl_lookup").len() >= 40 && kept(&recording, "ovl_permission").len() >= 40);
+
+    let explained = printed(&bench, &["explain", "one.rec"]);
+    for region in explained["regions"].as_array().expect("regions") {
+        let named = region["coverage"]["named_off_stack"].as_f64().expect("a share");
+        assert!(named > 0.85, "{}: {named}", region["name"]);
+        let code = region["code"].as_array().expect("code").iter();
+        let functions: BTreeSet<&str> = code.filter_map(|line| line["function"].as_str()).collect();
+        let name = region["name"].as_str().expect("a name");
+        assert!(functions.iter().any(|one| one.split(" | ").any(|one| one == name)), "{functions:?}");
+    }
+    // Types that the module alone has, and those that it has in common with the kernel.
+    let lookup = &explained["regions"][0]["map"];
+    let types: BTreeSet<&str> =
+        lookup.as_array().expect("lines").iter().filter_map(|line| line["type_name"].as_str()).collect();
+    assert!(types.contains("ovl_fs") && types.contains("dentry"), "{types:?}");
+}
+
+#[test]
+fn a_module_that_is_needed_or_is_none_is_told_before_any_boot() {
+    let bench = bench();
+    let image = kernel("cloud");
+    let said = bench.refused(&image, &["--region", "ovl_lookup"]);
+    assert!(said.contains("ovl_lookup is a function of the module overlay: give --module overlay"), "{said}");
+    let said = bench.refused(&image, &["--region", "ovl_lookup", "--module", "overlai"]);
+    assert!(said.contains("--module overlai") && said.contains("there are overlay"), "{said}");
+    let said = bench.refused(&image, &["--region", "ovl_lokup", "--module", "overlay"]);
+    assert!(said.contains("no function ovl_lokup"), "{said}");
+    // What is freed when the module has been loaded is no region.
+    let said = bench.refused(&image, &["--region", "ovl_init", "--module", "overlay"]);
+    assert!(said.contains("no function ovl_init"), "{said}");
+}
+
+#[test]
+#[ignore = "fetches a kernel for Arm; make test-kernel runs it"]
+fn modules_of_other_machines_are_refused_before_any_boot() {
+    let said = bench().refused(&kernel("arm64"), &["--region", "ovl_lookup", "--module", "overlay"]);
+    assert!(said.contains("for x86-64 alone") && said.contains("aarch64"), "{said}");
+}
