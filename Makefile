@@ -8,7 +8,7 @@ demo: setup-demo
 	scripts/demo
 
 # Clippy while it compiles, with warnings as errors: `cargo clippy` would first check all that the tests then compile. It
-# hands this to its driver in the same way.
+# hands this to its driver in the same way. Tests run without it, since they start cargo in turn.
 linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 
 # Every test.
@@ -22,13 +22,15 @@ test-workspace: setup-test
 # The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
 test-fleet: setup-test
 	cargo fmt --manifest-path fleet/Cargo.toml --check
-	$(linted) cargo test --manifest-path fleet/Cargo.toml
+	$(linted) cargo test --no-run --manifest-path fleet/Cargo.toml
+	cargo test --manifest-path fleet/Cargo.toml
 
 # The program for agents, a workspace of its own: what speaks the protocol is needed nowhere else.
 .PHONY: test-mcp
 test-mcp: setup-test
 	cargo fmt --manifest-path mcp/Cargo.toml --check
-	$(linted) cargo test --manifest-path mcp/Cargo.toml
+	$(linted) cargo test --no-run --manifest-path mcp/Cargo.toml
+	cargo test --manifest-path mcp/Cargo.toml
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
 # are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
