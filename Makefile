@@ -39,9 +39,11 @@ fleet-peers: setup-test
 	fleet/scripts/peers $(or $(COUNT),1000)
 
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
+# All members are named, here and where else the command is built for tests: for some of them cargo would choose other
+# features of what they share, and compile it once more.
 test-kernel: setup-test
-	cargo build -p lineup -p lineup-plugin -p lineup-engine
-	cargo test -p lineup --test kernel -- --ignored
+	cargo build --workspace
+	cargo test --workspace --test kernel -- --ignored
 
 # A program of another machine under QEMU 10, which is built from Debian's sources, once for each version, into the user's
 # cache.

@@ -17,7 +17,7 @@ fn manual() -> String {
 fn lineup_folder() -> PathBuf {
     let target = repository().join("target");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "lineup", "-p", "lineup-engine", "--target-dir"]).arg(&target);
+    cargo.args(["build", "--quiet", "--workspace", "--target-dir"]).arg(&target);
     let status = cargo.current_dir(repository()).status().expect("cargo runs");
     assert!(status.success(), "lineup does not build");
     target.join("debug")

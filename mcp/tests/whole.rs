@@ -25,9 +25,8 @@ int main(void)
 /// `lineup` of the same sources, with its recorder beside it.
 fn lineup() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let packages = ["-p", "lineup", "-p", "lineup-engine", "-p", "lineup-plugin"];
     let built =
-        Command::new(env!("CARGO")).args(["build", "--quiet"]).args(packages).current_dir(&root).status();
+        Command::new(env!("CARGO")).args(["build", "--quiet", "--workspace"]).current_dir(&root).status();
     assert!(built.expect("cargo runs").success());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     target.join("debug/lineup")
