@@ -90,11 +90,9 @@ fn propose_for(
         Ok(Some(Found::Told(told))) => advice.suggestions.push(Suggestion::new(PART, &spelling.name, told)),
         Ok(None) => {}
         // What keeps it as it is matters once it may grow.
-        Err(_) if fought.is_some() && !options.allow_growth => {
-            let told = |fought| format!("{} --allow-growth tries it.", said(subject, fought, options));
-            advice
-                .suggestions
-                .extend(fought.as_ref().map(|fought| Suggestion::new(PART, &spelling.name, told(fought))));
+        Err(_) if let Some(fought) = fought.filter(|_| !options.allow_growth) => {
+            let told = format!("{} --allow-growth tries it.", said(subject, &fought, options));
+            advice.suggestions.push(Suggestion::new(PART, &spelling.name, told));
         }
         // A lock that lies well is none of the user's concern.
         Err(_)
