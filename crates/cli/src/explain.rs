@@ -217,18 +217,19 @@ impl Surveyed {
             let beside = self.path.parent()?.join(image.file_name()?);
             (!image.exists() && beside.is_file()).then_some(beside)
         };
-        let mut all: Vec<Option<DebugInfo>> = Vec::new();
+        let kernel = self.survey.images.first().filter(|_| !self.survey.modules.is_empty());
+        let mut loader = kernel.map(|kernel| modules::Loader::of(Path::new(&kernel.path)));
+        let mut all = Vec::new();
         for (position, image) in self.survey.images.iter().enumerate() {
             let image = Path::new(&image.path);
             let file = kept(image).unwrap_or_else(|| image.to_owned());
-            let sections = self.survey.modules.get(&position);
-            let kernel = self.survey.images.first().map(|kernel| Path::new(&kernel.path));
-            let info = match (sections, kernel) {
-                (Some(sections), Some(kernel)) => {
-                    modules::debug_info((&file, sections), (kernel, &all), stages)
-                }
+            let info = match (self.survey.modules.get(&position), &mut loader) {
+                (Some(sections), Some(loader)) => loader.debug_info(&file, sections, stages),
                 _ => known.take_or(image, || debug_info(&file, stages)),
             };
+            if let (Some(loader), Some(info)) = (&mut loader, &info) {
+                loader.take_in(info);
+            }
             all.push(info);
         }
         all

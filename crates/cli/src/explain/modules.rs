@@ -13,48 +13,77 @@ use lineup_study::guest::modules::find;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// That of one module: DWARF of its debug file, else the BTF that it holds, which goes on from the kernel's; else its
-/// symbols alone. `known` are the kernel, whose file is given, and the modules that were loaded before. `None` when the
-/// file cannot be read, which is told.
-pub(super) fn debug_info(
-    (file, sections): (&Path, &BTreeMap<u64, u64>),
-    (kernel, known): (&Path, &[Option<DebugInfo>]),
-    stages: &Stages,
-) -> Option<DebugInfo> {
-    told(file, stages, || {
-        // The kernel's own come first, as when it loads a module.
-        let mut exported: HashMap<&str, u64> = HashMap::new();
-        for symbol in known.iter().flatten().flat_map(DebugInfo::symbols) {
-            exported.entry(&symbol.name).or_insert(symbol.address);
-        }
-        let symbol = |name: &str| exported.get(name).copied();
-        let placement = Placement { sections: sections.clone(), symbol: &symbol };
-        let mut companions = OfModule { file, kernel, usual: DiskCompanions::of(file) };
-        let info = DebugInfo::placed(unpacked(file)?, &mut companions, &placement)?;
-        if info.has_debug_info() {
-            return Ok(info);
-        }
-        Ok(match own_types(&info, kernel)? {
-            Some(types) => info.described_by(types),
-            None => info,
-        })
-    })
+/// What modules go on from: the kernel, and the modules that were loaded before.
+pub(super) struct Loader<'a> {
+    kernel: &'a Path,
+    /// The kernel's BTF, once a module has asked for it.
+    base: Option<Bytes>,
+    /// Addresses by name. The kernel's own come first, as when it loads a module.
+    exported: HashMap<String, u64>,
 }
 
-/// What a module's BTF tells; `None` when it has none.
-fn own_types(module: &DebugInfo, kernel: &Path) -> Result<Option<Btf>> {
-    let own = module.btf_section()?;
-    if own.is_empty() {
-        return Ok(None);
+impl<'a> Loader<'a> {
+    /// Of the kernel in this file.
+    pub(super) fn of(kernel: &'a Path) -> Loader<'a> {
+        Loader { kernel, base: None, exported: HashMap::new() }
     }
+
+    /// What later modules may refer to.
+    pub(super) fn take_in(&mut self, info: &DebugInfo) {
+        for symbol in info.symbols() {
+            if !self.exported.contains_key(&symbol.name) {
+                self.exported.insert(symbol.name.clone(), symbol.address);
+            }
+        }
+    }
+
+    /// The debug information of one module: DWARF of its debug file, else the BTF that it holds, which goes on from the
+    /// kernel's; else its symbols alone. `None` when the file cannot be read, which is told.
+    pub(super) fn debug_info(
+        &mut self,
+        file: &Path,
+        sections: &BTreeMap<u64, u64>,
+        stages: &Stages,
+    ) -> Option<DebugInfo> {
+        told(file, stages, || {
+            let symbol = |name: &str| self.exported.get(name).copied();
+            let placement = Placement { sections: sections.clone(), symbol: &symbol };
+            let mut companions = OfModule { file, kernel: self.kernel, usual: DiskCompanions::of(file) };
+            let info = DebugInfo::placed(unpacked(file)?, &mut companions, &placement)?;
+            if info.has_debug_info() {
+                return Ok(info);
+            }
+            Ok(match self.own_types(&info)? {
+                Some(types) => info.described_by(types),
+                None => info,
+            })
+        })
+    }
+
+    /// What a module's BTF tells; `None` when it has none.
+    fn own_types(&mut self, module: &DebugInfo) -> Result<Option<Btf>> {
+        let own = module.btf_section()?;
+        if own.is_empty() {
+            return Ok(None);
+        }
+        let base = match self.base.take() {
+            Some(base) => base,
+            None => base_types(self.kernel)?,
+        };
+        let base = self.base.insert(base);
+        let types =
+            btf::parse(&own, Some(base)).context("the module's BTF, which goes on from the kernel's")?;
+        Ok(Some(types))
+    }
+}
+
+/// The BTF of a kernel's file.
+fn base_types(kernel: &Path) -> Result<Bytes> {
     let bytes = companions::read(kernel)?;
-    let image = symbols::distributed(&bytes)?;
-    let base = match &image {
-        Some(image) => Bytes::from(lineup_kernel::btf::find(image)?.to_vec()),
+    Ok(match symbols::distributed(&bytes)? {
+        Some(image) => lineup_kernel::btf::find(&image)?.to_vec().into(),
         None => DebugInfo::parse(bytes, &mut lineup_debuginfo::NoCompanions)?.btf_section()?,
-    };
-    let types = btf::parse(&own, Some(&base)).context("the module's BTF, which goes on from the kernel's")?;
-    Ok(Some(types))
+    })
 }
 
 /// The debug file of a module: where distributions put debug files, and below the folder of the kernel's own, which may be
