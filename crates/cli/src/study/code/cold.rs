@@ -18,6 +18,7 @@ use lineup_study::recorder::{self, Engine, RecordRequest, RecordedCode, Subject}
 use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Tree};
 use lineup_study::timing::allowed_cpus;
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -64,7 +65,7 @@ impl Cold {
         order_by_counts: &Order,
         [before, after]: [&Variant; 2],
     ) -> Result<ColdCalls> {
-        let tree = study.ordered(before.tree(), order_by_counts, Role::Candidate)?;
+        let tree = study.ordered((before.tree(), &BTreeMap::new()), order_by_counts, Role::Candidate)?;
         let as_before = (study.plan, before.engine());
         let built = Variant::built(tree, COUNTS);
         let counts = Variant::record(as_before, study.scratch, built, study.stages, study.interrupts)?;

@@ -68,12 +68,28 @@ pub(super) fn train(
     Ok(trained)
 }
 
+/// Has a copy's program run, and puts the copy back as it was built.
+pub(super) fn leaving_as_built<T>(tree: &Tree, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
+    let came_to = run()?;
+    as_built.restore()?;
+    Ok(came_to)
+}
+
 impl Gates<'_> {
+    /// What the test run executes in a copy, which is left as it was.
+    pub(super) fn counted(&self, tree: &Tree) -> Result<Counted> {
+        leaving_as_built(tree, || Counted::of(self.plan, tree, self.interrupts, self.stages))
+    }
+
+    /// What the training run executes in a copy, which is left as it was.
+    pub(super) fn trained(&self, run: &Workload, tree: &Tree) -> Result<Training> {
+        leaving_as_built(tree, || Training::record(self.plan, run, tree, self.interrupts, self.stages))
+    }
+
     /// Counts the whole test run, and records the regions' calls in it.
     pub(super) fn measure(&self, built: Built, like: Option<&Variant>) -> Result<Measured> {
-        let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the program")?;
-        let counted = Counted::of(self.plan, &built.tree, self.interrupts, self.stages)?;
-        as_built.restore()?;
+        let counted = self.counted(&built.tree)?;
         let engine = like.map_or(self.plan.engine, Variant::engine);
         let variant =
             Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;

@@ -44,8 +44,6 @@ use std::path::{Path, PathBuf};
 struct Study<'s> {
     gates: Gates<'s>,
     bolt: &'s Bolt,
-    /// What is applied to the sources first.
-    patch: Option<&'s Patched>,
 }
 
 impl<'s> Deref for Study<'s> {
@@ -98,14 +96,16 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         None => "the program in the new order",
     };
     let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
-    let study = Study { gates, bolt: &bolt, patch: patch.as_ref() };
+    let study = Study { gates, bolt: &bolt };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
     let by_counts = Order { profile, functions: None };
     let cold = asked.cold.then(|| Cold::of(&study, &training, &trained, &built.tree)).transpose()?;
     as_built.restore()?;
     let order = cold.as_ref().map_or(&by_counts, |cold| &cold.order);
-    let ordered = study.ordered(ordered_from, order, Role::After)?;
+    let unedited = BTreeMap::new();
+    let edited = patch.as_ref().map_or(&unedited, |patch| &patch.edited);
+    let ordered = study.ordered((ordered_from, edited), order, Role::After)?;
     let before = study.measure(built, None)?;
     let after = study.measure(Variant::built(ordered, "after"), Some(&before.variant));
     let (after, compared) = match after {
@@ -212,11 +212,16 @@ impl Study<'_> {
         Ok([summary.edges_exact, summary.edges_estimated])
     }
 
-    /// A second copy, built alike, in which the program is the one in the new order.
-    fn ordered(&self, built: &Tree, order: &Order, role: Role) -> Result<Tree> {
+    /// A second copy, built alike from the same edited texts, in which the program is the one in the new order.
+    fn ordered(
+        &self,
+        (built, edited): (&Tree, &BTreeMap<String, String>),
+        order: &Order,
+        role: Role,
+    ) -> Result<Tree> {
         self.stages.stage("building the program once more, for another order");
         let mut tree = self.scratch.copy(role)?;
-        self.scratch.build(&mut tree, self.patch.map_or(&BTreeMap::new(), |patch| &patch.edited))?;
+        self.scratch.build(&mut tree, edited)?;
         self.stages.stage("putting the code in order with llvm-bolt");
         let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
         self.replace(&to, &from, order)?;

@@ -18,7 +18,7 @@ use lineup_report::study::{
     Figure, NotOptimised, Optimised, OptimisedPair, Optimisers, PATCH, TimeRatio, Together, USER,
 };
 use lineup_stats::sequential::WidthStop;
-use lineup_study::effects::{Snapshot, observe_variants};
+use lineup_study::effects::observe_variants;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Tree;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -79,7 +79,7 @@ pub(super) fn table(
 ) -> Result<Optimisers> {
     let folder = study.interrupts.temporary_folder().context("making a temporary folder")?;
     // Counts of the program with the patch are of another program.
-    let as_linked = others.patched.map(|_| counted_as_linked(study, trained.run, linked)).transpose()?;
+    let as_linked = others.patched.map(|_| study.trained(trained.run, linked.variant.tree())).transpose()?;
     let programs = Programs {
         study,
         training: trained.run,
@@ -112,7 +112,7 @@ pub(super) fn table(
         let told = observed(study, linked.variant.tree(), tree).and_then(|effects| {
             let figures = match name == result {
                 true => figures(&ordered.counted),
-                false => figures(&counted(study, tree)?),
+                false => figures(&study.counted(tree)?),
             };
             Ok(row(name, made, Some(effects), figures))
         });
@@ -132,23 +132,6 @@ fn row(name: &str, made: String, effects: Option<String>, figures: Vec<Figure>) 
 
 fn figures(counted: &Counted) -> Vec<Figure> {
     counted.figures().iter().map(|(what, count)| Figure { what: what.clone(), count: *count }).collect()
-}
-
-/// What the training run executes of the program as it was linked.
-fn counted_as_linked(study: &Study<'_>, run: &Workload, linked: &Measured) -> Result<Training> {
-    let tree = linked.variant.tree();
-    let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
-    let counted = Training::record(study.plan, run, tree, study.interrupts, study.stages)?;
-    as_built.restore()?;
-    Ok(counted)
-}
-
-/// What the test run executes in a copy, which is left as it was.
-fn counted(study: &Study<'_>, tree: &Tree) -> Result<Counted> {
-    let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
-    let counted = Counted::of(study.plan, tree, study.interrupts, study.stages)?;
-    as_built.restore()?;
-    Ok(counted)
 }
 
 /// What was compared of two programs' effects, in a sentence.

@@ -4,7 +4,7 @@ use crate::study::code::counts::Training;
 use crate::study::code::options::Workload;
 use crate::study::code::{Order, Study};
 use anyhow::{Context, Result, bail};
-use lineup_codelayout::{bolt_profile, linker_script, section_order, symbol_order};
+use lineup_codelayout::{linker_script, section_order, symbol_order};
 use lineup_prove::{Runner, Slot, Variant as RunOf};
 use lineup_study::bolt::Bolt;
 use lineup_study::effects::Snapshot;
@@ -77,20 +77,20 @@ impl Programs<'_> {
 
     /// BOLT, from Lineup's counts.
     fn by_lineups_counts(&self) -> Result<Tree> {
-        let gates = &self.study.gates;
-        gates.stages.stage("building the program once more, for llvm-bolt to put in order without the patch");
-        let mut tree = gates.scratch.copy(Role::Optimised(6))?;
-        gates.scratch.build(&mut tree, &BTreeMap::new())?;
-        let profile = self.folder.join("counts.fdata");
-        std::fs::write(&profile, bolt_profile(&self.trained.code()?)).context("writing the profile")?;
-        let [linked, program] = [self.linked, &tree].map(|tree| tree.path.join(&gates.plan.started));
-        self.study.replace(&program, &linked, &Order { profile, functions: None })?;
-        Ok(tree)
+        let order = self.order_by(self.trained, "counts.fdata")?;
+        self.study.ordered((self.linked, &BTreeMap::new()), &order, Role::Optimised(6))
+    }
+
+    /// The order that these counts lead to.
+    fn order_by(&self, counted: &Training, name: &str) -> Result<Order> {
+        let profile = self.folder.join(name);
+        self.study.write_profile(counted, &profile)?;
+        Ok(Order { profile, functions: None })
     }
 
     /// BOLT, from a run of the program that it instrumented.
     fn bolted(&self) -> Result<Tree> {
-        let Study { gates, bolt, .. } = self.study;
+        let Study { gates, bolt } = self.study;
         gates.stages.stage("building the program once more, for llvm-bolt to instrument");
         let mut tree = gates.scratch.copy(Role::Optimised(1))?;
         gates.scratch.build(&mut tree, &BTreeMap::new())?;
@@ -145,14 +145,9 @@ impl Programs<'_> {
     /// What GCC made by a profile, and BOLT from Lineup's counts of it.
     fn by_counts_and_bolted(&self) -> Result<Tree> {
         let tree = self.by_counts(Role::Optimised(3), true)?;
-        let gates = &self.study.gates;
-        let as_built = Snapshot::take(&tree.path).context("cannot copy the folder of the program")?;
-        let trained = Training::record(gates.plan, self.training, &tree, gates.interrupts, gates.stages)?;
-        as_built.restore()?;
-        let profile = self.folder.join("optimised.fdata");
-        std::fs::write(&profile, bolt_profile(&trained.code()?)).context("writing the profile")?;
-        let program = tree.path.join(&gates.plan.started);
-        self.study.replace(&program, &program, &Order { profile, functions: None })?;
+        let order = self.order_by(&self.study.trained(self.training, &tree)?, "optimised.fdata")?;
+        let program = tree.path.join(&self.study.plan.started);
+        self.study.replace(&program, &program, &order)?;
         Ok(tree)
     }
 
