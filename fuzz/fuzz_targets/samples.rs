@@ -20,6 +20,7 @@ impl Segments for SomeSegments {
             file_bytes: size << 12,
             address: size << 20,
             memory_bytes: size << 13,
+            is_code: size % 4 == 0,
         };
         if size % 2 == 0 { vec![one] } else { Vec::new() }
     }

@@ -15,7 +15,13 @@ struct OneSegment;
 
 impl Segments for OneSegment {
     fn of(&mut self, _file: &MappedFile) -> Vec<FileSegment> {
-        vec![FileSegment { file_offset: 0, file_bytes: 1 << 20, address: 0, memory_bytes: 2 << 20 }]
+        vec![FileSegment {
+            file_offset: 0,
+            file_bytes: 1 << 20,
+            address: 0,
+            memory_bytes: 2 << 20,
+            is_code: true,
+        }]
     }
 }
 

@@ -47,6 +47,16 @@ pub struct FileSegment {
     pub address: u64,
     /// Bytes in memory.
     pub memory_bytes: u64,
+    /// True for one that is executed.
+    pub is_code: bool,
+}
+
+impl FileSegment {
+    /// What to take off addresses of a mapping for link addresses, if the mapping begins in this segment.
+    fn bias(&self, mapping: &Mapping) -> u64 {
+        let link = self.address.wrapping_sub(self.file_offset).wrapping_add(mapping.file_offset);
+        mapping.start.wrapping_sub(link)
+    }
 }
 
 /// Tells the segments of files; whoever opens files knows them.
@@ -229,16 +239,24 @@ impl Spaces {
         }
         let none: &[FileSegment] = &[];
         let segments = self.segments.get(file as usize).map_or(none, |all| all);
+        // A mapping begins at a page's start, a segment anywhere in it: a page of the file can hold parts of several.
         let holds = |one: &&FileSegment| {
-            // A mapping begins at a page's start, a segment anywhere in it.
             let first = one.file_offset & !0xfff;
             (first..one.file_offset.saturating_add(one.file_bytes.max(1))).contains(&mapping.file_offset)
         };
-        let Some(of) = segments.iter().find(holds) else {
+        let space = mapping.process.and_then(|process| self.processes.get(&process));
+        let known = space.map_or(&[][..], |space| &space.extents);
+        let is_where_the_file_lies =
+            |one: &&FileSegment| known.iter().any(|it| it.file == file && it.bias == one.bias(mapping));
+        let held = || segments.iter().filter(holds);
+        let Some(of) = held()
+            .find(is_where_the_file_lies)
+            .or_else(|| held().find(|one| one.is_code == mapping.is_code))
+            .or_else(|| held().next())
+        else {
             return (mapping.start.wrapping_sub(mapping.file_offset), None);
         };
-        let link = of.address.wrapping_sub(of.file_offset).wrapping_add(mapping.file_offset);
-        let bias = mapping.start.wrapping_sub(link);
+        let bias = of.bias(mapping);
         let start = segments.iter().map(|one| one.address).min().unwrap_or_default();
         let end =
             segments.iter().map(|one| one.address.saturating_add(one.memory_bytes)).max().unwrap_or_default();

@@ -308,6 +308,7 @@ impl Segments for OddSegments {
             file_bytes: size << 12,
             address: size << 60,
             memory_bytes: u64::MAX >> (size % 8),
+            is_code: true,
         }]
     }
 }

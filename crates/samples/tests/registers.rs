@@ -15,7 +15,13 @@ struct Known(Vec<(u64, Operand)>);
 
 impl Segments for Known {
     fn of(&mut self, _: &MappedFile) -> Vec<FileSegment> {
-        vec![FileSegment { file_offset: 0, file_bytes: 0x4000, address: 0, memory_bytes: 0x4000 }]
+        vec![FileSegment {
+            file_offset: 0,
+            file_bytes: 0x4000,
+            address: 0,
+            memory_bytes: 0x4000,
+            is_code: true,
+        }]
     }
 
     fn operand(&mut self, file: u32, at: u64) -> Option<Operand> {

@@ -136,6 +136,7 @@ impl Segments for KnownFiles {
             file_bytes: one.file.end - one.file.start,
             address: one.addresses.start,
             memory_bytes: one.addresses.end - one.addresses.start,
+            is_code: one.is_executable,
         });
         let segments = segments.collect();
         self.debug.push(debug);
