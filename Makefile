@@ -14,9 +14,13 @@ linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__
 # Every test.
 test: test-workspace test-fleet test-mcp
 
+# All that tests run and link, with the libraries that are loaded by name. Tests have a part in it: without them cargo would
+# choose other features of what they share, and compile most of it a second time for `cargo test`.
+built := cargo build --workspace --lib --bins --tests --examples
+
 # Those of the command and its libraries.
 test-workspace: setup-test
-	cargo build --workspace
+	$(built)
 	cargo test --workspace
 
 # The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
@@ -39,18 +43,17 @@ fleet-peers: setup-test
 	fleet/scripts/peers $(or $(COUNT),1000)
 
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
-# All members are named, here and where else the command is built for tests: for some of them cargo would choose other
-# features of what they share, and compile it once more.
+# All members are named, here and where else the command is built for tests, for the same reason.
 test-kernel: setup-test
-	cargo build --workspace
+	$(built)
 	cargo test --workspace --test kernel -- --ignored
 
 # A program of another machine under QEMU 10, which is built from Debian's sources, once for each version, into the user's
 # cache.
 .PHONY: test-emulators setup-emulators
 test-emulators: setup-emulators
-	cargo build -p lineup -p lineup-plugin -p lineup-engine
-	cargo test -p lineup --test record -- --ignored --nocapture emulators::
+	$(built)
+	cargo test --workspace --test record -- --ignored --nocapture emulators::
 
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: setup-lint
