@@ -1,5 +1,6 @@
-//! `lineup threads` on a kernel whose answers are known: a small one of our own, of which one variant has an array with an
-//! element for each processor on one line, and one a lock.
+//! Small kernels of our own, whose answers are known: one for `lineup threads`, of which one variant has an array with an
+//! element for each processor on one line, and one a lock; and one for `lineup explain`, in which registers alone tell what
+//! is accessed.
 
 mod installed;
 
@@ -9,11 +10,11 @@ use lineup_model::region::{Region, RegionId};
 use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Header, Mode, SystemPlan};
 use serde_json::Value;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-/// Compiles the kernel into a folder.
-fn build(folder: &Path, variant: &str) {
+/// Compiles a kernel into a folder.
+fn build(folder: &Path, source: &str, options: &[&str]) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/own_kernel");
     let mut gcc = Command::new("gcc");
     gcc.args([
@@ -29,8 +30,8 @@ fn build(folder: &Path, variant: &str) {
         "-static",
     ]);
     gcc.args(["-mno-red-zone", "-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none"]);
-    gcc.args(["-Wl,--build-id=none", "-o", "kernel.elf"]).arg(format!("-D{variant}=1"));
-    gcc.arg("-T").arg(sources.join("link.ld")).arg(sources.join("boot.S")).arg(sources.join("kernel.c"));
+    gcc.args(["-Wl,--build-id=none", "-o", "kernel.elf"]).args(options);
+    gcc.arg("-T").arg(sources.join("link.ld")).arg(sources.join("boot.S")).arg(sources.join(source));
     let made = gcc.current_dir(folder).output().expect("a compiler");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
@@ -44,12 +45,16 @@ fn address_of(folder: &Path, name: &str) -> u64 {
     u64::from_str_radix(address, 16).expect("an address")
 }
 
-/// What the recorder is to do: keep all that two CPUs do between the two calls of `marker`.
-fn plan(folder: &Path) -> Plan {
+/// What the recorder is to do between the two calls of `marker`: keep all that two CPUs do, or one CPU's calls of functions.
+fn plan(folder: &Path, functions: &[&str]) -> Plan {
     let program = folder.join("kernel.elf").display().to_string();
     let mut header = Header::new(Abi::X86_64, vec!["a kernel of our own".to_owned()]);
-    header.mode = Mode::System;
-    header.regions = [Region { image: program.clone(), ..Region::named("kernel") }].into_iter().collect();
+    (header.mode, header.max_accesses) = (Mode::System, 1000);
+    let region = |name: &str, entries| Region { image: program.clone(), entries, ..Region::named(name) };
+    header.regions = match functions {
+        [] => [region("kernel", Vec::new())].into_iter().collect(),
+        _ => functions.iter().map(|name| region(name, vec![address_of(folder, name)])).collect(),
+    };
     header.caches = vec!["l1i=32K,8,64".to_owned(), "l1d=32K,8,64".to_owned()];
     let entries = EntryPoints {
         marker: address_of(folder, "marker"),
@@ -57,7 +62,8 @@ fn plan(folder: &Path) -> Plan {
         stack_bytes: 16 << 10,
         ..EntryPoints::default()
     };
-    let system = SystemPlan { entries, cpus: 2, windows: Some(RegionId(0)), ..SystemPlan::default() };
+    let (cpus, windows) = if functions.is_empty() { (2, Some(RegionId(0))) } else { (1, None) };
+    let system = SystemPlan { entries, cpus, windows, ..SystemPlan::default() };
     Plan {
         output: folder.join("x.rec").display().to_string(),
         program,
@@ -66,12 +72,15 @@ fn plan(folder: &Path) -> Plan {
     }
 }
 
-/// Boots and records.
-fn record(folder: &Path) {
-    std::fs::write(folder.join("plan"), plan(folder).to_text()).expect("a plan");
+/// Boots and records, under the emulator in this folder if one is given.
+fn record(folder: &Path, functions: &[&str], emulator: Option<PathBuf>) {
+    let plan = plan(folder, functions);
+    std::fs::write(folder.join("plan"), plan.to_text()).expect("a plan");
     let plugin = Path::new(env!("CARGO_BIN_EXE_lineup")).with_file_name("liblineup_plugin.so");
     let mut qemu = Command::new("timeout");
-    qemu.args(["60", "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "64M"]);
+    qemu.arg("60").arg(emulator.unwrap_or_default().join("qemu-system-x86_64"));
+    let cpus = plan.system.map_or(1, |system| system.cpus).to_string();
+    qemu.args(["-accel", "tcg", "-cpu", "max", "-smp", &cpus, "-m", "64M"]);
     qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-kernel", "kernel.elf"]);
     qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
     qemu.arg("-plugin").arg(format!("{},plan=plan", plugin.display()));
@@ -84,8 +93,8 @@ fn record(folder: &Path) {
 fn threads(variant: &str) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let mut lineup = installed::lineup();
-    build(folder.path(), variant);
-    record(folder.path());
+    build(folder.path(), "kernel.c", &[&format!("-D{variant}=1")]);
+    record(folder.path(), &[], None);
     let output = lineup.args(["threads", "x.rec", "--json"]).current_dir(folder.path()).output();
     let output = output.expect("lineup runs");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -126,4 +135,69 @@ fn a_spin_lock_is_known_with_the_data_that_travel_with_it() {
     let needed = lock["needed_while_held"].as_array().expect("data");
     let history = needed.iter().find(|data| data["name"] == "account.history").expect("it is written there");
     assert!(history["waits"]["of_same_bytes"].as_u64() > Some(100), "{lock:#}");
+}
+
+/// The folder of QEMU 10's programs.
+fn newer_emulator() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/qemu-fetch");
+    let output = Command::new(script).stderr(Stdio::inherit()).output().expect("scripts/qemu-fetch runs");
+    assert!(output.status.success(), "scripts/qemu-fetch failed");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+}
+
+/// What `lineup explain` prints of calls of `fill` and `add`, recorded under an emulator: as JSON, and as text.
+fn given(emulator: Option<PathBuf>) -> (Value, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    installed::lineup();
+    build(folder.path(), "given.c", &[]);
+    record(folder.path(), &["fill", "add"], emulator);
+    let print = |how: &str| {
+        let output = installed::lineup().args(["explain", "x.rec", how]).current_dir(folder.path()).output();
+        let output = output.expect("lineup runs");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    (serde_json::from_str(&print("--json")).expect("JSON"), print("--full"))
+}
+
+/// How many accesses of all calls of a region have this evidence.
+fn by_evidence(explanation: &Value, region: usize, evidence: &str) -> u64 {
+    let region = &explanation["regions"][region];
+    assert_eq!(region["calls"], 10);
+    region["coverage"]["by_evidence"][evidence].as_u64().unwrap_or(0)
+}
+
+/// What the lines of a region's map are called, with their parts.
+fn parts(explanation: &Value, region: usize) -> Vec<(Value, Value)> {
+    let lines = explanation["regions"][region]["map"].as_array().expect("a map").iter();
+    let parts = lines.flat_map(|line| {
+        let parts = line["parts"].as_array().expect("parts").iter();
+        parts.map(|part| (line["type_name"].clone(), part["name"].clone()))
+    });
+    parts.collect()
+}
+
+#[test]
+fn registers_tell_what_object_a_call_was_given_and_which_cpus_copy() {
+    let (explanation, text) = given(Some(newer_emulator()));
+    assert_eq!(explanation["tells"]["registers"], true);
+    assert!(!text.contains("Registers were not read"), "{text}");
+    assert_eq!(by_evidence(&explanation, 0, "argument"), 20, "{explanation:#}");
+    let both = [("report".into(), "next".into()), ("report".into(), "number".into())];
+    let mut found = parts(&explanation, 0);
+    found.sort_by_key(|(_, name)| name.to_string());
+    assert_eq!(found, both);
+    assert_eq!(by_evidence(&explanation, 1, "per_cpu"), 20, "{explanation:#}");
+    assert_eq!(parts(&explanation, 1), [(Value::Null, "tally.sum".into())]);
+}
+
+#[test]
+fn without_registers_the_object_has_no_name_and_the_copy_is_any_object() {
+    let (explanation, text) = given(None);
+    assert_eq!(explanation["tells"]["registers"], false);
+    assert!(text.contains("Registers were not read"), "{text}");
+    assert_eq!(by_evidence(&explanation, 0, "argument"), 0);
+    assert_eq!(parts(&explanation, 0), []);
+    assert_eq!(by_evidence(&explanation, 1, "per_cpu"), 0);
+    assert_eq!(parts(&explanation, 1), [("tally".into(), "sum".into())]);
 }

@@ -110,6 +110,7 @@ mod tests {
             instructions: 0,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: None,
             accesses: Vec::new(),
             code_granules: code_granules.to_vec(),
             times: Vec::new(),

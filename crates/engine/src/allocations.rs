@@ -61,7 +61,7 @@ struct Open {
     back: u64,
     allocator: Allocator,
     /// Its first three arguments.
-    arguments: [u64; 3],
+    arguments: [u64; 6],
     frames: Frames,
 }
 
@@ -207,7 +207,7 @@ impl Engine {
         open: &Open,
         own: &mut Allocations,
     ) -> bool {
-        let [first, second, third] = open.arguments;
+        let [first, second, third, ..] = open.arguments;
         let given = registers.function_result();
         let (old, address, bytes) = match open.allocator {
             Allocator::Malloc => (0, given, first),

@@ -4,7 +4,7 @@ use crate::attach;
 use crate::blocks::Blocks;
 use crate::choosers;
 use crate::lock::Lock;
-use crate::machine::{Abi, Entry, Host, HostRegisters, Translation};
+use crate::machine::{Abi, Entry, Host, HostRegisters, Registers, Translation};
 use crate::maps;
 use crate::restore;
 use crate::shared::Shared;
@@ -256,7 +256,7 @@ impl Engine {
         self.log(slots, &time_record())
     }
 
-    /// Logs that an entry was reached: its number, stack pointer and return address.
+    /// Logs that an entry was reached: its number, stack pointer, return address, and what is given in registers.
     fn log_entry(
         &self,
         slots: &mut Slots,
@@ -266,8 +266,9 @@ impl Engine {
         // SAFETY: at an entry.
         let return_pc = unsafe { Host::return_address(slots.stack, registers) };
         let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
-        let head = kind << 32;
-        self.log(slots, &[head, region, sequence, self.shared.tick(), slots.stack, return_pc, base])
+        let [a, b, c, d, e, f] = registers.function_arguments();
+        let (head, at) = (kind << 32, self.shared.tick());
+        self.log(slots, &[head, region, sequence, at, slots.stack, return_pc, base, a, b, c, d, e, f])
     }
 
     /// An entry was reached inside a recorded call.

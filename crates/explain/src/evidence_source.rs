@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 ///
 /// impl EvidenceSource for Samples {
 ///     fn tells(&self) -> Tells {
-///         Tells { whole_calls: false, values: false, memory: false, of: Of::Threads }
+///         Tells { whole_calls: false, values: false, memory: false, registers: false, of: Of::Threads }
 ///     }
 ///     fn regions(&self) -> &Regions {
 ///         &self.regions
@@ -57,6 +57,7 @@ use std::collections::BTreeSet;
 ///             instructions: 1,
 ///             binding_instructions: 0,
 ///             missed_blocks: 0,
+///             arguments: None,
 ///             accesses: vec![*access],
 ///             code_granules: Vec::new(),
 ///             times: Vec::new(),
@@ -124,12 +125,16 @@ pub trait EvidenceSource {
         (Tasks::default(), Vec::new())
     }
 
-    /// Runtime addresses of the instructions that accessed data in any call.
+    /// Runtime addresses of the instructions that accessed data in any call, and at which calls with arguments began.
     ///
     /// # Errors
     /// When the calls cannot be read.
     fn pcs(&self) -> Result<BTreeSet<u64>, ExplainError> {
-        Ok(self.calls()?.flat_map(|call| call.accesses).map(|access| access.pc).collect())
+        let mut pcs = BTreeSet::new();
+        for call in self.calls()? {
+            pcs.extend(call.pcs());
+        }
+        Ok(pcs)
     }
 }
 

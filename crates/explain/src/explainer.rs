@@ -133,6 +133,7 @@ impl<'a> Explainer<'a> {
     pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
         self.threads.insert(call.thread);
         self.between.observe(call, &self.namer);
+        self.namer.observe_arguments(call);
         let mut context = AccessContext::of(call.process);
         let mut last_line = None;
         for access in &call.accesses {

@@ -49,6 +49,8 @@ pub struct Tells {
     pub values: bool,
     /// When memory was given out and given back.
     pub memory: bool,
+    /// What calls were given in registers: pointers among it tell which object they meant.
+    pub registers: bool,
     /// What runs side by side: threads, or the CPUs of a whole system.
     pub of: Of,
 }

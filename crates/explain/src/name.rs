@@ -101,6 +101,8 @@ pub enum Evidence {
     LocatedRegister,
     /// The base register's pointer was followed there from where it was known.
     Propagated,
+    /// A recorded call was given the object's address as a pointer of this type.
+    Argument,
     /// A pointer of this type held the object's address.
     PointerValue,
     /// The object was accessed elsewhere as this type.
@@ -123,10 +125,11 @@ pub enum Evidence {
 
 impl Evidence {
     /// All kinds, strongest first.
-    pub const ALL: [Evidence; 12] = [
+    pub const ALL: [Evidence; 13] = [
         Evidence::GlobalAddress,
         Evidence::LocatedRegister,
         Evidence::Propagated,
+        Evidence::Argument,
         Evidence::PointerValue,
         Evidence::ObjectMap,
         Evidence::Frame,

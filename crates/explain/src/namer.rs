@@ -210,9 +210,12 @@ impl<'a> Namer<'a> {
         self.lifetimes.see_processes(processes);
     }
 
-    /// Before the first pass: bases that threads were given. Others are learned from the code.
+    /// Before the first pass: bases that threads were given, or that CPUs have of a kernel. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
-        bases.iter().for_each(|base| self.blocks.see(*base));
+        for base in bases {
+            self.blocks.see(*base);
+            self.percpu.see_base(*base);
+        }
     }
 
     /// Before the passes: the code is a kernel's, whose part of the addresses begins here.

@@ -15,6 +15,8 @@ use std::ops::Range;
 pub enum Strength {
     /// A pointer of its type held its address.
     PointedTo,
+    /// A recorded call was given its address, as a pointer of its type.
+    Given,
     /// It was accessed through a pointer of its type.
     Accessed,
 }
@@ -57,6 +59,8 @@ const MAX_OVERWRITTEN: usize = 32;
 pub enum Sighting {
     /// A pointer of its type held its address.
     Pointer,
+    /// A recorded call was given its address, as a pointer of its type.
+    Argument,
     /// Bytes of it were accessed through its type.
     Access {
         /// Load or store.
@@ -108,11 +112,15 @@ impl Objects {
         });
         let Some(seen) = here.get_mut(known) else { return };
         seen.count += 1;
-        if let Sighting::Access { kind, offset, size_bytes } = sighting {
-            seen.strength = Strength::Accessed;
-            match kind {
-                AccessKind::Load => seen.live.read(offset, size_bytes, at),
-                AccessKind::Store => seen.live.write(offset, size_bytes, at),
+        match sighting {
+            Sighting::Pointer => {}
+            Sighting::Argument => seen.strength = seen.strength.max(Strength::Given),
+            Sighting::Access { kind, offset, size_bytes } => {
+                seen.strength = Strength::Accessed;
+                match kind {
+                    AccessKind::Load => seen.live.read(offset, size_bytes, at),
+                    AccessKind::Store => seen.live.write(offset, size_bytes, at),
+                }
             }
         }
     }
@@ -249,7 +257,7 @@ fn candidate(catalog: &Catalog<'_>, block: Option<Block>, start: u64, seen: &See
     let size = catalog.size_bytes(seen.ty).filter(|size| *size > 0)?;
     let mut end = start.checked_add(size)?;
     if let Some(block) = block {
-        if end > block.end && seen.strength == Strength::PointedTo {
+        if end > block.end && seen.strength != Strength::Accessed {
             return None;
         }
         if start == block.start && catalog.has_open_end(seen.ty) {

@@ -46,6 +46,13 @@ impl PerCpu {
             && self.holders.iter().any(|holder| holder.contains(&link))
     }
 
+    /// Learns how far a CPU's copies lie from the section.
+    pub(crate) fn see_base(&mut self, base: u64) {
+        if self.section.is_some() {
+            self.bases.insert(base);
+        }
+    }
+
     /// Learns from an access to `address` that the code made at `offset` from the thread's base.
     pub(crate) fn see(&mut self, offset: i64, address: u64) {
         let link = offset as u64;

@@ -38,7 +38,7 @@ pub struct Survey {
     pub thread_bases: Vec<u64>,
     /// When memory began and ended its life.
     pub memory: Vec<MemoryEvent>,
-    /// Runtime addresses of the instructions that accessed data in any call.
+    /// Runtime addresses of the instructions that accessed data in any call, and at which calls with arguments began.
     pub pcs: BTreeSet<u64>,
     /// The recorder's counts; `None` when it did not get to write them.
     pub summary: Option<Summary>,
@@ -48,6 +48,8 @@ pub struct Survey {
     pub damage: Option<Damage>,
     /// Calls in the recording.
     pub calls: u64,
+    /// True when it holds what calls were given in registers.
+    pub has_arguments: bool,
     /// What the recorder's processor model stalled for.
     pub stalls: Stalls,
     /// The tasks of a whole system.
@@ -77,6 +79,7 @@ impl Survey {
             ending: None,
             damage: None,
             calls: 0,
+            has_arguments: false,
             stalls: Stalls::default(),
             tasks: Vec::new(),
             turns: Vec::new(),
@@ -93,8 +96,9 @@ impl Survey {
                 Event::ThreadBase(base) => survey.thread_bases.push(base),
                 Event::Call(call) => {
                     survey.calls += 1;
+                    survey.has_arguments |= call.arguments.is_some();
                     spaces.extend(call.code_granules.first().map(|granule| AddressSpace::of(*granule)));
-                    survey.pcs.extend(call.accesses.iter().map(|access| access.pc));
+                    survey.pcs.extend(call.pcs());
                 }
                 Event::Memory(event) => survey.memory.push(event),
                 Event::Summary(summary) => Summary::add_to(&mut survey.summary, summary),
@@ -198,7 +202,8 @@ impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> Evidence
     fn tells(&self) -> Tells {
         let is_program = self.survey.header.mode != Mode::System;
         let of = if is_program { Of::Threads } else { Of::Cpus };
-        Tells { whole_calls: true, values: is_program, memory: is_program, of }
+        let registers = self.survey.has_arguments;
+        Tells { whole_calls: true, values: is_program, memory: is_program, registers, of }
     }
 
     fn regions(&self) -> &Regions {

@@ -8,11 +8,13 @@ use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
 use lineup_explain::namer::Namer;
 use lineup_model::access::{
-    Access, AccessKind, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    Access, AccessKind, Arguments, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange,
+    ThreadId,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{Origin, Process};
 use lineup_model::program::SymbolKind;
+use lineup_model::region::RegionId;
 use std::process::Command;
 
 const STACK: StackRange = StackRange { thread: ThreadId(0), start: 0x7000_0000, end: 0x7001_0000 };
@@ -279,6 +281,59 @@ fn a_pointer_that_held_an_address_types_what_is_there() {
     let pointer = (1, snippet.access("g", 0, 0x10_0028, Some(0x20_0000)));
     let (named, text) = snippet.name(&[pointer, (1, snippet.access("f", 0, 0x20_0000, None))], &[]);
     assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::PointerValue));
+}
+
+/// A call of a function at this entry, which was given this in registers.
+fn given(entry: u64, values: &[u64]) -> Call {
+    Call {
+        region: RegionId(0),
+        process: ProcessId(0),
+        thread: ThreadId(0),
+        sequence: 0,
+        entered_at: 1,
+        end: CallEnd::Returned,
+        depth: 0,
+        instructions: 1,
+        binding_instructions: 0,
+        missed_blocks: 0,
+        arguments: Some(Arguments::new(entry, values)),
+        accesses: Vec::new(),
+        code_granules: Vec::new(),
+        times: Vec::new(),
+    }
+}
+
+#[test]
+fn a_pointer_that_a_call_was_given_types_what_is_there_by_its_parameter() {
+    let snippet = device(
+        "long g(long n, struct device *d, char *text) { return n + d->id + *text; } long f(long *any) { return any[0]; }",
+    );
+    let (entry, _) = snippet.symbol("g");
+    let named = |arguments: &[u64], address: u64| {
+        let access = snippet.access("f", 0, address, None);
+        let mut namer = Namer::new(vec![snippet.image()], &[], &[], &[STACK]);
+        namer.observe_arguments(&given(entry, arguments));
+        namer.observe(&access, &mut AccessContext::default(), 1).unwrap();
+        namer.settle();
+        let named = namer.name(&access, &mut AccessContext::default(), 1).unwrap();
+        let name = match named.name {
+            Name::Member { ty, base, offset, .. } => Some((namer.catalog().name(ty), base, offset)),
+            _ => None,
+        };
+        (name, named.evidence)
+    };
+    let device = (Some(("device".to_owned(), Some(0x20_0000), 0)), Evidence::Argument);
+    assert_eq!(named(&[0x30_0000, 0x20_0000, 0x40_0000], 0x20_0000), device);
+    for other in [0x30_0000, 0x40_0000] {
+        let (name, _) = named(&[0x30_0000, 0x20_0000, 0x40_0000], other);
+        assert_eq!(name, None, "neither a number nor a pointer to characters says what lies there");
+    }
+    assert_eq!(named(&[0x20_0000], 0x20_0000).0, None, "the second register was not told");
+    assert_eq!(
+        named(&[0, STACK.start, 0], STACK.start).1,
+        Evidence::StackRange,
+        "a local variable is the stack's"
+    );
 }
 
 #[test]

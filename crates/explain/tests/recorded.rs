@@ -100,6 +100,7 @@ fn recording(program: &Program, calls: &[(u32, u64)]) -> Vec<u8> {
             instructions: 12,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: None,
         };
         encoder.call(&head, &accesses(program, *job), &[program.entry & !31], &[]);
     }

@@ -9,7 +9,7 @@ use crate::flow::Flow;
 use crate::thinning::Thinning;
 use crate::tracker::{CallSite, Tracker};
 use binding::Binding;
-use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, TimeMark};
+use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
@@ -108,6 +108,8 @@ pub struct Entry {
     pub process: ProcessId,
     /// It goes into the recording; else it is followed for its size alone.
     pub kept: bool,
+    /// What it was given in registers.
+    pub arguments: Option<Arguments>,
 }
 
 impl<Own> Thread<Own> {
@@ -264,8 +266,14 @@ impl<Own> Thread<Own> {
         self.counted.missed_blocks += 1;
     }
 
-    /// A region's entry was reached; `entry` is made when the call is to be recorded.
-    pub fn enter(&mut self, region: u16, site: Option<CallSite>, entry: impl FnOnce() -> Option<Entry>) {
+    /// A region's entry was reached; `entry` is made when the call is to be recorded, with what belongs to whoever follows
+    /// the thread.
+    pub fn enter(
+        &mut self,
+        region: u16,
+        site: Option<CallSite>,
+        entry: impl FnOnce(&mut Own) -> Option<Entry>,
+    ) {
         if self.is_in_handler() {
             if let Some(counts) = self.counts.get_mut(usize::from(region)) {
                 counts.in_handlers += 1;
@@ -275,7 +283,7 @@ impl<Own> Thread<Own> {
         if self.tracker.is_loop(region, self.last_flow()) {
             return;
         }
-        let Some(Entry { sequence, at, process, kept }) = entry() else { return };
+        let Some(Entry { sequence, at, process, kept, arguments }) = entry(&mut self.own) else { return };
         let depth = self.tracker.depth_of(region);
         self.tracker.enter(region, site);
         let head = CallHead {
@@ -289,6 +297,7 @@ impl<Own> Thread<Own> {
             instructions: 0,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments,
         };
         let first_access = self.accesses.len();
         if let (true, Some(cycles)) = (self.open.is_empty(), self.time) {

@@ -81,6 +81,8 @@ pub struct Call {
     pub binding_instructions: u64,
     /// Blocks entered that the recorder had not instrumented; their accesses are missing.
     pub missed_blocks: u64,
+    /// What it was given in registers; `None` where the recorder reads none.
+    pub arguments: Option<Arguments>,
     /// Data accesses in program order.
     pub accesses: Vec<Access>,
     /// Runtime addresses of the 32-byte-aligned code granules fetched, sorted, without repetition.
@@ -88,6 +90,43 @@ pub struct Call {
     /// When some of its accesses happened, in their order; two between the same accesses when time passed there. Empty when the recorder reads no clock, and for a call inside
     /// another recorded one, whose accesses that one has, too.
     pub times: Vec<TimeMark>,
+}
+
+impl Call {
+    /// Runtime addresses of the instructions that accessed data, and of the first one where it is known by the arguments.
+    pub fn pcs(&self) -> impl Iterator<Item = u64> {
+        let entry = self.arguments.map(|arguments| arguments.entry);
+        self.accesses.iter().map(|access| access.pc).chain(entry)
+    }
+}
+
+/// What a call was given in the registers that carry integer arguments and pointers. Those that the function takes no
+/// argument in hold whatever they held before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arguments {
+    /// Runtime address of the first instruction of the function that was called.
+    pub entry: u64,
+    values: [u64; Arguments::MOST],
+    count: usize,
+}
+
+impl Arguments {
+    /// Registers that carry arguments, at most, on any machine.
+    pub const MOST: usize = 8;
+
+    /// The values of the registers, in the order of [`crate::machine::Description::argument_registers`]; those beyond
+    /// [`Arguments::MOST`] are left out.
+    pub fn new(entry: u64, values: &[u64]) -> Self {
+        let count = values.len().min(Self::MOST);
+        let mut all = [0; Self::MOST];
+        all[..count].copy_from_slice(&values[..count]);
+        Arguments { entry, values: all, count }
+    }
+
+    /// The values of the registers.
+    pub fn values(&self) -> &[u64] {
+        &self.values[..self.count]
+    }
 }
 
 /// A reading of the machine's clock inside a call.

@@ -8,10 +8,11 @@ use crate::limits::BLOCK_BYTES;
 use crate::process;
 use crate::profile::{self, Profiled};
 use crate::recorder::{self, Recorder};
+use crate::registers::AtEntry;
 use crate::syscalls::{
     ARCH_SET_FS, AT_FDCWD, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
 };
-use crate::thread::Thread;
+use crate::thread::{Own, Thread};
 use lineup_follow::blocks::{Block, Site, Special};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
@@ -213,7 +214,8 @@ impl Recorder {
             }
         }
         if let Some(region) = block.entry {
-            self.enter(thread, region);
+            // SAFETY: this block's callback was asked for with the registers.
+            unsafe { self.enter(thread, region, block.facts.start) };
         }
         if thread.is_recording() {
             thread.execute(block);
@@ -253,7 +255,11 @@ impl Recorder {
         is_inner && !self.is_same_function(previous, next)
     }
 
-    fn enter(&self, thread: &mut Thread, region: u16) {
+    /// A region's entry was reached, at `pc`.
+    ///
+    /// # Safety
+    /// Only in the callback on the block that begins there.
+    unsafe fn enter(&self, thread: &mut Thread, region: u16, pc: u64) {
         let site = thread.call_site().filter(|(site, _)| self.is_current(site));
         if let Some((_, block)) = site {
             self.mark(block, BlockRoles::APPROACH);
@@ -261,7 +267,31 @@ impl Recorder {
         if site.is_some_and(|(site, _)| site.slot.is_some()) && thread.was_reached(region) {
             return;
         }
-        thread.enter(region, site.map(|(site, _)| site), || self.admit(region));
+        let mut read = None;
+        let admit = |own: &mut Own| {
+            self.admit(region, || {
+                let names = &self.machine.description().emulator_registers;
+                // SAFETY: the caller's promise.
+                read = unsafe { own.registers.read(&self.api, names, false, pc) };
+                read.map(|read| read.arguments)
+            })
+        };
+        thread.enter(region, site.map(|(site, _)| site), admit);
+        if let Some(read) = read {
+            self.note_places(thread, &read);
+        }
+    }
+
+    /// Notes where the thread's stack and its variables are, once.
+    fn note_places(&self, thread: &mut Thread, read: &AtEntry) {
+        if !thread.has_stack {
+            self.note_stack(thread, read.stack_pointer);
+        }
+        if let Some(base) = read.base
+            && !std::mem::replace(&mut thread.own.has_base, true)
+        {
+            thread.encoder.thread_base(base);
+        }
     }
 
     /// True when the return address of a call still stands in its slot.

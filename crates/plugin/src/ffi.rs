@@ -27,6 +27,34 @@ pub(crate) struct MemPlace {
     _opaque: [u8; 0],
 }
 
+/// A register of the guest; opaque.
+#[repr(C)]
+pub(crate) struct Register {
+    _opaque: [u8; 0],
+}
+
+/// What the emulator tells of a register: `qemu_plugin_reg_descriptor`.
+#[repr(C)]
+pub(crate) struct DescribedRegister {
+    pub(crate) handle: *mut Register,
+    pub(crate) name: *const c_char,
+    pub(crate) feature: *const c_char,
+}
+
+/// Descriptions of registers: glib's `GArray`, as far as it is public.
+#[repr(C)]
+pub(crate) struct RegisterArray {
+    pub(crate) data: *const DescribedRegister,
+    pub(crate) count: c_uint,
+}
+
+/// Bytes: glib's `GByteArray`, as far as it is public.
+#[repr(C)]
+pub(crate) struct ByteArray {
+    pub(crate) data: *const u8,
+    pub(crate) count: c_uint,
+}
+
 /// What the emulator tells about itself; only the leading fields, which every version has.
 #[repr(C)]
 pub(crate) struct Info {
@@ -48,6 +76,8 @@ pub(crate) type ExitCallback = unsafe extern "C" fn(PluginId, *mut c_void);
 
 /// `QEMU_PLUGIN_CB_NO_REGS`: the callback touches no guest register.
 pub(crate) const NO_REGISTERS: c_int = 0;
+/// `QEMU_PLUGIN_CB_R_REGS`: the callback reads registers.
+pub(crate) const READS_REGISTERS: c_int = 1;
 /// `QEMU_PLUGIN_MEM_RW`. The emulator's own filter for loads or stores alone is wrong in 7.2 for `call`
 /// and `ret`, so both are always asked for.
 pub(crate) const READS_AND_WRITES: c_int = 3;
@@ -84,6 +114,18 @@ pub(crate) enum BlockCount {
     },
 }
 
+/// Reading registers, which QEMU 9.0 and later do, with what its glib has for that.
+#[derive(Clone, Copy)]
+pub(crate) struct ReadRegisters {
+    pub(crate) list: unsafe extern "C" fn() -> *mut RegisterArray,
+    /// Adds a register's bytes; how many they are, or a negative number.
+    pub(crate) read: unsafe extern "C" fn(*mut Register, *mut ByteArray) -> c_int,
+    pub(crate) free_list: unsafe extern "C" fn(*mut RegisterArray, c_int) -> *mut c_char,
+    pub(crate) new_bytes: unsafe extern "C" fn() -> *mut ByteArray,
+    pub(crate) resize: unsafe extern "C" fn(*mut ByteArray, c_uint) -> *mut ByteArray,
+    pub(crate) free_bytes: unsafe extern "C" fn(*mut ByteArray, c_int) -> *mut u8,
+}
+
 /// The emulator's functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
@@ -113,6 +155,8 @@ pub(crate) struct Api {
     pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
     /// Its physical address.
     pub(crate) physical: unsafe extern "C" fn(*const MemPlace) -> u64,
+    /// `None` where the emulator does not let plugins read registers.
+    pub(crate) registers: Option<ReadRegisters>,
 }
 
 /// The most bytes that an instruction has, on any machine.
@@ -134,6 +178,11 @@ impl std::ops::Deref for InsnBytes {
 }
 
 impl Api {
+    /// What the callback at the beginning of a block is asked for with.
+    pub(crate) fn at_block(&self, is_entry: bool) -> c_int {
+        if is_entry && self.registers.is_some() { READS_REGISTERS } else { NO_REGISTERS }
+    }
+
     /// The bytes of an instruction; none where the emulator cannot tell them.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the plugin
 //! is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not be told why.
 
-use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId};
+use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegisters};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -99,9 +99,30 @@ impl Api {
                 physical: find(c"qemu_plugin_hwaddr_phys_addr")?,
                 block_count,
                 insn_data,
+                registers: ReadRegisters::find().ok(),
             }
         };
         Ok(api)
+    }
+}
+
+impl ReadRegisters {
+    /// The functions for it, where the emulator has them all.
+    ///
+    /// # Safety
+    /// The emulator's functions must have the types of the interface's description.
+    unsafe fn find() -> Result<ReadRegisters, String> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(ReadRegisters {
+                list: find(c"qemu_plugin_get_registers")?,
+                read: find(c"qemu_plugin_read_register")?,
+                free_list: find(c"g_array_free")?,
+                new_bytes: find(c"g_byte_array_new")?,
+                resize: find(c"g_byte_array_set_size")?,
+                free_bytes: find(c"g_byte_array_free")?,
+            })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use lineup_follow::blocks::{Block, Registry};
 use lineup_follow::images::Images;
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner};
-use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
+use lineup_model::access::{Arguments, CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_profile::Profile;
@@ -219,12 +219,18 @@ impl Recorder {
     }
 
     /// Counts an entry of a region and tells whether the call is followed, and recorded.
-    pub(crate) fn admit(&self, number: u16) -> Option<Entry> {
+    pub(crate) fn admit(&self, number: u16, arguments: impl FnOnce() -> Option<Arguments>) -> Option<Entry> {
         let region = self.regions.get(usize::from(number))?;
         region.seen.fetch_add(1, Ordering::Relaxed);
         let sequence = self.journal.count_call(number)?;
         let kept = !self.is_discovery && region.picker.takes(sequence);
-        let entry = || Entry { sequence, at: self.journal.tick(), process: self.process(), kept };
+        let entry = || Entry {
+            sequence,
+            at: self.journal.tick(),
+            process: self.process(),
+            kept,
+            arguments: if kept { arguments() } else { None },
+        };
         (kept || self.counts_sizes()).then(entry)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::journal::Slot;
 use crate::profile::Profiled;
+use crate::registers::Registers;
 
 /// A guest thread.
 pub(crate) type Thread = lineup_follow::thread::Thread<Own>;
@@ -11,6 +12,10 @@ pub(crate) type Thread = lineup_follow::thread::Thread<Own>;
 pub(crate) struct Own {
     /// The virtual CPU that it runs on.
     pub(crate) vcpu: u32,
+    /// Its registers.
+    pub(crate) registers: Registers,
+    /// Where its base is was written.
+    pub(crate) has_base: bool,
     /// Counters of all it executes, in whole-program mode.
     pub(crate) profile: Option<Box<Profiled>>,
     /// Where unwritten records survive.

@@ -86,8 +86,9 @@ impl Recorder {
             return;
         }
         let data: *const Block = block;
+        let registers = self.api.at_block(block.entry.is_some() && !self.is_discovery);
         // SAFETY: the caller's promise; the block is never freed.
-        unsafe { (self.api.block_exec)(tb, on_block, NO_REGISTERS, data.cast_mut().cast()) };
+        unsafe { (self.api.block_exec)(tb, on_block, registers, data.cast_mut().cast()) };
         let tracks_calls = self.uses_slots() && (self.follows_all() || roles.has(BlockRoles::APPROACH));
         for insn in insns.iter().filter(|insn| !insn.only_leaves) {
             let is_transfer = matches!(insn.decoded.flow, Flow::Call | Flow::Return);

@@ -17,8 +17,8 @@ use crate::varint::Cursor;
 use crate::window;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
-    TimeMark,
+    Access, AccessKind, Arguments, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange,
+    ThreadId, TimeMark,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{Origin, Process};
@@ -34,7 +34,11 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         }
         tag::THREAD_BASE => Event::ThreadBase(cursor.int()?),
         tag::PROCESS => Event::Process(process_record(cursor)?),
-        tag::CALL => Event::Call(call(cursor)?),
+        tag::CALL => Event::Call(call(cursor, None)?),
+        tag::CALL_WITH_ARGUMENTS => {
+            let arguments = arguments(cursor)?;
+            Event::Call(call(cursor, Some(arguments))?)
+        }
         tag::MEMORY => Event::Memory(memory(cursor)?),
         tag::PROFILE => Event::Profile(profile(cursor)?),
         tag::INSTRUCTION => Event::Instruction(instruction(cursor)?),
@@ -336,7 +340,13 @@ fn end(cursor: &mut Cursor<'_>) -> Option<CallEnd> {
     }
 }
 
-fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
+fn arguments(cursor: &mut Cursor<'_>) -> Option<Arguments> {
+    let entry = cursor.int()?;
+    let values = list(cursor, 1, Cursor::int).filter(|values| values.len() <= Arguments::MOST)?;
+    Some(Arguments::new(entry, &values))
+}
+
+fn call(cursor: &mut Cursor<'_>, arguments: Option<Arguments>) -> Option<Call> {
     let region = RegionId(u16::try_from(cursor.int()?).ok()?);
     let (process, thread) = (process(cursor)?, thread(cursor)?);
     let (sequence, entered_at) = (cursor.int()?, cursor.int()?);
@@ -364,6 +374,7 @@ fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
         instructions,
         binding_instructions,
         missed_blocks,
+        arguments,
         accesses,
         code_granules,
         times,

@@ -46,6 +46,8 @@ pub(crate) mod tag {
     pub(crate) const REACH: u8 = 19;
     pub(crate) const LOG_BLOCK: u8 = 20;
     pub(crate) const LOG_PART: u8 = 21;
+    /// As [`CALL`], behind what the call was given in registers.
+    pub(crate) const CALL_WITH_ARGUMENTS: u8 = 22;
 }
 
 /// Packs records of one thread into blocks.

@@ -9,8 +9,11 @@ use zstd::bulk::Compressor;
 /// First bytes of every recording.
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
-/// The version this crate writes and reads.
-pub const VERSION: u32 = 9;
+/// The version this crate writes.
+pub const VERSION: u32 = 10;
+
+/// The oldest version that it reads. In version 9 no call has arguments.
+pub const OLDEST_VERSION: u32 = 9;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.
 pub const MAX_BLOCK_BYTES: usize = 16 << 20;

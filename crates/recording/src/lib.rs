@@ -60,7 +60,7 @@ pub use context::{Context, ContextKind};
 pub use encode::{CallHead, Encoder, MOST_ACCESSES};
 pub use error::{Damage, RecordingError};
 pub use event::Event;
-pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
+pub use frame::{MAGIC, MAX_BLOCK_BYTES, OLDEST_VERSION, VERSION};
 pub use header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
     Summary, Unfollowed,

@@ -414,7 +414,8 @@ pub mod noted {
 
 /// Records that are no blocks: the upper half of their first word, whose lower half is 0.
 pub mod record {
-    /// A call of a region: region, number, position in the order of events, stack pointer, return address, thread base.
+    /// A call of a region: region, number, position in the order of events, stack pointer, return address, thread base, and
+    /// the six registers that carry arguments.
     pub const ENTER: u32 = 1;
     /// The thread has left the cache after its outermost call.
     pub const LEAVE: u32 = 2;
@@ -471,7 +472,7 @@ pub mod record {
     /// Words of [`WINDOW_END`].
     pub const WINDOW_END_WORDS: usize = 1;
     /// Words of [`ENTER`], the first included.
-    pub const ENTER_WORDS: usize = 7;
+    pub const ENTER_WORDS: usize = 13;
     /// Words of [`LEAVE`] and [`LOST`].
     pub const LEAVE_WORDS: usize = 1;
     /// Words of [`SYSTEM_CALL`].

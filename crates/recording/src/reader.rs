@@ -3,7 +3,7 @@
 use crate::decode;
 use crate::error::{Damage, RecordingError};
 use crate::event::Event;
-use crate::frame::{self, MAGIC, Unsealed, VERSION};
+use crate::frame::{self, MAGIC, OLDEST_VERSION, Unsealed, VERSION};
 use crate::header::{Ending, Header, ProfileRun, Summary};
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
@@ -58,7 +58,7 @@ impl<R: Read> Reader<R> {
             return Err(RecordingError::NotARecording);
         }
         let found = u32::from_le_bytes([start[8], start[9], start[10], start[11]]);
-        if found != VERSION {
+        if !(OLDEST_VERSION..=VERSION).contains(&found) {
             return Err(RecordingError::Version { found, supported: VERSION });
         }
         let no_header = |what: &str| {

@@ -2,16 +2,17 @@
 
 use lineup_model::abi::Abi;
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
-    TimeMark,
+    Access, AccessKind, Arguments, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange,
+    ThreadId, TimeMark,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
     Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header, MOST_ACCESSES,
-    MeasuredCall, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Reader, RecordingError,
-    RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep, Writer, read_all,
+    MeasuredCall, Misses, Mode, OLDEST_VERSION, ProfileInstruction, ProfileRun, ProgramExit, Reader,
+    RecordingError, RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep, Writer,
+    read_all,
 };
 use proptest::prelude::*;
 
@@ -38,10 +39,12 @@ prop_compose! {
         accesses in prop::collection::vec(any_access(), 0..40),
         code_granules in prop::collection::btree_set(any::<u64>(), 0..40),
         times in prop::collection::btree_map(0..41u32, any::<u64>(), 0..40),
+        given in prop::option::of((any::<u64>(), prop::collection::vec(any::<u64>(), 0..=Arguments::MOST))),
     ) -> Call {
         let times = times.into_iter().filter(|(access, _)| *access as usize <= accesses.len());
         let times = times.map(|(access, cycles)| TimeMark { access, cycles }).collect();
         Call {
+            arguments: given.map(|(entry, values)| Arguments::new(entry, &values)),
             times, region: RegionId(region), process: ProcessId(process), thread: ThreadId(thread), sequence, entered_at,
             end: ENDS[end], depth, instructions, binding_instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
         }
@@ -85,6 +88,7 @@ fn head_of(call: &Call) -> CallHead {
         instructions: call.instructions,
         binding_instructions: call.binding_instructions,
         missed_blocks: call.missed_blocks,
+        arguments: call.arguments,
     }
 }
 
@@ -125,6 +129,7 @@ fn simple_call(entered_at: u64) -> Call {
         instructions: 12,
         binding_instructions: 0,
         missed_blocks: 0,
+        arguments: None,
         accesses: vec![Access {
             pc: 0x40_0000,
             address: 0x7fff_0000,
@@ -287,7 +292,20 @@ fn what_is_not_a_recording_is_refused() {
     let mut newer = file_of(&[]);
     newer[8] = 200;
     assert!(matches!(read_all(&newer), Err(RecordingError::Version { found: 200, .. })));
+    newer[8] = OLDEST_VERSION as u8 - 1;
+    assert!(matches!(read_all(&newer), Err(RecordingError::Version { found: 8, .. })));
     assert!(matches!(read_all(&file_of(&[])[..20]), Err(RecordingError::NoHeader(_))));
+}
+
+/// What an older version wrote: calls without arguments, and its number at the beginning.
+#[test]
+fn a_recording_of_the_version_before_arguments_is_read_as_before() {
+    let mut older = file_of(&[simple_call(0), simple_call(1)]);
+    older[8] = OLDEST_VERSION as u8;
+    let recording = read_all(&older).unwrap();
+    assert_eq!(recording.calls, [simple_call(0), simple_call(1)]);
+    assert!(recording.calls.iter().all(|call| call.arguments.is_none()));
+    assert_eq!(recording.damage, None);
 }
 
 #[test]
@@ -403,6 +421,7 @@ fn programs_with_address_spaces_of_their_own_never_meet() {
             instructions: 1,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: Some(Arguments::new(0x4010, &[0x7000_0010, 3])),
         };
         let access = |value| Access {
             pc: 0x4010,
@@ -430,6 +449,9 @@ fn programs_with_address_spaces_of_their_own_never_meet() {
         let pointer = call.accesses[0].value.unwrap();
         assert_eq!(pointer - call.accesses[0].address, 8, "a pointer leads to where it led");
         assert_eq!(call.accesses[1].value, Some(3), "a number is none");
+        let arguments = call.arguments.unwrap();
+        assert_eq!(arguments.entry, call.accesses[0].pc);
+        assert_eq!(arguments.values(), [call.accesses[0].address, 3]);
         assert_eq!(stack.start - base, 0x1000_0000);
     }
     assert!(!first.contains(other.accesses[0].pc) && !second.contains(own.accesses[0].pc));

@@ -81,7 +81,7 @@ fn coverage_adds_up_and_lists_what_has_no_name() {
     let explained = Explanation {
         between: None,
         schema: "lineup.explain/1",
-        tells: Tells { whole_calls: true, values: true, memory: true, of: Of::Threads },
+        tells: Tells { whole_calls: true, values: true, memory: true, registers: true, of: Of::Threads },
         line_bytes: 64,
         coverage: coverage.settle(),
         regions: vec![region(&[1], 0.0), region(&[1], 0.0)],

@@ -6,6 +6,7 @@ mod full;
 use lineup_debuginfo::spelled;
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, PartUse, RegionExplanation, UnnamedIn};
+use lineup_explain::name::Class;
 use lineup_report::text::{Extent, TextStyle, screen};
 use lineup_report::visible::one_line;
 use std::borrow::Cow;
@@ -86,6 +87,18 @@ const ONE_THREAD: &str = "One thread was recorded: what passes between threads w
 
 /// What is said where the accesses are samples.
 const SAMPLES: &str = "Samples, not whole calls: what a call touches together was not observed.";
+
+/// What is said where something has no name that registers might have told.
+fn no_registers(explanation: &Explanation) -> Option<String> {
+    let by_class = &explanation.coverage.by_class;
+    let is_open = [Class::Unnamed, Class::Library].iter().any(|class| by_class.contains_key(class));
+    let tells = explanation.tells;
+    (tells.whole_calls && !tells.registers && is_open).then(|| NO_REGISTERS.to_owned())
+}
+
+/// The recorder read no registers.
+const NO_REGISTERS: &str =
+    "Registers were not read: pointers given to calls name no objects here. QEMU 9.0 and later tell them.";
 
 /// A part of a line, or the elements of an array on it that are used alike, as one.
 struct Row<'a> {

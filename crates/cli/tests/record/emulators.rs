@@ -53,10 +53,15 @@ fn newer_emulator() -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 }
 
-/// A recording under the installed emulator, or under the one in this folder.
+/// A recording of calls of `work` under the installed emulator, or under the one in this folder.
 fn record(program: &Program, out: &str, folder: Option<&Path>) -> Recording {
+    record_calls(program, "work", out, folder)
+}
+
+/// A recording of calls of a function.
+fn record_calls(program: &Program, region: &str, out: &str, folder: Option<&Path>) -> Recording {
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
-    lineup.current_dir(program.folder.path()).args(["record", "--region", "work", "--calls", "500"]);
+    lineup.current_dir(program.folder.path()).args(["record", "--region", region, "--calls", "500"]);
     lineup.args(["--out", out, "--", "./program"]);
     if let Some(folder) = folder {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -133,4 +138,68 @@ fn a_program_of_another_machine_makes_the_same_calls_under_an_emulator_of_today(
         "500 calls with {accesses} accesses, alike under {} and {}",
         older.header.emulator, newer.header.emulator
     );
+}
+
+/// What registers alone tell on this machine: a leaf uses no stack, the first thread's base is set without a system call, and
+/// the C library's code says nothing of what it clears.
+const REGISTERS: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+
+struct item { long weight; char label[88]; struct item *next; };
+static __thread long many[16];
+
+__attribute__((noinline, noclone)) long leaf(long *local) { return ++*local; }
+__attribute__((noinline, noclone)) long indexed(long i) { return ++many[i & 15]; }
+__attribute__((noinline, noclone)) void clear(long round, struct item *item) {
+    memset(item->label, (int)round, sizeof item->label);
+}
+
+int main(void) {
+    struct item *item = malloc(sizeof *item);
+    long local = 0;
+    for (long round = 0; round < 20; round++) {
+        leaf(&local);
+        indexed(round);
+        clear(round, item);
+    }
+    return local + many[3] == 0;
+}
+"#;
+
+/// Accesses by class and by evidence, in the calls of a function that were recorded under an
+/// emulator.
+fn classes(program: &Program, region: &str, folder: Option<&Path>) -> (serde_json::Value, serde_json::Value) {
+    record_calls(program, region, "x.rec", folder);
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    let output = lineup.current_dir(program.folder.path()).args(["explain", "x.rec", "--json"]).output();
+    let output = output.expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let explanation: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(explanation["tells"]["registers"], folder.is_some());
+    let coverage = &explanation["regions"][0]["coverage"];
+    println!("{region} {folder:?} {} {}", coverage["by_class"], coverage["by_evidence"]);
+    (coverage["by_class"].clone(), coverage["by_evidence"].clone())
+}
+
+#[test]
+#[ignore = "builds an emulator, which takes minutes; make test-emulators runs it"]
+fn an_emulator_of_today_tells_by_registers_what_the_older_one_cannot() {
+    let program = c(AArch64, REGISTERS, &["-fno-builtin", "-static"]);
+    let newer = newer_emulator();
+    let (_, older) = classes(&program, "clear", None);
+    let (classes_now, now) = classes(&program, "clear", Some(&newer));
+    assert!(older.get("argument").is_none() && older["code"].as_u64() >= Some(20), "{older}");
+    assert!(now["argument"].as_u64() >= Some(20) && now.get("code").is_none(), "{now}");
+    assert!(classes_now["member"].as_u64() >= Some(20), "{classes_now}");
+
+    let (older, _) = classes(&program, "indexed", None);
+    let (now, evidence) = classes(&program, "indexed", Some(&newer));
+    assert!(older.get("variable").is_none(), "{older}");
+    assert!(now["variable"] == 40 && evidence["thread_base"].as_u64() >= Some(40), "{now} {evidence}");
+
+    let (older, _) = classes(&program, "leaf", None);
+    let (now, evidence) = classes(&program, "leaf", Some(&newer));
+    assert_eq!(older, serde_json::json!({"buffer": 40}));
+    assert_eq!((now, &evidence["stack_range"]), (serde_json::json!({"stack": 40}), &40.into()));
 }

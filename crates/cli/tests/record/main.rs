@@ -35,6 +35,7 @@ mod native;
 mod places;
 mod program;
 mod refusals;
+mod registers;
 #[cfg(target_arch = "x86_64")]
 mod sequences;
 mod several;

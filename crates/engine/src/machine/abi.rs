@@ -127,8 +127,8 @@ pub(crate) trait Registers {
     /// register is to hold what the system would not have left there.
     fn come_back_to_site(&mut self);
 
-    /// The first three arguments of a function that has just been called.
-    fn function_arguments(&self) -> [u64; 3];
+    /// The first six arguments of a function that has just been called: integers and pointers in registers.
+    fn function_arguments(&self) -> [u64; 6];
 
     /// What a function that has just returned gives.
     fn function_result(&self) -> u64;

@@ -7,9 +7,10 @@ use crate::analysis::Place;
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
+use crate::image::Image;
 use crate::live_times::Moment;
 use crate::objects::Sighting;
-use lineup_model::access::{Access, AccessKind};
+use lineup_model::access::{Access, AccessKind, Call};
 
 impl Namer<'_> {
     /// First pass: learns from one access of a call that began at `at`.
@@ -51,6 +52,22 @@ impl Namer<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// First pass: learns from the pointers that a call was given. Debug info tells of which parameter each is, and a
+    /// function's copies that have others are not described.
+    pub fn observe_arguments(&mut self, call: &Call) {
+        let Some(arguments) = &call.arguments else { return };
+        let Some((image, link)) = self.images.at(arguments.entry) else { return };
+        let registers = self.images.get(image).and_then(Image::abi).map(|abi| abi.machine.description());
+        let registers = registers.map_or(&[][..], |machine| machine.argument_registers);
+        let at = Moment { call: call.entered_at, access: 0, process: call.process };
+        for parameter in self.callees.parameters(image, link).to_vec() {
+            let number = registers.iter().position(|register| *register == parameter.register.0);
+            if let Some(value) = number.and_then(|number| arguments.values().get(number)) {
+                self.see_pointer(*value, parameter.target, (parameter.origin, Sighting::Argument), at);
+            }
+        }
     }
 
     fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: Moment) {
@@ -96,14 +113,19 @@ impl Namer<'_> {
         let Some(value) = access.value.filter(|value| *value != 0) else { return };
         let size = u64::from(access.size_bytes);
         let Some(target) = self.catalog.pointee_at(ty, offset, size) else { return };
-        if self.data_at(value).is_some() || self.is_on_stack(value) {
+        self.see_pointer(value, target, (Origin::Member(ty, offset), Sighting::Pointer), at);
+    }
+
+    /// Learns from a pointer to a type.
+    fn see_pointer(&mut self, value: u64, target: Ty, (origin, how): (Origin, Sighting), at: Moment) {
+        if value == 0 || self.data_at(value).is_some() || self.is_on_stack(value) {
             return;
         }
         let home = self.lifetimes.at(at.process, value, at.call);
         if self.catalog.is_aggregate(target) {
-            self.objects.see(home, value, target, Sighting::Pointer, at);
+            self.objects.see(home, value, target, how, at);
         } else if home.1.is_some_and(|block| block.start == value) {
-            self.objects.see_buffer(home, target, Origin::Member(ty, offset));
+            self.objects.see_buffer(home, target, origin);
         }
     }
 }

@@ -251,6 +251,7 @@ fn member_of(object: Object, address: u64) -> Named {
     };
     let evidence = match object.strength {
         Strength::Accessed => Evidence::ObjectMap,
+        Strength::Given => Evidence::Argument,
         Strength::PointedTo => Evidence::PointerValue,
     };
     Named::new(name, evidence)

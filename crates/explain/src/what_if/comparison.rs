@@ -152,6 +152,7 @@ mod tests {
             instructions: 2,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: None,
         };
         let seen = MeasuredCall {
             region: RegionId(0),

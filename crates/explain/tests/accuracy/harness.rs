@@ -208,6 +208,7 @@ fn call(entered_at: u64) -> Call {
         instructions: 0,
         binding_instructions: 0,
         missed_blocks: 0,
+        arguments: None,
         accesses: Vec::new(),
         code_granules: Vec::new(),
         times: Vec::new(),

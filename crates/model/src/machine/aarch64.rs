@@ -1,6 +1,6 @@
 //! 64-bit Arm, after Arm's procedure call standard (AAPCS64) and its ELF supplement.
 
-use super::{BlockSide, Board, Description, Machine, ReturnAddress, ThreadAbi};
+use super::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "aarch64",
@@ -11,6 +11,12 @@ pub(super) const DESCRIPTION: Description = Description {
     long_double_bytes: 16,
     counterpart: Machine::Arm,
     argument_registers: &[0, 1, 2, 3, 4, 5, 6, 7],
+    emulator_registers: EmulatorRegisters {
+        stack_pointer: "sp",
+        thread_base: "TPIDR_EL0",
+        cpu_base: "TPIDR_EL1",
+        arguments: &["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"],
+    },
     return_address: ReturnAddress::InRegister,
     callee_may_pop: false,
     threads: ThreadAbi {

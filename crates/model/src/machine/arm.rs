@@ -1,6 +1,6 @@
 //! 32-bit Arm, after Arm's procedure call standard (AAPCS) and its ELF supplement.
 
-use super::{BlockSide, Board, Description, Machine, ReturnAddress, ThreadAbi};
+use super::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "arm",
@@ -11,6 +11,12 @@ pub(super) const DESCRIPTION: Description = Description {
     long_double_bytes: 8,
     counterpart: Machine::AArch64,
     argument_registers: &[0, 1, 2, 3],
+    emulator_registers: EmulatorRegisters {
+        stack_pointer: "sp",
+        thread_base: "TPIDRURO",
+        cpu_base: "TPIDRPRW",
+        arguments: &["r0", "r1", "r2", "r3"],
+    },
     return_address: ReturnAddress::InRegister,
     callee_may_pop: false,
     threads: ThreadAbi {

@@ -1,6 +1,6 @@
 //! 32-bit x86, after the System V ABI's supplement for it.
 
-use super::{BlockSide, Description, Machine, ReturnAddress, ThreadAbi};
+use super::{BlockSide, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "i386",
@@ -11,6 +11,12 @@ pub(super) const DESCRIPTION: Description = Description {
     long_double_bytes: 12,
     counterpart: Machine::X86_64,
     argument_registers: &[],
+    emulator_registers: EmulatorRegisters {
+        stack_pointer: "esp",
+        thread_base: "gs_base",
+        cpu_base: "fs_base",
+        arguments: &[],
+    },
     return_address: ReturnAddress::OnStack,
     callee_may_pop: true,
     threads: ThreadAbi {

@@ -51,6 +51,8 @@ pub struct Description {
     pub counterpart: Machine,
     /// Registers that carry integer arguments, in order, by DWARF number. Empty when arguments go by the stack.
     pub argument_registers: &'static [u16],
+    /// What the emulator calls registers that matter where a call begins.
+    pub emulator_registers: EmulatorRegisters,
     /// Where a call leaves the address that it returns to.
     pub return_address: ReturnAddress,
     /// True where a function may take its arguments off the stack when it returns.
@@ -65,6 +67,19 @@ pub struct Description {
     pub sysroot: &'static str,
     /// The emulated board that boots its kernels; `None` when none is set up.
     pub board: Option<&'static Board>,
+}
+
+/// Registers by the names that the emulator gives them.
+#[derive(PartialEq, Eq, Debug)]
+pub struct EmulatorRegisters {
+    /// The stack pointer.
+    pub stack_pointer: &'static str,
+    /// The base from which a program's thread-local variables are found.
+    pub thread_base: &'static str,
+    /// The base from which a kernel finds the copies of variables that belong to the CPU.
+    pub cpu_base: &'static str,
+    /// Those of [`Description::argument_registers`], in the same order.
+    pub arguments: &'static [&'static str],
 }
 
 /// Where a call leaves the address that it returns to.

@@ -1,6 +1,6 @@
 //! x86-64, after the System V ABI's supplement for it.
 
-use super::{BlockSide, Board, Description, Machine, ReturnAddress, ThreadAbi};
+use super::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "x86_64",
@@ -12,6 +12,12 @@ pub(super) const DESCRIPTION: Description = Description {
     counterpart: Machine::Arm,
     // Figure 3.36: rdi, rsi, rdx, rcx, r8, r9.
     argument_registers: &[5, 4, 1, 2, 8, 9],
+    emulator_registers: EmulatorRegisters {
+        stack_pointer: "rsp",
+        thread_base: "fs_base",
+        cpu_base: "gs_base",
+        arguments: &["rdi", "rsi", "rdx", "rcx", "r8", "r9"],
+    },
     return_address: ReturnAddress::OnStack,
     callee_may_pop: false,
     threads: ThreadAbi {

@@ -15,6 +15,7 @@ use super::windows::Piece;
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
+use crate::registers::{AtEntry, Registers};
 use crate::unwatched::Unwatched;
 use lineup_model::access::{CallEnd, StackRange, ThreadId, code_granules};
 use lineup_recording::{Arm, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
@@ -55,6 +56,9 @@ pub(crate) struct Cpu {
     salt: u64,
     last_repeated: u64,
     noted_stack: u64,
+    registers: Registers,
+    /// The base that was written last.
+    noted_base: Option<u64>,
     /// Instructions of programs that are in the totals, where they are counted apart.
     of_programs: u64,
     counts: Vec<RegionCounts>,
@@ -93,6 +97,8 @@ impl Cpu {
             salt: 0,
             last_repeated: 0,
             noted_stack: 0,
+            registers: Registers::default(),
+            noted_base: None,
             of_programs: 0,
             counts: vec![RegionCounts::default(); regions],
             seen: SystemSummary::default(),
@@ -154,7 +160,8 @@ impl Cpu {
             }
         }
         if let Some(region) = run.entry {
-            self.enter(system, region);
+            // SAFETY: the callback on this run was asked for with the registers.
+            unsafe { self.enter(system, region, run.pc) };
         }
     }
 
@@ -403,7 +410,11 @@ impl Cpu {
         system.flush_full(&mut self.encoder);
     }
 
-    fn enter(&mut self, system: &System, region: u16) {
+    /// A region's entry was reached, at `pc`.
+    ///
+    /// # Safety
+    /// Only in the callback on the run that begins there.
+    unsafe fn enter(&mut self, system: &System, region: u16, pc: u64) {
         let Some(site) = self.task.last_call() else { return };
         if self.task.is_loop(region, site) {
             return;
@@ -413,6 +424,8 @@ impl Cpu {
             if self.task.is_inside() { Arm::Untouched } else { self.intervene(system, region, sequence) };
         let depth = self.task.depth_of(region);
         let keeps_accesses = system.keeps(region, sequence);
+        // SAFETY: the caller's promise.
+        let read = if keeps_accesses { unsafe { self.read_registers(system, pc) } } else { None };
         let open = Open {
             region,
             sequence,
@@ -427,13 +440,28 @@ impl Cpu {
             interrupt_instructions: 0,
             switches: 0,
             keeps_accesses,
+            arguments: read.map(|read| read.arguments),
             kept: (keeps_accesses || system.learns_code()).then(Kept::default),
         };
         self.task.enter(open, &self.processor.totals);
         self.look_inside(system);
-        if system.uses_slots() {
-            self.note_stack(system, site.slot);
+        let on_stack = read.map(|read| read.stack_pointer).or(system.uses_slots().then_some(site.slot));
+        on_stack.into_iter().for_each(|address| self.note_stack(system, address));
+    }
+
+    /// What the registers hold where a call begins that is kept. Notes where the CPU's variables are.
+    ///
+    /// # Safety
+    /// As for [`Cpu::enter`].
+    unsafe fn read_registers(&mut self, system: &System, pc: u64) -> Option<AtEntry> {
+        let names = &system.machine.description().emulator_registers;
+        // SAFETY: the caller's promise.
+        let read = unsafe { self.registers.read(&system.api, names, true, pc) }?;
+        if let Some(base) = read.base.filter(|base| self.noted_base != Some(*base)) {
+            self.noted_base = Some(base);
+            self.encoder.thread_base(base);
         }
+        Some(read)
     }
 
     fn intervene(&mut self, system: &System, region: u16, sequence: u64) -> Arm {

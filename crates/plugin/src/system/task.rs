@@ -2,7 +2,7 @@
 //! emulator.
 
 use super::flag::Saves;
-use lineup_model::access::{Access, AccessKind, CallEnd};
+use lineup_model::access::{Access, AccessKind, Arguments, CallEnd};
 use lineup_recording::{Arm, Counts};
 use std::collections::BTreeSet;
 
@@ -46,6 +46,8 @@ pub(crate) struct Open {
     pub(crate) switches: u32,
     /// True when the accesses are written to the recording.
     pub(crate) keeps_accesses: bool,
+    /// What it was given in registers, where they are read.
+    pub(crate) arguments: Option<Arguments>,
     pub(crate) kept: Option<Kept>,
 }
 
@@ -398,6 +400,7 @@ mod tests {
             interrupt_instructions: 0,
             switches: 0,
             keeps_accesses: true,
+            arguments: None,
             kept: Some(Kept::default()),
         }
     }

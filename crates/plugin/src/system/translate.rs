@@ -157,12 +157,11 @@ impl System {
     /// The instruction must belong to the block under translation.
     unsafe fn watch_run(&self, insn: &Insn, run: Run) {
         let is_noted = run.role != Role::Plain || run.entry.is_some() || run.is_landing;
+        let registers = self.api.at_block(run.entry.is_some());
         let data: *const Run = lock(&self.sites).run(run);
         let callback = if is_noted { on_noted_run } else { on_run };
         // SAFETY: the caller's promise; the run is never freed.
-        unsafe {
-            (self.api.insn_exec)(insn.handle, callback, NO_REGISTERS, data.cast_mut().cast::<c_void>())
-        };
+        unsafe { (self.api.insn_exec)(insn.handle, callback, registers, data.cast_mut().cast::<c_void>()) };
     }
 
     /// Whether an access by an instruction in the function that changes stacks is to the description of a task.

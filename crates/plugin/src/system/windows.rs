@@ -76,6 +76,7 @@ impl Piece {
             instructions,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: None,
         };
         let last = TimeMark { access: self.accesses.len() as u32, cycles: self.next_at };
         (head, self.times.iter().copied().chain([last]).collect())

@@ -3,7 +3,7 @@
 use super::{Encoder, end_code, tag};
 use crate::frame::MAX_BLOCK_BYTES;
 use crate::varint::{put, put_delta};
-use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, TimeMark};
+use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 
@@ -16,8 +16,8 @@ const ACCESS_BYTES: usize = 36;
 const TIME_BYTES: usize = 15;
 /// Of a granule of code at most.
 const GRANULE_BYTES: usize = 10;
-/// Of what a call has besides at most.
-const REST_BYTES: usize = 128;
+/// Of what a call has besides at most, its arguments among it.
+const REST_BYTES: usize = 256;
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
 pub(crate) const IS_STORE: u8 = 0x20;
@@ -49,6 +49,8 @@ pub struct CallHead {
     pub binding_instructions: u64,
     /// Blocks whose accesses are missing.
     pub missed_blocks: u64,
+    /// What it was given in registers.
+    pub arguments: Option<Arguments>,
 }
 
 impl Encoder {
@@ -77,7 +79,10 @@ impl Encoder {
             self.begins.push(self.out.len());
         }
         let out = &mut self.out;
-        out.push(tag::CALL);
+        match &head.arguments {
+            Some(arguments) => put_arguments(out, arguments, self.space),
+            None => out.push(tag::CALL),
+        }
         put(out, u64::from(head.region.0));
         put(out, u64::from(head.process.0));
         put(out, u64::from(head.thread.0));
@@ -94,6 +99,14 @@ impl Encoder {
         put_times(&mut self.out, times, kept.len(), room);
         kept.len()
     }
+}
+
+/// The tag of a call that has arguments, and these.
+fn put_arguments(out: &mut Vec<u8>, arguments: &Arguments, space: AddressSpace) {
+    out.push(tag::CALL_WITH_ARGUMENTS);
+    put(out, space.place(arguments.entry));
+    put(out, arguments.values().len() as u64);
+    arguments.values().iter().for_each(|value| put(out, space.place_value(*value)));
 }
 
 fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) {

@@ -154,6 +154,7 @@ fn evidence_words(evidence: Evidence) -> &'static str {
         Evidence::GlobalAddress => "address of a variable, symbol or section",
         Evidence::LocatedRegister => "variable in the base register",
         Evidence::Propagated => "pointer followed from where it was known",
+        Evidence::Argument => "pointer that a recorded call was given",
         Evidence::PointerValue => "value of a typed pointer",
         Evidence::ObjectMap => "object map",
         Evidence::Frame => "distance from the frame",

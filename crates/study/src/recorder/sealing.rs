@@ -375,6 +375,7 @@ mod tests {
                 instructions: 10 + sequence,
                 binding_instructions: 0,
                 missed_blocks: 0,
+                arguments: None,
             };
             encoder.call(&head, &[], &[], &[]);
         }

@@ -111,6 +111,7 @@ impl Recorded {
             instructions: call.own.instructions,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: None,
         };
         self.kept.push(Kept { head, functions: functions.to_vec() });
     }

@@ -1,6 +1,9 @@
 //! What fits on the first screen.
 
-use super::{ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, no_names, notes, rows, unnamed_line};
+use super::{
+    ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, no_names, no_registers, notes, rows,
+    unnamed_line,
+};
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{LineUse, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
@@ -29,6 +32,7 @@ const MAX_SHARED: usize = 3;
 pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     let mut threads = threads(explanation);
     threads.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
+    threads.extend(no_registers(explanation));
     threads.extend(no_names(explanation));
     let end = "All of it: --full. One region: --region NAME.".to_owned();
     let room = SCREEN.saturating_sub(threads.len() + 1);
@@ -245,7 +249,13 @@ mod tests {
             let explanation = Explanation {
                 between: None,
                 schema: "lineup.explain/1",
-                tells: Tells { whole_calls: true, values: true, memory: true, of: Of::Threads },
+                tells: Tells {
+                    whole_calls: true,
+                    values: true,
+                    memory: true,
+                    registers: true,
+                    of: Of::Threads,
+                },
                 line_bytes: 64,
                 coverage: Coverage::default(),
                 regions: (0..regions).map(|_| region(100)).collect(),
@@ -271,7 +281,7 @@ mod tests {
         let explanation = Explanation {
             between: None,
             schema: "lineup.explain/1",
-            tells: Tells { whole_calls: false, values: true, memory: true, of: Of::Threads },
+            tells: Tells { whole_calls: false, values: true, memory: true, registers: true, of: Of::Threads },
             line_bytes: 64,
             coverage: Coverage::default(),
             regions: vec![region],

@@ -1,6 +1,8 @@
 //! Everything that is known.
 
-use super::{ONE_THREAD, SAMPLES, coverage_line, function_name, no_names, notes, rows, unnamed_line};
+use super::{
+    ONE_THREAD, SAMPLES, coverage_line, function_name, no_names, no_registers, notes, rows, unnamed_line,
+};
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, LineUse, LinesPerCall, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
@@ -15,6 +17,7 @@ pub(super) fn lines(explanation: &Explanation, top: usize) -> Vec<String> {
     }
     shared(&mut out, &explanation.shared_lines, explanation.threads, top);
     out.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
+    out.extend(no_registers(explanation));
     out.extend(no_names(explanation));
     out
 }

@@ -48,8 +48,8 @@ impl crate::machine::Registers for Registers {
         self.rcx = self.r11;
     }
 
-    fn function_arguments(&self) -> [u64; 3] {
-        [self.rdi, self.rsi, self.rdx]
+    fn function_arguments(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
     }
 
     fn function_result(&self) -> u64 {

@@ -5,7 +5,7 @@ use super::super::task::{Ended, Kept, Open};
 use super::Cpu;
 use lineup_model::access::{CallEnd, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
-use lineup_recording::{CallHead, Counts, MeasuredCall, Reach, SystemSummary};
+use lineup_recording::{CallHead, MeasuredCall, Reach, SystemSummary};
 
 impl Cpu {
     pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
@@ -33,19 +33,12 @@ impl Cpu {
             switches: open.switches,
         });
         self.write_reach(system, &open);
-        let Some(kept) = open.kept else { return };
+        let Some(kept) = &open.kept else { return };
         if system.learns_code() {
             system.learn(open.region, &kept.granules);
         }
         if open.keeps_accesses {
-            self.write_accesses(
-                &open.own,
-                open.region,
-                open.sequence,
-                (open.entered_at, open.depth),
-                end,
-                &kept,
-            );
+            self.write_accesses(&open, end, kept);
         }
     }
 
@@ -66,30 +59,23 @@ impl Cpu {
         }
     }
 
-    pub(super) fn write_accesses(
-        &mut self,
-        own: &Counts,
-        region: u16,
-        sequence: u64,
-        (entered_at, depth): (u64, u32),
-        end: CallEnd,
-        kept: &Kept,
-    ) {
+    fn write_accesses(&mut self, open: &Open, end: CallEnd, kept: &Kept) {
         let head = CallHead {
-            region: RegionId(region),
+            region: RegionId(open.region),
             process: ProcessId(0),
             thread: ThreadId(u32::from(self.index)),
-            sequence,
-            entered_at,
+            sequence: open.sequence,
+            entered_at: open.entered_at,
             end,
-            depth,
-            instructions: own.instructions,
+            depth: open.depth,
+            instructions: open.own.instructions,
             binding_instructions: 0,
             missed_blocks: 0,
+            arguments: open.arguments,
         };
         let granules: Vec<u64> = kept.granules.iter().copied().collect();
         let packed = self.encoder.call(&head, &kept.accesses, &granules, &[]);
-        if let Some(counts) = self.counts.get_mut(usize::from(region)) {
+        if let Some(counts) = self.counts.get_mut(usize::from(open.region)) {
             counts.count_end(end);
             counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());
         }

@@ -16,7 +16,8 @@ use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{
-    AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, code_granules,
+    AccessKind, Arguments, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    code_granules,
 };
 use lineup_model::process::Origin;
 use lineup_recording::RegionCounts;
@@ -45,6 +46,8 @@ struct Reached {
     sequence: u64,
     at: u64,
     site: CallSite,
+    /// The registers that carry arguments.
+    given: [u64; 6],
 }
 
 /// What is kept with a thread.
@@ -208,7 +211,7 @@ impl<'a> Follower<'a> {
         Ok(match ((head >> 32) as u32, words) {
             (
                 kind @ (record::ENTER | record::INNER),
-                [_, region, sequence, at, slot, return_pc, base, ..],
+                [_, region, sequence, at, slot, return_pc, base, a, b, c, d, e, f, ..],
             ) => {
                 if kind == record::ENTER {
                     // A call that was left in a signal handler has not said so.
@@ -216,7 +219,8 @@ impl<'a> Follower<'a> {
                 }
                 let site = CallSite { return_pc: *return_pc, slot: Some(*slot) };
                 let (region, sequence, at) = (*region as u16, *sequence, *at);
-                thread.own.reached = Some(Reached { region, sequence, at, site });
+                let given = [*a, *b, *c, *d, *e, *f];
+                thread.own.reached = Some(Reached { region, sequence, at, site, given });
                 self.note_places(thread, *slot, *base);
                 Some(record::ENTER_WORDS)
             }
@@ -339,7 +343,7 @@ impl<'a> Follower<'a> {
         let in_function = |pc| self.is_same_function(pc, start);
         thread.step(block, true, in_function, |previous| self.is_in_the_middle(previous, start));
         if let Some(reached) = thread.own.reached.take() {
-            self.enter(thread, reached);
+            self.enter(thread, reached, start);
         }
         if thread.is_recording() {
             thread.execute(block);
@@ -351,14 +355,16 @@ impl<'a> Follower<'a> {
         thread.last = Some(block);
     }
 
-    fn enter(&self, thread: &mut Thread<Own>, reached: Reached) {
+    fn enter(&self, thread: &mut Thread<Own>, reached: Reached, pc: u64) {
         let Some(picker) = self.pickers.get(usize::from(reached.region)) else { return };
         // Inside a recorded call a function may be reached by a jump: then what lies at the stack pointer is no call's.
         let is_call =
             !thread.is_recording() || thread.call_site().is_some_and(|(site, _)| site == reached.site);
-        let entry = || {
-            let Reached { sequence, at, .. } = reached;
-            picker.takes(sequence).then_some(Entry { sequence, at, process: self.process.id, kept: true })
+        let entry = |_: &mut Own| {
+            let Reached { sequence, at, given, .. } = reached;
+            let arguments = Some(Arguments::new(pc, &given));
+            let entry = Entry { sequence, at, process: self.process.id, kept: true, arguments };
+            picker.takes(sequence).then_some(entry)
         };
         thread.enter(reached.region, is_call.then_some(reached.site), entry);
     }
