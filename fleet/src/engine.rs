@@ -3,10 +3,12 @@
 use crate::error::Result;
 use crate::store::Store;
 use crate::table::Table;
-use crate::tables;
+use crate::tables::{self, RUNS};
 use crate::views::{self, View};
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -46,7 +48,7 @@ impl Engine {
     /// The engine over a store, with so much memory for sorting and joining.
     ///
     /// # Errors
-    /// When it does not take a view.
+    /// When the runs cannot be read, or the engine does not take a view.
     pub fn over(store: &Store, memory_bytes: usize) -> Result<Engine> {
         let environment = RuntimeEnvBuilder::new().with_memory_limit(memory_bytes, 1.0).build_arc()?;
         // Statistics would take a look into each file before any question.
@@ -57,6 +59,7 @@ impl Engine {
         for table in tables::ALL {
             engine.add_files(table)?;
         }
+        engine.keep_runs()?;
         for table in tables::ALL {
             engine.add_view(table.name, &views::counted(table.name))?;
         }
@@ -74,6 +77,20 @@ impl Engine {
             .with_schema(table.schema());
         self.context.register_table(views::stored(table.name), Arc::new(ListingTable::try_new(config)?))?;
         Ok(())
+    }
+
+    /// Reads the runs, once: every question joins them, mostly more than once, and the engine holds some 20 KB for each file
+    /// that it opens until the question is answered.
+    fn keep_runs(&self) -> Result<()> {
+        let name = views::stored(RUNS.name);
+        self.runtime.block_on(async {
+            let frame = self.context.table(name.as_str()).await?;
+            let schema = Arc::new(frame.schema().as_arrow().clone());
+            let runs = concat_batches(&schema, &frame.collect().await?)?;
+            self.context.deregister_table(name.as_str())?;
+            self.context.register_table(name, Arc::new(MemTable::try_new(schema, vec![vec![runs]])?))?;
+            Ok(())
+        })
     }
 
     fn add_view(&self, name: &str, sql: &str) -> Result<()> {
