@@ -42,6 +42,13 @@ fleet-peers: setup-test
 	cargo build --release --manifest-path fleet/Cargo.toml
 	fleet/scripts/peers $(or $(COUNT),1000)
 
+# Stores at URLs, in servers of S3, Azure and WebDAV on this machine, two who add at a time. Not part of `make test-fleet`,
+# which has a server of S3's protocol of its own: these are installed by pip and npm, into target/clouds.
+.PHONY: fleet-clouds
+fleet-clouds: setup-test
+	cargo build --manifest-path fleet/Cargo.toml
+	fleet/scripts/clouds fleet/target/debug/lineup-fleet
+
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
 # All members are named, here and where else the command is built for tests, for the same reason.
 test-kernel: setup-test

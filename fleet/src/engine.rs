@@ -1,25 +1,30 @@
 //! The engine over a store: DataFusion on this machine.
 
-use crate::error::{FleetError, Result};
+use crate::error::Result;
 use crate::store::Store;
 use crate::table::Table;
-use crate::tables;
+use crate::tables::{self, RUNS};
 use crate::views::{self, View};
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use std::sync::Arc;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
 pub const MEMORY_BYTES: usize = 2 << 30;
 
+/// What the engine calls the store, wherever it is.
+const URL: &str = "store://fleet/";
+
 /// An engine with a store's tables and views.
 pub struct Engine {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     context: SessionContext,
 }
 
@@ -43,17 +48,18 @@ impl Engine {
     /// The engine over a store, with so much memory for sorting and joining.
     ///
     /// # Errors
-    /// When its threads cannot be started, or it does not take a view.
+    /// When the runs cannot be read, or the engine does not take a view.
     pub fn over(store: &Store, memory_bytes: usize) -> Result<Engine> {
-        let runtime = Builder::new_multi_thread().build().map_err(FleetError::Runtime)?;
         let environment = RuntimeEnvBuilder::new().with_memory_limit(memory_bytes, 1.0).build_arc()?;
         // Statistics would take a look into each file before any question.
         let config = SessionConfig::new().with_information_schema(true).with_collect_statistics(false);
         let context = SessionContext::new_with_config_rt(config, environment);
-        let engine = Engine { runtime, context };
+        context.register_object_store(ListingTableUrl::parse(URL)?.object_store().as_ref(), store.objects());
+        let engine = Engine { runtime: store.runtime(), context };
         for table in tables::ALL {
-            engine.add_files(store, table)?;
+            engine.add_files(table)?;
         }
+        engine.keep_runs()?;
         for table in tables::ALL {
             engine.add_view(table.name, &views::counted(table.name))?;
         }
@@ -63,14 +69,28 @@ impl Engine {
         Ok(engine)
     }
 
-    fn add_files(&self, store: &Store, table: &Table) -> Result<()> {
-        let folder = format!("{}/", store.folder_of_table(table).display());
+    fn add_files(&self, table: &Table) -> Result<()> {
+        let folder = format!("{URL}{}/", table.name);
         let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
         let config = ListingTableConfig::new(ListingTableUrl::parse(folder)?)
             .with_listing_options(options)
             .with_schema(table.schema());
         self.context.register_table(views::stored(table.name), Arc::new(ListingTable::try_new(config)?))?;
         Ok(())
+    }
+
+    /// Reads the runs, once: every question joins them, mostly more than once, and the engine holds some 20 KB for each file
+    /// that it opens until the question is answered.
+    fn keep_runs(&self) -> Result<()> {
+        let name = views::stored(RUNS.name);
+        self.runtime.block_on(async {
+            let frame = self.context.table(name.as_str()).await?;
+            let schema = Arc::new(frame.schema().as_arrow().clone());
+            let runs = concat_batches(&schema, &frame.collect().await?)?;
+            self.context.deregister_table(name.as_str())?;
+            self.context.register_table(name, Arc::new(MemTable::try_new(schema, vec![vec![runs]])?))?;
+            Ok(())
+        })
     }
 
     fn add_view(&self, name: &str, sql: &str) -> Result<()> {

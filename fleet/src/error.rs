@@ -33,39 +33,52 @@ pub enum FleetError {
         /// Of how many.
         given: usize,
     },
-    /// There is no store in this folder.
-    #[error("{}: here is no store of `lineup fleet add`; the folder that --store names has a file {marker}", folder.display())]
+    /// There is no store there.
+    #[error("{store}: here is no store of `lineup fleet add`, which has a file {marker}")]
     NoStore {
-        /// The folder.
-        folder: PathBuf,
+        /// The folder or URL.
+        store: String,
         /// The file that marks a store.
         marker: &'static str,
     },
     /// The store's tables are of another version.
-    #[error("{}: the store's tables have version {found:?}, this lineup-fleet knows {expected:?}; add the files to a new store", folder.display())]
+    #[error(
+        "{store}: the store's tables have version {found:?}, this lineup-fleet knows {expected:?}; add the files to a new store"
+    )]
     StoreVersion {
-        /// The folder.
-        folder: PathBuf,
+        /// The folder or URL.
+        store: String,
         /// What it says.
         found: String,
         /// What is known.
         expected: &'static str,
     },
-    /// A store is not a folder of this machine.
-    #[error("{given}: a store is a folder; mount the bucket, or copy the folder to it and back")]
-    NotLocal {
-        /// What was given.
+    /// A URL is none of a store.
+    #[error("{given}: {why}")]
+    StoreUrl {
+        /// What was given, when nothing secret can be in it.
         given: String,
+        /// What is wrong with it.
+        why: String,
     },
-    /// The store's folder cannot be written.
-    #[error("cannot {doing} {}: {cause}", path.display())]
+    /// Nothing can be added to a store there.
+    #[error(
+        "{store}: a store of a web server can be asked, and nothing can be added to it: of a web server nobody can ask \
+             that a file be new; add to the folder or the bucket that it shows"
+    )]
+    ReadOnly {
+        /// The URL.
+        store: String,
+    },
+    /// The store cannot be read or written.
+    #[error("cannot {doing} {path}: {cause}")]
     Store {
         /// What was being done.
         doing: &'static str,
-        /// With which file or folder.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
+        /// With which file, folder or URL.
+        path: String,
+        /// What the system or the server said.
+        cause: String,
     },
     /// A table's file could not be made.
     #[error("table {table}: {cause}")]

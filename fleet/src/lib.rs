@@ -11,8 +11,10 @@
 pub mod advise;
 pub mod engine;
 pub mod error;
+mod folder;
 pub mod input;
 mod json;
+mod place;
 pub mod print;
 pub mod report;
 mod rows;
@@ -22,3 +24,4 @@ pub mod tables;
 pub mod views;
 
 pub use error::{FleetError, Result};
+pub use place::without_secrets;

@@ -6,7 +6,7 @@ use lineup_fleet::engine::{Engine, MEMORY_BYTES};
 use lineup_fleet::input::{self, Labels};
 use lineup_fleet::print::{self, Form};
 use lineup_fleet::store::{Added, Store};
-use lineup_fleet::{FleetError, Result, report, views};
+use lineup_fleet::{FleetError, Result, report, views, without_secrets};
 use lineup_model::line::LineSize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ struct Add {
     /// The files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The store's folder; it is made when there is none
-    #[arg(long, value_name = "DIR")]
+    /// The store: a folder, or s3://bucket/prefix, gs://…, az://… or abfs://…; it is made when there is none
+    #[arg(long, value_name = "DIR|URL")]
     store: String,
     /// What the programs are part of [default: the program's file name]
     #[arg(long)]
@@ -119,8 +119,8 @@ enum By {
 
 #[derive(Args)]
 struct Over {
-    /// The store's folder
-    #[arg(long, value_name = "DIR")]
+    /// The store: a folder, or s3://bucket/prefix, gs://…, az://… or abfs://…, or http(s)://… of a WebDAV server
+    #[arg(long, value_name = "DIR|URL")]
     store: String,
     /// MiB for sorting and joining; what needs more goes to disk
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_BYTES >> 20)]
@@ -171,10 +171,15 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lineup-fleet: {}", lineup_report::visible::many_lines(&error.to_string()));
+            eprintln!("lineup-fleet: {}", told(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// What went wrong, for a terminal.
+fn told(error: &FleetError) -> String {
+    lineup_report::visible::many_lines(&without_secrets(&error.to_string())).into_owned()
 }
 
 /// Adds each file, and goes on with the next when one is refused.
@@ -195,10 +200,7 @@ fn add(options: &Add) -> Result<()> {
             Ok((Added::New, input)) => say(&format!("added: {} ({})", input.name, input.source))?,
             Ok((Added::Known, input)) => say(&format!("was there: {} ({})", input.name, input.source))?,
             Err(error @ (FleetError::BadInput { .. } | FleetError::Unreadable { .. })) => {
-                eprintln!(
-                    "lineup-fleet: refused: {}",
-                    lineup_report::visible::many_lines(&error.to_string())
-                );
+                eprintln!("lineup-fleet: refused: {}", told(&error));
                 refused += 1;
             }
             Err(error) => return Err(error),

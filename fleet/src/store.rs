@@ -1,6 +1,6 @@
-//! The folder of a store: a folder for each table, in it a Parquet file for each run.
+//! A store: for each table a folder, in it a Parquet file for each run. On this machine or in an object store.
 //!
-//! * A file gets its name when it is whole and on disk; until then it has another name, which nobody reads.
+//! * A file has its name when it is whole, and in a folder of this machine also on disk.
 //! * Names come from the run, which is the hash of what was added. So two who add the same file write the same names, and
 //!   the file counts once.
 //! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there: who
@@ -8,27 +8,30 @@
 
 use crate::error::{FleetError, Result};
 use crate::input::Input;
+use crate::place::Place;
 use crate::table::{Rows, Table};
 use crate::tables::{self, RUNS, VERSION};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::properties::WriterProperties;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use futures::future::try_join_all;
+use object_store::path::Path as ObjectPath;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use std::fs;
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
 
 /// The file that marks a store, and says its version.
 const MARKER: &str = "lineup-fleet";
 
-/// What file URLs begin with.
-const FILE_URL: &str = "file://";
-
 /// A store.
 #[derive(Clone, Debug)]
 pub struct Store {
-    folder: PathBuf,
+    /// As it was given.
+    name: String,
+    objects: Arc<dyn ObjectStore>,
+    runtime: Arc<Runtime>,
 }
 
 /// What became of a file.
@@ -41,51 +44,80 @@ pub enum Added {
 }
 
 impl Store {
-    /// The store in this folder, which is made when there is none.
+    /// The store in this folder or at this URL, which is made when there is none.
     ///
     /// # Errors
-    /// When the folder cannot be written, or its tables are of another version.
+    /// When nothing can be written there, or its tables are of another version.
     pub fn open_or_make(given: &str) -> Result<Store> {
-        let store = Store { folder: folder_of(given)? };
-        for folder in tables::ALL.map(|table| store.folder_of_table(table)) {
-            fs::create_dir_all(&folder).map_err(|cause| failed("make", &folder, cause))?;
+        let place = Place::of(given)?;
+        if !place.takes_files() {
+            return Err(FleetError::ReadOnly { store: given.to_owned() });
         }
-        let marker = store.folder.join(MARKER);
-        if !marker.exists() {
-            put(&store.folder, &marker, false, |file| fs::write(file, format!("{VERSION}\n")))?;
+        if let Place::Folder(folder) = &place {
+            // Engines want the folder of a table that has no files yet.
+            for folder in tables::ALL.map(|table| folder.join(table.name)) {
+                let path = folder.display().to_string();
+                fs::create_dir_all(&folder).map_err(|cause| FleetError::Store {
+                    doing: "make",
+                    path,
+                    cause: cause.to_string(),
+                })?;
+            }
         }
-        store.checked()
+        let store = Store::at(given, &place)?;
+        match store.runtime.block_on(store.put(
+            &MARKER.into(),
+            format!("{VERSION}\n").into(),
+            PutMode::Create,
+        )) {
+            Ok(()) | Err(Error::AlreadyExists { .. }) => store.checked(),
+            Err(cause) => Err(store.failed("write", MARKER, cause)),
+        }
     }
 
-    /// The store in this folder.
+    /// The store in this folder or at this URL.
     ///
     /// # Errors
     /// When there is none, or its tables are of another version.
     pub fn open(given: &str) -> Result<Store> {
-        Store { folder: folder_of(given)? }.checked()
+        Store::at(given, &Place::of(given)?)?.checked()
+    }
+
+    fn at(given: &str, place: &Place) -> Result<Store> {
+        let runtime = Builder::new_multi_thread().enable_all().build().map_err(FleetError::Runtime)?;
+        let objects = match place.objects() {
+            Ok(objects) => objects,
+            Err(_) if matches!(place, Place::Folder(_)) => return Err(none_at(given)),
+            Err(cause) => return Err(failed("open", given.to_owned(), cause)),
+        };
+        Ok(Store { name: given.to_owned(), objects, runtime: Arc::new(runtime) })
     }
 
     fn checked(self) -> Result<Store> {
-        let text = match fs::read_to_string(self.folder.join(MARKER)) {
-            Ok(text) => text,
-            Err(_) => return Err(FleetError::NoStore { folder: self.folder, marker: MARKER }),
+        let marker = ObjectPath::from(MARKER);
+        let read = self.runtime.block_on(async { self.objects.get(&marker).await?.bytes().await });
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(Error::NotFound { .. }) => return Err(none_at(&self.name)),
+            Err(cause) => return Err(self.failed("read", MARKER, cause)),
         };
-        match text.trim_end() {
+        match String::from_utf8_lossy(&bytes).trim_end() {
             VERSION => Ok(self),
             found => {
                 let found = found.to_owned();
-                Err(FleetError::StoreVersion { folder: self.folder, found, expected: VERSION })
+                Err(FleetError::StoreVersion { store: self.name, found, expected: VERSION })
             }
         }
     }
 
-    /// The folder with a table's files.
-    pub fn folder_of_table(&self, table: &Table) -> PathBuf {
-        self.folder.join(table.name)
+    /// What is kept in it, by paths that begin at the store.
+    pub(crate) fn objects(&self) -> Arc<dyn ObjectStore> {
+        self.objects.clone()
     }
 
-    fn file(&self, table: &Table, run: &str) -> PathBuf {
-        self.folder_of_table(table).join(format!("{run}.parquet"))
+    /// The threads that wait for it.
+    pub(crate) fn runtime(&self) -> Arc<Runtime> {
+        self.runtime.clone()
     }
 
     /// Adds a file's rows, unless they are there.
@@ -93,29 +125,51 @@ impl Store {
     /// # Errors
     /// When a file cannot be written. What was written until then does not count.
     pub fn add(&self, input: &Input) -> Result<Added> {
-        let known = self.file(&RUNS, &input.run);
-        if known.exists() {
-            return Ok(Added::Known);
+        self.runtime.block_on(self.add_rows(input))
+    }
+
+    async fn add_rows(&self, input: &Input) -> Result<Added> {
+        let known = file(&RUNS, &input.run);
+        match self.objects.head(&known).await {
+            Ok(_) => return Ok(Added::Known),
+            Err(Error::NotFound { .. }) => {}
+            Err(cause) => return Err(self.failed("look for", known.as_ref(), cause)),
         }
-        for rows in input.rows.iter().filter(|rows| rows.table.name != RUNS.name) {
-            self.put_rows(rows, &input.run, true)?;
-        }
-        let runs = input.rows.iter().find(|rows| rows.table.name == RUNS.name);
-        match runs.map(|rows| self.put_rows(rows, &input.run, false)) {
-            Some(Err(FleetError::Store { cause, .. })) if cause.kind() == io::ErrorKind::AlreadyExists => {
-                Ok(Added::Known)
+        let (last, others): (Vec<&Rows>, Vec<&Rows>) =
+            input.rows.iter().partition(|rows| rows.table.name == RUNS.name);
+        try_join_all(others.into_iter().map(|rows| self.put_rows(rows, &input.run, PutMode::Overwrite)))
+            .await?;
+        for rows in last {
+            if self.put_rows(rows, &input.run, PutMode::Create).await? == Added::Known {
+                return Ok(Added::Known);
             }
-            Some(result) => result.map(|()| Added::New),
-            None => Ok(Added::New),
+        }
+        Ok(Added::New)
+    }
+
+    async fn put_rows(&self, rows: &Rows, run: &str, mode: PutMode) -> Result<Added> {
+        let table = rows.table;
+        let bytes = parquet(rows).map_err(|cause| FleetError::Table { table: table.name, cause })?;
+        let file = file(table, run);
+        match self.put(&file, bytes.into(), mode).await {
+            Ok(()) => Ok(Added::New),
+            Err(Error::AlreadyExists { .. }) => Ok(Added::Known),
+            Err(cause) => Err(self.failed("write", file.as_ref(), cause)),
         }
     }
 
-    fn put_rows(&self, rows: &Rows, run: &str, replace: bool) -> Result<()> {
-        let table = rows.table;
-        let file = self.file(table, run);
-        let bytes = parquet(rows).map_err(|cause| FleetError::Table { table: table.name, cause })?;
-        put(&self.folder_of_table(table), &file, replace, |path| fs::write(path, &bytes))
+    async fn put(&self, file: &ObjectPath, payload: PutPayload, mode: PutMode) -> Result<(), Error> {
+        self.objects.put_opts(file, payload, mode.into()).await.map(drop)
     }
+
+    fn failed(&self, doing: &'static str, file: &str, cause: Error) -> FleetError {
+        failed(doing, format!("{}/{file}", self.name.trim_end_matches('/')), cause)
+    }
+}
+
+/// Where a table has the rows of a run.
+fn file(table: &Table, run: &str) -> ObjectPath {
+    ObjectPath::from_iter([table.name, &format!("{run}.parquet")])
 }
 
 /// The rows as a Parquet file.
@@ -129,31 +183,27 @@ fn parquet(rows: &Rows) -> Result<Vec<u8>, ParquetError> {
     Ok(bytes)
 }
 
-/// Makes a file that has its name only when it is whole and on disk.
-fn put(folder: &Path, file: &Path, replace: bool, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-    let made = || -> io::Result<()> {
-        // Engines pass over names that begin with a dot.
-        let new = NamedTempFile::with_prefix_in(".new-", folder)?;
-        write(new.path())?;
-        new.as_file().sync_all()?;
-        match replace {
-            true => new.persist(file).map_err(|error| error.error)?,
-            false => new.persist_noclobber(file).map_err(|error| error.error)?,
-        };
-        File::open(folder)?.sync_all()
+fn none_at(given: &str) -> FleetError {
+    FleetError::NoStore { store: given.to_owned(), marker: MARKER }
+}
+
+fn failed(doing: &'static str, path: String, cause: Error) -> FleetError {
+    FleetError::Store { doing, path, cause: told(&cause) }
+}
+
+/// What the system or the server said. Libraries between keep it behind words of their own.
+fn told(cause: &Error) -> String {
+    let mut told = match cause {
+        Error::Generic { source, .. } => source.to_string(),
+        other => other.to_string(),
     };
-    made().map_err(|cause| failed("write", file, cause))
-}
-
-fn failed(doing: &'static str, path: &Path, cause: io::Error) -> FleetError {
-    FleetError::Store { doing, path: path.to_owned(), cause }
-}
-
-/// The folder that `--store` means.
-fn folder_of(given: &str) -> Result<PathBuf> {
-    match given.strip_prefix(FILE_URL) {
-        Some(path) if path.starts_with('/') => Ok(path.into()),
-        _ if given.contains("://") => Err(FleetError::NotLocal { given: given.to_owned() }),
-        _ => Ok(given.into()),
+    let mut deeper = std::error::Error::source(cause);
+    while let Some(cause) = deeper {
+        let text = cause.to_string();
+        if !told.contains(&text) {
+            told = format!("{told}: {text}");
+        }
+        deeper = cause.source();
     }
+    told
 }

@@ -87,6 +87,31 @@ fn a_region_has_grown_only_where_it_needs_more_lines_than_before() {
 }
 
 #[test]
+fn a_region_has_the_mean_of_its_recordings_and_counts_these_and_their_hosts() {
+    let (_folder, store) = new_store();
+    let hosts = ["one", "one", "two"];
+    for (number, (host, data_lines)) in (1..).zip(hosts.into_iter().zip([1.0, 2.0, 4.5])) {
+        let recorded = Recorded {
+            number,
+            build_id: "01",
+            region: "serve",
+            calls_per_second: (number != 2).then_some(50.0 * number as f64),
+            data_lines,
+            layout: words("task", "01", &OLD),
+            together: &[(&[0], 1)],
+        };
+        store.add(&recorded.input(&labels("web", host, ("c1", 10)))).expect("added");
+    }
+    let answer = ask(
+        &store,
+        "SELECT service, region, commit_id, time_s, runs, hosts, data_lines, code_lines, calls_per_second FROM regions_by_commit",
+    );
+    let expected = "service,region,commit_id,time_s,runs,hosts,data_lines,code_lines,calls_per_second\n\
+                    web,serve,c1,10,3,2,2.5,,100.0\n";
+    assert_eq!(answer, expected, "nobody tells lines of code, and one of the three no calls per second");
+}
+
+#[test]
 fn services_without_a_common_member_dispute_a_type_and_alike_ones_do_not() {
     let (_folder, store) = fleet();
     let answer = ask(&store, "SELECT type_name, service_a, service_b, overlap FROM disputed_types");
