@@ -60,7 +60,7 @@ struct Open {
     /// That address.
     back: u64,
     allocator: Allocator,
-    /// Its first three arguments.
+    /// What it was given in registers.
     arguments: [u64; 6],
     frames: Frames,
 }

@@ -26,42 +26,22 @@ pub(crate) fn release_build() -> PathBuf {
 }
 
 /// The cloud kernel's image, as distributed: the one that LINEUP_BENCH_KERNEL names, or Debian's from apt.
+#[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn kernel() -> PathBuf {
-    if let Some(file) = std::env::var_os("LINEUP_BENCH_KERNEL") {
-        return file.into();
-    }
-    let mut fetch = Command::new(workspace().join("scripts/kernel-fetch"));
-    PathBuf::from(shown(fetch.arg("cloud").stderr(Stdio::inherit())).trim())
+    std::env::var_os("LINEUP_BENCH_KERNEL").map_or_else(|| fetched(&["cloud"]), PathBuf::from)
 }
 
 /// That kernel's vmlinux with DWARF: the one that LINEUP_BENCH_VMLINUX names, or that of Debian's debug package, which
 /// apt brings once (282 MB).
 #[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn vmlinux() -> PathBuf {
-    if let Some(file) = std::env::var_os("LINEUP_BENCH_VMLINUX") {
-        return file.into();
-    }
-    let image = kernel();
-    let name = image.file_name().and_then(|name| name.to_str()).expect("a UTF-8 name");
-    let release = name.strip_prefix("vmlinuz-").expect("an image named as Debian names it");
-    let cache = workspace().join("target/bench-input");
-    fs::create_dir_all(&cache).expect("a cache folder");
-    let vmlinux = cache.join(format!("vmlinux-{release}"));
-    if vmlinux.is_file() {
-        return vmlinux;
-    }
-    let package = format!("linux-image-{release}-dbg");
-    println!("fetching {package}");
-    // A run that is interrupted leaves nothing that the next one would take for a kernel.
-    let folder = tempfile::tempdir_in(&cache).expect("a folder to unpack in");
-    shown(Command::new("apt-get").args(["download", "-qq", &package]).current_dir(&folder));
-    let mut entries = fs::read_dir(&folder).expect("a readable folder").flatten();
-    let archive = entries.next().expect("the package that apt fetched").path();
-    let unpack =
-        "dpkg-deb --fsys-tarfile \"$0\" | tar -x --strip-components=5 --wildcards '*/debug/boot/vmlinux-*'";
-    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&folder));
-    fs::rename(folder.path().join(format!("vmlinux-{release}")), &vmlinux).expect("a kernel in the package");
-    vmlinux
+    std::env::var_os("LINEUP_BENCH_VMLINUX").map_or_else(|| fetched(&["--debug", "cloud"]), PathBuf::from)
+}
+
+/// A file of a kernel, as `scripts/kernel-fetch` brings it.
+pub(crate) fn fetched(arguments: &[&str]) -> PathBuf {
+    let mut fetch = Command::new(workspace().join("scripts/kernel-fetch"));
+    PathBuf::from(shown(fetch.args(arguments).stderr(Stdio::inherit())).trim())
 }
 
 fn workspace() -> PathBuf {
