@@ -84,7 +84,9 @@ fn explained(
     };
     // What has a name does not depend on what was missed.
     let mut record = command(&["record", "--workload", workload, "--no-caches", "--calls", "200"]);
-    sets.iter().for_each(|set| drop(record.args(["--region", set])));
+    for set in sets {
+        record.args(["--region", set]);
+    }
     record.args(["--cpus", cpus, "--timeout", "1500", "--out", "calls", "--kernel"]).arg(kernel);
     if let Some(debug) = debug {
         record.arg("--debug").arg(debug);

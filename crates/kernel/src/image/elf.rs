@@ -13,6 +13,11 @@ pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
 
+/// Whether these are the first bytes of a little-endian program: code that looks for programs has the first four of them, too.
+pub(super) fn begins_program(bytes: &[u8]) -> bool {
+    is_elf(bytes) && matches!(bytes.get(4..7), Some([1 | 2, 1, 1]))
+}
+
 fn parse(bytes: &[u8]) -> Result<object::File<'_>, Error> {
     object::File::parse(bytes).map_err(|error| damaged(&error))
 }

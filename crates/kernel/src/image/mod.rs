@@ -275,10 +275,8 @@ fn raw_build_id(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// True of a place in an ELF file that begins before it: in front of the end of the table of its sections, which comes last.
 fn is_in_program(bytes: &[u8], at: usize) -> bool {
-    const MAGIC: &[u8] = b"\x7fELF";
-    let Some(file) =
-        bytes.get(..at).and_then(|before| memmem::rfind(before, MAGIC)).map(|start| &bytes[start..])
-    else {
+    let mut starts = memmem::rfind_iter(&bytes[..at], b"\x7fELF").map(|start| &bytes[start..]);
+    let Some(file) = starts.find(|file| elf::begins_program(file)) else {
         return false;
     };
     let number = |at: usize, size: usize| -> Option<u64> {

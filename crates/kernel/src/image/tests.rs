@@ -90,7 +90,7 @@ fn an_arm64_image_comes_plain_packed_and_inside_an_efi_program() {
 #[test]
 fn a_program_inside_the_kernel_has_a_build_id_of_its_own() {
     let mut program = vec![0; 0x140];
-    program[..5].copy_from_slice(b"\x7fELF\x02");
+    program[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
     program[0x28] = 0x80;
     program[0x29] = 0;
     program[0x3a] = 0x40;
@@ -102,6 +102,11 @@ fn a_program_inside_the_kernel_has_a_build_id_of_its_own() {
     // Where the program ends before the note, the note is the kernel's.
     program[0x3c] = 0;
     program[0x28] = 0x20;
+    assert_eq!(own(&program).as_deref(), Some(&[0; 20][..]));
+    // What only begins like a program, as the text of a message does, holds no notes.
+    program[0x3c] = 3;
+    program[0x28] = 0x80;
+    program[4] = 0;
     assert_eq!(own(&program).as_deref(), Some(&[0; 20][..]));
 }
 
