@@ -31,9 +31,12 @@ fn main() {
     println!("| kernel | CPUs | regions | accesses off the stack | with DWARF | with BTF alone |");
     println!("|---|---|---|---|---|---|");
     for name in names.split_whitespace() {
-        let image = setup::fetched(&[name]);
-        let kernel =
-            Kernel { name: release(&image).to_owned(), image, vmlinux: setup::fetched(&["--debug", name]) };
+        let image = setup::fetched::by("kernel-fetch", &[name]);
+        let kernel = Kernel {
+            name: release(&image).to_owned(),
+            image,
+            vmlinux: setup::fetched::by("kernel-fetch", &["--debug", name]),
+        };
         for cpus in ["1", "2"] {
             for set in SETS {
                 survey(&lineup, &kernel, cpus, set);

@@ -4,6 +4,7 @@
 //! what they print. In what is shown, `…` stands for any text on a line, and a line with nothing but `…` for any lines.
 //! Blocks that are marked `long` are run by `make guide`.
 
+mod fetched;
 mod installed;
 
 use std::fs;
@@ -147,10 +148,7 @@ fn pull_requests() {
 #[test]
 #[ignore = "boots a kernel"]
 fn a_kernel() {
-    let output =
-        Command::new(repository().join("scripts/kernel-fetch")).arg("cloud").output().expect("a shell");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let image = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let image = fetched::by("kernel-fetch", &["cloud"]).display().to_string();
     run("kernel.md", true, &[("KERNEL", &image)]);
 }
 

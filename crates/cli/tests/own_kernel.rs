@@ -2,6 +2,7 @@
 //! element for each processor on one line, and one a lock; and one for `lineup explain`, in which registers alone tell what
 //! is accessed.
 
+mod fetched;
 mod installed;
 
 use lineup_model::abi::Abi;
@@ -11,7 +12,7 @@ use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Header, Mode, SystemPlan};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Compiles a kernel into a folder.
 fn build(folder: &Path, source: &str, options: &[&str]) {
@@ -139,10 +140,7 @@ fn a_spin_lock_is_known_with_the_data_that_travel_with_it() {
 
 /// The folder of QEMU 10's programs.
 fn newer_emulator() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/qemu-fetch");
-    let output = Command::new(script).stderr(Stdio::inherit()).output().expect("scripts/qemu-fetch runs");
-    assert!(output.status.success(), "scripts/qemu-fetch failed");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    fetched::by("qemu-fetch", &[])
 }
 
 /// What `lineup explain` prints of calls of `fill` and `add`, recorded under an emulator: as JSON, and as text.

@@ -246,14 +246,10 @@ impl Spaces {
         };
         let space = mapping.process.and_then(|process| self.processes.get(&process));
         let known = space.map_or(&[][..], |space| &space.extents);
-        let is_where_the_file_lies =
-            |one: &&FileSegment| known.iter().any(|it| it.file == file && it.bias == one.bias(mapping));
-        let held = || segments.iter().filter(holds);
-        let Some(of) = held()
-            .find(is_where_the_file_lies)
-            .or_else(|| held().find(|one| one.is_code == mapping.is_code))
-            .or_else(|| held().next())
-        else {
+        let lies_elsewhere =
+            |one: &FileSegment| !known.iter().any(|it| it.file == file && it.bias == one.bias(mapping));
+        let held = segments.iter().filter(holds);
+        let Some(of) = held.min_by_key(|one| (lies_elsewhere(one), one.is_code != mapping.is_code)) else {
             return (mapping.start.wrapping_sub(mapping.file_offset), None);
         };
         let bias = of.bias(mapping);

@@ -1,8 +1,12 @@
 //! What benches run: the optimised command, Debian's cloud kernel, and the same kernel's vmlinux with DWARF.
 
+#[allow(dead_code, reason = "not every bench needs it")]
+#[path = "../../tests/fetched/mod.rs"]
+pub(crate) mod fetched;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Builds the optimised command, with the recorder beside it.
 pub(crate) fn release_build() -> PathBuf {
@@ -28,20 +32,16 @@ pub(crate) fn release_build() -> PathBuf {
 /// The cloud kernel's image, as distributed: the one that LINEUP_BENCH_KERNEL names, or Debian's from apt.
 #[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn kernel() -> PathBuf {
-    std::env::var_os("LINEUP_BENCH_KERNEL").map_or_else(|| fetched(&["cloud"]), PathBuf::from)
+    std::env::var_os("LINEUP_BENCH_KERNEL")
+        .map_or_else(|| fetched::by("kernel-fetch", &["cloud"]), PathBuf::from)
 }
 
 /// That kernel's vmlinux with DWARF: the one that LINEUP_BENCH_VMLINUX names, or that of Debian's debug package, which
 /// apt brings once (282 MB).
 #[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn vmlinux() -> PathBuf {
-    std::env::var_os("LINEUP_BENCH_VMLINUX").map_or_else(|| fetched(&["--debug", "cloud"]), PathBuf::from)
-}
-
-/// A file of a kernel, as `scripts/kernel-fetch` brings it.
-pub(crate) fn fetched(arguments: &[&str]) -> PathBuf {
-    let mut fetch = Command::new(workspace().join("scripts/kernel-fetch"));
-    PathBuf::from(shown(fetch.args(arguments).stderr(Stdio::inherit())).trim())
+    std::env::var_os("LINEUP_BENCH_VMLINUX")
+        .map_or_else(|| fetched::by("kernel-fetch", &["--debug", "cloud"]), PathBuf::from)
 }
 
 fn workspace() -> PathBuf {
@@ -49,6 +49,7 @@ fn workspace() -> PathBuf {
 }
 
 /// What a command prints; it must succeed.
+#[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn shown(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

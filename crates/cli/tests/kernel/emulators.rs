@@ -1,5 +1,6 @@
 //! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version 4.
 
+use crate::fetched;
 use crate::guests::{Bench, busybox, kernel};
 use crate::record::{SHORT, bench, kept, measured, read};
 use crate::table::shows;
@@ -7,15 +8,11 @@ use lineup_model::access::CallEnd;
 use lineup_recording::Recording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The folder of QEMU 10's programs.
 fn newer_emulator() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(root.join("scripts/qemu-fetch")).stderr(Stdio::inherit()).output();
-    let output = output.expect("scripts/qemu-fetch runs");
-    assert!(output.status.success(), "scripts/qemu-fetch failed");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    fetched::by("qemu-fetch", &[])
 }
 
 /// A clock, memory for names of files, their attributes, and what wakes a task. Not what looks at the page of an object, as

@@ -1,15 +1,12 @@
 //! Kernels as Debian ships them, and commands that boot them. After each command no emulator may be left.
 
+use crate::fetched;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// Fetches a kernel into cargo's folder, once.
 pub(crate) fn kernel(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(root.join("scripts/kernel-fetch")).arg(name).stderr(Stdio::inherit()).output();
-    let output = output.expect("scripts/kernel-fetch runs");
-    assert!(output.status.success(), "scripts/kernel-fetch {name} failed");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    fetched::by("kernel-fetch", &[name])
 }
 
 /// The static busybox that was fetched with a kernel for another machine.

@@ -4,6 +4,8 @@
 mod boot;
 mod copied;
 mod emulators;
+#[path = "../fetched/mod.rs"]
+mod fetched;
 mod find;
 mod grief;
 mod guests;

@@ -1,10 +1,11 @@
 //! A guest with a root of its own: programs of packages that were only unpacked, or an archive, under Debian's kernels, of
 //! which one or the other has the drivers as modules.
 
+use crate::fetched;
 use crate::guests::{Bench, busybox, kernel};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Starts a server, asks it through a client, and runs a script that needs its library.
 const SERVE: &str = "#!/bin/sh\n\
@@ -22,10 +23,7 @@ const LOAD: &str = "import json\n\
     assert json.load(open('/etc/written')) == {'release': 'read from the root\\n'}\n";
 
 fn packages() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/root-fetch");
-    let output = Command::new(script).stderr(Stdio::inherit()).output().expect("scripts/root-fetch runs");
-    assert!(output.status.success(), "scripts/root-fetch failed");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    fetched::by("root-fetch", &[])
 }
 
 #[test]

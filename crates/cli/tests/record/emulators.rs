@@ -1,12 +1,13 @@
 //! A program of another machine under two emulators: the installed QEMU 7.2, and QEMU 10 built from Debian's sources, whose
 //! plugins speak another interface.
 
+use crate::fetched;
 use crate::program::{AArch64, Program, c};
 use lineup_model::access::{Access, AccessKind, Call, CallEnd};
 use lineup_model::image::LoadedImage;
 use lineup_recording::{Recording, read_all};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// A list that is walked and written, a function of the C library that is called, and calls within calls.
 const SOURCE: &str = r#"
@@ -46,11 +47,7 @@ int main(void) {
 
 /// The folder of the newer emulator.
 fn newer_emulator() -> PathBuf {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/qemu-user-build");
-    let output =
-        Command::new(script).stderr(Stdio::inherit()).output().expect("scripts/qemu-user-build runs");
-    assert!(output.status.success(), "scripts/qemu-user-build failed");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    fetched::by("qemu-user-build", &[])
 }
 
 /// A recording of calls of `work` under the installed emulator, or under the one in this folder.

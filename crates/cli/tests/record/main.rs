@@ -17,6 +17,8 @@ mod emulators;
 mod engines;
 #[cfg(target_arch = "x86_64")]
 mod equal;
+#[path = "../fetched/mod.rs"]
+mod fetched;
 #[cfg(target_arch = "x86_64")]
 mod forked;
 mod frames;

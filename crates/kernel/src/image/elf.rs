@@ -9,8 +9,11 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, Symbo
 /// Where an ELF header says its machine.
 pub(crate) const E_MACHINE: usize = 18;
 
+/// How every ELF file begins.
+pub(super) const MAGIC: &[u8] = b"\x7fELF";
+
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\x7fELF")
+    bytes.starts_with(MAGIC)
 }
 
 /// Whether these are the first bytes of a little-endian program: code that looks for programs has the first four of them, too.

@@ -275,7 +275,7 @@ fn raw_build_id(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// True of a place in an ELF file that begins before it: in front of the end of the table of its sections, which comes last.
 fn is_in_program(bytes: &[u8], at: usize) -> bool {
-    let mut starts = memmem::rfind_iter(&bytes[..at], b"\x7fELF").map(|start| &bytes[start..]);
+    let mut starts = memmem::rfind_iter(&bytes[..at], elf::MAGIC).map(|start| &bytes[start..]);
     let Some(file) = starts.find(|file| elf::begins_program(file)) else {
         return false;
     };
