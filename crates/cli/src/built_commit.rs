@@ -9,6 +9,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Streams, Waiting};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
+use lineup_study::source::build::Environment;
 use std::path::PathBuf;
 
 /// How commits are built.
@@ -34,9 +35,11 @@ impl How<'_> {
             return Ok(Ok(folder));
         }
         if let Some(build) = self.build {
+            let environment = Environment::new(interrupts)?;
             let run = Run {
                 command: ["/bin/sh", "-c", build].map(Into::into).to_vec(),
                 directory: Some(folder.clone()),
+                environment: environment.variables().to_vec(),
                 ..Run::default()
             };
             stages.stage(&format!("building {}", scratch.title(commit)?));

@@ -39,8 +39,9 @@ int main(void) {
 }
 "#;
 
-/// Waits as the program does, then builds it.
-const BUILD: &str = "while ! test -e \"$GATE/$$\"; do sleep 0.02; done; gcc -g -O2 -o program main.c";
+/// Leaves a temporary file, as a compiler does that is killed, and waits as the program does. Then it builds the program.
+const BUILD: &str =
+    "mktemp > part; while ! test -e \"$GATE/$$\"; do sleep 0.02; done; gcc -g -O2 -o program main.c";
 
 /// What a study may be at when it is ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,11 +82,20 @@ fn doing(process: &Path) -> Option<Doing> {
         "program" => Some(Doing::Observing),
         name if name.starts_with("qemu-") => Some(Doing::Recording),
         "lineup" => None,
-        _ => {
-            let line = fs::read(process.join("cmdline")).ok()?;
-            line.windows(8).any(|word| word == b"$GATE/$$").then_some(Doing::Building)
-        }
+        _ => (is_build(process) && !is_build(&parent(process)?)).then_some(Doing::Building),
     }
+}
+
+/// Whether it is the shell that builds. What that forked is, too, until it becomes another program.
+fn is_build(process: &Path) -> bool {
+    let line = fs::read(process.join("cmdline")).unwrap_or_default();
+    line.starts_with(b"sh\0") && line.windows(8).any(|word| word == b"$GATE/$$")
+}
+
+fn parent(process: &Path) -> Option<PathBuf> {
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let number = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Some(process.with_file_name(number.trim()))
 }
 
 /// Processes of a study that wait at the gate.
@@ -177,6 +187,7 @@ fn ended_by(signal: &str, number: i32, engine: &str, moments: &[(Doing, usize)])
             _ => (Some(2), format!("interrupted by signal {number}")),
         };
         assert_eq!(output.status.code(), code, "{moment:?}: {}", String::from_utf8_lossy(&output.stderr));
+        println!("{engine}, {moment:?}: ended");
         assert_ended(&place, &output, &because);
     }
 }

@@ -42,17 +42,22 @@ impl Place {
         lineup
     }
 
-    /// Nothing is left in the folder for temporary files, and no process of this place runs.
-    fn is_clean(&self) -> bool {
-        let left = fs::read_dir(self.temporary()).expect("the folder").count();
-        left == 0 && processes_in(self.root.path()).is_empty()
+    /// What is left in the folder for temporary files, and what processes of this place run.
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.temporary()).expect("the folder").flatten();
+        let files = entries.map(|entry| entry.path().display().to_string());
+        files.chain(processes_in(self.root.path())).collect()
     }
 
     /// Waits until it is clean: whoever cleans up after a process that was killed takes a moment.
     pub(crate) fn assert_clean(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
-        while !self.is_clean() {
-            assert!(Instant::now() < deadline, "left behind: {:?}", processes_in(self.root.path()));
+        loop {
+            let left = self.left();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left behind: {left:?}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

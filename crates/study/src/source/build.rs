@@ -1,6 +1,7 @@
 //! One run of the build command in a copy, and what it leaves.
 
 use crate::error::{BuildError, Doing, Result};
+use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
@@ -11,11 +12,39 @@ use crate::source::linkers::Linkers;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
 /// The lines of a build's output that are shown.
 const LAST_LINES: usize = 20;
+
+/// What every build finds in its environment, as long as this lives.
+pub struct Environment {
+    temporary: TempFolder,
+}
+
+impl Environment {
+    /// Makes what it needs.
+    ///
+    /// # Errors
+    /// When the folder for temporary files cannot be made.
+    pub fn new(interrupts: &Interrupts) -> Result<Self> {
+        let temporary = interrupts.temporary_folder().doing("cannot make a folder for a build")?;
+        Ok(Environment { temporary })
+    }
+
+    /// The variables.
+    pub fn variables(&self) -> [(OsString, OsString); 3] {
+        [
+            // Compilers are to complain in English: their words tell whose fault a failure is.
+            ("LC_ALL".into(), "C.UTF-8".into()),
+            ("LANGUAGE".into(), "".into()),
+            // A compiler that is killed leaves its temporary files: they go with the folder.
+            ("TMPDIR".into(), self.temporary.path().into()),
+        ]
+    }
+}
 
 /// A build command and where it runs.
 pub(crate) struct Command<'b> {
@@ -56,15 +85,11 @@ impl Command<'_> {
         let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);
         let linkers = self.linkers.map(|linkers| linkers.variables(self.folder)).transpose()?;
+        let environment = Environment::new(interrupts)?;
         let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.folder.to_owned()),
-            // Compilers are to complain in English: their words tell whose fault a failure is.
-            environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")]
-                .map(|(a, b)| (a.into(), b.into()))
-                .into_iter()
-                .chain(linkers.into_iter().flatten())
-                .collect(),
+            environment: environment.variables().into_iter().chain(linkers.into_iter().flatten()).collect(),
             placed: self.is_placed.then_some(placed),
             ..Run::default()
         };

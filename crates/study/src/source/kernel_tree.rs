@@ -9,7 +9,7 @@ use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::source::build::last_lines;
+use crate::source::build::{Environment, last_lines};
 use crate::source::ending::{Fault, fault};
 use crate::source::kbuild::Kbuild;
 use crate::source::kernel_copy::{refresh, replace};
@@ -229,9 +229,8 @@ impl KernelTree {
             shell_words::quote(&log.to_string_lossy()),
             shell_words::join(&words)
         );
-        let environment = [
-            ("LC_ALL", "C.UTF-8"),
-            ("LANGUAGE", ""),
+        let environment = Environment::new(&self.interrupts).map_err(BuildError::around)?;
+        let further = [
             // We may have been started by make ourselves.
             ("MAKEFLAGS", ""),
             ("MAKELEVEL", ""),
@@ -244,7 +243,11 @@ impl KernelTree {
         let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.copy.clone()),
-            environment: environment.map(|(name, value)| (name.into(), value.into())).into(),
+            environment: environment
+                .variables()
+                .into_iter()
+                .chain(further.map(|(name, value)| (name.into(), value.into())))
+                .collect(),
             ..Run::default()
         };
         let started = Waiting::start(&run, Streams::Remembered, &self.interrupts);

@@ -9,7 +9,7 @@ use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::recorder::on_path;
 use crate::run::Run;
-use crate::source::build::last_lines;
+use crate::source::build::{Environment, last_lines};
 use crate::source::relink;
 use lineup_prove::run::Ending;
 use std::ffi::OsString;
@@ -113,9 +113,14 @@ impl Linkers {
     /// # Errors
     /// When it fails, with its last words.
     pub fn build(&self, line: &str, interrupts: &Interrupts) -> Result<()> {
+        let environment = Environment::new(interrupts)?;
         let run = Run {
             command: ["sh", "-c", &format!("exec 2>&1\n{line}")].map(Into::into).into(),
-            environment: self.variables(Path::new(LINKS))?,
+            environment: environment
+                .variables()
+                .into_iter()
+                .chain(self.variables(Path::new(LINKS))?)
+                .collect(),
             ..Run::default()
         };
         let finished = Waiting::start(&run, Streams::Remembered, interrupts).and_then(Waiting::run);
