@@ -3,6 +3,7 @@
 use crate::fetched;
 use crate::guests::{Bench, busybox, kernel};
 use crate::record::{SHORT, bench, kept, measured, read};
+use crate::sweep::{PING_PONG, assert_two_wake_each_other};
 use crate::table::shows;
 use lineup_model::access::CallEnd;
 use lineup_recording::Recording;
@@ -24,7 +25,7 @@ const REGIONS: [&str; 5] =
 /// A recording under the installed emulator, or under the one in this folder.
 fn record(bench: &Bench, image: &Path, out: &str, folder: Option<&Path>, guest: &[&str]) -> Recording {
     let regions = REGIONS.iter().flat_map(|region| ["--region", region]);
-    let own = ["--calls", "200", "--workload", SHORT, "--out", out];
+    let own = ["--calls", "200", "--out", out];
     let arguments: Vec<&str> = regions.chain(own).chain(guest.iter().copied()).collect();
     let mut command = bench.command(image, &arguments);
     if let Some(folder) = folder {
@@ -84,8 +85,9 @@ fn the_same_calls(older: &Recording, newer: &Recording) {
 fn two_emulators_record_the_same_calls() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let older = record(&bench, &image, "older.rec", None, &[]);
-    let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &[]);
+    let guest = ["--workload", SHORT];
+    let older = record(&bench, &image, "older.rec", None, &guest);
+    let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
     the_same_calls(&older, &newer);
     shows(&newer, "x86-64", "two_emulators_record_the_same_calls");
 }
@@ -97,7 +99,7 @@ fn two_emulators_record_the_same_calls_of_arm_kernels() {
         let bench = bench();
         let fetched = kernel(name);
         let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
-        let guest = ["--busybox", &busybox];
+        let guest = ["--workload", SHORT, "--busybox", &busybox];
         let older = record(&bench, &image, "older.rec", None, &guest);
         let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
         the_same_calls(&older, &newer);
@@ -111,7 +113,7 @@ fn two_emulators_record_the_same_calls_of_arm_kernels() {
 fn the_newer_emulator_tells_which_of_two_processors_it_is() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let guest = ["--cpus", "2", "--region", "kernel"];
+    let guest = ["--cpus", "2", "--region", "kernel", "--workload", SHORT];
     let recording = record(&bench, &image, "two.rec", Some(&newer_emulator()), &guest);
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     lineup.current_dir(bench.folder.path()).args(["threads", "two.rec", "--json"]);
@@ -124,4 +126,17 @@ fn the_newer_emulator_tells_which_of_two_processors_it_is() {
     assert!(!idle.is_empty(), "one idles: {tasks:#?}");
     assert!(idle.iter().all(|(cpu, cpus)| **cpus == serde_json::json!([cpu])), "{tasks:#?}");
     shows(&recording, "x86-64, two CPUs", "the_newer_emulator_tells_which_of_two_processors_it_is");
+}
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn the_newer_emulator_records_two_arm_processors_that_share_lines() {
+    let bench = bench();
+    let fetched = kernel("arm64");
+    let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
+    let guest = ["--cpus", "2", "--workload", PING_PONG, "--busybox", &busybox];
+    let recording = record(&bench, &image, "two.rec", Some(&newer_emulator()), &guest);
+    assert_two_wake_each_other(&recording);
+    let test = "the_newer_emulator_records_two_arm_processors_that_share_lines";
+    shows(&recording, "AArch64, two CPUs", test);
 }

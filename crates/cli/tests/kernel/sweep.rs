@@ -3,11 +3,11 @@
 use crate::guests::{Bench, busybox, kernel};
 use crate::record::{bench, measured, read};
 use crate::table::shows;
-use lineup_recording::{Arm, MeasuredCall};
+use lineup_recording::{Arm, MeasuredCall, Recording};
 use serde_json::Value;
 
 /// Two processes that wake each other some hundred times.
-const PING_PONG: &str = "mkfifo /tmp/there /tmp/back; (while read -r n; do echo $n; done < /tmp/there > /tmp/back) & \
+pub(crate) const PING_PONG: &str = "mkfifo /tmp/there /tmp/back; (while read -r n; do echo $n; done < /tmp/there > /tmp/back) & \
      exec 3> /tmp/there 4< /tmp/back; n=0; while [ $n -lt 400 ]; do echo $n >&3; read -r answer <&4; n=$((n + 1)); done";
 
 fn median(mut values: Vec<u64>) -> u64 {
@@ -91,8 +91,13 @@ fn two_processors_share_lines_and_still_give_the_same_recording() {
     let recording = read(&path("one.rec"));
     let test = "two_processors_share_lines_and_still_give_the_same_recording";
     shows(&recording, "AArch64, two CPUs", test);
+    assert_two_wake_each_other(&recording);
+}
+
+/// In a recording of [`PING_PONG`] on two processors each wakes tasks, and finds lines that the other had.
+pub(crate) fn assert_two_wake_each_other(recording: &Recording) {
     assert_eq!(recording.system.as_ref().expect("last words").cpus.len(), 2);
-    let woken = measured(&recording, "try_to_wake_up");
+    let woken = measured(recording, "try_to_wake_up");
     assert!(woken.len() > 500, "{} wake-ups", woken.len());
     assert!(woken.iter().any(|call| call.own.shared_misses > 0), "no line came from the other processor");
     assert!((0..2).all(|cpu| woken.iter().any(|call| call.cpu == cpu)), "one processor never woke a task");
