@@ -17,7 +17,10 @@ fn manual() -> String {
 fn lineup_folder() -> PathBuf {
     let target = repository().join("target");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--workspace", "--target-dir"]).arg(&target);
+    // As it is built for its own tests: what they share would be compiled a second time.
+    cargo
+        .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples", "--target-dir"])
+        .arg(&target);
     let status = cargo.current_dir(repository()).status().expect("cargo runs");
     assert!(status.success(), "lineup does not build");
     target.join("debug")

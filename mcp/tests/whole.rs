@@ -25,9 +25,10 @@ int main(void)
 /// `lineup` of the same sources, with its recorder beside it.
 fn lineup() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let built =
-        Command::new(env!("CARGO")).args(["build", "--quiet", "--workspace"]).current_dir(&root).status();
-    assert!(built.expect("cargo runs").success());
+    let mut cargo = Command::new(env!("CARGO"));
+    // As it is built for its own tests: what they share would be compiled a second time.
+    cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples"]).current_dir(&root);
+    assert!(cargo.status().expect("cargo runs").success());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     target.join("debug/lineup")
 }

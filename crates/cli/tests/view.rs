@@ -199,17 +199,8 @@ fn the_terminal_is_given_back_after_a_signal_and_after_a_panic() {
     terminal.shows("ready$");
     terminal.is_as_before();
     terminal.line("clear");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target =
-        Path::new(env!("CARGO_BIN_EXE_lineup")).parent().expect("a folder").parent().expect("target");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "lineup-view", "--example", "panics", "--target-dir"])
-        .arg(target)
-        .current_dir(root)
-        .status()
-        .expect("cargo runs");
-    assert!(built.success());
-    terminal.line(&target.join("debug/examples/panics").display().to_string());
+    let panics = Path::new(installed::lineup().get_program()).with_file_name("examples/panics");
+    terminal.line(&panics.display().to_string());
     terminal.shows("taken");
     let screen = terminal.shows("on purpose");
     assert!(!screen.contains("taken"), "{screen}");

@@ -4,30 +4,25 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
 
-static RECORDER: Once = Once::new();
+static BUILT: Once = Once::new();
 
-/// `lineup`, with a recorder of the same state of the sources beside it.
+/// `lineup`, with all that the workspace builds beside it, of the same state of the sources: the recorders, and examples
+/// in the folder `examples`.
 pub(crate) fn lineup() -> Command {
     let command = Path::new(env!("CARGO_BIN_EXE_lineup"));
-    RECORDER.call_once(|| build_recorder(command.parent().expect("a folder")));
+    BUILT.call_once(|| build_beside(command.parent().expect("a folder")));
     Command::new(command)
 }
 
-fn build_recorder(profile: &Path) {
+/// Of the whole workspace, as it is built for its tests: asked for some packages, cargo would choose other features of what
+/// they share, and compile that a second time.
+fn build_beside(profile: &Path) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args([
-        "build",
-        "--quiet",
-        "--package",
-        "lineup-plugin",
-        "--package",
-        "lineup-engine",
-        "--target-dir",
-    ]);
+    cargo.args(["build", "--quiet", "--workspace", "--lib", "--examples", "--target-dir"]);
     cargo.arg(profile.parent().expect("cargo's folder for what it builds"));
     if profile.ends_with("release") {
         cargo.arg("--release");
     }
     let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-    assert!(status.success(), "the recorder does not build");
+    assert!(status.success(), "the workspace does not build");
 }

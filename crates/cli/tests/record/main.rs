@@ -29,6 +29,8 @@ mod generated;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
 mod injected;
+#[path = "../installed/mod.rs"]
+mod installed;
 mod interventions;
 #[cfg(target_arch = "x86_64")]
 mod logged;

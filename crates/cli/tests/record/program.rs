@@ -1,11 +1,11 @@
 //! Compiling a program, recording it, reading the recording back.
 
+use crate::installed::lineup;
 use lineup_model::access::{Call, CallEnd};
 use lineup_recording::{Recording, read_all};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// A compiler for one of the machines that are recorded.
@@ -82,24 +82,9 @@ pub(crate) fn build(machine: Machine, folder: &Path, name: &str, source: &str, o
     assert!(made.status.success(), "{compiler}: {}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// Builds the recorder beside the command, as `cargo build` does.
-fn recorder() {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "lineup-plugin", "-p", "lineup-engine", "--manifest-path"]);
-        cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin/Cargo.toml"));
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo").success(), "building the recorder failed");
-    });
-}
-
 /// `lineup record` in a folder. `LINEUP_TEST_ENGINE=qemu` records all with the emulator that asks for no engine.
 pub(crate) fn lineup_record(folder: &Path, arguments: &[&str]) -> Output {
-    recorder();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    let mut command = lineup();
     command.current_dir(folder).arg("record");
     let is_given =
         arguments.iter().any(|argument| matches!(*argument, "--engine" | "--whole-program" | "--kernel"));

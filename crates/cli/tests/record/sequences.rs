@@ -5,6 +5,7 @@
 //! whatever random bytes decode to instead of two thousand. `LINEUP_SEQUENCE_SECONDS=S` tries as many as S seconds allow,
 //! always the same ones first.
 
+use crate::installed::lineup;
 use crate::program::{Program, X86_64, c};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -302,16 +303,9 @@ fn random_sequences_do_the_same_natively_and_in_the_cache() {
     }
 }
 
-/// The engine's own program for it, built as cargo does.
+/// The engine's own program for it.
 fn example() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "lineup-engine", "--example", "sequences", "--manifest-path"]);
-    cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/Cargo.toml"));
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().expect("cargo").success(), "building the example failed");
-    Path::new(env!("CARGO_BIN_EXE_lineup")).with_file_name("examples/sequences")
+    Path::new(lineup().get_program()).with_file_name("examples/sequences")
 }
 
 #[test]
