@@ -106,3 +106,36 @@ impl Threads {
         self.started.get(&cpu).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_thread_is_of_the_process_that_it_was_made_in_or_named_in() {
+        let mut threads = Threads::default();
+        assert_eq!(threads.with_number(12), Thread { process: 12, thread: 12 }, "not told of");
+        // Made in process 10 by its thread 11.
+        threads.see(FORKED, 0, &bytes(&[10, 10, 12, 11, 0, 0]), Behind::default());
+        threads.see(NAMED, 0, &bytes(&[20, 21, 0]), Behind::default());
+        assert_eq!(threads.with_number(12), Thread { process: 10, thread: 12 });
+        assert_eq!(threads.with_number(21), Thread { process: 20, thread: 21 });
+        threads.see(FORKED, 0, &bytes(&[10, 10, 12]), Behind::default());
+        assert_eq!(threads.with_number(12).process, 10, "one that is too short tells nothing");
+    }
+
+    #[test]
+    fn a_cpu_that_a_thread_was_switched_away_from_runs_none_that_is_known() {
+        let mut threads = Threads::default();
+        let ran = Thread { process: 10, thread: 11 };
+        let behind = Behind { time_ns: None, ran: Some(ran), cpu: Some(3) };
+        threads.see(SWITCHED, 0, &[], behind);
+        assert_eq!((threads.switched_to(3), threads.switched_to(4)), (Some(ran), None));
+        threads.see(SWITCHED, AWAY, &[], behind);
+        assert_eq!(threads.switched_to(3), None);
+    }
+}

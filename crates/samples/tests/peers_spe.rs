@@ -3,6 +3,7 @@
 
 mod traced;
 
+use lineup_samples::data_source::Operation;
 use lineup_samples::spe::{Access, Kind, TraceRecord};
 use lineup_samples::writer::{BufferOf, MappingSpec, PartSpec, Writer};
 use lineup_samples::{FileSegment, MappedFile, Reader, Record, Segments, tally};
@@ -207,6 +208,46 @@ fn perf_script_decodes_every_sample_as_it_was_written_and_as_our_reader_does() {
         let translation = if record.events & 1 << 5 == 0 { "TLB Walker hit" } else { "TLB Walker miss" };
         assert!(line.contains(translation), "{line}");
     }
+}
+
+/// Of every sample what both ways of reading it must agree on: perf names levels of caches that a peer's line may have come
+/// from, and knows no locks.
+fn told(path: &Path) -> Vec<String> {
+    let mut reader = Reader::of_file(File::open(path).unwrap()).unwrap();
+    let mut all = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        let Record::Sample(sample) = record else { continue };
+        let source = sample.data_source.unwrap();
+        let level = (!source.is_hitm() && source.operation == Operation::Load).then_some(source.level);
+        all.push(format!(
+            "{:?} {:?} {:?} {:?} {:x?} {:x?} {:x?} {} {:?} {level:?} {} {:?}",
+            sample.time_ns,
+            sample.cpu,
+            sample.process,
+            sample.thread,
+            sample.instruction,
+            sample.address,
+            sample.physical_address,
+            sample.weight.unwrap().full,
+            source.operation,
+            source.is_hitm(),
+            source.translation,
+        ));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn samples_that_perf_made_of_a_trace_are_read_as_those_of_the_trace_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let [traced, sampled] = ["traced.data", "sampled.data"].map(|name| folder.path().join(name));
+    write(&traced, &planted());
+    let [from, to] = [&traced, &sampled].map(|path| path.to_str().unwrap());
+    output("perf", &["inject", "--itrace=M", "-i", from, "-o", to]);
+    let all = told(&traced);
+    assert_eq!(all.len(), planted().len());
+    assert_eq!(told(&sampled), all);
 }
 
 struct NoSegments;
