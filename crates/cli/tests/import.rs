@@ -4,8 +4,10 @@
 mod planted;
 mod schema;
 
-use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
-use planted::{PROCESS, Program, array, lineup, number, output, write_planted};
+use lineup_samples::writer::{BufferOf, EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
+use planted::{
+    PROCESS, Planted, Program, array, lineup, number, output, write_planted, write_planted_traces,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,12 +21,16 @@ fn every_member_has_exactly_the_samples_that_were_planted_in_it() {
     let found = program.import(&["perf.data"]);
     assert_eq!(found["schema"], "lineup.samples/1");
     assert_eq!((number(&found, "lost_records"), &found["is_whole"]), (19, &Value::Bool(true)));
+    holds_what_was_planted(&found, &planted);
+}
 
+/// Every member has exactly what was planted in it, and every function.
+fn holds_what_was_planted(found: &Value, planted: &[Planted]) {
     let mut members: BTreeMap<(&str, &str), [u64; 5]> = BTreeMap::new();
     let mut evidence: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
     let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
     let mut sources: BTreeMap<(&str, &str, u64), u64> = BTreeMap::new();
-    for one in &planted {
+    for one in planted {
         let is_store = one.source == source::STORE_L1;
         let hitm = if one.source == source::LOAD_HITM { one.count } else { 0 };
         let (loads, stores) = if is_store { (0, one.count) } else { (one.count, 0) };
@@ -37,7 +43,7 @@ fn every_member_has_exactly_the_samples_that_were_planted_in_it() {
     }
 
     let (mut found_members, mut found_evidence, mut found_sources) = (BTreeMap::new(), BTreeMap::new(), 0);
-    for data in array(&found, "data") {
+    for data in array(found, "data") {
         let name = data["name"].as_str().unwrap();
         for member in array(data, "members") {
             let path = member["path"].as_str().unwrap();
@@ -53,11 +59,71 @@ fn every_member_has_exactly_the_samples_that_were_planted_in_it() {
     assert_eq!(found_members, members);
     assert_eq!(found_evidence, evidence);
     assert_eq!(found_sources, sources.len());
-    let found_functions: BTreeMap<&str, u64> = array(&found, "functions")
+    let found_functions: BTreeMap<&str, u64> = array(found, "functions")
         .iter()
         .map(|function| (function["name"].as_str().unwrap(), number(function, "samples")))
         .collect();
     assert_eq!(found_functions, functions);
+}
+
+#[test]
+fn every_member_has_exactly_the_samples_that_were_planted_in_traces_of_arms_processors() {
+    let program = Program::build();
+    let planted = write_planted_traces(&program, "perf.data");
+    let found = program.import(&["perf.data"]);
+    holds_what_was_planted(&found, &planted);
+    let event = &array(&found, "events")[0];
+    assert_eq!((event["name"].as_str(), number(event, "samples")), (Some("arm_spe_0//"), 286));
+    assert_eq!(number(event, "precise"), 286);
+
+    // What another CPU's cache gave, by line.
+    let line = &array(&found, "lines")[0];
+    assert_eq!((number(line, "samples"), line["address"].as_str()), (29, Some("0x7f0000002040")));
+    assert_eq!((number(line, "weight"), line["process"].as_u64()), (29 * 120, Some(PROCESS.into())));
+    let loaded: Vec<u64> = array(line, "cpus").iter().map(|cpu| number(cpu, "samples")).collect();
+    assert_eq!(loaded, [8, 7, 7, 7], "29 in turns on four CPUs");
+    let sources: BTreeMap<&str, u64> = array(&found, "sources")
+        .iter()
+        .map(|one| (one["from"].as_str().unwrap(), number(one, "samples")))
+        .collect();
+    let expected = [
+        ("load, L1", 129),
+        ("load, L3", 10),
+        ("load, a cache, given by another CPU", 29),
+        ("load, memory", 70),
+        ("store, L1", 48),
+    ];
+    assert_eq!(sources, BTreeMap::from(expected));
+    let notes: Vec<&str> = array(&found, "notes").iter().map(|note| note.as_str().unwrap()).collect();
+    assert!(notes.iter().any(|note| note.starts_with("1 parts of traces had no room for all")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("not marked as precise")), "{notes:?}");
+
+    // The same file, found worth a look and explained.
+    let worth = program.json(&["find", "--json", "perf.data"]);
+    let passed = array(&worth, "findings").iter().find(|one| one["worth"] == "passed_between_cpus").unwrap();
+    assert_eq!((passed["subject"].as_str(), number(passed, "samples")), (Some("device"), 29));
+    let explained = program.json(&["explain", "--json", "perf.data", "--region", "read_last"]);
+    let data: Vec<_> =
+        array(&explained, "data").iter().map(|one| (one["name"].as_str(), number(one, "samples"))).collect();
+    assert_eq!(data, [(Some("device"), 7)]);
+}
+
+#[test]
+fn a_trace_of_which_nothing_can_be_read_is_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = EventSpec {
+        name: "arm_spe_0//".to_owned(),
+        kind: 8,
+        sample_type: kind::MEMORY,
+        ..EventSpec::default()
+    };
+    let mut writer = Writer::file(File::create(folder.path().join("perf.data")).unwrap(), &[event]).unwrap();
+    writer.trace_info(8).unwrap();
+    writer.chunk(BufferOf::Cpu(0), 0, &[0xff; 512]).unwrap();
+    writer.finish().unwrap();
+    let done = lineup(folder.path(), &["import", "perf.data"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(!done.status.success() && said.contains("hold no record that can be read"), "{said}");
 }
 
 #[test]

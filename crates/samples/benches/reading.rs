@@ -1,7 +1,8 @@
 //! How long a large file of samples takes, and how much memory: `cargo bench -p lineup-samples`, with the file's size in
-//! MiB as an argument; 1024 when none is given.
+//! MiB as an argument; 1024 when none is given. With the word `traces` the samples are in traces of Arm's processors.
 
-use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
+use lineup_samples::spe::{Access, Kind, TraceRecord};
+use lineup_samples::writer::{BufferOf, EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
 use lineup_samples::{FileSegment, MappedFile, Reader, Segments, tally};
 use std::fs::File;
 use std::io::BufWriter;
@@ -25,11 +26,22 @@ impl Segments for OneSegment {
     }
 }
 
-/// Loads and stores of 5,000 instructions: a half of the addresses in variables, a half all over the heap.
-fn write(path: &Path, mib: u64) -> u64 {
-    let event = EventSpec { name: "loads".to_owned(), sample_type: kind::MEMORY, ..EventSpec::default() };
-    let mut writer = Writer::file(BufWriter::new(File::create(path).unwrap()), &[event]).unwrap();
-    let mapping = MappingSpec {
+/// Numbers that look random, and addresses by them.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> (u64, u64) {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let in_data = 0x50_0000 + self.0 % 40_000;
+        let on_heap = 0x7f00_0000_0000 + (self.0 >> 20) % (1 << 32);
+        (self.0, if self.0 & 1 == 0 { in_data } else { on_heap })
+    }
+}
+
+fn program() -> MappingSpec<'static> {
+    MappingSpec {
         process: 7,
         start: 0x40_0000,
         size_bytes: 1 << 20,
@@ -37,25 +49,27 @@ fn write(path: &Path, mib: u64) -> u64 {
         protection: 5,
         path: "/usr/bin/program",
         build_id: None,
-    };
-    writer.mapping(&mapping).unwrap();
+    }
+}
+
+/// Loads and stores of 5,000 instructions: a half of the addresses in variables, a half all over the heap.
+fn write(path: &Path, mib: u64) -> u64 {
+    let event = EventSpec { name: "loads".to_owned(), sample_type: kind::MEMORY, ..EventSpec::default() };
+    let mut writer = Writer::file(BufWriter::new(File::create(path).unwrap()), &[event]).unwrap();
+    writer.mapping(&program()).unwrap();
     let count = (mib << 20) / SAMPLE_BYTES;
     let sources =
         [source::LOAD_L1, source::LOAD_L3, source::LOAD_MEMORY, source::LOAD_HITM, source::STORE_L1];
-    let mut random = 88_172_645_463_325_252u64;
+    let mut random = Random(88_172_645_463_325_252);
     for number in 0..count {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let in_data = 0x50_0000 + random % 40_000;
-        let on_heap = 0x7f00_0000_0000 + (random >> 20) % (1 << 32);
+        let (random, address) = random.next();
         let sample = SampleSpec {
             instruction: 0x40_0000 + random % 5000 * 4,
             process: 7,
             thread: 7,
             // As the kernel's buffers are read: one CPU after the other, each in order.
             time_ns: number / SAMPLES_A_ROUND * SAMPLES_A_ROUND + number * 4 % SAMPLES_A_ROUND,
-            address: if random & 1 == 0 { in_data } else { on_heap },
+            address,
             cpu: (number % 4) as u32,
             period: 1000,
             weight: random % 400,
@@ -69,6 +83,48 @@ fn write(path: &Path, mib: u64) -> u64 {
     }
     writer.finish().unwrap();
     count
+}
+
+/// The same loads and stores in traces of 64 CPUs, of which each chunk has 1 MiB.
+fn write_traces(path: &Path, mib: u64) -> u64 {
+    const CPUS: u32 = 64;
+    const RECORD_BYTES: u64 = 64;
+    let event = EventSpec {
+        name: "arm_spe_0//".to_owned(),
+        kind: 8,
+        sample_type: kind::MEMORY,
+        ..EventSpec::default()
+    };
+    let mut writer = Writer::file(BufWriter::new(File::create(path).unwrap()), &[event]).unwrap();
+    writer.timer(0, 40, 0).unwrap();
+    writer.trace_info_of(8, &[0x410f_d4f0; CPUS as usize]).unwrap();
+    writer.mapping(&program()).unwrap();
+    let mut random = Random(88_172_645_463_325_252);
+    let mut trace = Vec::new();
+    for chunk in 0..mib {
+        trace.clear();
+        for number in 0..(1 << 20) / RECORD_BYTES {
+            let (random, address) = random.next();
+            let access = Access { is_store: random % 5 == 4, ..Access::default() };
+            let record = TraceRecord {
+                instruction: Some(0x40_0000 + random % 5000 * 4),
+                level: Some(0),
+                address: Some(address),
+                kind: Kind::Access(access),
+                events: 0b110,
+                source: Some([0x0, 0x8, 0x9, 0xb, 0xe][(random % 5) as usize]),
+                total_cycles: Some((random % 400) as u16),
+                context: Some(7),
+                ticks: Some(chunk / u64::from(CPUS) * (1 << 20) + number * 64),
+                ..TraceRecord::default()
+            };
+            record.encode(&mut trace);
+        }
+        let position = (chunk / u64::from(CPUS)) << 20;
+        writer.chunk(BufferOf::Cpu((chunk % u64::from(CPUS)) as u32), position, &trace).unwrap();
+    }
+    writer.finish().unwrap();
+    (mib << 20) / RECORD_BYTES
 }
 
 /// Processor time of this process, in seconds; the system counts hundredths.
@@ -91,7 +147,8 @@ fn main() {
     let mib = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1024);
     let folder = tempfile::tempdir_in(option_env!("CARGO_TARGET_TMPDIR").unwrap_or("/tmp")).unwrap();
     let path = folder.path().join("samples.data");
-    let count = write(&path, mib);
+    let has_traces = std::env::args().any(|argument| argument == "traces");
+    let count = if has_traces { write_traces(&path, mib) } else { write(&path, mib) };
     let (begun, processor_before) = (Instant::now(), processor_s());
     let mut reader = Reader::of_file(File::open(&path).unwrap()).unwrap();
     let read = tally(&mut reader, &mut OneSegment, &mut |_| {}).unwrap();

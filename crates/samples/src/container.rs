@@ -23,6 +23,7 @@ const HOST_NAME: u32 = 3;
 const RELEASE: u32 = 4;
 const ARCHITECTURE: u32 = 6;
 const CPUS: u32 = 7;
+const PROCESSOR: u32 = 9;
 const COMMAND_LINE: u32 = 11;
 const EVENT_NAMES: u32 = 12;
 /// Texts behind the records have room for a multiple of so many bytes.
@@ -60,6 +61,8 @@ pub struct About {
     pub architecture: Option<String>,
     /// How many CPUs it may have, and how many run.
     pub cpus: Option<(u32, u32)>,
+    /// What the processor calls itself.
+    pub processor: Option<String>,
     /// The command that recorded.
     pub command_line: Vec<String>,
     /// Build ids of files.
@@ -106,6 +109,15 @@ impl<W: Write> Container<W> {
         self.out.write_all(&misc.to_le_bytes())?;
         self.out.write_all(&size.to_le_bytes())?;
         self.out.write_all(body)
+    }
+
+    /// Writes a record with more behind it than a record may hold.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn record_with(&mut self, number: u32, body: &[u8], behind: &[u8]) -> io::Result<()> {
+        self.record(number, 0, body)?;
+        self.out.write_all(behind)
     }
 
     /// Ends a round: what follows the next one is not earlier than what stands before this one.
@@ -198,6 +210,7 @@ impl<W: Write + Seek> Container<W> {
             (RELEASE, text(&about.release)),
             (ARCHITECTURE, text(&about.architecture)),
             (CPUS, cpus.collect()),
+            (PROCESSOR, text(&about.processor)),
             (COMMAND_LINE, command_line),
             (EVENT_NAMES, self.event_names()),
         ];

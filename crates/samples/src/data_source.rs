@@ -68,8 +68,10 @@ pub enum Snoop {
     Hit,
     /// Another had it and had changed it.
     HitModified,
-    /// Another gave it, not said in which state.
+    /// Another gave it, unchanged.
     Forwarded,
+    /// Another CPU's cache gave it, not said in which state: what Arm's processors say.
+    Peer,
 }
 
 /// Whether the address was in the tables of translations.
@@ -125,9 +127,10 @@ impl DataSource {
         }
     }
 
-    /// True when another CPU's cache had the line and had changed it.
+    /// True when another CPU's cache had the line and had changed it. Where a processor only says that another's had it, that
+    /// is taken for the same.
     pub fn is_hitm(&self) -> bool {
-        self.snoop == Snoop::HitModified
+        matches!(self.snoop, Snoop::HitModified | Snoop::Peer)
     }
 }
 
@@ -180,7 +183,8 @@ fn old_level(level: perf::MemLevel) -> Level {
 fn snoop(snoop: perf::MemSnoop) -> Snoop {
     let known = [
         (perf::MemSnoop::HITM, Snoop::HitModified),
-        (perf::MemSnoop::FWD | perf::MemSnoop::PEER, Snoop::Forwarded),
+        (perf::MemSnoop::PEER, Snoop::Peer),
+        (perf::MemSnoop::FWD, Snoop::Forwarded),
         (perf::MemSnoop::HIT, Snoop::Hit),
         (perf::MemSnoop::MISS, Snoop::Miss),
         (perf::MemSnoop::NONE, Snoop::None),

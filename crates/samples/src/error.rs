@@ -34,6 +34,14 @@ pub enum SamplesError {
         /// How many events.
         events: usize,
     },
+    /// Its only samples are in a trace, of which nothing can be read.
+    #[error(
+        "the {bytes} bytes of Arm SPE's trace hold no record that can be read; `perf script -D` shows what stands there"
+    )]
+    Undecodable {
+        /// How long the trace is.
+        bytes: u64,
+    },
     /// Its records are compressed in a way that is not read.
     #[error("the perf.data is compressed (`perf record -z`); `perf inject -i FILE -o PLAIN` writes it plain")]
     Compressed,

@@ -12,6 +12,8 @@ const LEAST_BYTES: u32 = 64;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 /// The flag for which the period is a frequency.
 const FREQUENCY: u64 = 1 << 10;
+/// The flag for which times are of another clock than the kernel's own.
+const OWN_CLOCK: u64 = 1 << 25;
 
 /// What was sampled, and what each sample carries.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub struct Event {
     pub(crate) places: Places,
     pub(crate) parse: ParseConfig<Little>,
     flags: SampleFlags,
+    /// Its samples are in traces, whatever its description says.
+    pub(crate) is_traced: bool,
+    /// Its times are of a clock that was asked for.
+    pub(crate) has_own_clock: bool,
 }
 
 /// Where records hold identity and time.
@@ -40,6 +46,8 @@ pub(crate) struct Places {
     /// Bytes from the end of any other record.
     pub(crate) other_id: Option<usize>,
     pub(crate) other_time: Option<usize>,
+    pub(crate) other_thread: Option<usize>,
+    pub(crate) other_cpu: Option<usize>,
     /// The identity is the first word of a sample and the last one of other records.
     pub(crate) is_identified: bool,
 }
@@ -99,12 +107,23 @@ impl Event {
             places: Places::of(sample_flags, is_id_everywhere),
             parse: ParseConfig::from(attr),
             flags: sample_flags,
+            is_traced: false,
+            has_own_clock: flags & OWN_CLOCK != 0,
         })
     }
 
     /// What its samples carry.
     pub fn carries(&self) -> Carries {
         let has = |flag: SampleFlags| self.flags.intersects(flag);
+        if self.is_traced {
+            let told =
+                Carries { address: true, weight: true, data_source: true, cpu: true, ..Carries::default() };
+            return Carries {
+                time: has(SampleFlags::TIME),
+                physical_address: has(SampleFlags::PHYS_ADDR),
+                ..told
+            };
+        }
         Carries {
             address: has(SampleFlags::ADDR),
             weight: has(SampleFlags::WEIGHT | SampleFlags::WEIGHT_STRUCT),
@@ -147,6 +166,10 @@ impl Places {
             sample_time: has_time.then_some(time),
             other_id: other_id.filter(|_| is_id_everywhere),
             other_time: (has_time && is_id_everywhere).then_some(other_time),
+            other_thread: (flags.contains(SampleFlags::TID) && is_id_everywhere)
+                .then_some(behind_id + word(SampleFlags::ID) + word(SampleFlags::TIME) + 8),
+            other_cpu: (flags.contains(SampleFlags::CPU) && is_id_everywhere)
+                .then_some(word(SampleFlags::IDENTIFIER) + 8),
             is_identified,
         }
     }

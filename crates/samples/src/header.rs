@@ -19,6 +19,7 @@ const BUILD_ID: u32 = 2;
 const HOST_NAME: u32 = 3;
 const RELEASE: u32 = 4;
 const ARCHITECTURE: u32 = 6;
+const PROCESSOR: u32 = 9;
 const COMMAND_LINE: u32 = 11;
 const EVENT_NAMES: u32 = 12;
 /// A build id's length is only said where this bit of its head is set; it has 20 bytes else.
@@ -46,6 +47,8 @@ pub struct Header {
     pub release: Option<String>,
     /// The machine's architecture: `x86_64`.
     pub architecture: Option<String>,
+    /// What Arm's processors call themselves (`MIDR_EL1`).
+    pub(crate) processor: Option<u64>,
     /// How perf was called.
     pub command_line: Vec<String>,
 }
@@ -186,6 +189,12 @@ fn sections<R: Read + Seek>(
     Ok(())
 }
 
+/// Arm's are told by a number in hexadecimal, others by words.
+fn arms_processor(text: &str) -> Option<u64> {
+    let digits = text.trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).ok()
+}
+
 impl Header {
     /// Takes in a section, from behind a file's records or from a pipe.
     pub(crate) fn see_section(&mut self, bit: u32, bytes: &[u8]) {
@@ -195,6 +204,7 @@ impl Header {
             HOST_NAME => self.host_name = fields.header_text(),
             RELEASE => self.release = fields.header_text(),
             ARCHITECTURE => self.architecture = fields.header_text(),
+            PROCESSOR => self.processor = fields.header_text().and_then(|text| arms_processor(&text)),
             COMMAND_LINE => {
                 let count = fields.u32().unwrap_or_default();
                 self.command_line = (0..count).map_while(|_| fields.header_text()).collect();

@@ -24,8 +24,11 @@ pub mod operand;
 mod reader;
 pub mod record;
 mod rounds;
+mod scan;
 mod spaces;
+pub mod spe;
 pub mod tally;
+mod threads;
 #[cfg(feature = "writer")]
 pub mod writer;
 

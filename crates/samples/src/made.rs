@@ -113,9 +113,27 @@ impl Maker {
     }
 
     /// With what stands behind every record that is no sample.
-    fn made(&self, number: u32, misc: u16, mut body: Vec<u8>, process: u32, time_ns: u64) -> Made {
-        let behind =
-            [(TID, pair(process, process)), (TIME, time_ns), (ID, self.id), (CPU, 0), (IDENTIFIER, self.id)];
+    fn made(&self, number: u32, misc: u16, body: Vec<u8>, process: u32, time_ns: u64) -> Made {
+        self.on_cpu(number, misc, body, (process, process), 0, time_ns)
+    }
+
+    /// The same of a thread, on a CPU.
+    pub(crate) fn on_cpu(
+        &self,
+        number: u32,
+        misc: u16,
+        mut body: Vec<u8>,
+        (process, thread): (u32, u32),
+        cpu: u32,
+        time_ns: u64,
+    ) -> Made {
+        let behind = [
+            (TID, pair(process, thread)),
+            (TIME, time_ns),
+            (ID, self.id),
+            (CPU, u64::from(cpu)),
+            (IDENTIFIER, self.id),
+        ];
         for (_, word) in behind.into_iter().filter(|(bit, _)| self.sample_type & bit != 0) {
             body.extend_from_slice(&word.to_le_bytes());
         }

@@ -1,13 +1,19 @@
 //! Records of a file or pipe in the order of their times.
 
+mod traced;
+
 use crate::bytes::{Fields, text, u64_at};
 use crate::error::SamplesError;
 use crate::event::Event;
 use crate::header::{self, Header, Records, words};
 use crate::record::{self, Record};
 use crate::rounds::{Rounds, Waiting};
+use crate::scan::{ReadElsewhere, read_elsewhere};
+use crate::spe::Clock;
+use crate::threads::Behind;
 use foldhash::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use traced::Traced;
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -18,9 +24,11 @@ const FIRST_OF_PERF: u32 = 64;
 const ATTRIBUTE: u32 = 64;
 const TRACING_DATA: u32 = 66;
 const BUILD_ID: u32 = 67;
+const TRACE_INFO: u32 = 70;
 const ROUND_ENDS: u32 = 68;
 const AUXILIARY: u32 = 71;
 const EVENT_UPDATE: u32 = 78;
+const TIMER: u32 = 79;
 const FEATURE: u32 = 80;
 const COMPRESSED: u32 = 81;
 const COMPRESSED_2: u32 = 83;
@@ -53,6 +61,12 @@ pub struct Reader<R: Read> {
     has_one_layout: bool,
     /// What was read and is not of use.
     skipped_auxiliary_bytes: u64,
+    /// How a file's traces are read; a pipe's are as they come.
+    elsewhere: Option<ReadElsewhere<R>>,
+    clock: Option<Clock>,
+    traced: Option<Traced>,
+    /// Samples that stand among the records.
+    told_samples: u64,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -63,11 +77,14 @@ impl<R: Read + Seek> Reader<R> {
     pub fn of_file(mut input: R) -> Result<Reader<R>, SamplesError> {
         let first = first_bytes(&mut input)?;
         if header::is_pipe(&first)? {
-            return Reader::after_pipe_head(input);
+            let mut reader = Reader::after_pipe_head(input)?;
+            reader.elsewhere = Some(read_elsewhere);
+            return Ok(reader);
         }
         let (header, records) = header::of_file(&mut input)?;
         input.seek(SeekFrom::Start(records.start))?;
         let mut reader = Reader::new(input, header, records, false);
+        reader.elsewhere = Some(read_elsewhere);
         reader.settle_events()?;
         Ok(reader)
     }
@@ -114,6 +131,10 @@ impl<R: Read> Reader<R> {
             event_by_id: HashMap::default(),
             has_one_layout: false,
             skipped_auxiliary_bytes: 0,
+            elsewhere: None,
+            clock: None,
+            traced: None,
+            told_samples: 0,
         }
     }
 
@@ -132,7 +153,7 @@ impl<R: Read> Reader<R> {
         self.read_bytes
     }
 
-    /// Bytes of traces (Intel PT, Arm SPE) that stand among the records and are not decoded.
+    /// Bytes of traces (Intel PT) that stand among the records and are not decoded.
     pub fn skipped_auxiliary_bytes(&self) -> u64 {
         self.skipped_auxiliary_bytes
     }
@@ -147,14 +168,25 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// When the file cannot be read or is damaged. What was read before remains.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, SamplesError> {
-        while !self.rounds.has_more() {
+        loop {
+            if let Some(sample) = self.due_sample()? {
+                return Ok(Some(sample));
+            }
+            if self.rounds.has_more() {
+                break;
+            }
             if self.ending.is_some() {
-                return Ok(None);
+                return self.check_traces().map(|()| None);
             }
             self.read_on()?;
         }
         let Some(Waiting { number, misc, event, .. }) = self.rounds.advance() else { return Ok(None) };
         let Some(described) = self.header.events.get(event) else { return Err(SamplesError::NoEvents) };
+        self.told_samples += u64::from(number == record::SAMPLE);
+        if let Some(traced) = self.traced.as_mut().filter(|_| number != record::SAMPLE) {
+            let body = self.rounds.body();
+            traced.threads.see(number, misc, body, Behind::of(&described.places, body));
+        }
         Ok(Some(record::record(number, misc, self.rounds.body(), (event, described))))
     }
 
@@ -218,6 +250,10 @@ impl<R: Read> Reader<R> {
             record::SAMPLE => places.sample_time.and_then(|at| u64_at(body, at)),
             _ => places.other_time.and_then(|back| u64_at(body, body.len().checked_sub(back)?)),
         };
+        if number == record::AUXILIARY_WRITTEN && self.takes_parts() {
+            let body = body.to_vec();
+            self.see_part(&body);
+        }
         // What has no time was true before everything that has one.
         self.rounds.keep(time.unwrap_or_default(), Waiting { number, misc, event });
         Ok(())
@@ -268,20 +304,36 @@ impl<R: Read> Reader<R> {
             }
             COMPRESSED | COMPRESSED_2 => return Err(SamplesError::Compressed),
             ROUND_ENDS => self.rounds.end_round(),
+            TRACE_INFO => self.see_trace_info()?,
+            TIMER => self.see_clock(),
             AUXILIARY | TRACING_DATA => {
-                let size = match number {
-                    AUXILIARY => u64_at(body, 0),
-                    _ => Fields::new(body).u32().map(|size| u64::from(size).next_multiple_of(8)),
-                };
+                let size = size_behind(number, body);
                 let size = size.ok_or(SamplesError::Damaged { what: "a trace without its length", at })?;
-                let skipped = std::io::copy(&mut self.input.by_ref().take(size), &mut std::io::sink())?;
-                self.read_bytes = self.read_bytes.saturating_add(skipped);
-                self.skipped_auxiliary_bytes += if number == AUXILIARY { skipped } else { 0 };
+                self.pass_over(number, size)?;
             }
             _ => {}
         }
         self.rounds.drop_last();
         Ok(())
+    }
+
+    /// Passes over what stands behind the record that was read last, but for what is decoded.
+    fn pass_over(&mut self, number: u32, size: u64) -> Result<(), SamplesError> {
+        let taken = if number == AUXILIARY { self.take_trace()? } else { 0 };
+        let skipped =
+            std::io::copy(&mut self.input.by_ref().take(size - taken.min(size)), &mut std::io::sink())?;
+        self.read_bytes = self.read_bytes.saturating_add(taken).saturating_add(skipped);
+        let is_decoded = number == TRACING_DATA || self.has_scanned();
+        self.skipped_auxiliary_bytes += if is_decoded { 0 } else { skipped };
+        Ok(())
+    }
+}
+
+/// How many bytes stand behind a record that is longer than its head says.
+fn size_behind(number: u32, body: &[u8]) -> Option<u64> {
+    match number {
+        AUXILIARY => u64_at(body, 0),
+        _ => Fields::new(body).u32().map(|size| u64::from(size).next_multiple_of(8)),
     }
 }
 

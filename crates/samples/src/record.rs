@@ -30,7 +30,8 @@ impl Mode {
 /// How dear a sample was: on most machines cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Weight {
-    /// The weight: of a load the cycles from its issue until its data was there.
+    /// The weight: of a load the cycles from its issue until its data was there. Arm counts from when it was handed on to be
+    /// issued.
     pub full: u64,
     /// The second of three parts, where the machine gives parts: cycles of the whole instruction.
     pub instruction: Option<u16>,
@@ -67,7 +68,8 @@ pub struct Sample<'a> {
     pub weight: Option<Weight>,
     /// Where the data came from.
     pub data_source: Option<DataSource>,
-    rest: perf::Sample<'a>,
+    /// Of a sample that was a record of its own.
+    pub(crate) rest: Option<perf::Sample<'a>>,
 }
 
 /// Registers, by their number in the machine's `perf_regs.h`.
@@ -100,23 +102,23 @@ pub struct Branch {
 impl<'a> Sample<'a> {
     /// Return addresses of the functions under way, innermost first; values above 2⁶⁴ − 4096 say whose code follows.
     pub fn call_chain(&self) -> &[u64] {
-        self.rest.callchain().unwrap_or_default()
+        self.rest.as_ref().and_then(perf::Sample::callchain).unwrap_or_default()
     }
 
     /// The last branches, newest first.
     pub fn branches(&self) -> impl Iterator<Item = Branch> {
-        let all = self.rest.lbr().unwrap_or_default().iter();
+        let all = self.rest.as_ref().and_then(perf::Sample::lbr).unwrap_or_default().iter();
         all.map(|one| Branch { from: one.from(), to: one.to(), is_mispredicted: one.mispred() })
     }
 
     /// Registers of the program.
     pub fn user_registers(&self) -> Option<Registers<'_>> {
-        self.rest.regs_user().map(|own| Registers { mask: own.mask, values: &own.regs })
+        self.rest.as_ref()?.regs_user().map(|own| Registers { mask: own.mask, values: &own.regs })
     }
 
     /// Registers where the sample was taken.
     pub fn interrupted_registers(&self) -> Option<Registers<'_>> {
-        self.rest.regs_intr().map(|own| Registers { mask: own.mask, values: &own.regs })
+        self.rest.as_ref()?.regs_intr().map(|own| Registers { mask: own.mask, values: &own.regs })
     }
 
     /// From the body of a record; `None` when it is too short for what its event carries.
@@ -144,7 +146,7 @@ impl<'a> Sample<'a> {
             period: rest.period(),
             weight,
             data_source: rest.data_src().map(DataSource::of),
-            rest,
+            rest: Some(rest),
         })
     }
 }
@@ -212,6 +214,13 @@ pub enum Record<'a> {
     LostSamples(u64),
     /// The kernel stopped sampling for a while.
     Throttled,
+    /// A part of a trace was written.
+    Traced {
+        /// It had no room for all.
+        is_cut: bool,
+        /// An instruction was to be sampled while another one still was.
+        has_collided: bool,
+    },
     /// A record that is too short for what it should hold.
     Unreadable,
     /// Anything else, by its number.
@@ -235,6 +244,11 @@ pub(crate) const NAMED: u32 = 3;
 pub(crate) const FORKED: u32 = 7;
 pub(crate) const SAMPLE: u32 = 9;
 pub(crate) const MMAP2: u32 = 10;
+pub(crate) const AUXILIARY_WRITTEN: u32 = 11;
+/// Flags of a part of a trace.
+const PART_IS_CUT: u64 = 1;
+const PART_HAS_GAPS: u64 = 4;
+const PART_HAS_COLLIDED: u64 = 8;
 
 /// The record with this head and body, of the event at a position.
 pub(crate) fn record<'a>(
@@ -252,6 +266,12 @@ pub(crate) fn record<'a>(
         FORKED => threads(body).map(|(process, parent, thread)| Record::Forked { process, thread, parent }),
         SAMPLE => Sample::parse(event, described, misc, body).map(Record::Sample),
         MMAP2 => mapping(misc, body, true).map(Record::Mapped),
+        AUXILIARY_WRITTEN => {
+            Fields::new(body.get(16..).unwrap_or_default()).u64().map(|flags| Record::Traced {
+                is_cut: flags & (PART_IS_CUT | PART_HAS_GAPS) != 0,
+                has_collided: flags & PART_HAS_COLLIDED != 0,
+            })
+        }
         13 => Fields::new(body).u64().map(Record::LostSamples),
         _ => Some(Record::Other(number)),
     };

@@ -55,6 +55,16 @@ impl Rounds {
         self.told < self.ready
     }
 
+    /// The time of the next record that may be told.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        self.entries.get(self.told).filter(|_| self.told < self.ready).map(|entry| entry.time)
+    }
+
+    /// Counts what is told between records, when it comes after a later one.
+    pub(crate) fn tell_between(&mut self, time: u64) {
+        self.out_of_order += u64::from(time < self.latest_told);
+    }
+
     /// Reads a body; how many of its bytes there were. It is kept only when [`Rounds::keep`] follows.
     pub(crate) fn read_body(&mut self, input: &mut impl Read, count: usize) -> Result<usize, SamplesError> {
         self.clear_told();

@@ -66,7 +66,7 @@ impl Sum {
 /// Samples by instruction, data and byte of a line.
 pub type ByPlace = BTreeMap<(Code, Data, u8), u64>;
 
-/// A line of memory that another CPU's cache had changed when it was loaded.
+/// A line of memory that another CPU's cache had changed when it was loaded, or had, where no more is said.
 #[derive(Clone, Default, Debug)]
 pub struct PassedLine {
     /// Loads that found it so.
@@ -132,6 +132,14 @@ pub struct Tally {
     pub worked_out: u64,
     /// How often the kernel stopped sampling for a while.
     pub throttled: u64,
+    /// Parts of traces that had no room for all.
+    pub cut_parts: u64,
+    /// Parts of traces in which samples were not taken, since another still was.
+    pub collided_parts: u64,
+    /// Samples of traces whose thread is a guess.
+    pub guessed_threads: u64,
+    /// Records of traces that have no end, or say of no instruction and no address.
+    pub unreadable_traced: u64,
     /// Records too short for what they should hold.
     pub unreadable: u64,
     /// Records told out of the order of time.
@@ -201,6 +209,8 @@ struct Counter {
     lost_records: u64,
     lost_samples: u64,
     throttled: u64,
+    cut_parts: u64,
+    collided_parts: u64,
     unreadable: u64,
     folded: u64,
     folded_lines: u64,
@@ -230,6 +240,10 @@ impl Counter {
             Record::Lost(count) => self.lost_records = self.lost_records.saturating_add(*count),
             Record::LostSamples(count) => self.lost_samples = self.lost_samples.saturating_add(*count),
             Record::Throttled => self.throttled += 1,
+            Record::Traced { is_cut, has_collided } => {
+                self.cut_parts += u64::from(*is_cut);
+                self.collided_parts += u64::from(*has_collided);
+            }
             Record::Unreadable => self.unreadable += 1,
             Record::Exited { .. } | Record::Other(_) | Record::Mapped(_) => {}
         }
@@ -387,6 +401,10 @@ impl Counter {
             lost_samples: self.lost_samples,
             worked_out: self.worked_out,
             throttled: self.throttled,
+            cut_parts: self.cut_parts,
+            collided_parts: self.collided_parts,
+            guessed_threads: reader.guessed_threads(),
+            unreadable_traced: reader.unreadable_traced(),
             unreadable: self.unreadable,
             out_of_order: reader.out_of_order(),
             skipped_auxiliary_bytes: reader.skipped_auxiliary_bytes(),

@@ -16,7 +16,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod traced;
+
 pub use crate::made::MappingSpec;
+pub use traced::{BufferOf, PartSpec};
 
 use crate::container::{ATTRIBUTE_BYTES, About, Container, Description};
 use crate::header::BuildId;

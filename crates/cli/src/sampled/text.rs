@@ -82,7 +82,7 @@ fn told(finding: &SampledFinding) -> String {
                 written => format!("what was stored to these lines: {}", list(written)),
             };
             format!(
-                "{subject}: {samples} loads found their line changed by another CPU, {share} {of}{members}{functions}; \
+                "{subject}: {samples} loads took their line from another CPU, {share} {of}{members}{functions}; \
                  {written}"
             )
         }

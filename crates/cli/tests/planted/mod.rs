@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test that uses this uses a part of it")]
 
 use crate::schema;
-use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
+use lineup_samples::spe::{Access, Kind, TraceRecord};
+use lineup_samples::writer::{BufferOf, EventSpec, MappingSpec, PartSpec, SampleSpec, Writer, kind, source};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -203,6 +204,79 @@ pub(crate) fn write_planted(program: &Program, name: &str) -> Vec<Planted> {
         }
         writer.lost(19, 5).unwrap();
     });
+    all
+}
+
+/// The kind of the event that makes traces, and the processors of the CPUs that do: Neoverse V2.
+const TRACING: u32 = 8;
+const PROCESSORS: [u64; 4] = [0x410f_d4f0; 4];
+
+/// The number by which that processor tells where data came from.
+fn traced_source(word: u64) -> Option<u16> {
+    match word {
+        source::LOAD_L1 => Some(0x0),
+        source::LOAD_L3 => Some(0xb),
+        source::LOAD_MEMORY => Some(0xe),
+        source::LOAD_HITM => Some(0x9),
+        // Of stores it tells none.
+        _ => None,
+    }
+}
+
+/// The same samples in the traces of four of Arm's CPUs, each with one chunk at the end of the file.
+pub(crate) fn write_planted_traces(program: &Program, name: &str) -> Vec<Planted> {
+    let all = planted(program);
+    let event = EventSpec {
+        name: "arm_spe_0//".to_owned(),
+        kind: TRACING,
+        sample_type: kind::MEMORY,
+        ..EventSpec::default()
+    };
+    let out = BufWriter::new(File::create(program.path().join(name)).unwrap());
+    let mut writer = Writer::file(out, &[event]).unwrap();
+    writer.timer(0, 40, 0).unwrap();
+    writer.trace_info_of(TRACING, &PROCESSORS).unwrap();
+    writer.name(PROCESS, "program").unwrap();
+    let path = program.file();
+    writer.mapping(&program.mapping(&path)).unwrap();
+    let (mut traces, mut ticks) = (vec![Vec::new(); PROCESSORS.len()], 0);
+    for turn in 0..all.iter().map(|one| one.count).max().unwrap() {
+        for one in all.iter().filter(|one| one.count > turn) {
+            ticks += 10;
+            let access = Access { is_store: one.source == source::STORE_L1, ..Access::default() };
+            let record = TraceRecord {
+                instruction: Some(program.at(one.function)),
+                level: Some(0),
+                address: Some(one.address),
+                kind: Kind::Access(access),
+                events: 1 << 1 | 1 << 2,
+                source: traced_source(one.source),
+                total_cycles: Some(one.weight as u16),
+                context: Some(PROCESS),
+                ticks: Some(ticks),
+                ..TraceRecord::default()
+            };
+            record.encode(&mut traces[(turn % 4) as usize]);
+        }
+    }
+    for (cpu, trace) in (0..).zip(&traces) {
+        let size_bytes = trace.len() as u64;
+        // In the first CPU's trace there was no room for one more.
+        let flags = u64::from(cpu == 0);
+        let time_ns = 40 * ticks + 1;
+        let part = PartSpec {
+            size_bytes,
+            flags,
+            cpu,
+            process: PROCESS,
+            thread: PROCESS,
+            time_ns,
+            ..PartSpec::default()
+        };
+        writer.part(&part).unwrap();
+        writer.chunk(BufferOf::Cpu(cpu), 0, trace).unwrap();
+    }
+    writer.finish().unwrap();
     all
 }
 

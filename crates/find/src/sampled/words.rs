@@ -61,9 +61,12 @@ pub(super) fn source(source: DataSource) -> String {
         Snoop::HitModified => ", changed by another CPU",
         Snoop::Hit => ", in another cache",
         Snoop::Forwarded => ", given by another cache",
+        Snoop::Peer => ", given by another CPU",
         Snoop::Unknown | Snoop::None | Snoop::Miss => "",
     };
-    format!("{operation}, {missed}{level}{snoop}")
+    let is_told = matches!(source.level, Level::RemoteCache | Level::RemoteMemory);
+    let remote = if source.is_remote && !is_told { ", of another socket" } else { "" };
+    format!("{operation}, {missed}{level}{snoop}{remote}")
 }
 
 /// What else is to be known.
@@ -82,7 +85,17 @@ pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
         (tally.out_of_order, "records came too late to be told in the order of time"),
         (tally.folded, "samples are told without their address: there were too many places"),
         (tally.folded_lines, "loads of lines between CPUs are not told: there were too many lines"),
-        (tally.skipped_auxiliary_bytes, "bytes of traces (Intel PT, Arm SPE) are not decoded"),
+        (tally.cut_parts, "parts of traces had no room for all: samples were lost there"),
+        (tally.collided_parts, "parts of traces lack samples that came while another one was taken"),
+        (
+            tally.unreadable_traced,
+            "records of traces have no end or say of no instruction, and were left out",
+        ),
+        (
+            tally.guessed_threads,
+            "samples of traces do not name their thread: it is taken to be the one that ran when they were written down",
+        ),
+        (tally.skipped_auxiliary_bytes, "bytes of traces are not decoded"),
     ];
     notes.extend(
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),

@@ -71,7 +71,7 @@ pub(super) fn memory(devices: &Path, least_cycles: u32) -> Result<Vec<MemoryEven
             some(ibs(devices).into_iter().collect(), "the kernel's description of ibs_op is not understood")
         }
         Some(MemorySampling::Spe) => Err(
-            "Arm's SPE writes a trace, which is not decoded here; `perf mem record` takes one, and `perf script` decodes it"
+            "Arm's SPE writes a trace, which is not taken here; `perf mem record` takes one, and `lineup import` reads it"
                 .to_owned(),
         ),
         None => Err(format!(
@@ -252,7 +252,7 @@ mod tests {
         let (_folder, path) = devices(&[("software/type", "1")]);
         assert!(memory(&path, 30).unwrap_err().contains("names no event that samples memory below"));
         let (_folder, path) = devices(&[("arm_spe_0/type", "9")]);
-        assert!(memory(&path, 30).unwrap_err().contains("a trace, which is not decoded here"));
+        assert!(memory(&path, 30).unwrap_err().contains("a trace, which is not taken here"));
         let (_folder, path) = devices(&[("cpu/type", "4"), ("cpu/events/mem-loads", "event=cd")]);
         assert!(memory(&path, 30).unwrap_err().contains("is not understood"));
     }

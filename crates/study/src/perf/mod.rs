@@ -261,6 +261,7 @@ fn about() -> About {
         architecture: Some(std::env::consts::ARCH.to_owned()),
         cpus,
         command_line: own.collect(),
+        processor: None,
         build_ids: Vec::new(),
     }
 }

@@ -1,0 +1,19 @@
+//! Traces of Arm's Statistical Profiling Extension: the records that a processor writes of sampled instructions.
+//!
+//! Perf writes the bytes down as it finds them. They are a run of packets; a record ends with its time, or without one.
+//! Which levels of memory the numbers of sources mean is each processor's own, and is known of some.
+
+#[cfg(feature = "writer")]
+mod encode;
+mod info;
+mod packet;
+mod record;
+mod source;
+mod traces;
+
+pub use packet::{Packet, packet};
+pub use record::{Access, Kind, TraceRecord};
+
+pub(crate) use info::{Clock, Info};
+pub(crate) use source::data_source;
+pub(crate) use traces::{Part, Place, Told, Traces, Whose};
