@@ -42,6 +42,14 @@ fleet-peers: setup-test
 	cargo build --release --manifest-path fleet/Cargo.toml
 	fleet/scripts/peers $(or $(COUNT),1000)
 
+# Every view over a store of COUNT generated recordings, on this machine and in Ballista with two executors on the loopback
+# interface: answers against each other, times, memory; executors and a scheduler that are killed in mid-query. Installs
+# Ballista's own programs into target/ballista, which takes longer than building Lineup. Results are in docs/fleet.md.
+.PHONY: fleet-cluster
+fleet-cluster: setup-test
+	$(linted) cargo test --release --no-run --manifest-path fleet/Cargo.toml --features cluster
+	fleet/scripts/cluster $(or $(COUNT),50)
+
 # Stores at URLs, in servers of S3, Azure and WebDAV on this machine, two who add at a time. Not part of `make test-fleet`,
 # which has a server of S3's protocol of its own: these are installed by pip and npm, into target/clouds.
 .PHONY: fleet-clouds

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Asks every view of a store in DataFusion (lineup-fleet), DuckDB and Spark, and holds the answers against each other.
 
-usage: peers.py LINEUP_FLEET STORE [ENGINE…]     engines: datafusion duckdb spark, and wheel: DataFusion as pip has it
+usage: peers.py LINEUP_FLEET STORE [ENGINE…]     engines: datafusion duckdb spark, and wheel: DataFusion as pip has it,
+                                                 and HOST:PORT: a cluster of Ballista (docs/fleet.md)
 
 Numbers count as equal when they differ by less than a part in a thousand million: engines add up in other orders.
 Prints seconds by the clock, seconds of all processors and the most memory that each answer took.
@@ -48,11 +49,19 @@ def counted(table):
     return f"SELECT t.* FROM stored_runs c JOIN stored_{table} t ON t.run = c.run"
 
 
-def ask_datafusion(store, view, out):
+def ask_lineup(store, view, out, *more):
     with open(out, "w") as file:
-        sql = f"SELECT * FROM {view}"
-        command = [sys.argv[1], "query", sql, "--store", store, "--format", "csv", "--memory", str(MEMORY_MIB)]
+        command = [sys.argv[1], "query", f"SELECT * FROM {view}", "--store", store, "--format", "csv", *more]
         subprocess.run(command, stdout=file, check=True, env={**os.environ, "TOKIO_WORKER_THREADS": str(THREADS)})
+
+
+def ask_datafusion(store, view, out):
+    ask_lineup(store, view, out, "--memory", str(MEMORY_MIB))
+
+
+def ask_cluster(scheduler):
+    """Times and memory are those of the command, and not of the cluster's programs."""
+    return lambda store, view, out: ask_lineup(store, view, out, "--cluster", scheduler, "--wait", "3600")
 
 
 def ask_duckdb(store, view, out):
@@ -138,7 +147,8 @@ def measured(engine, store, view, out):
         status = 1
         try:
             # Of Spark's virtual machine, which is not waited for.
-            seconds, memory = ENGINES[engine](store, view, out) or (0, 0)
+            ask = ask_cluster(engine) if ":" in engine else ENGINES[engine]
+            seconds, memory = ask(store, view, out) or (0, 0)
             for who in [resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN]:
                 usage = resource.getrusage(who)
                 seconds += usage.ru_utime + usage.ru_stime

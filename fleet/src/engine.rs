@@ -1,7 +1,8 @@
-//! The engine over a store: DataFusion on this machine.
+//! The engine over a store: DataFusion on this machine, or in front of a cluster.
 
-use crate::error::Result;
-use crate::store::Store;
+use crate::cluster::Cluster;
+use crate::error::{FleetError, Result};
+use crate::store::{ENDING, Store};
 use crate::table::Table;
 use crate::tables::{self, RUNS};
 use crate::views::{self, View};
@@ -13,11 +14,16 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 /// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
 pub const MEMORY_BYTES: usize = 2 << 30;
+
+/// Work is split into so many parts at least. In one part, as on one processor, DataFusion 54.1 was seen to answer about
+/// `disputed_types` of 40 services with groups that came several times.
+const LEAST_PARTS: usize = 2;
 
 /// What the engine calls the store, wherever it is.
 const URL: &str = "store://fleet/";
@@ -26,6 +32,10 @@ const URL: &str = "store://fleet/";
 pub struct Engine {
     runtime: Arc<Runtime>,
     context: SessionContext,
+    /// Where the store is, for those who answer.
+    url: String,
+    /// Who answers, when it is not this machine.
+    cluster: Option<Cluster>,
 }
 
 /// What a question gives.
@@ -53,25 +63,72 @@ impl Engine {
         let environment = RuntimeEnvBuilder::new().with_memory_limit(memory_bytes, 1.0).build_arc()?;
         // Statistics would take a look into each file before any question.
         let config = SessionConfig::new().with_information_schema(true).with_collect_statistics(false);
+        let parts = config.target_partitions().max(LEAST_PARTS);
+        let config = config.with_target_partitions(parts);
         let context = SessionContext::new_with_config_rt(config, environment);
         context.register_object_store(ListingTableUrl::parse(URL)?.object_store().as_ref(), store.objects());
-        let engine = Engine { runtime: store.runtime(), context };
+        let engine = Engine { runtime: store.runtime(), context, url: URL.into(), cluster: None };
         for table in tables::ALL {
             engine.add_files(table)?;
         }
         engine.keep_runs()?;
+        engine.with_views()
+    }
+
+    /// The engine over a store whose questions a cluster answers.
+    ///
+    /// # Errors
+    /// When the cluster does not answer or sees other runs than this machine, or the engine does not take a view.
+    pub fn on_cluster(store: &Store, cluster: Cluster) -> Result<Engine> {
+        let (url, runs) = (store.for_ballista()?.to_string(), store.runs()?);
+        cluster.is_there("before the question")?;
+        let runtime = store.runtime();
+        let context = cluster.context(&runtime)?;
+        let engine = Engine { runtime, context, url, cluster: Some(cluster) };
         for table in tables::ALL {
-            engine.add_view(table.name, &views::counted(table.name))?;
+            engine.add_files(table)?;
+        }
+        engine.sees(runs)?;
+        engine.with_views()
+    }
+
+    /// Whether those who answer find these runs. Who finds no files would give an empty answer and no error.
+    fn sees(&self, mut runs: BTreeSet<String>) -> Result<()> {
+        let there = runs.len();
+        let answer = self.ask(&format!("SELECT run FROM {}", views::stored(RUNS.name)))?;
+        for run in answer.texts(0)?.into_iter().flatten() {
+            runs.remove(&run);
+        }
+        match (&self.cluster, runs.len()) {
+            (Some(cluster), missing @ 1..) => Err(FleetError::ClusterBlind {
+                scheduler: cluster.scheduler().to_owned(),
+                seen: there - missing,
+                runs: there,
+                url: self.url.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn with_views(self) -> Result<Engine> {
+        for table in tables::ALL {
+            self.add_view(table.name, &views::counted(table.name))?;
         }
         for View { name, sql } in views::ALL {
-            engine.add_view(name, sql)?;
+            self.add_view(name, sql)?;
         }
-        Ok(engine)
+        Ok(self)
     }
 
     fn add_files(&self, table: &Table) -> Result<()> {
-        let folder = format!("{URL}{}/", table.name);
-        let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let folder = format!("{}{}/", self.url, table.name);
+        let mut options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(ENDING);
+        if self.cluster.is_some() {
+            // Parts for the executors. That the runs are few is known from their files: each executor gets a copy of them,
+            // where otherwise both sides of a join would be sent around.
+            let parts = self.context.copied_config().target_partitions();
+            options = options.with_target_partitions(parts).with_collect_stat(table.name == RUNS.name);
+        }
         let config = ListingTableConfig::new(ListingTableUrl::parse(folder)?)
             .with_listing_options(options)
             .with_schema(table.schema());
@@ -111,7 +168,11 @@ impl Engine {
         self.runtime.block_on(async {
             let frame = self.context.sql_with_options(sql, reads).await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
-            Ok(Answer { schema, batches: frame.collect().await? })
+            let batches = match &self.cluster {
+                Some(cluster) => cluster.answer(frame, &self.url).await?,
+                None => frame.collect().await?,
+            };
+            Ok(Answer { schema, batches })
         })
     }
 }

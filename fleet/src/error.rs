@@ -94,6 +94,76 @@ pub enum FleetError {
     /// The engine's threads could not be started.
     #[error("the engine cannot start: {0}")]
     Runtime(std::io::Error),
+    /// This program was built without what asks a cluster.
+    #[error(
+        "this lineup-fleet was built without --cluster; build it with: cargo install --locked --path fleet --features cluster"
+    )]
+    NoClusters,
+    /// What was given is no address of a cluster.
+    #[error("{given}: a cluster is named by HOST:PORT of its scheduler, such as 127.0.0.1:50050")]
+    ClusterAddress {
+        /// What was given.
+        given: String,
+    },
+    /// No scheduler answers.
+    #[error(
+        "{scheduler}: the cluster's scheduler cannot be reached {when}: {cause}; see that ballista-scheduler runs there, and ask again"
+    )]
+    ClusterGone {
+        /// Its address.
+        scheduler: String,
+        /// Before the question, or during it.
+        when: &'static str,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The cluster took longer than it may.
+    #[error(
+        "{scheduler}: the cluster gave no answer within {seconds} s; http://{scheduler}/api/executors shows which executors \
+             it has, and --wait gives it longer"
+    )]
+    ClusterSlow {
+        /// Address of the scheduler.
+        scheduler: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A cluster's programs cannot read stores of this kind.
+    #[error(
+        "{store}: a cluster of Ballista reads folders, s3:// and http(s):// of WebDAV; ask this store without --cluster"
+    )]
+    ClusterKind {
+        /// The URL.
+        store: String,
+    },
+    /// The cluster sees other files.
+    #[error(
+        "{scheduler}: the cluster sees {seen} of the {runs} runs of the store; its scheduler and its executors must find \
+             the same files at {url} as this machine"
+    )]
+    ClusterBlind {
+        /// Address of the scheduler.
+        scheduler: String,
+        /// How many of the runs it sees.
+        seen: usize,
+        /// How many are there.
+        runs: usize,
+        /// Where it looked.
+        url: String,
+    },
+    /// The cluster gave up.
+    #[error(
+        "{scheduler}: the cluster cannot answer the question: {cause}; its scheduler and its executors must all find the \
+             store at {url}, and their logs say more"
+    )]
+    ClusterFailed {
+        /// Address of the scheduler.
+        scheduler: String,
+        /// What it said.
+        cause: String,
+        /// Where it looked.
+        url: String,
+    },
     /// There is no advice on this type.
     #[error("{type_name}: {why}")]
     NoAdvice {

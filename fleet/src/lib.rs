@@ -9,6 +9,7 @@
 //! * Nothing is printed here but by the program on top.
 
 pub mod advise;
+pub mod cluster;
 pub mod engine;
 pub mod error;
 mod folder;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lineup_fleet::advise::{self, Question, Weigh};
+use lineup_fleet::cluster::{Cluster, WAIT};
 use lineup_fleet::engine::{Engine, MEMORY_BYTES};
 use lineup_fleet::input::{self, Labels};
 use lineup_fleet::print::{self, Form};
@@ -11,6 +12,7 @@ use lineup_model::line::LineSize;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Keeps what was found on many machines in one store, and answers questions about all of it.
 #[derive(Parser)]
@@ -125,11 +127,21 @@ struct Over {
     /// MiB for sorting and joining; what needs more goes to disk
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_BYTES >> 20)]
     memory: usize,
+    /// Let a cluster of Apache Ballista answer, whose scheduler is here; it must find the store where this machine does
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "memory")]
+    cluster: Option<String>,
+    /// How long the cluster may take for each question
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT.as_secs(), requires = "cluster")]
+    wait: u64,
 }
 
 impl Over {
     fn engine(&self) -> Result<Engine> {
-        Engine::over(&Store::open(&self.store)?, self.memory << 20)
+        let Some(scheduler) = &self.cluster else {
+            return Engine::over(&Store::open(&self.store)?, self.memory << 20);
+        };
+        let cluster = Cluster::at(scheduler, Duration::from_secs(self.wait))?;
+        Engine::on_cluster(&Store::open(&self.store)?, cluster)
     }
 }
 

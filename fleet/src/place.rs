@@ -73,6 +73,22 @@ impl Place {
         !matches!(self, Place::Bucket(_, ObjectStoreScheme::Http, _))
     }
 
+    /// Where other programs find it, when those of Ballista can: a folder that ends with `/`.
+    pub(crate) fn for_ballista(&self) -> Option<Url> {
+        let mut url = match self {
+            Place::Folder(folder) => {
+                return Url::from_directory_path(std::path::absolute(folder).ok()?).ok();
+            }
+            Place::Bucket(url, ObjectStoreScheme::AmazonS3, _) if url.scheme() == "s3" => (**url).clone(),
+            Place::Bucket(url, ObjectStoreScheme::Http, _) => (**url).clone(),
+            Place::Bucket(..) => return None,
+        };
+        if !url.path().ends_with('/') {
+            url.set_path(&format!("{}/", url.path()));
+        }
+        Some(url)
+    }
+
     /// What is kept here.
     pub(crate) fn objects(&self) -> Result<Arc<dyn ObjectStore>, Error> {
         match self {

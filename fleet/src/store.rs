@@ -15,21 +15,28 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::properties::WriterProperties;
+use futures::TryStreamExt;
 use futures::future::try_join_all;
 use object_store::path::Path as ObjectPath;
-use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
+use url::Url;
 
 /// The file that marks a store, and says its version.
 const MARKER: &str = "lineup-fleet";
+
+/// What names of files with rows end with.
+pub(crate) const ENDING: &str = ".parquet";
 
 /// A store.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// As it was given.
     name: String,
+    place: Place,
     objects: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
 }
@@ -90,7 +97,7 @@ impl Store {
             Err(_) if matches!(place, Place::Folder(_)) => return Err(none_at(given)),
             Err(cause) => return Err(failed("open", given.to_owned(), cause)),
         };
-        Ok(Store { name: given.to_owned(), objects, runtime: Arc::new(runtime) })
+        Ok(Store { name: given.to_owned(), place: place.clone(), objects, runtime: Arc::new(runtime) })
     }
 
     fn checked(self) -> Result<Store> {
@@ -113,6 +120,20 @@ impl Store {
     /// What is kept in it, by paths that begin at the store.
     pub(crate) fn objects(&self) -> Arc<dyn ObjectStore> {
         self.objects.clone()
+    }
+
+    /// Where a cluster's programs find it.
+    pub(crate) fn for_ballista(&self) -> Result<Url> {
+        self.place.for_ballista().ok_or_else(|| FleetError::ClusterKind { store: self.name.clone() })
+    }
+
+    /// The runs that are in it now.
+    pub(crate) fn runs(&self) -> Result<BTreeSet<String>> {
+        let folder = ObjectPath::from(RUNS.name);
+        let listed = self.runtime.block_on(self.objects.list(Some(&folder)).try_collect::<Vec<_>>());
+        let files = listed.map_err(|cause| self.failed("list", RUNS.name, cause))?;
+        let run = |file: &ObjectMeta| Some(file.location.filename()?.strip_suffix(ENDING)?.to_owned());
+        Ok(files.iter().filter_map(run).collect())
     }
 
     /// The threads that wait for it.
@@ -169,7 +190,7 @@ impl Store {
 
 /// Where a table has the rows of a run.
 fn file(table: &Table, run: &str) -> ObjectPath {
-    ObjectPath::from_iter([table.name, &format!("{run}.parquet")])
+    ObjectPath::from_iter([table.name, &format!("{run}{ENDING}")])
 }
 
 /// The rows as a Parquet file.

@@ -1,5 +1,7 @@
 //! A server of S3's protocol on this machine, whose buckets are folders, and the command as it is used with it.
 
+#![allow(dead_code, reason = "each test file uses some of it")]
+
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder as Connection;
 use s3s::auth::SimpleAuth;
@@ -50,10 +52,21 @@ impl Server {
     /// `lineup-fleet` with the server's credentials.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lineup-fleet"));
-        command.args(arguments).env("AWS_ENDPOINT", format!("http://{}", self.address));
-        command.env("AWS_ALLOW_HTTP", "true").env("AWS_REGION", "us-east-1");
-        command.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command.args(arguments).envs(self.variables());
         command
+    }
+
+    /// Variables with the server's address and credentials.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
+        let address = format!("http://{}", self.address);
+        let fixed = [
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ];
+        let fixed = fixed.map(|(name, value)| (name, value.to_owned()));
+        [("AWS_ENDPOINT", address)].into_iter().chain(fixed).collect()
     }
 
     /// Standard output of a command that succeeds.
