@@ -3,6 +3,10 @@
 //! Perf reads what it makes. Whoever writes samples gives their records as the kernel makes them, or as [`crate::made`] does.
 
 use crate::header::BuildId;
+use crate::numbers::section::{
+    ARCHITECTURE, BUILD_IDS, COMMAND_LINE, CPUS, EVENT_NAMES, HOST_NAME, PROCESSOR, RELEASE,
+};
+use crate::numbers::{ATTRIBUTE, BUILD_ID, EVENT_UPDATE, ROUND_ENDS};
 use std::io::{self, Seek, SeekFrom, Write};
 
 /// Bytes of an event's description, `struct perf_event_attr` of Linux 5.13: what newer kernels add there is left out.
@@ -11,21 +15,7 @@ const HEAD_BYTES: u64 = 104;
 const PIPE_HEAD_BYTES: u64 = 16;
 /// Of an event: where it says how large it is.
 const SIZE_AT: usize = 4;
-/// Records of perf's own.
-const ATTRIBUTE: u32 = 64;
-const BUILD_ID: u32 = 67;
-const ROUND_ENDS: u32 = 68;
-const EVENT_UPDATE: u32 = 78;
 const UPDATES_NAME: u64 = 2;
-/// Bits of the sections behind the records.
-const BUILD_IDS: u32 = 2;
-const HOST_NAME: u32 = 3;
-const RELEASE: u32 = 4;
-const ARCHITECTURE: u32 = 6;
-const CPUS: u32 = 7;
-const PROCESSOR: u32 = 9;
-const COMMAND_LINE: u32 = 11;
-const EVENT_NAMES: u32 = 12;
 /// Texts behind the records have room for a multiple of so many bytes.
 const TEXT_BYTES: usize = 64;
 

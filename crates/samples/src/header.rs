@@ -3,6 +3,9 @@
 use crate::bytes::{Fields, text};
 use crate::error::SamplesError;
 use crate::event::Event;
+use crate::numbers::section::{
+    ARCHITECTURE, BUILD_IDS, COMMAND_LINE, EVENT_NAMES, HOST_NAME, PROCESSOR, RELEASE,
+};
 use std::io::{Read, Seek, SeekFrom};
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
@@ -14,14 +17,6 @@ const FILE_HEAD_BYTES: u64 = 104;
 /// No event's description has more; nor has a section behind the records that is looked at.
 const MOST_ATTRIBUTE_BYTES: u64 = 4096;
 const MOST_SECTION_BYTES: u64 = 64 << 20;
-/// Bits of the sections that are looked at.
-const BUILD_ID: u32 = 2;
-const HOST_NAME: u32 = 3;
-const RELEASE: u32 = 4;
-const ARCHITECTURE: u32 = 6;
-const PROCESSOR: u32 = 9;
-const COMMAND_LINE: u32 = 11;
-const EVENT_NAMES: u32 = 12;
 /// A build id's length is only said where this bit of its head is set; it has 20 bytes else.
 const BUILD_ID_HAS_SIZE: u16 = 1 << 15;
 
@@ -200,7 +195,7 @@ impl Header {
     pub(crate) fn see_section(&mut self, bit: u32, bytes: &[u8]) {
         let mut fields = Fields::new(bytes);
         match bit {
-            BUILD_ID => self.see_build_ids(bytes),
+            BUILD_IDS => self.see_build_ids(bytes),
             HOST_NAME => self.host_name = fields.header_text(),
             RELEASE => self.release = fields.header_text(),
             ARCHITECTURE => self.architecture = fields.header_text(),

@@ -20,6 +20,7 @@ mod error;
 mod event;
 mod header;
 pub mod made;
+mod numbers;
 pub mod operand;
 mod reader;
 pub mod record;

@@ -6,6 +6,9 @@ use crate::bytes::{Fields, text, u64_at};
 use crate::error::SamplesError;
 use crate::event::Event;
 use crate::header::{self, Header, Records, words};
+use crate::numbers::{
+    ATTRIBUTE, AUXILIARY, BUILD_ID, EVENT_UPDATE, ROUND_ENDS, TIMER, TRACE_INFO, TRACING_DATA,
+};
 use crate::record::{self, Record};
 use crate::rounds::{Rounds, Waiting};
 use crate::scan::{ReadElsewhere, read_elsewhere};
@@ -21,14 +24,6 @@ const BUFFER_BYTES: usize = 1 << 20;
 const HEAD_BYTES: usize = 8;
 /// Records of perf's own.
 const FIRST_OF_PERF: u32 = 64;
-const ATTRIBUTE: u32 = 64;
-const TRACING_DATA: u32 = 66;
-const BUILD_ID: u32 = 67;
-const TRACE_INFO: u32 = 70;
-const ROUND_ENDS: u32 = 68;
-const AUXILIARY: u32 = 71;
-const EVENT_UPDATE: u32 = 78;
-const TIMER: u32 = 79;
 const FEATURE: u32 = 80;
 const COMPRESSED: u32 = 81;
 const COMPRESSED_2: u32 = 83;

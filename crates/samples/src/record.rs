@@ -245,6 +245,11 @@ pub(crate) const FORKED: u32 = 7;
 pub(crate) const SAMPLE: u32 = 9;
 pub(crate) const MMAP2: u32 = 10;
 pub(crate) const AUXILIARY_WRITTEN: u32 = 11;
+pub(crate) const STARTED: u32 = 12;
+pub(crate) const SWITCHED: u32 = 14;
+pub(crate) const SWITCHED_BETWEEN: u32 = 15;
+/// The bit of a switch's head that says it was one away from the thread.
+pub(crate) const AWAY: u16 = 1 << 13;
 /// Flags of a part of a trace.
 const PART_IS_CUT: u64 = 1;
 const PART_HAS_GAPS: u64 = 4;

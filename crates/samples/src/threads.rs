@@ -2,17 +2,11 @@
 
 use crate::bytes::{Fields, u64_at};
 use crate::event::Places;
-use crate::record::{FORKED, MMAP, MMAP2, NAMED};
+use crate::record::{AWAY, FORKED, MMAP, MMAP2, NAMED, STARTED, SWITCHED, SWITCHED_BETWEEN};
 use foldhash::HashMap;
 
 /// Threads that are known at once.
 const MOST_THREADS: usize = 1 << 20;
-/// Numbers of records.
-const STARTED: u32 = 12;
-const SWITCHED: u32 = 14;
-const SWITCHED_BETWEEN: u32 = 15;
-/// The bit of a switch's head that says it was one away from the thread.
-const AWAY: u16 = 1 << 13;
 
 /// A thread, with its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,13 +1,15 @@
 //! Perf reads what the writer makes, and says of every sample what was written; of files that perf made, a peer's reader
 //! and ours find the same records.
 
-use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
+mod perf;
+
+use lineup_samples::writer::{EventSpec, SampleSpec, Writer, kind, source};
 use lineup_samples::{Reader, Record};
+use perf::{PROGRAM, output};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
-use std::process::Command;
 
 const SOURCES: [u64; 5] =
     [source::LOAD_L1, source::LOAD_L3, source::LOAD_MEMORY, source::LOAD_HITM, source::STORE_L1];
@@ -39,16 +41,7 @@ fn write(path: &Path) {
     };
     let mut writer = Writer::file(BufWriter::new(File::create(path).unwrap()), &[event]).unwrap();
     writer.name(77, "planted").unwrap();
-    let mapping = MappingSpec {
-        process: 77,
-        start: 0x40_0000,
-        size_bytes: 0x2000,
-        file_offset: 0,
-        protection: 5,
-        path: "/nowhere/planted",
-        build_id: None,
-    };
-    writer.mapping(&mapping).unwrap();
+    writer.mapping(&PROGRAM).unwrap();
     for (number, sample) in planted().iter().enumerate() {
         writer.sample(sample).unwrap();
         if number % 50 == 49 {
@@ -57,13 +50,6 @@ fn write(path: &Path) {
     }
     writer.build_id("/nowhere/planted", &[0xab; 20]);
     writer.finish().unwrap();
-}
-
-/// What a command prints; it must succeed.
-fn output(program: &str, arguments: &[&str]) -> String {
-    let done = Command::new(program).args(arguments).env("PERF_PAGER", "cat").output().unwrap();
-    assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
 }
 
 #[test]

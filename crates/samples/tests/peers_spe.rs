@@ -1,17 +1,18 @@
 //! Perf decodes the traces that the writer makes: packet by packet, as samples and summed up, and says of each what was
 //! written and what our own reader says.
 
+mod perf;
 mod traced;
 
 use lineup_samples::data_source::Operation;
 use lineup_samples::spe::{Access, Kind, TraceRecord};
-use lineup_samples::writer::{BufferOf, MappingSpec, PartSpec, Writer};
+use lineup_samples::writer::{BufferOf, PartSpec, Writer};
 use lineup_samples::{FileSegment, MappedFile, Reader, Record, Segments, tally};
+use perf::{PROGRAM, output};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use std::process::Command;
 use traced::{KIND, encoded, event, load};
 
 /// A Neoverse N1, whose sources the perf of Linux 6.1 knows.
@@ -42,16 +43,7 @@ fn write(path: &Path, records: &[TraceRecord]) {
     writer.timer(10, 40 << 10, ZERO_NS).unwrap();
     writer.trace_info(KIND).unwrap();
     writer.name(77, "planted").unwrap();
-    let mapping = MappingSpec {
-        process: 77,
-        start: 0x40_0000,
-        size_bytes: 0x2000,
-        file_offset: 0,
-        protection: 5,
-        path: "/nowhere/planted",
-        build_id: None,
-    };
-    writer.mapping(&mapping).unwrap();
+    writer.mapping(&PROGRAM).unwrap();
     let mut positions = [0; 2];
     for (number, records) in records.chunks(70).enumerate() {
         let (cpu, trace) = (number % 2, encoded(records));
@@ -71,13 +63,6 @@ fn write(path: &Path, records: &[TraceRecord]) {
     }
     writer.processor(PROCESSOR);
     writer.finish().unwrap();
-}
-
-/// What a command prints; it must succeed.
-fn output(program: &str, arguments: &[&str]) -> String {
-    let done = Command::new(program).args(arguments).env("PERF_PAGER", "cat").output().unwrap();
-    assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
 }
 
 fn is_store(record: &TraceRecord) -> bool {

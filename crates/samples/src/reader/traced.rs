@@ -1,8 +1,9 @@
 //! Samples out of traces, among the records of a file.
 
-use super::{AUXILIARY, Reader, TRACING_DATA, size_behind};
+use super::{Reader, size_behind};
 use crate::bytes::Fields;
 use crate::error::SamplesError;
+use crate::numbers::{AUXILIARY, TRACING_DATA};
 use crate::record::{AUXILIARY_WRITTEN, Mode, Record, Sample, Weight};
 use crate::scan::Scan;
 use crate::spe::{self, Clock, Info, Kind, Part, Place, Told, Traces, Whose};

@@ -1,10 +1,9 @@
 //! Writes records as a processor does: for tests and benches.
 
-use super::record::{Access, Kind, TraceRecord};
+use super::record::{Access, Kind, TraceRecord, WITHOUT_TOP};
 
 /// Records are aligned to so many bytes.
 const ALIGNED_TO: usize = 64;
-const WITHOUT_TOP: u64 = (1 << 56) - 1;
 /// The bit of an address of code that was not executed in the secure world.
 const NOT_SECURE: u64 = 1 << 63;
 

@@ -4,7 +4,7 @@ use crate::bytes::{Fields, u64_at};
 use crate::header::words;
 
 /// The number of Arm's traces among those that perf takes.
-const ARM_SPE: u32 = 4;
+pub(crate) const ARM_SPE: u32 = 4;
 /// Words of the first version, which has no number.
 const FIRST_VERSION_WORDS: usize = 2;
 const SECOND_VERSION: u64 = 2;

@@ -14,6 +14,8 @@ mod traces;
 pub use packet::{Packet, packet};
 pub use record::{Access, Kind, TraceRecord};
 
+#[cfg(feature = "writer")]
+pub(crate) use info::ARM_SPE;
 pub(crate) use info::{Clock, Info};
 pub(crate) use source::data_source;
 pub(crate) use traces::{Part, Place, Told, Traces, Whose};

@@ -17,7 +17,7 @@ const TOTAL: u8 = 0;
 const ISSUE: u8 = 1;
 const TRANSLATION: u8 = 2;
 /// All of an address but its top byte.
-const WITHOUT_TOP: u64 = (1 << 56) - 1;
+pub(super) const WITHOUT_TOP: u64 = (1 << 56) - 1;
 const TOP: u64 = 0xff << 56;
 
 /// What an instruction did.

@@ -1,19 +1,12 @@
 //! Traces of Arm's processors in the files that are made.
 
 use super::Writer;
-use crate::made::Made;
-use crate::record::AUXILIARY_WRITTEN;
+use crate::made::{pair, words};
+use crate::numbers::{AUXILIARY, TIMER, TRACE_INFO};
+use crate::record::{AUXILIARY_WRITTEN, AWAY, STARTED, SWITCHED_BETWEEN};
+use crate::spe::ARM_SPE;
 use std::io::{self, Write};
 
-const TRACE: u32 = 71;
-const TRACE_INFO: u32 = 70;
-const TIMER: u32 = 79;
-const STARTED: u32 = 12;
-const SWITCHED_BETWEEN: u32 = 15;
-/// The bit of a switch's head that says it was one away from a thread.
-const AWAY: u16 = 1 << 13;
-/// The number of Arm's traces among those that perf takes.
-const ARM_SPE: u64 = 4;
 /// What stands before the parameters of each processor.
 const CPU_MARK: u64 = 0x1010_1010_1010_1010;
 
@@ -45,21 +38,13 @@ pub enum BufferOf {
     Thread(u32),
 }
 
-fn bytes(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn pair(first: u32, second: u32) -> u64 {
-    u64::from(first) | u64::from(second) << 32
-}
-
 impl<W: Write> Writer<W> {
     /// Says that traces of the event of this kind follow, as perf up to 6.12 says it.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn trace_info(&mut self, kind: u32) -> io::Result<()> {
-        self.container.record(TRACE_INFO, 0, &bytes(&[ARM_SPE, u64::from(kind), 1]))
+        self.container.record(TRACE_INFO, 0, &words(&[u64::from(ARM_SPE), u64::from(kind), 1]))
     }
 
     /// Says the same as newer ones do, with what each CPU's processor calls itself.
@@ -67,11 +52,11 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn trace_info_of(&mut self, kind: u32, processors: &[u64]) -> io::Result<()> {
-        let mut words = vec![ARM_SPE, 2, 4, u64::from(kind), processors.len() as u64];
+        let mut info = vec![u64::from(ARM_SPE), 2, 4, u64::from(kind), processors.len() as u64];
         for (cpu, processor) in processors.iter().enumerate() {
-            words.extend([CPU_MARK, cpu as u64, 4, *processor, u64::from(kind), 1024, 0]);
+            info.extend([CPU_MARK, cpu as u64, 4, *processor, u64::from(kind), 1024, 0]);
         }
-        self.container.record(TRACE_INFO, 0, &bytes(&words))
+        self.container.record(TRACE_INFO, 0, &words(&info))
     }
 
     /// Says how ticks of the timer become times: multiplied, shifted right, with the time of tick zero added.
@@ -79,7 +64,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn timer(&mut self, shift: u64, factor: u64, zero_ns: u64) -> io::Result<()> {
-        self.container.record(TIMER, 0, &bytes(&[shift, factor, zero_ns, 0, u64::MAX, 1]))
+        self.container.record(TIMER, 0, &words(&[shift, factor, zero_ns, 0, u64::MAX, 1]))
     }
 
     /// Announces a part of a trace.
@@ -87,7 +72,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn part(&mut self, part: &PartSpec) -> io::Result<()> {
-        let body = bytes(&[part.position, part.size_bytes, part.flags]);
+        let body = words(&[part.position, part.size_bytes, part.flags]);
         self.traced(AUXILIARY_WRITTEN, 0, body, part)
     }
 
@@ -96,7 +81,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn started(&mut self, at: &PartSpec) -> io::Result<()> {
-        self.traced(STARTED, 0, bytes(&[pair(at.process, at.thread)]), at)
+        self.traced(STARTED, 0, words(&[pair(at.process, at.thread)]), at)
     }
 
     /// Says that a CPU went over from the thread of `at` to another.
@@ -104,11 +89,11 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn switched(&mut self, at: &PartSpec, process: u32, thread: u32) -> io::Result<()> {
-        self.traced(SWITCHED_BETWEEN, AWAY, bytes(&[pair(process, thread)]), at)
+        self.traced(SWITCHED_BETWEEN, AWAY, words(&[pair(process, thread)]), at)
     }
 
     fn traced(&mut self, number: u32, misc: u16, body: Vec<u8>, of: &PartSpec) -> io::Result<()> {
-        let made: Made = self.maker().on_cpu(number, misc, body, (of.process, of.thread), of.cpu, of.time_ns);
+        let made = self.maker().on_cpu(number, misc, body, (of.process, of.thread), of.cpu, of.time_ns);
         self.made(&made)
     }
 
@@ -125,8 +110,8 @@ impl<W: Write> Writer<W> {
         };
         let mut padded = trace.to_vec();
         padded.resize(trace.len().next_multiple_of(8), 0);
-        let words = [padded.len() as u64, position, 0, pair(buffer, thread), pair(cpu, 0)];
-        self.container.record_with(TRACE, &bytes(&words), &padded)
+        let announced = [padded.len() as u64, position, 0, pair(buffer, thread), pair(cpu, 0)];
+        self.container.record_with(AUXILIARY, &words(&announced), &padded)
     }
 
     /// What the processor calls itself, behind the records: of Arm's `MIDR_EL1`.
