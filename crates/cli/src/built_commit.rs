@@ -39,7 +39,7 @@ impl How<'_> {
             let run = Run {
                 command: ["/bin/sh", "-c", build].map(Into::into).to_vec(),
                 directory: Some(folder.clone()),
-                environment: environment.variables().to_vec(),
+                environment: environment.with([]),
                 ..Run::default()
             };
             stages.stage(&format!("building {}", scratch.title(commit)?));

@@ -34,15 +34,16 @@ impl Environment {
         Ok(Environment { temporary })
     }
 
-    /// The variables.
-    pub fn variables(&self) -> [(OsString, OsString); 3] {
-        [
+    /// The variables, and further ones of a build.
+    pub fn with(&self, further: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        let own = [
             // Compilers are to complain in English: their words tell whose fault a failure is.
             ("LC_ALL".into(), "C.UTF-8".into()),
             ("LANGUAGE".into(), "".into()),
             // A compiler that is killed leaves its temporary files: they go with the folder.
             ("TMPDIR".into(), self.temporary.path().into()),
-        ]
+        ];
+        own.into_iter().chain(further).collect()
     }
 }
 
@@ -89,7 +90,7 @@ impl Command<'_> {
         let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.folder.to_owned()),
-            environment: environment.variables().into_iter().chain(linkers.into_iter().flatten()).collect(),
+            environment: environment.with(linkers.into_iter().flatten()),
             placed: self.is_placed.then_some(placed),
             ..Run::default()
         };

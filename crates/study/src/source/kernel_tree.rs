@@ -243,11 +243,7 @@ impl KernelTree {
         let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.copy.clone()),
-            environment: environment
-                .variables()
-                .into_iter()
-                .chain(further.map(|(name, value)| (name.into(), value.into())))
-                .collect(),
+            environment: environment.with(further.map(|(name, value)| (name.into(), value.into()))),
             ..Run::default()
         };
         let started = Waiting::start(&run, Streams::Remembered, &self.interrupts);

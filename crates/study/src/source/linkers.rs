@@ -116,11 +116,7 @@ impl Linkers {
         let environment = Environment::new(interrupts)?;
         let run = Run {
             command: ["sh", "-c", &format!("exec 2>&1\n{line}")].map(Into::into).into(),
-            environment: environment
-                .variables()
-                .into_iter()
-                .chain(self.variables(Path::new(LINKS))?)
-                .collect(),
+            environment: environment.with(self.variables(Path::new(LINKS))?),
             ..Run::default()
         };
         let finished = Waiting::start(&run, Streams::Remembered, interrupts).and_then(Waiting::run);
