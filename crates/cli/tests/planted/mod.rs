@@ -105,13 +105,19 @@ impl Program {
     pub(crate) fn samples(&self, name: &str, write: impl FnOnce(&mut Writer<BufWriter<File>>)) {
         let event =
             EventSpec { name: "mem-loads".to_owned(), sample_type: kind::MEMORY, ..EventSpec::default() };
+        let mut writer = self.writer(name, &event);
+        write(&mut writer);
+        writer.finish().unwrap();
+    }
+
+    /// A file of samples of this event, which tells of the program.
+    fn writer(&self, name: &str, event: &EventSpec) -> Writer<BufWriter<File>> {
         let out = BufWriter::new(File::create(self.path().join(name)).unwrap());
-        let mut writer = Writer::file(out, &[event]).unwrap();
+        let mut writer = Writer::file(out, std::slice::from_ref(event)).unwrap();
         writer.name(PROCESS, "program").unwrap();
         let path = self.file();
         writer.mapping(&self.mapping(&path)).unwrap();
-        write(&mut writer);
-        writer.finish().unwrap();
+        writer
     }
 
     pub(crate) fn import(&self, arguments: &[&str]) -> Value {
@@ -232,13 +238,9 @@ pub(crate) fn write_planted_traces(program: &Program, name: &str) -> Vec<Planted
         sample_type: kind::MEMORY,
         ..EventSpec::default()
     };
-    let out = BufWriter::new(File::create(program.path().join(name)).unwrap());
-    let mut writer = Writer::file(out, &[event]).unwrap();
+    let mut writer = program.writer(name, &event);
     writer.timer(0, 40, 0).unwrap();
     writer.trace_info_of(TRACING, &PROCESSORS).unwrap();
-    writer.name(PROCESS, "program").unwrap();
-    let path = program.file();
-    writer.mapping(&program.mapping(&path)).unwrap();
     let (mut traces, mut ticks) = (vec![Vec::new(); PROCESSORS.len()], 0);
     for turn in 0..all.iter().map(|one| one.count).max().unwrap() {
         for one in all.iter().filter(|one| one.count > turn) {
