@@ -4,7 +4,7 @@
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
-	cargo build --release -p lineup
+	cargo build --profile demo -p lineup -p lineup-engine
 	scripts/demo
 
 # Clippy while it compiles, with warnings as errors: `cargo clippy` would first check all that the tests then compile. It
