@@ -36,7 +36,7 @@ impl Cache {
     }
 
     /// True when all bytes lie on the most recently used line of its set: using it again changes nothing.
-    #[inline]
+    #[inline(always)]
     fn is_most_recent(&self, address: u64, size_bytes: u64) -> bool {
         self.most_recent.passes_over(self.most_recent.lines(address, size_bytes))
     }
@@ -129,10 +129,24 @@ impl Hierarchy {
         Hierarchy { l1i: cache(CacheLevel::L1i), l1d: cache(CacheLevel::L1d), l2: cache(CacheLevel::L2) }
     }
 
+    /// True when fetching these bytes is a hit that changes nothing.
+    #[inline(always)]
+    pub fn passes_over_code(&self, address: u64, size_bytes: u64) -> bool {
+        let Some(l1) = &self.l1i else { return false };
+        l1.is_most_recent(address, size_bytes)
+    }
+
+    /// True when loading or storing these bytes is a hit that changes nothing.
+    #[inline(always)]
+    pub fn passes_over_data(&self, address: u64, size_bytes: u64) -> bool {
+        let Some(l1) = &self.l1d else { return false };
+        l1.is_most_recent(address, size_bytes)
+    }
+
     /// Fetches `size_bytes` bytes of code.
     #[inline]
     pub fn fetch(&mut self, address: u64, size_bytes: u64) -> Missed {
-        if self.l1i.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
+        if self.passes_over_code(address, size_bytes) {
             return Missed::Nothing;
         }
         Self::access_older(&mut self.l1i, &mut self.l2, address, size_bytes)
@@ -141,7 +155,7 @@ impl Hierarchy {
     /// Loads or stores `size_bytes` bytes of data.
     #[inline]
     pub fn data(&mut self, address: u64, size_bytes: u64) -> Missed {
-        if self.l1d.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
+        if self.passes_over_data(address, size_bytes) {
             return Missed::Nothing;
         }
         Self::access_older(&mut self.l1d, &mut self.l2, address, size_bytes)

@@ -90,7 +90,7 @@ impl MostRecent {
     }
 
     /// The lines of `size_bytes` bytes from `address`.
-    #[inline]
+    #[inline(always)]
     pub fn lines(&self, address: u64, size_bytes: u64) -> Lines {
         let last = address.saturating_add(size_bytes.max(1) - 1);
         Lines { first: self.line_of(address), last: self.line_of(last) }
@@ -98,7 +98,7 @@ impl MostRecent {
 
     /// True when using these lines changes nothing: one or two, each the most recently used of its set. Using some of them
     /// only, or often, changes nothing either.
-    #[inline]
+    #[inline(always)]
     pub fn passes_over(&self, lines: Lines) -> bool {
         let Lines { first, last } = lines;
         self.is_most_recent(first)
@@ -106,7 +106,7 @@ impl MostRecent {
     }
 
     /// True when the line is the most recently used of its set.
-    #[inline]
+    #[inline(always)]
     pub fn is_most_recent(&self, line: u64) -> bool {
         self.lines[self.set(line)] == line
     }

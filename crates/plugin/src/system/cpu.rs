@@ -1,5 +1,6 @@
 //! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
 
+mod quick;
 mod window;
 mod written;
 
@@ -26,6 +27,8 @@ pub(crate) struct Cpu {
     processor: Processor,
     /// What the stream knows of this CPU, when one is written.
     lane: Option<Lane>,
+    /// True when accesses matter to more than this CPU's caches: to a stream, other CPUs or windows.
+    shows_accesses: bool,
     task: Task,
     /// The stack of the task that runs, once a switch told it.
     stack: Option<u64>,
@@ -72,6 +75,7 @@ impl Cpu {
         api: Api,
         processor: Processor,
         lane: Option<Lane>,
+        shows_accesses: bool,
         regions: usize,
     ) -> Self {
         Cpu {
@@ -79,6 +83,7 @@ impl Cpu {
             descriptions: Descriptions::new(api),
             processor,
             lane,
+            shows_accesses,
             task: Task::default(),
             stack: None,
             running: Running::default(),
@@ -107,7 +112,6 @@ impl Cpu {
     }
 
     /// A run of instructions begins.
-    #[inline]
     pub(crate) fn fetch(&mut self, system: &System, run: &Run) {
         let address = if run.is_user { run.pc ^ self.salt } else { run.pc };
         // Every element of a string instruction executes it anew.
@@ -137,7 +141,7 @@ impl Cpu {
         }
         if run.is_landing {
             let ended = self.task.came_to(run.pc, &self.processor.totals);
-            self.write(system, ended);
+            self.write_any(system, ended);
         }
         if let (Role::Interrupt | Role::Exception | Role::SystemCall, Some(programs)) =
             (run.role, &system.programs)
@@ -166,7 +170,6 @@ impl Cpu {
     }
 
     /// Data is accessed; true when it was a store.
-    #[inline]
     pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
         let what = self.descriptions.of(info);
         if !self.processor.models() && !self.keeps && !self.awaits_push {
@@ -215,7 +218,7 @@ impl Cpu {
             }
             Meaning::Return if !is_store => {
                 let ended = self.task.returned(address, &self.processor.totals, same_stack);
-                self.write(system, ended);
+                self.write_any(system, ended);
             }
             Meaning::InterruptReturn if !is_store && self.awaits_frame => {
                 self.awaits_frame = false;

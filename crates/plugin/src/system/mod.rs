@@ -222,7 +222,8 @@ impl System {
         for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
             let processor = Processor::new(&self.caches, self.kernel.latency);
             let lane = self.stream.as_ref().map(|_| Lane::new(index as u16, &self.caches));
-            let cpu = Cpu::new(index as u16, self.api, processor, lane, self.regions.len());
+            let shows_accesses = lane.is_some() || self.directory.is_some() || self.kernel.windows.is_some();
+            let cpu = Cpu::new(index as u16, self.api, processor, lane, shows_accesses, self.regions.len());
             slot.store(Box::into_raw(Box::new(cpu)), Ordering::Release);
         }
     }

@@ -37,6 +37,22 @@ impl Processor {
         }
     }
 
+    /// Fetches a run if that changes nothing but the number of instructions; false when nothing was done.
+    #[inline(always)]
+    pub(crate) fn fetch_again(&mut self, address: u64, size_bytes: u64, instructions: u64) -> bool {
+        if self.models && !self.caches.passes_over_code(address, size_bytes) {
+            return false;
+        }
+        self.totals.instructions += instructions;
+        true
+    }
+
+    /// True when an access changes nothing in modelled caches.
+    #[inline(always)]
+    pub(crate) fn passes_over(&self, address: u64, size_bytes: u64) -> bool {
+        self.caches.passes_over_data(address, size_bytes)
+    }
+
     /// True when caches are modelled.
     #[inline]
     pub(crate) fn models(&self) -> bool {

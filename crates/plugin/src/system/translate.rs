@@ -1,6 +1,6 @@
 //! What the emulator calls when it translates a block of a whole system.
 
-use super::callbacks::{on_data, on_noted, on_noted_run, on_run, on_transfer};
+use super::callbacks::{on_data, on_noted, on_noted_run, on_program_run, on_run, on_transfer};
 use super::flag::Mask;
 use super::privileged::{FlagAccess, Privileged};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
@@ -159,7 +159,11 @@ impl System {
         let is_noted = run.role != Role::Plain || run.entry.is_some() || run.is_landing;
         let registers = self.api.at_block(run.entry.is_some());
         let data: *const Run = lock(&self.sites).run(run);
-        let callback = if is_noted { on_noted_run } else { on_run };
+        let callback = match run.role {
+            Role::User if run.entry.is_none() => on_program_run,
+            _ if is_noted => on_noted_run,
+            _ => on_run,
+        };
         // SAFETY: the caller's promise; the run is never freed.
         unsafe { (self.api.insn_exec)(insn.handle, callback, registers, data.cast_mut().cast::<c_void>()) };
     }

@@ -8,6 +8,16 @@ use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, MeasuredCall, Reach, SystemSummary};
 
 impl Cpu {
+    /// The same after a return, which ends calls on the level under way or changes nothing. Most end none.
+    #[inline(always)]
+    pub(super) fn write_any(&mut self, system: &System, ended: Vec<Ended>) {
+        if !ended.is_empty() {
+            self.write(system, ended);
+        }
+    }
+
+    /// Writes calls that ended, and finds out what is under way then.
+    #[inline(never)]
     pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
         if !ended.is_empty() {
             ended.into_iter().for_each(|call| self.write_one(system, call));
