@@ -89,6 +89,23 @@ proptest! {
         }
     }
 
+    /// Who asks first need not tell the caches.
+    #[test]
+    fn what_levels_pass_over_is_a_hit_that_changes_none_of_them(
+        accesses in prop::collection::vec((0u64..4096, 1u64..80, any::<bool>()), 0..400),
+    ) {
+        let mut levels = Hierarchy::new(&["l1i=512,2,64", "l1d=1K,4,64", "l2=2K,4,64"].map(|text| text.parse().unwrap()));
+        for (address, size_bytes, is_code) in accesses {
+            let before = levels.clone();
+            let (passes_over, missed) = match is_code {
+                true => (levels.passes_over_code(address, size_bytes), levels.fetch(address, size_bytes)),
+                false => (levels.passes_over_data(address, size_bytes), levels.data(address, size_bytes)),
+            };
+            prop_assert!(!passes_over || (missed == Missed::Nothing && levels == before));
+        }
+        prop_assert!(!Hierarchy::new(&[]).passes_over_code(0, 1), "without a level there is nothing to ask");
+    }
+
     #[test]
     fn expected_misses_grow_with_pressure_up_to_the_footprint(
         lines in prop::collection::btree_set(0u64..4096, 0..60),
