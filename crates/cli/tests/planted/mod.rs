@@ -185,28 +185,31 @@ pub(crate) fn planted(program: &Program) -> Vec<Planted> {
     ]
 }
 
+/// Each as often as it was planted, in turns, as a program's run mixes them.
+fn in_turns(all: &[Planted]) -> impl Iterator<Item = (u64, &Planted)> {
+    let most = all.iter().map(|one| one.count).max().unwrap();
+    (0..most).flat_map(move |turn| all.iter().filter(move |one| one.count > turn).map(move |one| (turn, one)))
+}
+
 pub(crate) fn write_planted(program: &Program, name: &str) -> Vec<Planted> {
     let all = planted(program);
     program.samples(name, |writer| {
         let mut time_ns = 1000;
-        // In turns, as a program's run mixes them.
-        for turn in 0..all.iter().map(|one| one.count).max().unwrap() {
-            for one in all.iter().filter(|one| one.count > turn) {
-                time_ns += 10;
-                let sample = SampleSpec {
-                    instruction: program.at(one.function),
-                    process: PROCESS,
-                    thread: PROCESS,
-                    time_ns,
-                    address: one.address,
-                    cpu: (turn % 4) as u32,
-                    period: 1,
-                    weight: one.weight,
-                    source: one.source,
-                    ..SampleSpec::default()
-                };
-                writer.sample(&sample).unwrap();
-            }
+        for (turn, one) in in_turns(&all) {
+            time_ns += 10;
+            let sample = SampleSpec {
+                instruction: program.at(one.function),
+                process: PROCESS,
+                thread: PROCESS,
+                time_ns,
+                address: one.address,
+                cpu: (turn % 4) as u32,
+                period: 1,
+                weight: one.weight,
+                source: one.source,
+                ..SampleSpec::default()
+            };
+            writer.sample(&sample).unwrap();
         }
         writer.lost(19, 5).unwrap();
     });
@@ -242,24 +245,22 @@ pub(crate) fn write_planted_traces(program: &Program, name: &str) -> Vec<Planted
     writer.timer(0, 40, 0).unwrap();
     writer.trace_info_of(TRACING, &PROCESSORS).unwrap();
     let (mut traces, mut ticks) = (vec![Vec::new(); PROCESSORS.len()], 0);
-    for turn in 0..all.iter().map(|one| one.count).max().unwrap() {
-        for one in all.iter().filter(|one| one.count > turn) {
-            ticks += 10;
-            let access = Access { is_store: one.source == source::STORE_L1, ..Access::default() };
-            let record = TraceRecord {
-                instruction: Some(program.at(one.function)),
-                level: Some(0),
-                address: Some(one.address),
-                kind: Kind::Access(access),
-                events: 1 << 1 | 1 << 2,
-                source: traced_source(one.source),
-                total_cycles: Some(one.weight as u16),
-                context: Some(PROCESS),
-                ticks: Some(ticks),
-                ..TraceRecord::default()
-            };
-            record.encode(&mut traces[(turn % 4) as usize]);
-        }
+    for (turn, one) in in_turns(&all) {
+        ticks += 10;
+        let access = Access { is_store: one.source == source::STORE_L1, ..Access::default() };
+        let record = TraceRecord {
+            instruction: Some(program.at(one.function)),
+            level: Some(0),
+            address: Some(one.address),
+            kind: Kind::Access(access),
+            events: 1 << 1 | 1 << 2,
+            source: traced_source(one.source),
+            total_cycles: Some(one.weight as u16),
+            context: Some(PROCESS),
+            ticks: Some(ticks),
+            ..TraceRecord::default()
+        };
+        record.encode(&mut traces[(turn % 4) as usize]);
     }
     for (cpu, trace) in (0..).zip(&traces) {
         let size_bytes = trace.len() as u64;
