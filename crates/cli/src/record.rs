@@ -75,7 +75,7 @@ pub(crate) struct Options {
     children: bool,
     /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
     /// --stop-after), after --max-seconds, or with Ctrl-C
-    #[arg(long, value_name = "PID", conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
     pid: Option<u32>,
     /// File for the recording [default: lineup.rec; with --perf perf.data]
     #[arg(long, value_name = "FILE")]

@@ -106,6 +106,18 @@ fn a_missing_program_or_recording_is_named() {
     }
 }
 
+/// The kernel's numbers are signed: those beyond would be taken for all processes, or a group of them.
+#[test]
+fn a_number_that_no_process_has_is_refused() {
+    let folder = Folder::new();
+    for command in ["record", "time"] {
+        for number in ["0", "2147483648", "4294967295"] {
+            let output = folder.lineup(&[command, "--pid", number, "--region", "hot"]);
+            holds(&refusal(&output), &[number, "--pid", "1..=2147483647"]);
+        }
+    }
+}
+
 #[test]
 fn a_build_that_fails_shows_its_last_lines() {
     let message =

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     regions: Vec<Region>,
     /// Process to attach to, which runs already; it is left running when enough calls were made (--stop-after), after
     /// --max-seconds, or with Ctrl-C
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "environment", "drive", "stdin"])]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["command", "environment", "drive", "stdin"])]
     pid: Option<u32>,
     /// Time calls in the programs that the program starts, too: all calls of a function are added up
     #[arg(long, conflicts_with = "pid")]
