@@ -35,7 +35,10 @@ pub(crate) unsafe extern "C" fn on_noted_run(vcpu: c_uint, data: *mut c_void) {
     let run: &'static Run = unsafe { &*data.cast::<Run>() };
     if run.role == Role::Marker {
         // No reference to a CPU's state is alive here.
-        return get().into_iter().for_each(|system| system.finish(true));
+        if let Some(system) = get() {
+            system.finish(true);
+        }
+        return;
     }
     // SAFETY: as in `on_run`.
     if let Some(cpu) = unsafe { current(vcpu) } {

@@ -113,7 +113,7 @@ impl Cpu {
 
     /// A run of instructions begins.
     pub(crate) fn fetch(&mut self, system: &System, run: &Run) {
-        let address = if run.is_user { run.pc ^ self.salt } else { run.pc };
+        let address = self.modelled(run.pc, run.is_user);
         // Every element of a string instruction executes it anew.
         let is_again = run.repeats && self.last_repeated == run.pc;
         self.last_repeated = if run.repeats { run.pc } else { 0 };
@@ -141,7 +141,7 @@ impl Cpu {
         }
         if run.is_landing {
             let ended = self.task.came_to(run.pc, &self.processor.totals);
-            self.write_any(system, ended);
+            self.write_returned(system, ended);
         }
         if let (Role::Interrupt | Role::Exception | Role::SystemCall, Some(programs)) =
             (run.role, &system.programs)
@@ -169,14 +169,11 @@ impl Cpu {
         }
     }
 
-    /// Data is accessed; true when it was a store.
+    /// Data is accessed, and not passed over; true when it was a store.
     pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
         let what = self.descriptions.of(info);
-        if !self.processor.models() && !self.keeps && !self.awaits_push {
-            return what.is_store;
-        }
         let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
-        let modelled = if site.is_user { address ^ self.salt } else { address };
+        let modelled = self.modelled(address, site.is_user);
         let is_foreign = match (&system.stream, &mut self.lane, &system.directory) {
             (Some(stream), Some(lane), _) => stream.data(system, lane, (modelled, &what)),
             (.., Some(directory)) => directory.access(self.index, modelled, is_store),
@@ -218,7 +215,7 @@ impl Cpu {
             }
             Meaning::Return if !is_store => {
                 let ended = self.task.returned(address, &self.processor.totals, same_stack);
-                self.write_any(system, ended);
+                self.write_returned(system, ended);
             }
             Meaning::InterruptReturn if !is_store && self.awaits_frame => {
                 self.awaits_frame = false;

@@ -48,7 +48,7 @@ impl Cpu {
 
     /// The address by which the caches know what a program, or the kernel, has at `address`.
     #[inline(always)]
-    fn modelled(&self, address: u64, is_user: bool) -> u64 {
+    pub(super) fn modelled(&self, address: u64, is_user: bool) -> u64 {
         address ^ (self.salt & u64::from(is_user).wrapping_neg())
     }
 }

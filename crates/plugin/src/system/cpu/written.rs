@@ -8,14 +8,6 @@ use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, MeasuredCall, Reach, SystemSummary};
 
 impl Cpu {
-    /// The same after a return, which ends calls on the level under way or changes nothing. Most end none.
-    #[inline(always)]
-    pub(super) fn write_any(&mut self, system: &System, ended: Vec<Ended>) {
-        if !ended.is_empty() {
-            self.write(system, ended);
-        }
-    }
-
     /// Writes calls that ended, and finds out what is under way then.
     #[inline(never)]
     pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
@@ -24,6 +16,14 @@ impl Cpu {
             system.flush_full(&mut self.encoder);
         }
         self.look_inside(system);
+    }
+
+    /// The same after a return: most end no call, and then nothing else is under way than before.
+    #[inline(always)]
+    pub(super) fn write_returned(&mut self, system: &System, ended: Vec<Ended>) {
+        if !ended.is_empty() {
+            self.write(system, ended);
+        }
     }
 
     fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
