@@ -1,7 +1,7 @@
 //! `lineup explain`: what recorded calls touched.
 
 mod exports;
-mod modules;
+pub(crate) mod modules;
 mod text;
 pub(crate) mod usage;
 
@@ -217,22 +217,11 @@ impl Surveyed {
             let beside = self.path.parent()?.join(image.file_name()?);
             (!image.exists() && beside.is_file()).then_some(beside)
         };
-        let kernel = self.survey.images.first().filter(|_| !self.survey.modules.is_empty());
-        let mut loader = kernel.map(|kernel| modules::Loader::of(Path::new(&kernel.path)));
-        let mut all = Vec::new();
-        for (position, image) in self.survey.images.iter().enumerate() {
-            let image = Path::new(&image.path);
+        let read = |image: &Path| {
             let file = kept(image).unwrap_or_else(|| image.to_owned());
-            let info = match (self.survey.modules.get(&position), &mut loader) {
-                (Some(sections), Some(loader)) => loader.debug_info(&file, sections, stages),
-                _ => known.take_or(image, || debug_info(&file, stages)),
-            };
-            if let (Some(loader), Some(info)) = (&mut loader, &info) {
-                loader.take_in(info);
-            }
-            all.push(info);
-        }
-        all
+            known.take_or(image, || debug_info(&file, stages))
+        };
+        modules::debug_infos(&self.survey.images, &self.survey.modules, read, stages)
     }
 
     /// Goes through the calls, in the order in which they stand in the file.

@@ -39,6 +39,7 @@ pub mod globals;
 pub mod graph;
 pub mod image;
 pub mod instruction;
+pub mod kernel_files;
 mod library_code;
 pub mod lifetimes;
 pub mod linemap;

@@ -5,6 +5,7 @@ use crate::evidence_source::{EvidenceSource, Tells, explain};
 use crate::explainer::Options;
 use crate::explanation::Explanation;
 use crate::image::Placed;
+use crate::kernel_files::KernelFiles;
 use crate::stalls::Stalls;
 use crate::threads::{Of, Tasks};
 use lineup_debuginfo::DebugInfo;
@@ -134,31 +135,10 @@ impl Survey {
                 .retain(|image| spaces.is_empty() || spaces.contains(&AddressSpace::of(image.start)));
             survey.part_places();
         } else {
-            survey.put_modules_together();
+            let files = KernelFiles::of(std::mem::take(&mut survey.images));
+            (survey.images, survey.places, survey.modules) = (files.images, files.places, files.sections);
         }
         survey
-    }
-
-    /// Makes one image of all sections of a module, and a place of each. What is first is the kernel.
-    fn put_modules_together(&mut self) {
-        let mut files: Vec<LoadedImage> = Vec::new();
-        for mut loaded in self.images.drain(..) {
-            if files.is_empty() {
-                files.push(loaded);
-                continue;
-            }
-            let image = files.iter().position(|file| file.path == loaded.path).unwrap_or(files.len());
-            self.modules.entry(image).or_default().insert(loaded.to_link(loaded.start), loaded.start);
-            loaded.bias = 0;
-            match files.get_mut(image) {
-                Some(file) => {
-                    (file.start, file.end) = (file.start.min(loaded.start), file.end.max(loaded.end));
-                }
-                None => files.push(loaded.clone()),
-            }
-            self.places.push(Placed { image, loaded });
-        }
-        self.images = files;
     }
 
     /// Keeps each file once, and where it was besides.

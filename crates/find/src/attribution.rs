@@ -14,7 +14,6 @@ use crate::watched::Watched;
 use foldhash::{HashMap, HashSet};
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
-use lineup_model::image::LoadedImage;
 use lineup_recording::{Latency, Misses, ProfileInstruction, WindowStep};
 use std::collections::BTreeMap;
 
@@ -113,7 +112,7 @@ impl Attribution {
         (latency, code_line_bytes): (Latency, u64),
         clock: Option<&Clock>,
     ) -> Result<Attribution, FindError> {
-        let mut functions = Functions::new(&recorded.images, debug);
+        let mut functions = Functions::new(recorded, debug);
         let mut lines: HashSet<(FunctionNumber, u64)> = HashSet::default();
         for run in &recorded.runs {
             let function = functions.number(run.pc);
@@ -243,7 +242,7 @@ fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<(
 
 /// Functions by the addresses of their code.
 struct Functions<'a> {
-    images: &'a [LoadedImage],
+    recorded: &'a Recorded,
     debug: &'a [Option<DebugInfo>],
     all: Vec<FunctionCounts>,
     numbers: HashMap<(String, String), FunctionNumber>,
@@ -251,8 +250,8 @@ struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    fn new(images: &'a [LoadedImage], debug: &'a [Option<DebugInfo>]) -> Self {
-        Functions { images, debug, all: Vec::new(), numbers: HashMap::default(), known: HashMap::default() }
+    fn new(recorded: &'a Recorded, debug: &'a [Option<DebugInfo>]) -> Self {
+        Functions { recorded, debug, all: Vec::new(), numbers: HashMap::default(), known: HashMap::default() }
     }
 
     fn at(&mut self, pc: u64) -> &mut FunctionCounts {
@@ -264,7 +263,7 @@ impl<'a> Functions<'a> {
         if let Some(known) = self.known.get(&pc) {
             return *known;
         }
-        let (name, image) = function_at(self.images, self.debug, pc);
+        let (name, image) = function_at(self.recorded, self.debug, pc);
         let next = self.all.len();
         let number = *self.numbers.entry((name.clone(), image.clone())).or_insert(next);
         if number == next {
@@ -283,16 +282,20 @@ fn whole_name(symbol: &str) -> &str {
 }
 
 /// The function and the file at a runtime address, by the symbols that link it.
-pub(crate) fn function_at(images: &[LoadedImage], debug: &[Option<DebugInfo>], pc: u64) -> (String, String) {
-    let Some((image, debug)) = images.iter().zip(debug).rfind(|(image, _)| image.contains(pc)) else {
+pub(crate) fn function_at(recorded: &Recorded, debug: &[Option<DebugInfo>], pc: u64) -> (String, String) {
+    let Some((image, link)) = recorded.place_of(pc) else {
         return ("(outside every file)".to_owned(), String::new());
     };
-    let link = image.to_link(pc);
-    let symbol = debug.as_ref().and_then(|debug| {
+    (symbol_at(debug.get(image).and_then(Option::as_ref), link), recorded.images[image].path.clone())
+}
+
+/// The function at a link address of a file.
+pub(crate) fn symbol_at(debug: Option<&DebugInfo>, link: u64) -> String {
+    let symbol = debug.and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
         stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(whole_name(&symbol.name))))
     });
-    (symbol.unwrap_or_else(|| "(no symbol)".to_owned()), image.path.clone())
+    symbol.unwrap_or_else(|| "(no symbol)".to_owned())
 }
 
 #[cfg(test)]

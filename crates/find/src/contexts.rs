@@ -24,7 +24,7 @@ pub(crate) fn stalls(
         let mut functions: BTreeMap<String, Stalls> = BTreeMap::new();
         let mut add = |all: &[(u64, Misses)], is_code: bool| {
             for (pc, misses) in all {
-                let (name, _) = function_at(&recorded.images, debug, *pc);
+                let (name, _) = function_at(recorded, debug, *pc);
                 let stalls = functions.entry(name).or_default();
                 let part = if is_code { &mut stalls.code_cycles } else { &mut stalls.data_cycles };
                 *part += cycles(*misses, latency);

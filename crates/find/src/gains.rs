@@ -8,13 +8,13 @@ use crate::naming::{Naming, Point};
 use crate::owner::{self, Owner, Spot};
 use crate::packed::Packed;
 use crate::pieces::{Piece, largest_variant, pieces};
+use crate::recorded::Recorded;
 use crate::replay::replay;
 use crate::watched::Watched;
 use crate::work_out::Options;
 use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
-use lineup_model::image::LoadedImage;
 use lineup_model::types::Language;
 use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
@@ -373,7 +373,7 @@ fn evidence(
 pub(crate) fn of_code(
     bench: &Bench<'_>,
     attribution: &Attribution,
-    (images, debug): (&[LoadedImage], &[Option<DebugInfo>]),
+    (recorded, debug): (&Recorded, &[Option<DebugInfo>]),
     least_cycles: f64,
 ) -> Vec<Gain> {
     let cycles =
@@ -385,7 +385,7 @@ pub(crate) fn of_code(
     let fetched = fetched(bench.windows);
     let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
     for (pc, size_bytes) in &fetched {
-        let function = crate::attribution::function_at(images, debug, *pc);
+        let function = crate::attribution::function_at(recorded, debug, *pc);
         by_function.entry(function).or_default().insert(*pc, *size_bytes);
     }
     let is_worth = |number: &usize| cycles(number) > 0 && cycles(number) as f64 >= least_cycles;

@@ -105,7 +105,7 @@ fn namer<'a>(recorded: &Recorded, debug: &'a [Option<DebugInfo>]) -> Namer<'a> {
         let own = debug.get(index).and_then(Option::as_ref);
         Image::new(loaded.clone(), own, &mut pcs.iter().copied())
     });
-    let mut namer = Namer::new(images.collect(), &[], &[], &recorded.stacks);
+    let mut namer = Namer::new(images.collect(), &recorded.places, &[], &recorded.stacks);
     namer.see_thread_bases(&recorded.thread_bases);
     namer
 }

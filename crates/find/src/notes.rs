@@ -21,7 +21,7 @@ impl Work<'_, '_> {
             if of_data == 0 {
                 continue;
             }
-            let image = self.recorded.images.iter().rfind(|image| image.contains(run.pc));
+            let image = self.recorded.place_of(run.pc).map(|(image, _)| &self.recorded.images[image]);
             let lack = self.naming.namer.lack_at(run.pc).map(|lack| lack.advice());
             if let (Some(image), Some(lack)) = (image, lack) {
                 *lacking.entry((&image.path, lack)).or_default() += of_data;

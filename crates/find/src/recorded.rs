@@ -1,5 +1,7 @@
 //! What is read from the recording of a whole program.
 
+use lineup_explain::image::Placed;
+use lineup_explain::kernel_files::KernelFiles;
 use lineup_model::access::StackRange;
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
@@ -14,8 +16,13 @@ use std::io::Read;
 pub struct Recorded {
     /// What was recorded, and how.
     pub header: Header,
-    /// Files mapped into the program.
+    /// Files mapped into the program; of a guest its kernel and the modules of which sections were recorded.
     pub images: Vec<LoadedImage>,
+    /// Where the sections of modules lie.
+    pub places: Vec<Placed>,
+    /// The same by the modules' positions among the images, and by the address that a section has when the file is read by
+    /// itself. All addresses in such an image are those at which it ran.
+    pub modules: BTreeMap<usize, BTreeMap<u64, u64>>,
     /// Stacks that the recorder told of.
     pub stacks: Vec<StackRange>,
     /// Bases that threads were given, as far as it told.
@@ -51,11 +58,25 @@ impl Recorded {
         (all - sum(&self.runs)) as f64 / all.max(1) as f64
     }
 
+    /// The image that is mapped at a runtime address, by its position, and the link address there. A module's before its
+    /// kernel's, which the module lies in.
+    pub(crate) fn place_of(&self, runtime: u64) -> Option<(usize, u64)> {
+        let section = self.places.iter().find(|place| place.loaded.contains(runtime));
+        if let Some(place) = section {
+            return Some((place.image, place.loaded.to_link(runtime)));
+        }
+        let files = self.images.iter().enumerate().filter(|(index, _)| !self.modules.contains_key(index));
+        let (index, file) = files.rev().find(|(_, image)| image.contains(runtime))?;
+        Some((index, file.to_link(runtime)))
+    }
+
     /// Reads a recording through.
     pub fn read<R: Read>(mut reader: Reader<R>) -> Recorded {
         let mut recorded = Recorded {
             header: reader.header().clone(),
             images: Vec::new(),
+            places: Vec::new(),
+            modules: BTreeMap::new(),
             stacks: Vec::new(),
             thread_bases: Vec::new(),
             runs: Vec::new(),
@@ -92,8 +113,55 @@ impl Recorded {
                 _ => {}
             }
         }
+        if recorded.images.first().is_some_and(LoadedImage::is_kernel) {
+            let files = KernelFiles::of(std::mem::take(&mut recorded.images));
+            (recorded.images, recorded.places, recorded.modules) =
+                (files.images, files.places, files.sections);
+        }
         recorded.windows = windows.into_values().collect();
         recorded.damage = reader.damage().cloned();
         recorded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::abi::{Abi, Machine};
+    use lineup_recording::{Encoder, Writer};
+
+    fn image(path: &str, start: u64, end: u64, bias: u64) -> LoadedImage {
+        LoadedImage { path: path.into(), start, end, bias, build_id: None }
+    }
+
+    /// The sections of two modules in turn, inside the kernel.
+    #[test]
+    fn a_place_in_a_module_is_the_modules_and_one_between_its_sections_is_not() {
+        let header = Header::new(Abi::usual(Machine::X86_64), Vec::new());
+        let mut writer = Writer::new(Vec::new(), &header).expect("a recording");
+        let mut encoder = Encoder::new();
+        encoder.image(&image("vmlinux", 0x1000, u64::MAX, 0));
+        encoder.image(&image("a.ko", 0x8000, 0x8100, 0x7000));
+        encoder.image(&image("b.ko", 0x8100, 0x8200, 0x8000));
+        encoder.image(&image("a.ko", 0x9000, 0x9100, 0x6000));
+        writer.append(&encoder.seal().expect("a block")).expect("a recording");
+        let recorded = Recorded::read(Reader::new(&*writer.into_inner()).expect("a recording"));
+        let paths: Vec<&str> = recorded.images.iter().map(|image| image.path.as_str()).collect();
+        assert_eq!(paths, ["vmlinux", "a.ko", "b.ko"]);
+        let places = [0x1000, 0x8000, 0x80ff, 0x8100, 0x8200, 0x9000, 0x9100, 0xfff];
+        let of = places.map(|runtime| recorded.place_of(runtime));
+        let at = |image, link| Some((image, link));
+        let expected = [
+            at(0, 0x1000),
+            at(1, 0x8000),
+            at(1, 0x80ff),
+            at(2, 0x8100),
+            at(0, 0x8200),
+            at(1, 0x9000),
+            at(0, 0x9100),
+            None,
+        ];
+        assert_eq!(of, expected);
+        assert_eq!(recorded.modules[&1], BTreeMap::from([(0x1000, 0x8000), (0x3000, 0x9000)]));
     }
 }

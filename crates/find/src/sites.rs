@@ -165,10 +165,9 @@ fn frames(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> HashMap<u64, Fram
     let frame = |back: u64| {
         // The call before it may end its function.
         let pc = back - 1;
-        let (function, image) = function_at(&recorded.images, debug, pc);
-        let place = recorded.images.iter().rposition(|image| image.contains(pc));
-        let line = place.and_then(|place| {
-            let line = debug.get(place)?.as_ref()?.line_of(recorded.images[place].to_link(pc))?;
+        let (function, image) = function_at(recorded, debug, pc);
+        let line = recorded.place_of(pc).and_then(|(place, link)| {
+            let line = debug.get(place)?.as_ref()?.line_of(link)?;
             let file = line.file.rsplit('/').next().unwrap_or_default();
             Some(format!("{file}:{}", line.line))
         });

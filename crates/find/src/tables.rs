@@ -84,7 +84,7 @@ impl Work<'_, '_> {
                     Owner::Type(_) | Owner::ThreadLocal(_) => self.members(own, all_cycles),
                     _ => Vec::new(),
                 },
-                functions: self.functions_of(owner, None),
+                functions: self.functions_of(owner),
             });
         }
         let cost = |own: &OwnerStalls| {
@@ -140,8 +140,30 @@ impl Work<'_, '_> {
         members
     }
 
-    /// The functions in which an owner stalls most, with their shares in its stalls; those of one file, if given.
-    pub(crate) fn functions_of(&self, owner: Owner, image: Option<&str>) -> Vec<(String, f64)> {
+    /// The functions in which an owner stalls most, with their shares in its stalls.
+    fn functions_of(&self, owner: Owner) -> Vec<(String, f64)> {
+        let mut named = self.functions_among(owner, |_| true);
+        named.truncate(MOST_FUNCTIONS);
+        named
+    }
+
+    /// Those of them that can be regions.
+    pub(crate) fn regions_of(&self, owner: Owner) -> Vec<String> {
+        let named = self.functions_among(owner, |counts| self.can_be_region(counts));
+        let mut named: Vec<String> = named.into_iter().map(|(name, _)| name).collect();
+        if named.len() > 1 {
+            // It is called once: what it does is better studied in what it calls.
+            named.retain(|name| name != "main");
+        }
+        named.truncate(MOST_FUNCTIONS);
+        named
+    }
+
+    fn functions_among(
+        &self,
+        owner: Owner,
+        is_wanted: impl Fn(&FunctionCounts) -> bool,
+    ) -> Vec<(String, f64)> {
         let own = self.attribution.owners.iter().filter(|((of, _), _)| *of == owner);
         let own = own.map(|((_, function), tally)| (*function, tally.cycles(self.options.latency)));
         let mut own: Vec<(usize, f64)> = own.collect();
@@ -150,16 +172,10 @@ impl Work<'_, '_> {
         let all: f64 = own.iter().map(|(_, cycles)| cycles).sum();
         let named = own.into_iter().filter_map(|(function, cycles)| {
             let counts = &self.attribution.functions[function];
-            let is_wanted = image.is_none_or(|image| counts.image == image);
-            (is_wanted && cycles > 0.0).then(|| (counts.name.clone(), cycles / all))
+            (is_wanted(counts) && cycles > 0.0).then(|| (counts.name.clone(), cycles / all))
         });
         let mut named: Vec<(String, f64)> = named.filter(|(_, share)| *share >= LEAST_OF_OWNER).collect();
         named.sort_by(|(one, share), (other, more)| more.total_cmp(share).then(one.cmp(other)));
-        if image.is_some() && named.len() > 1 {
-            // It is called once: what it does is better studied in what it calls.
-            named.retain(|(name, _)| name != "main");
-        }
-        named.truncate(MOST_FUNCTIONS);
         named
     }
 

@@ -89,7 +89,7 @@ pub fn work_out(
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
     let types = work.types_by_stalls(least_cycles);
     let mut gains = gains::of_types(&bench, &mut work.naming, &types);
-    gains.extend(gains::of_code(&bench, &work.attribution, (&recorded.images, debug), least_cycles));
+    gains.extend(gains::of_code(&bench, &work.attribution, (recorded, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
     let mut findings = work.findings(&bench, gains);
     findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
@@ -225,14 +225,13 @@ impl Work<'_, '_> {
             Subject::Type(ty) => {
                 let tallies = self.by_owner();
                 let own = tallies.iter().find(|(owner, _)| *owner == Owner::Type(ty))?;
-                let functions = self.functions_of(Owner::Type(ty), Some(self.program));
+                let functions = self.regions_of(Owner::Type(ty));
                 let name = self.naming.namer.catalog().name(ty);
                 (Some(name), own.1.cycles(self.options.latency), functions)
             }
             Subject::Function(Some(number)) => {
                 let counts = &self.attribution.functions[number];
-                let own = counts.image == self.program;
-                let functions = own.then(|| (counts.name.clone(), 1.0)).into_iter().collect();
+                let functions = self.can_be_region(counts).then(|| counts.name.clone()).into_iter().collect();
                 (
                     Some(counts.name.clone()),
                     cycles(counts.fetch_misses, self.options.latency) as f64,
@@ -241,7 +240,6 @@ impl Work<'_, '_> {
             }
             Subject::Function(None) => (None, self.stalls().code_cycles as f64, Vec::new()),
         };
-        let functions: Vec<String> = functions.into_iter().map(|(name, _)| name).collect();
         let scale = bench.scale(stalls, gain.window_cycles);
         // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
         let most = match (gain.subject, &gain.evidence) {
@@ -269,6 +267,12 @@ impl Work<'_, '_> {
             functions,
             map,
         })
+    }
+
+    /// Whether the command to go on with takes a function: one of the program, or of a kernel's module.
+    pub(crate) fn can_be_region(&self, counts: &FunctionCounts) -> bool {
+        let modules = self.recorded.modules.keys().filter_map(|index| self.recorded.images.get(*index));
+        counts.image == self.program || modules.into_iter().any(|module| counts.image == module.path)
     }
 
     /// The command to go on with.

@@ -22,6 +22,11 @@ impl LoadedImage {
         (self.start..self.end).contains(&runtime)
     }
 
+    /// True for a kernel, which reaches from its first address to the last that there is. Its modules lie inside.
+    pub fn is_kernel(&self) -> bool {
+        self.end == u64::MAX
+    }
+
     /// True for a shared library, by the name of its file: `libc.so.6`.
     pub fn is_shared_library(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();

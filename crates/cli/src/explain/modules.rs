@@ -8,13 +8,39 @@ use anyhow::{Context, Result};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Placement};
 use lineup_kernel::modules::module_name;
+use lineup_model::image::LoadedImage;
 use lineup_study::companions::{self, DEBUG_ROOT, DiskCompanions};
 use lineup_study::guest::modules::find;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+/// The debug information of every file in a recording. `sections` tells where a kernel has put its modules, by their
+/// positions among the images; `read` reads that of the others.
+pub(crate) fn debug_infos(
+    images: &[LoadedImage],
+    sections: &BTreeMap<usize, BTreeMap<u64, u64>>,
+    mut read: impl FnMut(&Path) -> Option<DebugInfo>,
+    stages: &Stages,
+) -> Vec<Option<DebugInfo>> {
+    let kernel = images.first().filter(|_| !sections.is_empty());
+    let mut loader = kernel.map(|kernel| Loader::of(Path::new(&kernel.path)));
+    let mut all = Vec::new();
+    for (position, image) in images.iter().enumerate() {
+        let file = Path::new(&image.path);
+        let info = match (sections.get(&position), &mut loader) {
+            (Some(sections), Some(loader)) => loader.debug_info(file, sections, stages),
+            _ => read(file),
+        };
+        if let (Some(loader), Some(info)) = (&mut loader, &info) {
+            loader.take_in(info);
+        }
+        all.push(info);
+    }
+    all
+}
+
 /// What modules go on from: the kernel, and the modules that were loaded before.
-pub(super) struct Loader<'a> {
+struct Loader<'a> {
     kernel: &'a Path,
     /// The kernel's BTF, once a module has asked for it.
     base: Option<Bytes>,
@@ -24,12 +50,12 @@ pub(super) struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     /// Of the kernel in this file.
-    pub(super) fn of(kernel: &'a Path) -> Loader<'a> {
+    fn of(kernel: &'a Path) -> Loader<'a> {
         Loader { kernel, base: None, exported: HashMap::new() }
     }
 
     /// What later modules may refer to.
-    pub(super) fn take_in(&mut self, info: &DebugInfo) {
+    fn take_in(&mut self, info: &DebugInfo) {
         for symbol in info.symbols() {
             if !self.exported.contains_key(&symbol.name) {
                 self.exported.insert(symbol.name.clone(), symbol.address);
@@ -39,7 +65,7 @@ impl<'a> Loader<'a> {
 
     /// The debug information of one module: DWARF of its debug file, else the BTF that it holds, which goes on from the
     /// kernel's; else its symbols alone. `None` when the file cannot be read, which is told.
-    pub(super) fn debug_info(
+    fn debug_info(
         &mut self,
         file: &Path,
         sections: &BTreeMap<u64, u64>,

@@ -1,8 +1,10 @@
 //! Functions of modules as regions: under Debian's kernel, overlayfs is one.
 
-use crate::guests::kernel;
+use crate::guests::{Bench, kernel};
 use crate::record::{bench, kept, printed, read};
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Mounts an overlay, lists it, and looks up what is there and what is not. Last it says where the kernel has put a function.
 const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t tmpfs memory /memory; \
@@ -14,15 +16,19 @@ const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t
 
 const REGIONS: [&str; 4] = ["--region", "ovl_lookup", "--region", "ovl_permission"];
 
+/// The folder of the cloud kernel's modules.
+fn modules_folder() -> String {
+    let root = kernel("cloud").parent().and_then(Path::parent).expect("a folder").join("lib/modules");
+    let release = std::fs::read_dir(root).expect("modules").next().expect("a release").expect("a folder");
+    release.path().display().to_string()
+}
+
 #[test]
 #[ignore = "boots a kernel four times; make test-kernel runs it"]
 fn functions_of_a_module_are_recorded_where_the_kernel_has_put_it_and_named_by_its_own_types() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
-    let folder =
-        kernel("cloud").parent().and_then(std::path::Path::parent).expect("a folder").join("lib/modules");
-    let release = std::fs::read_dir(folder).expect("modules").next().expect("a release").expect("a folder");
-    let modules = release.path().display().to_string();
+    let modules = modules_folder();
     let guest = ["--module", "overlay", "--modules", &modules, "--workload", OVERLAY, "--no-caches"];
     let run = |out: &str| {
         let arguments = [&REGIONS[..], &guest, &["--console", "--timeout", "1500", "--out", out]].concat();
@@ -64,6 +70,38 @@ fn functions_of_a_module_are_recorded_where_the_kernel_has_put_it_and_named_by_i
     let types: BTreeSet<&str> =
         lookup.as_array().expect("lines").iter().filter_map(|line| line["type_name"].as_str()).collect();
     assert!(types.contains("ovl_fs") && types.contains("dentry"), "{types:?}");
+}
+
+/// Functions of a module are counted in its file, and its own variables have names.
+#[test]
+#[ignore = "boots a kernel twice; make test-kernel runs it"]
+fn what_a_whole_guest_stalls_for_is_told_by_functions_and_variables_of_modules() {
+    let guest = ["--module", "overlay", "--modules", &modules_folder(), "--workload", OVERLAY];
+    let bench = Bench::new(&["find", "--kernel"]);
+    let found = bench.json(&bench.copy(&kernel("cloud")), &guest);
+    let mut instructions: BTreeMap<&str, u64> = BTreeMap::new();
+    for function in found["functions"].as_array().expect("functions") {
+        let (name, file) = (text(&function["name"]), text(&function["image"]));
+        *instructions.entry(file).or_default() += function["instructions"].as_u64().expect("a count");
+        assert!(!name.starts_with("ovl_") || file.ends_with("/overlay.ko"), "{name} of {file}");
+    }
+    let of_module = instructions.iter().find(|(file, _)| file.ends_with("/overlay.ko"));
+    let (module, of_module) = of_module.expect("functions of the module");
+    let of_kernel: u64 =
+        instructions.iter().filter(|(file, _)| *file != module).map(|(_, count)| count).sum();
+    assert!(*of_module > 10_000 && of_kernel > 10 * of_module, "{instructions:?}");
+    let owners: BTreeSet<(&str, &str)> = found["owners"]
+        .as_array()
+        .expect("owners")
+        .iter()
+        .map(|owner| (text(&owner["class"]), text(&owner["name"])))
+        .collect();
+    let expected = [("variable", "ovl_inode_cachep"), ("member", "dentry"), ("member", "inode")];
+    assert!(expected.iter().all(|owner| owners.contains(owner)), "{owners:?}");
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Files side by side, and names for places in them.
 
 use super::MoreNames;
-use crate::attribution::function_at;
+use crate::attribution::symbol_at;
 use crate::error::FindError;
 use crate::owner::{self, Owner, Spot};
 use foldhash::HashMap;
@@ -67,9 +67,10 @@ impl<'a> Places<'a> {
         match code {
             Code::File { file, at } => {
                 let path = self.files.get(file as usize).map_or("", |file| file.path.as_str());
-                let is_known = self.debug.get(file as usize).is_some_and(Option::is_some);
-                match runtime(&self.shifts, code).filter(|_| is_known) {
-                    Some(pc) => named(&function_at(&self.loaded, self.debug, pc).0, path),
+                let loaded = self.loaded.get(file as usize).zip(runtime(&self.shifts, code));
+                let debug = self.debug.get(file as usize).and_then(Option::as_ref);
+                match loaded.filter(|_| debug.is_some()) {
+                    Some((image, pc)) => named(&symbol_at(debug, image.to_link(pc)), path),
                     None => {
                         let name = self.names.files.get(&file).and_then(|names| names.at(at));
                         named(name.unwrap_or("(no symbol)"), path)

@@ -251,21 +251,20 @@ pub(crate) fn prepare(
     Ok(Prepared { kernel, options: options.clone(), file, workload, root, modules, plan })
 }
 
-/// The modules that the guest loads. Where they lie is found out by a boot without work, when a region is in one.
+/// The modules that the guest loads. Where they lie is found out by a boot without work, when a region is in one, or all that
+/// the guest does is asked for.
 fn placed_modules(
     guest: &BootRequest<'_>,
     wanted: &Wanted<'_>,
     symbols: &KernelSymbols,
     interrupts: &Interrupts,
 ) -> Result<Modules> {
-    let is_whole = matches!(wanted.what, What::Whole { .. });
-    if is_whole && !guest.load.is_empty() {
-        bail!(
-            "--module is for `lineup record`: what the whole guest does is not counted by functions of modules"
-        );
-    }
     let mut modules = Modules::read(&guest.to_load())?;
-    if !is_whole && modules.are_of_use(&wanted.regions, symbols, guest.load) {
+    let is_of_use = match wanted.what {
+        What::Whole { .. } => !modules.are_none(),
+        What::Calls | What::CallsWithoutCaches => modules.are_of_use(&wanted.regions, symbols, guest.load),
+    };
+    if is_of_use {
         modules::check_machine(guest.image)?;
         modules.place(list_sections(guest, interrupts)?)?;
     }

@@ -42,6 +42,11 @@ impl Modules {
         Ok(Modules { all, sections: Vec::new() })
     }
 
+    /// Whether the guest loads none.
+    pub(super) fn are_none(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Whether it must be known where they lie: a region is a function of one, or the user named one. Not when there is a
     /// region that nothing has, which is to be refused.
     pub(super) fn are_of_use(&self, wanted: &Regions, symbols: &KernelSymbols, named: &[String]) -> bool {
