@@ -320,3 +320,48 @@ fn what_perf_took_of_a_real_program_names_its_functions() {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&piped.stderr)));
     assert_eq!(array(&piped, "functions")[0]["name"], "spin");
 }
+
+/// A program of which functions call each other and themselves: shares with what they call are those that perf tells.
+#[test]
+fn shares_of_functions_with_what_they_call_are_those_of_perf() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(
+        folder.join("calls.c"),
+        "long spin(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += i * i ^ sum; return sum; }\n\
+         long down(int depth) { return spin(9000000) + (depth > 0 ? down(depth - 1) : 0); }\n\
+         long both(void) { return spin(60000000) + down(5); }\n\
+         int main(void) { return both() + down(9) == 1; }\n",
+    )
+    .unwrap();
+    output("gcc", &["-g", "-O0", "-fno-omit-frame-pointer", "-o", "calls", "calls.c"], folder);
+    output("perf", &["record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data", "./calls"], folder);
+    let found = lineup(folder, &["import", "--json", "perf.data"]);
+    let found: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    let own = array(&found, "functions").iter().filter(|one| text(&one["file"]).ends_with("/calls"));
+    let percents = |share: &Value| (share.as_f64().expect("a share") * 1e4).round() / 1e2;
+    let ours: BTreeMap<&str, (f64, f64)> = own
+        .map(|one| (text(&one["name"]), (percents(&one["with_callees"]["share"]), percents(&one["share"]))))
+        .collect();
+    let fields = ["--children", "-g", "none", "-F", "overhead_children,overhead,sym", "--stdio"];
+    let printed = output("perf", &[&["report", "-i", "perf.data"][..], &fields].concat(), folder);
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let mut figure = || words.next()?.strip_suffix('%')?.parse::<f64>().ok();
+        let figures = (figure()?, figure()?);
+        Some((line.split("[.] ").nth(1)?.trim().to_owned(), figures))
+    };
+    let theirs: BTreeMap<String, (f64, f64)> = printed.lines().filter_map(row).collect();
+    for name in ["main", "both", "down", "spin"] {
+        let (one, other) = (ours[name], theirs[name]);
+        let is_near = |one: f64, other: f64| (one - other).abs() < 0.011;
+        assert!(is_near(one.0, other.0) && is_near(one.1, other.1), "{name}: {one:?} {other:?}");
+    }
+    assert!(ours["main"].0 > 80.0 && ours["down"].0 > ours["both"].0 - ours["down"].0, "{ours:?}");
+    let printed = lineup(folder, &["import", "perf.data"]);
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("Functions with what they call"));
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}

@@ -47,7 +47,7 @@ pub use recorded::Recorded;
 pub use sampled::{
     AgainstModel, Known, MoreNames, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
     SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
-    SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource, SampledUser, Worth,
-    against_model, operand_at, sampled,
+    SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource, SampledUser,
+    SampledWithCallees, Worth, against_model, operand_at, sampled,
 };
 pub use work_out::{Options, work_out};

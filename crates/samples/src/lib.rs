@@ -13,6 +13,7 @@
 //! passed over, and a damaged length shall not be believed. Bodies of samples are read by `perf-event-data`.
 
 mod bytes;
+pub mod chains;
 pub mod code_names;
 pub mod container;
 pub mod data_source;

@@ -182,7 +182,7 @@ impl<R: Read> Reader<R> {
             let body = self.rounds.body();
             traced.threads.see(number, misc, body, Behind::of(&described.places, body));
         }
-        Ok(Some(record::record(number, misc, self.rounds.body(), (event, described))))
+        Ok(Some(record::record(number, misc, self.rounds.padded_body(), (event, described))))
     }
 
     /// Reads one record. At the end all that waits may be told.

@@ -3,6 +3,7 @@
 use crate::bytes::{Fields, text};
 use crate::data_source::DataSource;
 use crate::event::Event;
+use crate::rounds::{PADDING_BYTES, unpadded};
 use perf_event_data as perf;
 use perf_event_data::parse::Parser;
 
@@ -121,9 +122,13 @@ impl<'a> Sample<'a> {
         self.rest.as_ref()?.regs_intr().map(|own| Registers { mask: own.mask, values: &own.regs })
     }
 
-    /// From the body of a record; `None` when it is too short for what its event carries.
-    fn parse(event: usize, described: &Event, misc: u16, body: &'a [u8]) -> Option<Sample<'a>> {
-        let rest: perf::Sample<'a> = Parser::new(body, described.parse.clone()).parse().ok()?;
+    /// From the body of a record; `None` when it is too short for what its event carries, so that padding was read.
+    fn parse(event: usize, described: &Event, misc: u16, padded: &'a [u8]) -> Option<Sample<'a>> {
+        let mut parser = Parser::new(padded, described.parse.clone());
+        let rest: perf::Sample<'a> = parser.parse().ok()?;
+        if parser.parse_rest().ok()?.len() < PADDING_BYTES {
+            return None;
+        }
         let weight = rest.weight().map(|word| match described.has_weight_parts() {
             true => Weight {
                 full: word & 0xffff_ffff,
@@ -255,13 +260,14 @@ const PART_IS_CUT: u64 = 1;
 const PART_HAS_GAPS: u64 = 4;
 const PART_HAS_COLLIDED: u64 = 8;
 
-/// The record with this head and body, of the event at a position.
+/// The record with this head and body, padded, of the event at a position.
 pub(crate) fn record<'a>(
     number: u32,
     misc: u16,
-    body: &'a [u8],
+    padded: &'a [u8],
     (event, described): (usize, &Event),
 ) -> Record<'a> {
+    let body = unpadded(padded);
     let parsed = match number {
         MMAP => mapping(misc, body, false).map(Record::Mapped),
         LOST => Fields::new(body.get(8..).unwrap_or_default()).u64().map(Record::Lost),
@@ -269,7 +275,7 @@ pub(crate) fn record<'a>(
         4 => threads(body).map(|(process, _, thread)| Record::Exited { process, thread }),
         5 | 6 => Some(if number == 5 { Record::Throttled } else { Record::Other(number) }),
         FORKED => threads(body).map(|(process, parent, thread)| Record::Forked { process, thread, parent }),
-        SAMPLE => Sample::parse(event, described, misc, body).map(Record::Sample),
+        SAMPLE => Sample::parse(event, described, misc, padded).map(Record::Sample),
         MMAP2 => mapping(misc, body, true).map(Record::Mapped),
         AUXILIARY_WRITTEN => {
             Fields::new(body.get(16..).unwrap_or_default()).u64().map(|flags| Record::Traced {

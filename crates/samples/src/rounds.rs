@@ -12,6 +12,9 @@ use std::ops::Range;
 /// Where no round ends for so many bytes, the earlier half is told nonetheless.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
+/// Zeros behind each body: what reads bodies refuses an empty list at the very end of its bytes.
+pub(crate) const PADDING_BYTES: usize = 8;
+
 /// The head of a record that waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
@@ -30,7 +33,7 @@ struct Entry {
 /// Records that wait for their turn.
 #[derive(Default, Debug)]
 pub(crate) struct Rounds {
-    /// Bodies, one after the other.
+    /// Bodies, one after the other, each with its padding.
     bodies: Vec<u8>,
     /// The body that was read last, of which nothing is kept yet.
     last: Range<usize>,
@@ -44,6 +47,11 @@ pub(crate) struct Rounds {
     /// The latest time that was told.
     latest_told: u64,
     out_of_order: u64,
+}
+
+/// A body without its padding.
+pub(crate) fn unpadded(padded: &[u8]) -> &[u8] {
+    padded.get(..padded.len().saturating_sub(PADDING_BYTES)).unwrap_or_default()
 }
 
 impl Rounds {
@@ -69,9 +77,9 @@ impl Rounds {
     pub(crate) fn read_body(&mut self, input: &mut impl Read, count: usize) -> Result<usize, SamplesError> {
         self.clear_told();
         let start = self.bodies.len();
-        self.bodies.resize(start + count, 0);
+        self.bodies.resize(start + count + PADDING_BYTES, 0);
         self.last = start..start + count;
-        let got = match self.bodies.get_mut(start..) {
+        let got = match self.bodies.get_mut(start..start + count) {
             Some(body) => read_full(input, body)?,
             None => 0,
         };
@@ -130,8 +138,17 @@ impl Rounds {
 
     /// The body of the record that was told last.
     pub(crate) fn body(&self) -> &[u8] {
+        unpadded(self.padded_body())
+    }
+
+    /// The same with its padding.
+    pub(crate) fn padded_body(&self) -> &[u8] {
         let entry = self.told.checked_sub(1).and_then(|told| self.entries.get(told));
-        entry.and_then(|entry| self.bodies.get(entry.at.clone())).unwrap_or_default()
+        entry.map(|entry| self.padded(&entry.at)).unwrap_or_default()
+    }
+
+    fn padded(&self, at: &Range<usize>) -> &[u8] {
+        self.bodies.get(at.start..at.end + PADDING_BYTES).unwrap_or_default()
     }
 
     /// Gives up the room of what was told, and moves the rest together.
@@ -141,13 +158,15 @@ impl Rounds {
         }
         self.entries.drain(..self.told);
         (self.told, self.ready) = (0, 0);
-        let kept: usize = self.entries.iter().map(|entry| entry.at.len()).sum();
+        let kept: usize = self.entries.iter().map(|entry| entry.at.len() + PADDING_BYTES).sum();
         let mut bodies = Vec::with_capacity(kept + 4096);
-        for entry in &mut self.entries {
+        let mut entries = std::mem::take(&mut self.entries);
+        for entry in &mut entries {
             let start = bodies.len();
-            bodies.extend_from_slice(self.bodies.get(entry.at.clone()).unwrap_or_default());
-            entry.at = start..bodies.len();
+            bodies.extend_from_slice(self.padded(&entry.at));
+            entry.at = start..start + entry.at.len();
         }
+        self.entries = entries;
         self.bodies = bodies;
     }
 }

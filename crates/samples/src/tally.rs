@@ -4,6 +4,7 @@
 //! on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and what is left out is
 //! counted.
 
+use crate::chains::Chains;
 use crate::data_source::{DataSource, Operation};
 use crate::error::SamplesError;
 use crate::event::{Carries, Event};
@@ -122,6 +123,8 @@ pub struct Tally {
     pub span_ns: Option<(u64, u64)>,
     /// Samples by place.
     pub spots: HashMap<Spot, Sum>,
+    /// Chains of calls, of samples by events that take them.
+    pub chains: Chains,
     /// Lines that were passed between CPUs, by process and address.
     pub lines: HashMap<(u32, u64), PassedLine>,
     /// Records that the kernel had no room for.
@@ -170,10 +173,11 @@ pub fn tally<R: Read>(
         if told.is_multiple_of(1 << 16) {
             progress(reader.read_bytes());
         }
-        // Which events work addresses out is known when the first record is.
+        // What events carry is known when the first record is.
         if counter.works_out.len() < reader.header().events.len() {
             let events = reader.header().events.iter().map(Event::carries);
-            counter.works_out = events.map(|has| has.registers && !has.address).collect();
+            counter.works_out = events.clone().map(|has| has.registers && !has.address).collect();
+            counter.has_chains = events.map(|has| has.call_chain).collect();
         }
         let mapping = match reader.next_record()? {
             None => break,
@@ -185,6 +189,7 @@ pub fn tally<R: Read>(
         };
         if let Some(mapping) = mapping {
             counter.spaces.see_mapping(&mapping, reader.header(), segments);
+            counter.chains.forget_addresses();
         }
     }
     Ok(counter.finish(reader))
@@ -198,11 +203,14 @@ struct Counter {
     cpus: BTreeMap<u32, u64>,
     span_ns: Option<(u64, u64)>,
     spots: HashMap<Spot, Sum>,
+    chains: Chains,
     lines: HashMap<(u32, u64), PassedLine>,
     /// Lines that were stored to. Those that were passed are told.
     stores: HashMap<(u32, u64), ByPlace>,
     /// By event: its samples have registers and no address.
     works_out: Vec<bool>,
+    /// By event: its samples have chains of calls.
+    has_chains: Vec<bool>,
     /// What instructions access, of those that were asked for.
     operands: HashMap<(u32, u64), Option<Operand>>,
     worked_out: u64,
@@ -230,13 +238,17 @@ impl Counter {
             Record::Named { process, thread, name, has_executed } => {
                 if *has_executed {
                     self.spaces.see_executed(*process);
+                    self.chains.forget_addresses();
                 }
                 if process == thread && self.processes.len() < MOST_PROCESSES {
                     self.processes.entry(*process).or_default().name.clone_from(name);
                 }
             }
             Record::Forked { process, parent, .. } => self.see_fork(*process, *parent),
-            Record::Exited { process, thread } if process == thread => self.spaces.see_ended(*process),
+            Record::Exited { process, thread } if process == thread => {
+                self.spaces.see_ended(*process);
+                self.chains.forget_addresses();
+            }
             Record::Lost(count) => self.lost_records = self.lost_records.saturating_add(*count),
             Record::LostSamples(count) => self.lost_samples = self.lost_samples.saturating_add(*count),
             Record::Throttled => self.throttled += 1,
@@ -251,6 +263,7 @@ impl Counter {
 
     fn see_fork(&mut self, process: u32, parent: u32) {
         self.spaces.see_fork(process, parent);
+        self.chains.forget_addresses();
         let name = self.processes.get(&parent).map(|parent| parent.name.clone());
         if let Some(name) = name.filter(|_| process != parent && self.processes.len() < MOST_PROCESSES) {
             self.processes.entry(process).or_default().name = name;
@@ -269,6 +282,9 @@ impl Counter {
             Some(at) => self.spaces.code(process, sample.mode, at),
             None => Code::Unmapped { is_kernel: sample.mode == Mode::Kernel },
         };
+        if self.has_chains.get(sample.event).copied().unwrap_or_default() {
+            self.chains.see((sample.event as u32, process, code), sample.call_chain(), &self.spaces, sum);
+        }
         let address = sample.address.filter(|address| *address != 0);
         let data = address.map_or(Data::Unsaid, |at| self.spaces.data(process, at));
         let source = sample.data_source.unwrap_or_default();
@@ -396,6 +412,7 @@ impl Counter {
             cpus: self.cpus,
             span_ns: self.span_ns,
             spots: self.spots,
+            chains: self.chains,
             lines: self.lines,
             lost_records: self.lost_records,
             lost_samples: self.lost_samples,

@@ -75,7 +75,7 @@ pub(crate) fn explain(
     let found = read(path, symbols, &wanted, stages)?;
     stages.end();
     for name in functions {
-        if !found.functions.iter().any(|function| function.name == *name) {
+        if !found.functions.iter().any(|function| function.name == *name && function.samples > 0) {
             let most: Vec<&str> = found.functions.iter().take(5).map(|one| one.name.as_str()).collect();
             bail!("{}: no sample is in {name}; most are in {}", path.display(), most.join(", "));
         }

@@ -2,7 +2,8 @@
 
 use crate::figures::percent;
 use lineup_find::{
-    Known, SampledAccesses, SampledByte, SampledData, SampledFinding, SampledFindings, SampledMember, Worth,
+    Known, SampledAccesses, SampledByte, SampledData, SampledFinding, SampledFindings, SampledFunction,
+    SampledMember, Worth,
 };
 use lineup_report::figure::{time_ns, whole};
 use lineup_report::text::{Align, Table, TextStyle};
@@ -167,7 +168,8 @@ fn events(out: &mut String, found: &SampledFindings, style: TextStyle) {
 
 fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
     for (number, event) in (0u32..).zip(&found.events) {
-        let own: Vec<_> = found.functions.iter().filter(|function| function.event == number).collect();
+        let is_own = |function: &&SampledFunction| function.event == number && function.samples > 0;
+        let own: Vec<_> = found.functions.iter().filter(is_own).collect();
         let figures = [("share", Align::Right), ("samples", Align::Right)];
         let mut table =
             Table::new(figures.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
@@ -181,7 +183,34 @@ fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextS
         }
         let title = format!("Functions, by {}", one_line(&event.name));
         put(out, &title, &table, own.len().saturating_sub(top), style);
+        with_callees(out, found, (number, &event.name), top, style);
     }
+}
+
+/// Functions by their samples with those of what they called.
+fn with_callees(
+    out: &mut String,
+    found: &SampledFindings,
+    (event, event_name): (u32, &str),
+    top: usize,
+    style: TextStyle,
+) {
+    let own = found.functions.iter().filter(|function| function.event == event);
+    let mut own: Vec<_> = own.filter_map(|function| Some((function, function.with_callees?))).collect();
+    own.sort_by_key(|(_, all)| std::cmp::Reverse(all.period));
+    let figures = ["with callees", "samples", "own"].map(|name| (name, Align::Right));
+    let mut table = Table::new(figures.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
+    for (function, all) in own.iter().take(top) {
+        table.row([
+            percent(all.share),
+            whole(all.samples),
+            percent(function.share),
+            one_line(&function.name).into_owned(),
+            one_line(&function.file).into_owned(),
+        ]);
+    }
+    let title = format!("Functions with what they call, by {}", one_line(event_name));
+    put(out, &title, &table, own.len().saturating_sub(top), style);
 }
 
 fn accesses(all: &SampledAccesses, has_weight: bool) -> [String; 6] {

@@ -135,6 +135,19 @@ pub struct SampledFunction {
     pub period: u64,
     /// Share of the event's, by `period`.
     pub share: f64,
+    /// The same with the functions that it called, each sample once; `None` where the event takes no chains of calls.
+    pub with_callees: Option<SampledWithCallees>,
+}
+
+/// A function's samples with those of the functions that it called.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SampledWithCallees {
+    /// How many samples.
+    pub samples: u64,
+    /// How many events they stand for.
+    pub period: u64,
+    /// Share of the event's, by `period`.
+    pub share: f64,
 }
 
 /// Something that was accessed.

@@ -17,7 +17,7 @@ pub use against::against_model;
 pub use findings::{
     AgainstModel, Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
     SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
-    SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, Worth,
+    SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, SampledWithCallees, Worth,
 };
 pub use operand::operand_at;
 

@@ -2,7 +2,8 @@
 
 use super::SampledOptions;
 use super::findings::{
-    SampledAccesses, SampledData, SampledEvidence, SampledFunction, SampledMember, SampledSource, SampledUser,
+    SampledAccesses, SampledData, SampledEvidence, SampledFunction, SampledMember, SampledSource,
+    SampledUser, SampledWithCallees,
 };
 use super::places::{Function, Places};
 use super::words;
@@ -14,7 +15,7 @@ use lineup_samples::data_source::{DataSource, Operation};
 use lineup_samples::record::Mode;
 use lineup_samples::tally::{Sum, Tally};
 use lineup_samples::{Code, Data};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions told of a member.
 const USERS: usize = 4;
@@ -31,6 +32,8 @@ struct MemberSum {
 pub(super) struct Sums {
     /// By event and number of the function.
     functions: BTreeMap<(u32, u32), Sum>,
+    /// The same with the functions that each called.
+    with_callees: BTreeMap<(u32, u32), Sum>,
     names: Vec<Function>,
     /// Files of functions of programs, by the functions' names.
     user_files: BTreeMap<String, u32>,
@@ -48,6 +51,7 @@ impl Sums {
     ) -> Result<Sums, FindError> {
         let mut sums = Sums {
             functions: BTreeMap::new(),
+            with_callees: BTreeMap::new(),
             names: Vec::new(),
             user_files: BTreeMap::new(),
             members: HashMap::default(),
@@ -75,11 +79,28 @@ impl Sums {
                 sums.see_access((owner, evidence), number, spot, *sum);
             }
         }
+        for place in tally.chains.places() {
+            by_code.entry(*place).or_insert_with(|| {
+                let next = numbers.len() as u32;
+                *numbers.entry(places.function(*place)).or_insert(next)
+            });
+        }
+        sums.see_chains(tally, &by_code);
         let mut names: Vec<(u32, Function)> =
             numbers.into_iter().map(|(name, number)| (number, name)).collect();
         names.sort_unstable_by_key(|(number, _)| *number);
         sums.names = names.into_iter().map(|(_, name)| name).collect();
         Ok(sums)
+    }
+
+    /// A function counts once in each chain, also when it calls itself.
+    fn see_chains(&mut self, tally: &Tally, by_code: &HashMap<Code, u32>) {
+        for (event, places, sum) in tally.chains.iter() {
+            let functions: BTreeSet<u32> = places.filter_map(|place| by_code.get(&place).copied()).collect();
+            for function in functions {
+                self.with_callees.entry((event, function)).or_default().add(sum);
+            }
+        }
     }
 
     fn see_access(
@@ -117,21 +138,34 @@ impl Sums {
 
     /// Functions, for each event most events first.
     pub(super) fn functions(&self, tally: &Tally) -> Vec<SampledFunction> {
-        let one = |((event, number), sum): (&(u32, u32), &Sum)| {
-            let all = tally.events.get(*event as usize).map_or(0, |event| event.sum.period);
-            let function = self.names.get(*number as usize)?;
+        let one = |(event, number): (u32, u32)| {
+            let own = tally.events.get(event as usize);
+            let all = own.map_or(0, |event| event.sum.period);
+            let function = self.names.get(number as usize)?;
+            let sum = self.functions.get(&(event, number)).copied().unwrap_or_default();
+            let with_callees = self.with_callees.get(&(event, number)).map(|sum| SampledWithCallees {
+                samples: sum.samples,
+                period: sum.period,
+                share: share(sum.period, all),
+            });
             Some(SampledFunction {
-                event: *event,
+                event,
                 name: function.name.clone(),
                 file: function.file.clone(),
                 samples: sum.samples,
                 period: sum.period,
                 share: share(sum.period, all),
+                with_callees,
             })
         };
-        let mut all: Vec<SampledFunction> = self.functions.iter().filter_map(one).collect();
+        let numbers: BTreeSet<(u32, u32)> =
+            self.functions.keys().chain(self.with_callees.keys()).copied().collect();
+        let mut all: Vec<SampledFunction> = numbers.into_iter().filter_map(one).collect();
+        let with_callees =
+            |function: &SampledFunction| function.with_callees.map_or(0, |callees| callees.period);
         all.sort_by(|one, other| {
-            (one.event, other.period, &one.name).cmp(&(other.event, one.period, &other.name))
+            let most_first = (other.period, with_callees(other)).cmp(&(one.period, with_callees(one)));
+            one.event.cmp(&other.event).then(most_first).then_with(|| one.name.cmp(&other.name))
         });
         all
     }

@@ -85,6 +85,7 @@ pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
         (tally.out_of_order, "records came too late to be told in the order of time"),
         (tally.folded, "samples are told without their address: there were too many places"),
         (tally.folded_lines, "loads of lines between CPUs are not told: there were too many lines"),
+        (tally.chains.folded, "samples are told without their callers: there were too many chains of calls"),
         (tally.cut_parts, "parts of traces had no room for all: samples were lost there"),
         (tally.collided_parts, "parts of traces lack samples that came while another one was taken"),
         (
