@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 
 /// Devices of which a walk reads two members on two lines, a list, two threads that count beside each other, and code
 /// that is executed and code that is not.
@@ -68,32 +69,39 @@ fn traced(place: &Place) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Writes a page of every kind, and gives the kinds with their files.
-fn pages(place: &Place) -> Vec<(&'static str, PathBuf)> {
+/// Writes a page of every kind, and tells each kind's file as soon as it is there.
+fn write_pages(place: &Place, written: &Sender<(&'static str, PathBuf)>) {
+    let tell = |kind, file: &str| written.send((kind, place.source().join(file))).expect("a reader");
     lineup(
         place,
         "study --region list --region count --source . --build make --out study --max-time 1 --margin 1000% -- ./program",
     );
+    tell("study", "study/report.html");
     lineup(place, "find --no-clock --html find.html -- ./program");
+    tell("find", "find.html");
     lineup(place, "compare -n 5 --html comparison.html ./program ./program");
+    tell("comparison", "comparison.html");
     lineup(place, "record --region count --engine native --out count.rec -- ./program");
     lineup(place, "threads count.rec --html threads.html");
+    tell("threads", "threads.html");
     lineup(place, "record --region walk --region list --engine native --out calls.rec -- ./program");
     lineup(place, "record --whole-program --out program.rec -- ./program");
     lineup(place, "code program.rec --html code.html --calls calls.rec");
+    tell("code", "code.html");
     let few =
         "--cpus 4 --group g:shares=2,tasks=8,busy=~9ms,sleep=~9ms --resolution 0,10 --seeds 2 --time 1s";
     lineup(place, &format!("sched {few} --html sched.html"));
+    tell("sched", "sched.html");
     lineup(place, &format!("sched {few} --sweep shares=2,64 --html sched-sweep.html"));
+    tell("sched-sweep", "sched-sweep.html");
     std::fs::write(place.source().join("busy.rec"), whole_system::recording(Mode::System, 150))
         .expect("a file");
     lineup(place, "trace report busy.rec --html calls.html");
+    tell("calls", "calls.html");
     traced(place);
     lineup(place, "trace report served.trace served.trace --html trace.html");
-    let file = |kind| (kind, place.source().join(format!("{kind}.html")));
-    let beside =
-        ["find", "comparison", "threads", "code", "sched", "sched-sweep", "calls", "trace"].map(file);
-    [("study", place.source().join("study/report.html"))].into_iter().chain(beside).collect()
+    tell("trace", "trace.html");
+    place.assert_clean();
 }
 
 /// The kinds that the sources name: what a page is called after `page(`.
@@ -130,16 +138,22 @@ fn every_kind_of_page_is_whole_and_usable_in_a_browser() {
         return println!("skipped: {why}");
     }
     let place = Place::new(PROGRAM, &["-pthread"]);
-    let pages = pages(&place);
-    place.assert_clean();
-    let opened: BTreeSet<String> = pages.iter().map(|(_, file)| kind(file)).collect();
-    assert_eq!(opened, kinds_in_the_sources());
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("pages");
     let axe = Axe::fetched().expect("axe-core");
     let mut browser = Browser::start().expect("Chromium starts");
     let mut problems = Vec::new();
-    for (name, file) in &pages {
-        problems.extend(check(&mut browser, &axe, file, name, &pictures).expect("the page is looked at"));
-    }
+    let mut opened = BTreeSet::new();
+    let (written, pages) = channel();
+    // One page is looked at while the next is made.
+    std::thread::scope(|scope| {
+        let place = &place;
+        scope.spawn(move || write_pages(place, &written));
+        for (name, file) in pages {
+            problems
+                .extend(check(&mut browser, &axe, &file, name, &pictures).expect("the page is looked at"));
+            opened.insert(kind(&file));
+        }
+    });
+    assert_eq!(opened, kinds_in_the_sources());
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
