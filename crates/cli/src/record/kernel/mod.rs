@@ -261,7 +261,8 @@ fn placed_modules(
 ) -> Result<Modules> {
     let mut modules = Modules::read(&guest.to_load())?;
     let is_of_use = match wanted.what {
-        What::Whole { .. } => !modules.are_none(),
+        // Several CPUs in real time may be given modules elsewhere by each boot: only who names one wants to know.
+        What::Whole { .. } => !modules.are_none() && (guest.cpus == 1 || !guest.load.is_empty()),
         What::Calls | What::CallsWithoutCaches => modules.are_of_use(&wanted.regions, symbols, guest.load),
     };
     if is_of_use {
