@@ -217,11 +217,9 @@ impl Surveyed {
             let beside = self.path.parent()?.join(image.file_name()?);
             (!image.exists() && beside.is_file()).then_some(beside)
         };
-        let read = |image: &Path| {
-            let file = kept(image).unwrap_or_else(|| image.to_owned());
-            known.take_or(image, || debug_info(&file, stages))
-        };
-        modules::debug_infos(&self.survey.images, &self.survey.modules, read, stages)
+        let file_of = |image: &Path| kept(image).unwrap_or_else(|| image.to_owned());
+        let read = |image: &Path, file: &Path| known.take_or(image, || debug_info(file, stages));
+        modules::debug_infos(&self.survey.images, &self.survey.modules, file_of, read, stages)
     }
 
     /// Goes through the calls, in the order in which they stand in the file.

@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -283,20 +284,28 @@ fn what_is_no_file_of_samples_is_refused_with_its_name() {
     assert!(said.contains("other") && said.contains("this is no perf.data"), "{said}");
 }
 
+/// What `lineup import` says of clock samples that perf takes, with chains of calls, of a program made of this source.
+fn taken_by_perf(folder: &Path, program: &str, source: &str, flags: &[&str]) -> Value {
+    let file = format!("{program}.c");
+    std::fs::write(folder.join(&file), source).unwrap();
+    output("gcc", &[flags, &["-o", program, &file]].concat(), folder);
+    let program = format!("./{program}");
+    output("perf", &["record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data", &program], folder);
+    let found = lineup(folder, &["import", "--json", "perf.data"]);
+    serde_json::from_slice(&found.stdout).expect("JSON")
+}
+
 #[test]
 fn what_perf_took_of_a_real_program_names_its_functions() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    std::fs::write(
-        folder.join("busy.c"),
+    let found = taken_by_perf(
+        folder,
+        "busy",
         "long spin(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += i * i ^ sum; return sum; }\n\
          int main(void) { return spin(300000000) == 1; }\n",
-    )
-    .unwrap();
-    output("gcc", &["-g", "-O1", "-o", "busy", "busy.c"], folder);
-    output("perf", &["record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data", "./busy"], folder);
-    let of_file = lineup(folder, &["import", "--json", "perf.data"]);
-    let found: Value = serde_json::from_slice(&of_file.stdout).expect("JSON");
+        &["-g", "-O1"],
+    );
     let first = &array(&found, "functions")[0];
     assert_eq!(first["name"], "spin");
     assert!(first["share"].as_f64().unwrap() > 0.5, "{first}");
@@ -326,18 +335,15 @@ fn what_perf_took_of_a_real_program_names_its_functions() {
 fn shares_of_functions_with_what_they_call_are_those_of_perf() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    std::fs::write(
-        folder.join("calls.c"),
+    let found = taken_by_perf(
+        folder,
+        "calls",
         "long spin(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += i * i ^ sum; return sum; }\n\
          long down(int depth) { return spin(9000000) + (depth > 0 ? down(depth - 1) : 0); }\n\
          long both(void) { return spin(60000000) + down(5); }\n\
          int main(void) { return both() + down(9) == 1; }\n",
-    )
-    .unwrap();
-    output("gcc", &["-g", "-O0", "-fno-omit-frame-pointer", "-o", "calls", "calls.c"], folder);
-    output("perf", &["record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data", "./calls"], folder);
-    let found = lineup(folder, &["import", "--json", "perf.data"]);
-    let found: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+        &["-g", "-O0", "-fno-omit-frame-pointer"],
+    );
     let own = array(&found, "functions").iter().filter(|one| text(&one["file"]).ends_with("/calls"));
     let percents = |share: &Value| (share.as_f64().expect("a share") * 1e4).round() / 1e2;
     let ours: BTreeMap<&str, (f64, f64)> = own

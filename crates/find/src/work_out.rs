@@ -271,8 +271,8 @@ impl Work<'_, '_> {
 
     /// Whether the command to go on with takes a function: one of the program, or of a kernel's module.
     pub(crate) fn can_be_region(&self, counts: &FunctionCounts) -> bool {
-        let modules = self.recorded.modules.keys().filter_map(|index| self.recorded.images.get(*index));
-        counts.image == self.program || modules.into_iter().any(|module| counts.image == module.path)
+        let mut modules = self.recorded.modules.keys().filter_map(|index| self.recorded.images.get(*index));
+        counts.image == self.program || modules.any(|module| counts.image == module.path)
     }
 
     /// The command to go on with.

@@ -31,8 +31,9 @@ pub struct Chains {
     kept_places: usize,
     /// Samples whose callers are not counted, since there were too many chains.
     pub folded: u64,
-    /// Numbers of the places of addresses, as long as nothing is mapped elsewhere.
+    /// Numbers of the places of addresses, and the changes of the spaces before they were found.
     known: HashMap<(u32, bool, u64), u32>,
+    known_at: u64,
     /// The chain at hand.
     chain: Vec<u32>,
 }
@@ -50,11 +51,6 @@ impl Chains {
     /// The places in all chains, each once.
     pub fn places(&self) -> &[Code] {
         &self.places
-    }
-
-    /// Forgets where addresses lie: something was mapped, or a process became another program.
-    pub(crate) fn forget_addresses(&mut self) {
-        self.known.clear();
     }
 
     /// Counts a sample of an event, taken at a place, with the addresses that it came with: the sampled one, then return
@@ -89,12 +85,13 @@ impl Chains {
     }
 
     fn number_at(&mut self, process: u32, mode: Mode, at: u64, spaces: &Spaces) -> u32 {
+        if self.known_at != spaces.changes() || self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+            self.known_at = spaces.changes();
+        }
         let key = (process, mode == Mode::Kernel, at);
         if let Some(known) = self.known.get(&key) {
             return *known;
-        }
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
         }
         let number = self.number(spaces.code(process, mode, at));
         self.known.insert(key, number);

@@ -157,6 +157,8 @@ pub(crate) struct Spaces {
     /// Where the kernel and its modules lay last, by file.
     kernel_ranges: BTreeMap<u32, Range<u64>>,
     processes: HashMap<u32, Rc<Space>>,
+    /// How often something came to lie elsewhere.
+    changes: u64,
     ended: std::collections::VecDeque<u32>,
 }
 
@@ -174,6 +176,11 @@ impl Spaces {
         (self.files, self.kernel_ranges)
     }
 
+    /// A place that was found holds as long as this number is the same.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     pub(crate) fn see_mapping(&mut self, mapping: &Mapping, header: &Header, segments: &mut dyn Segments) {
         let kind = self.kind(mapping, header, segments);
         let Some(end) = mapping.start.checked_add(mapping.size_bytes) else { return };
@@ -182,6 +189,7 @@ impl Spaces {
             _ => (0, None),
         };
         let area = Area { end, bias, kind };
+        self.changes += 1;
         match mapping.process {
             None => {
                 if let AreaKind::File(file) = kind {
@@ -265,12 +273,14 @@ impl Spaces {
             && let Some(space) = self.processes.get(&parent).cloned()
         {
             self.processes.insert(process, space);
+            self.changes += 1;
         }
     }
 
     /// The process has become another program.
     pub(crate) fn see_executed(&mut self, process: u32) {
         self.processes.insert(process, Rc::default());
+        self.changes += 1;
     }
 
     pub(crate) fn see_ended(&mut self, process: u32) {
@@ -280,6 +290,7 @@ impl Spaces {
             && !self.ended.contains(&first)
         {
             self.processes.remove(&first);
+            self.changes += 1;
         }
     }
 

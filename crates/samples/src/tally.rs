@@ -189,7 +189,6 @@ pub fn tally<R: Read>(
         };
         if let Some(mapping) = mapping {
             counter.spaces.see_mapping(&mapping, reader.header(), segments);
-            counter.chains.forget_addresses();
         }
     }
     Ok(counter.finish(reader))
@@ -238,17 +237,13 @@ impl Counter {
             Record::Named { process, thread, name, has_executed } => {
                 if *has_executed {
                     self.spaces.see_executed(*process);
-                    self.chains.forget_addresses();
                 }
                 if process == thread && self.processes.len() < MOST_PROCESSES {
                     self.processes.entry(*process).or_default().name.clone_from(name);
                 }
             }
             Record::Forked { process, parent, .. } => self.see_fork(*process, *parent),
-            Record::Exited { process, thread } if process == thread => {
-                self.spaces.see_ended(*process);
-                self.chains.forget_addresses();
-            }
+            Record::Exited { process, thread } if process == thread => self.spaces.see_ended(*process),
             Record::Lost(count) => self.lost_records = self.lost_records.saturating_add(*count),
             Record::LostSamples(count) => self.lost_samples = self.lost_samples.saturating_add(*count),
             Record::Throttled => self.throttled += 1,
@@ -263,7 +258,6 @@ impl Counter {
 
     fn see_fork(&mut self, process: u32, parent: u32) {
         self.spaces.see_fork(process, parent);
-        self.chains.forget_addresses();
         let name = self.processes.get(&parent).map(|parent| parent.name.clone());
         if let Some(name) = name.filter(|_| process != parent && self.processes.len() < MOST_PROCESSES) {
             self.processes.entry(process).or_default().name = name;

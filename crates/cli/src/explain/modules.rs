@@ -15,21 +15,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The debug information of every file in a recording. `sections` tells where a kernel has put its modules, by their
-/// positions among the images; `read` reads that of the others.
+/// positions among the images; `file_of` tells where an image's file lies now, and `read` reads what is no module's: an
+/// image and its file.
 pub(crate) fn debug_infos(
     images: &[LoadedImage],
     sections: &BTreeMap<usize, BTreeMap<u64, u64>>,
-    mut read: impl FnMut(&Path) -> Option<DebugInfo>,
+    file_of: impl Fn(&Path) -> PathBuf,
+    mut read: impl FnMut(&Path, &Path) -> Option<DebugInfo>,
     stages: &Stages,
 ) -> Vec<Option<DebugInfo>> {
     let kernel = images.first().filter(|_| !sections.is_empty());
     let mut loader = kernel.map(|kernel| Loader::of(Path::new(&kernel.path)));
     let mut all = Vec::new();
     for (position, image) in images.iter().enumerate() {
-        let file = Path::new(&image.path);
+        let image = Path::new(&image.path);
+        let file = file_of(image);
         let info = match (sections.get(&position), &mut loader) {
-            (Some(sections), Some(loader)) => loader.debug_info(file, sections, stages),
-            _ => read(file),
+            (Some(sections), Some(loader)) => loader.debug_info(&file, sections, stages),
+            _ => read(image, &file),
         };
         if let (Some(loader), Some(info)) = (&mut loader, &info) {
             loader.take_in(info);

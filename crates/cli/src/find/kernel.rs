@@ -1,6 +1,6 @@
 //! `lineup find --kernel`: what is worth fixing in a kernel, of a guest's whole work.
 
-use super::Options;
+use super::{Options, read};
 use crate::explain;
 use crate::figures::percent;
 use crate::progress::Stages;
@@ -34,10 +34,15 @@ pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) 
     if let Some(problem) = problem {
         bail!("{problem}");
     }
-    let mut recorded = super::read(&recording, stages)?;
+    let mut recorded = read(&recording, stages)?;
     let of_programs = recorded.leave_out_below(prepared.kernel_start());
-    let read = |file: &Path| explain::debug_info(file, stages);
-    let debug = explain::modules::debug_infos(&recorded.images, &recorded.modules, read, stages);
+    let debug = explain::modules::debug_infos(
+        &recorded.images,
+        &recorded.modules,
+        Path::to_owned,
+        |_, file| explain::debug_info(file, stages),
+        stages,
+    );
     stages.stage("naming accesses and trying layouts");
     let usual = lineup_find::Options::default();
     let next = Some(options.kernel.next_words());

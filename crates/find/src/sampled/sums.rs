@@ -139,8 +139,7 @@ impl Sums {
     /// Functions, for each event most events first.
     pub(super) fn functions(&self, tally: &Tally) -> Vec<SampledFunction> {
         let one = |(event, number): (u32, u32)| {
-            let own = tally.events.get(event as usize);
-            let all = own.map_or(0, |event| event.sum.period);
+            let all = tally.events.get(event as usize).map_or(0, |event| event.sum.period);
             let function = self.names.get(number as usize)?;
             let sum = self.functions.get(&(event, number)).copied().unwrap_or_default();
             let with_callees = self.with_callees.get(&(event, number)).map(|sum| SampledWithCallees {
