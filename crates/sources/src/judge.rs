@@ -13,6 +13,7 @@ pub(crate) use further::unread_functions;
 
 use crate::facts::{Facts, RecordFact, Saying, Where};
 use crate::points_to::PointsTo;
+use crate::relation::Relations;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +50,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     let mut judge = Judge {
         facts,
         points_to,
+        relations: Relations::new(facts),
         signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
         measured: facts.sayings.iter().filter_map(offset).collect(),
         found: BTreeMap::new(),
@@ -94,6 +96,7 @@ const MOST_REFUSALS: usize = 8;
 struct Judge<'f> {
     facts: &'f Facts,
     points_to: PointsTo,
+    relations: Relations<'f>,
     /// The types as which functions of the program are used by their address.
     signatures: BTreeSet<Name>,
     /// The records of whose members offsets are taken.

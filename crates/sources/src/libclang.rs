@@ -179,7 +179,6 @@ pub(crate) struct Location {
     /// Column, from 1, in bytes.
     pub(crate) column: u32,
     /// True when it is an argument of a macro. libclang does not tell what a macro's body makes: see `read.rs`.
-    //X of a macro.
     pub(crate) is_in_macro: bool,
 }
 

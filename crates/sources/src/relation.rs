@@ -2,6 +2,8 @@
 
 use crate::facts::{Facts, Member, RecordFact, Shape};
 use crate::tree::Name;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// What makes it meaningful to use an object of one record as another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,11 +22,36 @@ pub(crate) enum Relation {
     None,
 }
 
+/// How pairs of records relate, each worked out once: the same types meet in thousands of places.
+#[derive(Debug)]
+pub(crate) struct Relations<'f> {
+    facts: &'f Facts,
+    known: RefCell<HashMap<(Name, Name), Relation, foldhash::fast::RandomState>>,
+}
+
+impl<'f> Relations<'f> {
+    pub(crate) fn new(facts: &'f Facts) -> Self {
+        Relations { facts, known: RefCell::default() }
+    }
+
+    /// How `record` relates to `other`.
+    pub(crate) fn of(&self, record: &Name, other: &Name) -> Relation {
+        let mut known = self.known.borrow_mut();
+        let of = || relation(self.facts, record, other);
+        known.entry((record.clone(), other.clone())).or_insert_with(of).clone()
+    }
+
+    /// Whether an object of one may be used as the other.
+    pub(crate) fn may_stand_for(&self, record: &Name, wanted: &Name) -> bool {
+        record == wanted || !matches!(self.of(record, wanted), Relation::None | Relation::Common(..))
+    }
+}
+
 /// The nesting of first members that is looked at.
 const DEPTH: u32 = 16;
 
 /// How `record` relates to `other`.
-pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
+fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     let (Some(one), Some(two)) = (facts.records.get(record), facts.records.get(other)) else {
         return Relation::Harmless;
     };

@@ -5,11 +5,11 @@ use super::blocks::Blocks;
 use super::sayings::keep;
 use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where};
 use crate::known;
-use crate::points_to::Pointed;
-use crate::relation::{Relation, begins_with_text, first_leaf, relation};
+use crate::points_to::{Objects, Pointed};
+use crate::relation::{Relation, begins_with_text, first_leaf};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The size of a pointer.
 const POINTER_BYTES: u64 = 8;
@@ -18,6 +18,7 @@ impl Judge<'_> {
     pub(super) fn acts(&mut self) {
         let facts = self.facts;
         let mut memory = Blocks::default();
+        let mut many = Many::default();
         let made = self.made();
         for (value, act, at) in &facts.acts {
             if self.is_harmless(act) {
@@ -26,11 +27,11 @@ impl Judge<'_> {
             let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
             // What was put there cannot be what is taken out of there.
-            let is_generic = is_generic && !self.takes_another(act, &objects, &made);
+            let is_generic = is_generic && !self.takes_another(act, &objects, &made, &mut many);
             let is_crowd = is_generic && is_crowd(&objects);
-            let takes_memory = !is_generic && self.takes_memory(value, act, &objects, &made);
-            for (origin, reach, kept) in objects {
-                if kept && is_crowd && !matches!((act, reach), (Act::As(..), Reach::Start)) {
+            let takes_memory = !is_generic && self.takes_memory(value, act, &objects.each, &made);
+            for (origin, reach, kept) in objects.each {
+                if kept && is_crowd && !is_seen_in_crowd(act, reach) {
                     continue;
                 }
                 if is_generic && *act == Act::Compared(true) {
@@ -47,10 +48,33 @@ impl Judge<'_> {
                     _ => self.act(&origin, reach, (value, act), is_generic, at),
                 }
             }
+            for (reach, kept) in objects.many {
+                let is_seen = !kept || !is_generic || is_seen_in_crowd(act, reach);
+                if is_seen && many.used.insert((act.clone(), reach, kept, is_generic)) {
+                    self.act_on_many((reach, kept), (value, act), is_generic, at);
+                }
+            }
         }
         for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
+    }
+
+    /// Any of the many is used. The same use says the same of each of them wherever it is, so the first one is enough.
+    fn act_on_many(
+        &mut self,
+        (reach, kept): (Reach, bool),
+        of: (&Value, &Act),
+        is_generic: bool,
+        at: &Where,
+    ) {
+        let many = std::mem::take(&mut self.points_to.many);
+        for (origin, is_unkept) in &many {
+            if (kept || *is_unkept) && !matches!(origin, Origin::Memory(..)) {
+                self.act(origin, reach, of, is_generic, at);
+            }
+        }
+        self.points_to.many = many;
     }
 
     /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
@@ -230,7 +254,7 @@ impl Judge<'_> {
             Reach::Start => {}
         }
         let (one, two) = (self.name(record), self.name(other));
-        match relation(self.facts, record, other) {
+        match self.relations.of(record, other) {
             Relation::Harmless => {}
             Relation::FirstMember => {
                 self.find(
@@ -359,7 +383,7 @@ impl Judge<'_> {
 
     /// A list's head that links are compared with and its entries: both begin with the same links.
     fn begin_alike(&self, one: &Name, two: &Name) -> bool {
-        matches!(relation(self.facts, one, two), Relation::Common(..))
+        matches!(self.relations.of(one, two), Relation::Common(..))
     }
 
     /// A pointer to a member is stepped: the members of its type that follow it stay where they are.
@@ -388,16 +412,30 @@ fn is_given(act: &Act) -> bool {
     matches!(act, Act::Given(..) | Act::GivenThrough(_) | Act::Leaves(_) | Act::Assembly)
 }
 
+/// What was found of the places that many types come to.
+#[derive(Default)]
+pub(super) struct Many {
+    /// Whether none of them can be this record.
+    pub(super) is_another: BTreeMap<Name, bool>,
+    /// Uses that were judged: whether of what was kept, and whether as of a place where several types come.
+    used: BTreeSet<(Act, Reach, bool, bool)>,
+}
+
+/// What is done with an object of a crowd that says something about its own type.
+fn is_seen_in_crowd(act: &Act, reach: Reach) -> bool {
+    matches!((act, reach), (Act::As(..), Reach::Start))
+}
+
 /// A place where objects of several types come, such as a list's `void *`.
-pub(super) fn is_generic(objects: &[Pointed]) -> bool {
-    records(objects, false).len() > 1
+pub(super) fn is_generic(objects: &Objects) -> bool {
+    !objects.many.is_empty() || records(&objects.each, false).len() > 1
 }
 
 /// Of so many types, what is done with an object that was kept among them is done with others.
 const CROWD: usize = 6;
 
-fn is_crowd(objects: &[Pointed]) -> bool {
-    records(objects, true).len() > CROWD
+fn is_crowd(objects: &Objects) -> bool {
+    !objects.many.is_empty() || records(&objects.each, true).len() > CROWD
 }
 
 fn records(objects: &[Pointed], kept_only: bool) -> BTreeSet<&Name> {

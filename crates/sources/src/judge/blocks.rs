@@ -43,10 +43,12 @@ impl Blocks {
 
     /// The records whose bytes matter: record, reason, place. Memory that a call gave is that which the called function
     /// made: what matters of either matters of both, but not from one call to the next.
-    pub(super) fn crossings(&self, same: &BTreeSet<(Name, Name)>) -> Vec<(Name, String, Where)> {
+    pub(super) fn crossings(&self, same: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<(Name, String, Where)> {
         let mut inside: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
-        for (outer, inner) in same {
-            inside.entry(outer).or_default().insert(inner);
+        for (inner, calls) in same {
+            for call in calls {
+                inside.entry(call).or_default().insert(inner);
+            }
         }
         let mut found = Vec::new();
         for outer in self.blocks.keys().chain(inside.keys().copied()).cloned().collect::<BTreeSet<Name>>() {

@@ -20,11 +20,14 @@ pub(crate) fn unread_functions(facts: &Facts, types: &BTreeSet<String>) -> BTree
         if functions.contains(&**name) || facts.defined.contains(usr) || is_harmless_name(name) {
             continue;
         }
-        let is_asked = points_to.objects(value).iter().any(|(origin, ..)| match origin {
+        let is_asked = |origin: &Origin| match origin {
             Origin::Object(record) | Origin::Handle(record) => records.contains(record),
             _ => false,
-        });
-        if is_asked {
+        };
+        let objects = points_to.objects(value);
+        let is_any_asked = objects.each.iter().any(|(origin, ..)| is_asked(origin))
+            || (!objects.many.is_empty() && points_to.many.iter().any(|(origin, _)| is_asked(origin)));
+        if is_any_asked {
             functions.insert(name.to_string());
         }
     }
