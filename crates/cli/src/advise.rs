@@ -12,6 +12,7 @@ use crate::machine;
 use crate::named_members::check_pins;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
+use crate::sampled::WeighingOptions;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::proposal::Advice;
@@ -19,7 +20,7 @@ use lineup_advise::usage::Usage;
 use lineup_explain::{Explained, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::Mode;
-use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport, WEIGHTS};
 use lineup_report::text::study_text;
 use lineup_study::companions::DebugInfos;
 use lineup_study::interrupt::Interrupts;
@@ -58,6 +59,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     advice: AdviceOptions,
     #[command(flatten)]
+    weighing: WeighingOptions,
+    #[command(flatten)]
     groups: GroupOptions,
     #[command(flatten)]
     report: ReportOptions,
@@ -91,7 +94,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     let mut known = DebugInfos::default();
     let program = recorded_program(&options.recording, &surveyed.survey, &mut known)?;
-    let recorded = explain::program(surveyed, &program, known, Default::default(), &stages)?;
+    let mut recorded = explain::program(surveyed, &program, known, Default::default(), &stages)?;
+    let weights = options.weighing.weigh(&mut recorded, &stages)?;
     if options.groups.are_wanted() {
         return options.groups.print(&recorded, options.advice.line_size);
     }
@@ -130,6 +134,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         Extra {
             patch: lineup_advise::patch::unified_diff(&sources, &advice.edited),
             reading: Some(&reading),
+            weights,
         },
     )?;
     Ok(Outcome::Done)
@@ -142,7 +147,9 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
     let word = |index: usize| survey.header.command.get(index).cloned().unwrap_or_default();
     let words = [word(0), word(1)];
-    let recorded = explain::program(surveyed, &kernel, DebugInfos::default(), Default::default(), stages)?;
+    let mut recorded =
+        explain::program(surveyed, &kernel, DebugInfos::default(), Default::default(), stages)?;
+    let weights = options.weighing.weigh(&mut recorded, stages)?;
     if options.groups.are_wanted() {
         return options.groups.print(&recorded, options.advice.line_size);
     }
@@ -164,7 +171,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     let ground = Ground { release: &words[0], workload: &words[1], calls: &calls, tried: None };
     let patch = series(&advice, &sources, &ground);
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, folder, Extra { patch, reading: reading.as_ref() })?;
+    write(options, &recorded, &advice, folder, Extra { patch, reading: reading.as_ref(), weights })?;
     Ok(Outcome::Done)
 }
 
@@ -183,6 +190,8 @@ struct Extra<'a> {
     /// The patch, with commit messages where the project takes such.
     patch: String,
     reading: Option<&'a Reading>,
+    /// What regions weigh, where samples told it.
+    weights: Option<String>,
 }
 
 fn write(
@@ -233,13 +242,15 @@ fn as_text(
     extra: &Extra<'_>,
 ) -> String {
     let patch = &extra.patch;
-    let sources = extra.reading.iter();
+    let sources = extra.reading.map(|reading| (SOURCES, reading.in_words()));
+    let weights = extra.weights.as_ref().map(|words| (WEIGHTS, words.clone()));
+    let facts = sources.into_iter().chain(weights);
     let file = options.patch.as_deref().map(|path| patch_file(path, recorded.is_kernel()));
     let file = file.map_or("printed above".into(), |path| path.display().to_string());
     let mut report = StudyReport::of_found(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
-        setting: sources.map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() }).collect(),
+        setting: facts.map(|(name, value)| Fact { name: name.into(), value }).collect(),
         machine: machine::facts(),
         line: options.advice.line_size,
         built_in: folder,

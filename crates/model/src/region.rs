@@ -108,6 +108,13 @@ impl Regions {
         self.0.last_mut()
     }
 
+    /// Gives a region another weight; nothing for an id of another table.
+    pub fn weigh(&mut self, id: RegionId, weight: f64) {
+        if let Some(region) = self.0.get_mut(usize::from(id.0)) {
+            region.weight = weight;
+        }
+    }
+
     /// A region; `None` for an id of another table.
     pub fn get(&self, id: RegionId) -> Option<&Region> {
         self.0.get(usize::from(id.0))

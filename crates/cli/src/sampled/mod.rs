@@ -2,8 +2,10 @@
 
 mod find;
 pub(crate) mod text;
+mod weights;
 
 pub(crate) use find::run as find;
+pub(crate) use weights::WeighingOptions;
 
 use crate::files;
 use crate::outcome::Outcome;

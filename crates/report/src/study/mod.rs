@@ -114,6 +114,9 @@ pub struct Fact {
 /// Name of the fact that says how far a compiler's view of the sources was had.
 pub const SOURCES: &str = "sources";
 
+/// Name of the fact that says what regions weigh, where samples told it.
+pub const WEIGHTS: &str = "weights";
+
 impl StudyReport {
     /// A report that holds nothing yet.
     pub fn new(title: impl Into<String>) -> Self {

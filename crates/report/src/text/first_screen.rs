@@ -4,10 +4,10 @@
 use super::study::Writer;
 use super::{Align, Table};
 use crate::figure::{UNKNOWN, change, factor, mean, mean_or_unknown, share, whole};
-use crate::study::SOURCES;
 use crate::study::{
     CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
 };
+use crate::study::{SOURCES, WEIGHTS};
 use crate::visible::{one_line, shortened};
 use lineup_prove::links::OF_ONE_LINK;
 
@@ -52,8 +52,10 @@ impl Writer {
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
             (None, None) => self.line("No two variants were compared: nothing here is proven."),
         }
-        for fact in report.setting.iter().filter(|fact| fact.name == SOURCES) {
-            self.line(&format!("Sources {}", shortened(&fact.value, 100)));
+        for (name, title) in [(SOURCES, "Sources"), (WEIGHTS, "Weights")] {
+            for fact in report.setting.iter().filter(|fact| fact.name == name) {
+                self.line(&format!("{title} {}", shortened(&fact.value, 100)));
+            }
         }
         match &report.code {
             Some(code) => self.code(code),

@@ -1,0 +1,168 @@
+//! `lineup advise --samples`: regions count by the time that samples saw in them, and the order follows.
+
+mod installed;
+
+use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// `first` and `second` do as much, with members of which two fit into a line with `both`, and three do not.
+const PROGRAM: &str = r#"
+struct job { char one[40]; char gap[88]; char two[40]; char rest[88]; char both[24]; };
+static struct job job __attribute__((aligned(64)));
+__attribute__((noinline)) int first(struct job *j) { return j->one[0] + j->one[39] + j->both[0] + j->both[23]; }
+__attribute__((noinline)) int second(struct job *j) { return j->two[0] + j->two[39] + j->both[0] + j->both[23]; }
+__attribute__((noinline)) int outer(struct job *j) { return first(j) + second(j); }
+int main(void) {
+    int sum = 0;
+    for (int i = 0; i < 100; i++) { sum += first(&job); sum += second(&job); }
+    return sum;
+}
+"#;
+
+const START: u64 = 0x5555_5555_0000;
+const PROCESS: u32 = 4242;
+
+/// The program's folder, with a recording of both functions.
+fn recorded() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("job.c"), PROGRAM).expect("written");
+    fs::write(folder.path().join("Makefile"), "job: job.c\n\tgcc -g -O1 -o job job.c\n").expect("written");
+    assert!(Command::new("make").current_dir(folder.path()).output().expect("make").status.success());
+    let record = ["record", "--region", "first", "--region", "second", "--out", "job.rec", "--", "./job"];
+    let output = lineup(folder.path(), &record);
+    assert!(output.status.success(), "{output:?}");
+    folder
+}
+
+fn lineup(folder: &Path, arguments: &[&str]) -> Output {
+    installed::lineup().current_dir(folder).env("HOME", folder).args(arguments).output().expect("lineup runs")
+}
+
+fn symbols(folder: &Path) -> BTreeMap<String, u64> {
+    let output =
+        Command::new("nm").arg("--defined-only").arg("job").current_dir(folder).output().expect("nm");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let symbol = |line: &str| {
+        let mut words = line.split_whitespace();
+        let address = u64::from_str_radix(words.next()?, 16).ok()?;
+        Some((words.nth(1)?.to_owned(), address))
+    };
+    text.lines().filter_map(symbol).collect()
+}
+
+/// Writes samples: in which functions, the innermost first, and how many.
+fn sample(folder: &Path, event: &str, samples: &[(&[&str], u64)]) {
+    let symbols = symbols(folder);
+    let at = |name: &&str| START + symbols[*name];
+    let sample_type = kind::IP | kind::TID | kind::TIME | kind::CALLCHAIN | kind::PERIOD;
+    let event = EventSpec { name: event.to_owned(), sample_type, ..EventSpec::default() };
+    let out = File::create(folder.join("perf.data")).expect("a file");
+    let mut writer = Writer::file(out, std::slice::from_ref(&event)).expect("written");
+    writer.name(PROCESS, "job").expect("written");
+    let program = folder.join("job");
+    let mapping = MappingSpec {
+        process: PROCESS,
+        start: START,
+        size_bytes: fs::metadata(&program).expect("built").len(),
+        file_offset: 0,
+        protection: 5,
+        path: program.to_str().expect("a name"),
+        build_id: None,
+    };
+    writer.mapping(&mapping).expect("written");
+    for (functions, count) in samples {
+        let chain: Vec<u64> = functions.iter().map(at).collect();
+        for turn in 0..*count {
+            let sample = SampleSpec {
+                instruction: chain[0],
+                process: PROCESS,
+                thread: PROCESS,
+                time_ns: 1000 + turn,
+                period: 1,
+                call_chain: chain.clone(),
+                ..SampleSpec::default()
+            };
+            writer.sample(&sample).expect("written");
+        }
+    }
+    writer.finish().expect("written");
+}
+
+fn advice(folder: &Path) -> (String, String) {
+    let output = lineup(folder, &["advise", "job.rec", "--samples", "perf.data", "--patch", "fix.patch"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    (text, fs::read_to_string(folder.join("fix.patch")).expect("the patch"))
+}
+
+#[test]
+fn the_order_follows_where_the_samples_saw_time() {
+    let folder = recorded();
+    let folder = folder.path();
+    for (busy, idle, near) in [("first", "second", "one"), ("second", "first", "two")] {
+        sample(folder, "cycles", &[(&[busy, "main"], 990), (&[idle, "main"], 10)]);
+        let (text, patch) = advice(folder);
+        let said = text.lines().find(|line| line.starts_with("Weights")).expect("weights");
+        assert!(
+            said.contains("perf.data") && said.contains(&format!("{busy} 1.000, "))
+                || said.contains(&format!("{busy} 1.000")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("{idle} 0.010")), "{said}");
+        let lines = lines_after(folder, &patch);
+        assert_eq!(lines[near], lines["both"], "{patch}");
+    }
+}
+
+/// The line of each member after the patch.
+fn lines_after(folder: &Path, patch: &str) -> BTreeMap<String, u64> {
+    let copy = tempfile::tempdir().expect("a folder");
+    fs::copy(folder.join("job.c"), copy.path().join("job.c")).expect("copied");
+    fs::write(copy.path().join("fix.patch"), patch).expect("written");
+    let done = Command::new("patch")
+        .args(["-p1", "-i", "fix.patch"])
+        .current_dir(copy.path())
+        .output()
+        .expect("patch");
+    assert!(done.status.success(), "{done:?}\n{patch}");
+    let text = fs::read_to_string(copy.path().join("job.c")).expect("patched");
+    let body = text.split("struct job {").nth(1).and_then(|rest| rest.split("};").next()).expect("the type");
+    let mut offset = 0;
+    let mut lines = BTreeMap::new();
+    for member in body.split(';').filter_map(|member| member.split("char ").nth(1)) {
+        let (name, size) = member.trim_end().trim_end_matches(']').split_once('[').expect("an array");
+        lines.insert(name.to_owned(), offset / 64);
+        offset += size.parse::<u64>().expect("a size");
+    }
+    lines
+}
+
+/// What a region calls is time spent in it.
+#[test]
+fn time_in_what_a_region_calls_is_its_own() {
+    let folder = recorded();
+    let folder = folder.path();
+    sample(folder, "cpu-clock", &[(&["first", "main"], 100), (&["outer", "second", "main"], 300)]);
+    let (text, _) = advice(folder);
+    let said = text.lines().find(|line| line.starts_with("Weights")).expect("weights");
+    assert!(said.contains("first 0.333") && said.contains("second 1.000"), "{said}");
+}
+
+#[test]
+fn samples_that_tell_nothing_of_the_regions_are_refused() {
+    let folder = recorded();
+    let folder = folder.path();
+    let refusal = || {
+        let output = lineup(folder, &["advise", "job.rec", "--samples", "perf.data"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    sample(folder, "mem-loads", &[(&["first", "main"], 10)]);
+    assert!(refusal().contains("samples of mem-loads do not tell where time went"), "{}", refusal());
+    sample(folder, "cycles", &[(&["main"], 10)]);
+    assert!(refusal().contains("no sample is in a recorded region; most are in main"), "{}", refusal());
+}
