@@ -120,7 +120,8 @@ pub enum FleetError {
     /// The cluster took longer than it may.
     #[error(
         "{scheduler}: the cluster gave no answer within {seconds} s; http://{scheduler}/api/executors shows which executors \
-             it has, and --wait gives it longer"
+             it has, and --wait gives it longer. Of a store of many files a plan is larger than executors take, unless \
+             they are told to: see \"Large stores\" in docs/fleet.md"
     )]
     ClusterSlow {
         /// Address of the scheduler.

@@ -19,6 +19,14 @@ const UP: Duration = Duration::from_secs(60);
 const IMPATIENT: [&str; 4] =
     ["--executor-timeout-seconds", "5", "--expire-dead-executor-interval-seconds", "1"];
 
+/// The plan of a question names every file of its tables: of 20,000 recordings that is more than a message may have.
+const LARGE_PLANS: [&str; 4] = [
+    "--grpc-server-max-decoding-message-size",
+    "268435456",
+    "--grpc-server-max-encoding-message-size",
+    "268435456",
+];
+
 /// Where the cluster's programs run, and what they are told.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'s> {
@@ -70,7 +78,7 @@ impl Ballista {
         let run = |program: &str, log: &str, cwd: &Path, arguments: &[&str]| {
             let log = File::create(folder.path().join(log)).expect("a log");
             let mut command = Command::new(programs.join(program));
-            command.args(arguments).current_dir(cwd).envs(setting.variables.iter().copied());
+            command.args(arguments).args(LARGE_PLANS).current_dir(cwd).envs(setting.variables.iter().copied());
             command.stdout(log.try_clone().expect("the log")).stderr(log).stdin(Stdio::null());
             command.spawn().expect("a program of Ballista")
         };
