@@ -211,6 +211,9 @@ fn write(
     if let Some(path) = &options.guard {
         put(path, &advice.guard.to_text())?;
     }
+    if let Some(words) = extra.weights.as_ref().filter(|_| options.json) {
+        eprintln!("note: weights {words}");
+    }
     let mut text = match options.json {
         true => serde_json::to_string_pretty(advice)? + "\n",
         false => as_text(options, recorded, advice, folder, &extra),
