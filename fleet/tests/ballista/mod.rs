@@ -78,7 +78,11 @@ impl Ballista {
         let run = |program: &str, log: &str, cwd: &Path, arguments: &[&str]| {
             let log = File::create(folder.path().join(log)).expect("a log");
             let mut command = Command::new(programs.join(program));
-            command.args(arguments).args(LARGE_PLANS).current_dir(cwd).envs(setting.variables.iter().copied());
+            command
+                .args(arguments)
+                .args(LARGE_PLANS)
+                .current_dir(cwd)
+                .envs(setting.variables.iter().copied());
             command.stdout(log.try_clone().expect("the log")).stderr(log).stdin(Stdio::null());
             command.spawn().expect("a program of Ballista")
         };
