@@ -1,16 +1,18 @@
 //! `lineup advise --samples`: regions count by the time that samples saw in them, and the order follows.
 
 mod installed;
+mod planted;
+mod schema;
 
-use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind};
+use lineup_samples::writer::{EventSpec, SampleSpec, kind};
+use planted::{PROCESS, Program};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use tempfile::TempDir;
 
 /// `first` and `second` do as much, with members of which two fit into a line with `both`, and three do not.
-const PROGRAM: &str = r#"
+const JOB: &str = r#"
 struct job { char one[40]; char gap[88]; char two[40]; char rest[88]; char both[24]; };
 static struct job job __attribute__((aligned(64)));
 __attribute__((noinline)) int first(struct job *j) { return j->one[0] + j->one[39] + j->both[0] + j->both[23]; }
@@ -23,58 +25,28 @@ int main(void) {
 }
 "#;
 
-const START: u64 = 0x5555_5555_0000;
-const PROCESS: u32 = 4242;
-
-/// The program's folder, with a recording of both functions.
-fn recorded() -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("job.c"), PROGRAM).expect("written");
-    fs::write(folder.path().join("Makefile"), "job: job.c\n\tgcc -g -O1 -o job job.c\n").expect("written");
-    assert!(Command::new("make").current_dir(folder.path()).output().expect("make").status.success());
-    let record = ["record", "--region", "first", "--region", "second", "--out", "job.rec", "--", "./job"];
-    let output = lineup(folder.path(), &record);
+/// The program, with a recording of both functions.
+fn recorded() -> Program {
+    let program = Program::of(JOB, "-O1");
+    let make = "program: program.c\n\tgcc -g -O1 -o program program.c\n";
+    fs::write(program.path().join("Makefile"), make).expect("written");
+    let record = ["record", "--region", "first", "--region", "second", "--out", "job.rec", "--", "./program"];
+    let output = lineup(program.path(), &record);
     assert!(output.status.success(), "{output:?}");
-    folder
+    program
 }
 
 fn lineup(folder: &Path, arguments: &[&str]) -> Output {
     installed::lineup().current_dir(folder).env("HOME", folder).args(arguments).output().expect("lineup runs")
 }
 
-fn symbols(folder: &Path) -> BTreeMap<String, u64> {
-    let output =
-        Command::new("nm").arg("--defined-only").arg("job").current_dir(folder).output().expect("nm");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let symbol = |line: &str| {
-        let mut words = line.split_whitespace();
-        let address = u64::from_str_radix(words.next()?, 16).ok()?;
-        Some((words.nth(1)?.to_owned(), address))
-    };
-    text.lines().filter_map(symbol).collect()
-}
-
 /// Writes samples: in which functions, the innermost first, and how many.
-fn sample(folder: &Path, event: &str, samples: &[(&[&str], u64)]) {
-    let symbols = symbols(folder);
+fn sample(program: &Program, event: &str, samples: &[(&[&str], u64)]) {
     // A caller is told by where its call returns to, which lies behind its first instruction.
-    let at = |(depth, name): (usize, &&str)| START + symbols[*name] + u64::from(depth > 0);
+    let at = |(depth, name): (usize, &&str)| program.at(name) + u64::from(depth > 0);
     let sample_type = kind::IP | kind::TID | kind::TIME | kind::CALLCHAIN | kind::PERIOD;
     let event = EventSpec { name: event.to_owned(), sample_type, ..EventSpec::default() };
-    let out = File::create(folder.join("perf.data")).expect("a file");
-    let mut writer = Writer::file(out, std::slice::from_ref(&event)).expect("written");
-    writer.name(PROCESS, "job").expect("written");
-    let program = folder.join("job");
-    let mapping = MappingSpec {
-        process: PROCESS,
-        start: START,
-        size_bytes: fs::metadata(&program).expect("built").len(),
-        file_offset: 0,
-        protection: 5,
-        path: program.to_str().expect("a name"),
-        build_id: None,
-    };
-    writer.mapping(&mapping).expect("written");
+    let mut writer = program.writer("perf.data", &event);
     for (functions, count) in samples {
         let chain: Vec<u64> = functions.iter().enumerate().map(at).collect();
         for turn in 0..*count {
@@ -102,10 +74,10 @@ fn advice(folder: &Path) -> (String, String) {
 
 #[test]
 fn the_order_follows_where_the_samples_saw_time() {
-    let folder = recorded();
-    let folder = folder.path();
+    let program = recorded();
+    let folder = program.path();
     for (busy, idle, near) in [("first", "second", "one"), ("second", "first", "two")] {
-        sample(folder, "cycles", &[(&[busy, "main"], 990), (&[idle, "main"], 10)]);
+        sample(&program, "cycles", &[(&[busy, "main"], 990), (&[idle, "main"], 10)]);
         let (text, patch) = advice(folder);
         let said = text.lines().find(|line| line.starts_with("Weights")).expect("weights");
         for part in ["perf.data".to_owned(), format!("{busy} 1.000"), format!("{idle} 0.010")] {
@@ -119,7 +91,7 @@ fn the_order_follows_where_the_samples_saw_time() {
 /// The line of each member after the patch.
 fn lines_after(folder: &Path, patch: &str) -> BTreeMap<String, u64> {
     let copy = tempfile::tempdir().expect("a folder");
-    fs::copy(folder.join("job.c"), copy.path().join("job.c")).expect("copied");
+    fs::copy(folder.join("program.c"), copy.path().join("program.c")).expect("copied");
     fs::write(copy.path().join("fix.patch"), patch).expect("written");
     let done = Command::new("patch")
         .args(["-p1", "-i", "fix.patch"])
@@ -127,7 +99,7 @@ fn lines_after(folder: &Path, patch: &str) -> BTreeMap<String, u64> {
         .output()
         .expect("patch");
     assert!(done.status.success(), "{done:?}\n{patch}");
-    let text = fs::read_to_string(copy.path().join("job.c")).expect("patched");
+    let text = fs::read_to_string(copy.path().join("program.c")).expect("patched");
     let body = text.split("struct job {").nth(1).and_then(|rest| rest.split("};").next()).expect("the type");
     let mut offset = 0;
     let mut lines = BTreeMap::new();
@@ -142,9 +114,9 @@ fn lines_after(folder: &Path, patch: &str) -> BTreeMap<String, u64> {
 /// What a region calls is time spent in it.
 #[test]
 fn time_in_what_a_region_calls_is_its_own() {
-    let folder = recorded();
-    let folder = folder.path();
-    sample(folder, "cpu-clock", &[(&["first", "main"], 100), (&["outer", "second", "main"], 300)]);
+    let program = recorded();
+    let folder = program.path();
+    sample(&program, "cpu-clock", &[(&["first", "main"], 100), (&["outer", "second", "main"], 300)]);
     let (text, _) = advice(folder);
     let said = text.lines().find(|line| line.starts_with("Weights")).expect("weights");
     assert!(said.contains("first 0.333") && said.contains("second 1.000"), "{said}");
@@ -152,15 +124,15 @@ fn time_in_what_a_region_calls_is_its_own() {
 
 #[test]
 fn samples_that_tell_nothing_of_the_regions_are_refused() {
-    let folder = recorded();
-    let folder = folder.path();
+    let program = recorded();
+    let folder = program.path();
     let refusal = || {
         let output = lineup(folder, &["advise", "job.rec", "--samples", "perf.data"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    sample(folder, "mem-loads", &[(&["first", "main"], 10)]);
+    sample(&program, "mem-loads", &[(&["first", "main"], 10)]);
     assert!(refusal().contains("samples of mem-loads do not tell where time went"), "{}", refusal());
-    sample(folder, "cycles", &[(&["main"], 10)]);
+    sample(&program, "cycles", &[(&["main"], 10)]);
     assert!(refusal().contains("no sample is in a recorded region; most are in main"), "{}", refusal());
 }

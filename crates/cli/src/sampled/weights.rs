@@ -20,8 +20,8 @@ pub(crate) struct WeighingOptions {
     symbols: Symbols,
 }
 
-/// What events that count time are called, as perf writes them for any processor.
-const EVENTS_OF_TIME: [&str; 3] = ["cycles", "clock", "cpu-cycles"];
+/// What is in the names of events that count time, as perf writes them for any processor.
+const EVENTS_OF_TIME: [&str; 2] = ["cycles", "clock"];
 
 impl WeighingOptions {
     /// Weighs the recording's regions. Says in words what they weigh; `None` without samples.
@@ -50,9 +50,9 @@ impl WeighingOptions {
 /// one call. That takes every region for equally fast an instruction.
 fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) -> Result<Vec<f64>> {
     let event = event_of_time(found, path)?;
+    let functions = || found.functions.iter().filter(|function| function.event == event);
     let share = |region: &RegionExplanation| -> f64 {
-        let functions = found.functions.iter();
-        let own = functions.filter(|function| function.event == event && function.name == region.name);
+        let own = functions().filter(|function| function.name == region.name);
         own.map(|function| function.with_callees.map_or(function.share, |with| with.share)).sum()
     };
     let mut calls = Vec::new();
@@ -64,8 +64,7 @@ fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) ->
         calls.push(share(region) / instructions);
     }
     if calls.iter().all(|calls| *calls <= 0.0) {
-        let functions = found.functions.iter().filter(|function| function.event == event);
-        let most: Vec<&str> = functions.take(5).map(|function| function.name.as_str()).collect();
+        let most: Vec<&str> = functions().take(5).map(|function| function.name.as_str()).collect();
         bail!(
             "{}: no sample is in a recorded region; most are in {}. Record those, or sample the program with \
              `perf record -g`, which tells what called them",

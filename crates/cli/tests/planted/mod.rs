@@ -61,9 +61,14 @@ pub(crate) fn output(program: &str, arguments: &[&str], folder: &Path) -> String
 
 impl Program {
     pub(crate) fn build() -> Program {
+        Program::of(PROGRAM, "-O2")
+    }
+
+    /// The program of this source, built with debug information and so far optimised.
+    pub(crate) fn of(source: &str, optimised: &str) -> Program {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("program.c"), PROGRAM).unwrap();
-        output("gcc", &["-g", "-O2", "-o", "program", "program.c"], folder.path());
+        std::fs::write(folder.path().join("program.c"), source).unwrap();
+        output("gcc", &["-g", optimised, "-o", "program", "program.c"], folder.path());
         let symbols = output("nm", &["--defined-only", "program"], folder.path());
         let symbol = |line: &str| {
             let mut words = line.split_whitespace();
@@ -111,7 +116,7 @@ impl Program {
     }
 
     /// A file of samples of this event, which tells of the program.
-    fn writer(&self, name: &str, event: &EventSpec) -> Writer<BufWriter<File>> {
+    pub(crate) fn writer(&self, name: &str, event: &EventSpec) -> Writer<BufWriter<File>> {
         let out = BufWriter::new(File::create(self.path().join(name)).unwrap());
         let mut writer = Writer::file(out, std::slice::from_ref(event)).unwrap();
         writer.name(PROCESS, "program").unwrap();

@@ -151,13 +151,13 @@ impl<'w> Follower<'w> {
     }
 
     fn start(&mut self, starts: Vec<Start>) {
+        let facts = self.facts;
         // What a function gives that is compiled here is what it gives back.
         let is_followed = |start: &Start| match &start.origin {
-            Origin::Foreign(function, _) => !self.facts.defined.contains(function),
+            Origin::Foreign(function, _) => !facts.defined.contains(function),
             _ => true,
         };
-        for Start { place, origin, reach, into } in starts.into_iter().filter(is_followed).collect::<Vec<_>>()
-        {
+        for Start { place, origin, reach, into } in starts.into_iter().filter(is_followed) {
             let origin = Some(self.number(&origin));
             self.arrive(Arrival { place, origin, inside: into, reach, kept: false });
         }
@@ -189,7 +189,7 @@ impl<'w> Follower<'w> {
         if place.is_shifted {
             self.shift(&mut arrival);
         }
-        if self.is_free(&arrival, place) && place.is_allocators_result {
+        if place.is_allocators_result && self.is_free(&arrival, place) {
             return;
         }
         self.join_many(&mut arrival);
