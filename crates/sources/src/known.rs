@@ -52,6 +52,8 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,
+        // What is mapped came from `mmap`, which is judged for itself.
+        "munmap" | "madvise" | "mprotect" | "mlock" | "munlock" => Rule::Harmless,
         "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
         _ if is_harmless(name, plain) => Rule::Harmless,
         _ => return None,
@@ -131,6 +133,14 @@ fn is_harmless(name: &str, plain: &str) -> bool {
 /// True for functions that give fresh memory, by the usual ways to name them.
 pub(crate) fn gives_fresh_memory(name: &str) -> bool {
     rule(name) == Some(Rule::Allocates) || name.to_ascii_lowercase().contains("alloc")
+}
+
+/// Which argument of [`maps_memory`] is the file.
+pub(crate) const FILE_OF_MAPPING: usize = 4;
+
+/// True for functions that map a file, or without a file fresh memory.
+pub(crate) fn maps_memory(name: &str) -> bool {
+    matches!(name, "mmap" | "mmap64")
 }
 
 /// True for functions that end an object's life: what they do with its bytes is nobody's any more.

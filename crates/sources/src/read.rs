@@ -195,7 +195,8 @@ impl<'u, 'r> Reader<'u, 'r> {
         };
         let is_generic = is_generic(cursor);
         self.generic += u32::from(is_generic);
-        let value = self.constant(cursor, kind, ty);
+        let is_number = children.first().is_some_and(|first| first.kind() == CXCursor_IntegerLiteral);
+        let value = self.constant(cursor, kind, ty, is_number);
         let id = self.tree.nodes.len();
         let is_moving = kind == Kind::Binary
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
@@ -236,10 +237,12 @@ impl<'u, 'r> Reader<'u, 'r> {
     }
 
     /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
-    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId) -> Option<i64> {
+    /// `of_number` tells that the first operand is written as a number, as in `-1`.
+    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId, of_number: bool) -> Option<i64> {
         let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
         match kind {
             Kind::Integer => cursor.evaluate(),
+            Kind::Step if of_number => cursor.evaluate(),
             Kind::SizeOf | Kind::OffsetOf | Kind::Binary if self.generic == 0 && is_number => {
                 cursor.evaluate()
             }

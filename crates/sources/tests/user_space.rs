@@ -120,6 +120,37 @@ fn objects_in_a_shared_mapping_come_from_outside() {
 }
 
 #[test]
+fn objects_in_a_mapping_without_a_file_are_this_programs_own() {
+    for file in ["-1", "(-1)"] {
+        let text = format!(
+            "#include <sys/mman.h>\nstruct t {{ int a; long b; }};
+            struct t *f(void) {{
+                struct t *x = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, {file}, 0);
+                if (x == MAP_FAILED) return 0;
+                x->b = 1;
+                return x;
+            }}
+            void g(struct t *x) {{ munmap(x, 4096); }}"
+        );
+        movable(&text);
+    }
+}
+
+#[test]
+fn a_mapping_of_what_may_be_a_file_is_refused() {
+    for file in ["0", "1", "-fd", "fd - 1", "~fd", "fd ? -1 : fd"] {
+        let text = format!(
+            "#include <sys/mman.h>\nstruct t {{ int a; long b; }};
+            struct t *f(int fd) {{ struct t *x = mmap(0, 4096, 3, MAP_SHARED, {file}, 0); return x; }}"
+        );
+        refused(&text, UseKind::Crossing, "mmap()");
+    }
+    let text = "#define _GNU_SOURCE\n#include <sys/mman.h>\nstruct t { int a; long b; };
+        struct t *f(void) { return mremap(mmap(0, 4096, 3, MAP_SHARED, -1, 0), 4096, 8192, 1); }";
+    refused(text, UseKind::Crossing, "mremap()");
+}
+
+#[test]
 fn a_block_of_volatile_registers_is_refused() {
     let text = "struct t { volatile int control; volatile int status; volatile int data; };
         int f(struct t *x) { x->control = 1; return x->status; }";

@@ -137,7 +137,8 @@ impl Collector<'_> {
         let is_typed = self.is_kernel && tree.record_pointed_to(ty).is_some();
         let is_code_here = !gives_bytes
             && (decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual || is_typed);
-        if !is_code_here && !known::gives_fresh_memory(&decl.name) {
+        let is_memory = known::gives_fresh_memory(&decl.name) || self.is_anonymous_mapping(decl, arguments);
+        if !is_code_here && !is_memory {
             let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
             if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
                 let spelling = tree.ty(ty).spelling.clone();
@@ -145,10 +146,16 @@ impl Collector<'_> {
             }
             values.push(foreign);
         }
-        if known::gives_fresh_memory(&decl.name) {
+        if is_memory {
             values.push(self.memory_given(id));
         }
         values
+    }
+
+    /// True for `mmap(…, -1, …)`: without a file there is nobody else who laid out what lies there.
+    fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
+        let file = arguments.get(known::FILE_OF_MAPPING).map(|&file| self.tree.bare(file));
+        known::maps_memory(&decl.name) && file.is_some_and(|file| self.tree.node(file).value == Some(-1))
     }
 
     /// `vprint(format, list)`: the further arguments of the caller become those of the called.
