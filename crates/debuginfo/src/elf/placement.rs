@@ -1,11 +1,14 @@
 //! A kernel's module where the kernel has put it: its sections at their addresses, and its code as it runs there.
 
+mod aarch64;
+
 use super::Elf;
 use crate::Error;
 use lineup_model::abi::Machine;
 use object::read::elf::ElfFile;
 use object::{
-    Object, ObjectSection, ObjectSymbol, Relocation, RelocationKind, RelocationTarget, SectionFlags,
+    Object, ObjectSection, ObjectSymbol, Relocation, RelocationFlags, RelocationKind, RelocationTarget,
+    SectionFlags,
 };
 use std::collections::BTreeMap;
 
@@ -19,7 +22,8 @@ pub struct Placement<'a> {
 
 impl Elf {
     /// The same file with its sections where a kernel has put them; those that the placement leaves out keep their
-    /// addresses. Relocations of x86-64 are applied to what lies in memory; of other machines, code stays as in the file.
+    /// addresses. Relocations of x86-64 and 64-bit Arm are applied to what lies in memory; of other machines, code stays
+    /// as in the file.
     pub(crate) fn place(mut self, placement: &Placement<'_>) -> Result<Elf, Error> {
         let placed = |address: u64| placement.sections.get(&address).copied().unwrap_or(address);
         self.bases.iter_mut().for_each(|base| *base = placed(*base));
@@ -28,7 +32,7 @@ impl Elf {
             let start = placed(section.addresses.start);
             section.addresses = start..start.saturating_add(size);
         }
-        if self.abi.machine == Machine::X86_64 {
+        if matches!(self.abi.machine, Machine::X86_64 | Machine::AArch64) {
             let bytes = self.bytes.clone();
             let data: &[u8] = &bytes;
             let elf = ElfFile::<object::elf::FileHeader64<object::LittleEndian>>::parse(data)
@@ -51,7 +55,7 @@ impl Elf {
             for (offset, relocation) in section.relocations() {
                 let Some(target) = self.target(elf, &relocation, placement) else { continue };
                 let place = placed.addresses.start.wrapping_add(offset);
-                changed |= write(&mut data, offset, &relocation, target, place).is_some();
+                changed |= self.write(&mut data, offset, &relocation, (target, place)).is_some();
             }
             changed.then_some(data)
         });
@@ -79,19 +83,34 @@ impl Elf {
             _ => None,
         }
     }
+
+    /// Writes the value of a relocation at its offset; `None` for a kind that is not known, and for a place outside.
+    fn write(
+        &self,
+        data: &mut [u8],
+        offset: u64,
+        relocation: &Relocation,
+        (target, place): (u64, u64),
+    ) -> Option<()> {
+        let target = target.wrapping_add(relocation.addend().cast_unsigned());
+        let bytes = data.get_mut(usize::try_from(offset).ok()?..)?;
+        match (self.abi.machine, relocation.flags()) {
+            (Machine::AArch64, RelocationFlags::Elf { r_type }) => {
+                aarch64::write(bytes, r_type, (target, place))
+            }
+            _ => write_x86_64(bytes, relocation, (target, place)),
+        }
+    }
 }
 
-/// Writes the value of a relocation at its offset; `None` for a kind that is not known, and for a place outside.
-fn write(data: &mut [u8], offset: u64, relocation: &Relocation, target: u64, place: u64) -> Option<()> {
-    let value = target.wrapping_add(relocation.addend().cast_unsigned());
+/// Writes a relocation of x86-64 into the bytes that begin where it does; `None` for a kind that is not known.
+fn write_x86_64(bytes: &mut [u8], relocation: &Relocation, (target, place): (u64, u64)) -> Option<()> {
     let value = match relocation.kind() {
-        RelocationKind::Absolute => value,
-        RelocationKind::Relative | RelocationKind::PltRelative => value.wrapping_sub(place),
+        RelocationKind::Absolute => target,
+        RelocationKind::Relative | RelocationKind::PltRelative => target.wrapping_sub(place),
         _ => return None,
     };
-    let width = usize::from(relocation.size() / 8).min(8);
-    let start = usize::try_from(offset).ok()?;
-    let bytes = data.get_mut(start..start.checked_add(width)?)?;
+    let bytes = bytes.get_mut(..usize::from(relocation.size() / 8).min(8))?;
     bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, new)| *byte = new);
     Some(())
 }

@@ -132,10 +132,10 @@ impl Modules {
 /// Refuses what is not done for every machine.
 pub(super) fn check_machine(kernel: &KernelImage) -> Result<()> {
     match kernel.machine {
-        Machine::X86_64 => Ok(()),
-        other => {
-            bail!("functions of modules are recorded of kernels for x86-64 alone; the image is for {other}")
-        }
+        Machine::X86_64 | Machine::AArch64 => Ok(()),
+        other => bail!(
+            "functions of modules are recorded of kernels for x86-64 and aarch64; the image is for {other}"
+        ),
     }
 }
 
