@@ -291,7 +291,10 @@ impl Relaid {
         let into = offset - self.objects.pieces[piece].start;
         Some(match self.places[piece] {
             Place::Within(start) => base + start + into,
-            Place::Apart { array, stride, start } => array + base / self.pitch * stride + start + into,
+            // Objects of kernels lie near the end of the addresses. No real memory is meant: what goes beyond goes on at 0.
+            Place::Apart { array, stride, start } => {
+                array.wrapping_add((base / self.pitch).wrapping_mul(stride)).wrapping_add(start + into)
+            }
         })
     }
 
@@ -446,6 +449,24 @@ mod tests {
         assert_eq!(layout.data(0x1030, point(0)) - layout.data(0x1000, point(0)), 16);
         // A used part as large as the whole is no gain.
         assert!(all.split_linked(|index| index != 1, all.link_bytes()).is_none());
+    }
+
+    #[test]
+    fn objects_of_a_kernel_near_the_end_of_the_addresses_are_split_like_others() {
+        let pieces = (0..16).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 });
+        let pieces: Vec<Piece> = pieces.collect();
+        let (start, second) = (0xffff_8000_0000_1000, 0xffff_8000_0000_1080);
+        let all = Objects {
+            size_bytes: 128,
+            pieces,
+            heat: vec![1; 16],
+            visits: vec![1; 16],
+            bases: vec![start, second],
+            ..objects()
+        };
+        let layout = Layout::Objects(all.split_linked(|index| index == 0, 0).expect("both parts"));
+        let rest = |base: u64| layout.data(base + 8, point(8));
+        assert_eq!(rest(second).wrapping_sub(rest(start)), 120);
     }
 
     #[test]
