@@ -1,10 +1,11 @@
 //! A module of another machine where a kernel has put it, held against what the linker makes of the same file there.
 
+mod tool;
+
 use lineup_debuginfo::{DebugInfo, NoCompanions, Placement};
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
+use tool::run;
 
 /// Every kind of relocation that modules for 64-bit Arm have in their code and variables.
 const MODULE: &str = "
@@ -53,13 +54,6 @@ const SECTIONS: [(&str, u64); 3] = [
 
 const KFREE: u64 = 0xffff_8000_0812_3450;
 
-fn run(program: &str, words: &[&str], folder: &Path) {
-    let output = Command::new(program).args(words).current_dir(folder).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("{program}: {error}; apt-get install gcc-aarch64-linux-gnu"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 #[test]
 fn relocations_of_64_bit_arm_are_applied_as_the_linker_applies_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,13 +61,11 @@ fn relocations_of_64_bit_arm_are_applied_as_the_linker_applies_them() {
     let placed = SECTIONS.map(|(name, start)| format!("{name} {start:#x} : {{ *({name}) }}\n"));
     std::fs::write(folder.join("module.s"), MODULE).unwrap();
     std::fs::write(folder.join("places"), format!("SECTIONS {{ {} }}", placed.concat())).unwrap();
-    run("aarch64-linux-gnu-as", &["-o", "module.ko", "module.s"], folder);
+    let package = "binutils-aarch64-linux-gnu";
+    run("aarch64-linux-gnu-as", package, folder, &["-o", "module.ko", "module.s"]);
     let kfree = format!("--defsym=kfree={KFREE:#x}");
-    run(
-        "aarch64-linux-gnu-ld",
-        &["-T", "places", &kfree, "-e", "enter", "-o", "linked", "module.ko"],
-        folder,
-    );
+    let places = ["-T", "places", &kfree, "-e", "enter", "-o", "linked", "module.ko"];
+    run("aarch64-linux-gnu-ld", package, folder, &places);
 
     let module = std::fs::read(folder.join("module.ko")).unwrap();
     let alone = DebugInfo::parse(module.clone(), &mut NoCompanions).unwrap();

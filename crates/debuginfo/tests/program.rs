@@ -1,6 +1,8 @@
 //! What is read of real programs, compiled here: functions, inlined copies, variables, lines, stubs, and
 //! debug information that lives in other files.
 
+mod tool;
+
 use lineup_debuginfo::{
     Bytes, Companion, Companions, DebugInfo, FoundFunctions, Mapping, NoCompanions, Region, demangle,
 };
@@ -11,15 +13,7 @@ use lineup_model::program::{FrameBase, Function, Location, SymbolKind};
 use lineup_model::types::{Language, MemberRole, TypeKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Runs a tool; fails with its errors, or with the package to install.
-fn run(program: &str, package: &str, folder: &Path, arguments: &[&str]) {
-    let output =
-        Command::new(program).args(arguments).current_dir(folder).output().unwrap_or_else(|error| {
-            panic!("cannot run {program}: {error}; install it: apt install {package}")
-        });
-    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use tool::run;
 
 const SOURCE: &str = "\
 #include <stdlib.h>

@@ -351,13 +351,17 @@ pub(crate) const LINE_BYTES: u64 = 64;
 mod tests {
     use super::*;
 
+    /// So many members of eight bytes.
+    fn words(count: u64) -> Vec<Piece> {
+        (0..count).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 }).collect()
+    }
+
     /// Objects of four members of eight bytes, of which the first and last are used, 32 bytes apart.
     fn objects() -> Objects {
-        let pieces = (0..4).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 });
         Objects {
             is_own: vec![false, true],
             size_bytes: 32,
-            pieces: pieces.collect(),
+            pieces: words(4),
             heat: vec![5, 0, 0, 9],
             visits: vec![5, 0, 0, 9],
             bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
@@ -453,12 +457,10 @@ mod tests {
 
     #[test]
     fn objects_of_a_kernel_near_the_end_of_the_addresses_are_split_like_others() {
-        let pieces = (0..16).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 });
-        let pieces: Vec<Piece> = pieces.collect();
         let (start, second) = (0xffff_8000_0000_1000, 0xffff_8000_0000_1080);
         let all = Objects {
             size_bytes: 128,
-            pieces,
+            pieces: words(16),
             heat: vec![1; 16],
             visits: vec![1; 16],
             bases: vec![start, second],

@@ -135,12 +135,9 @@ pub(crate) fn gives_fresh_memory(name: &str) -> bool {
     rule(name) == Some(Rule::Allocates) || name.to_ascii_lowercase().contains("alloc")
 }
 
-/// Which argument of [`maps_memory`] is the file.
-pub(crate) const FILE_OF_MAPPING: usize = 4;
-
-/// True for functions that map a file, or without a file fresh memory.
-pub(crate) fn maps_memory(name: &str) -> bool {
-    matches!(name, "mmap" | "mmap64")
+/// Which argument is the file, of functions that map one, or without one fresh memory.
+pub(crate) fn file_of_mapping(name: &str) -> Option<usize> {
+    matches!(name, "mmap" | "mmap64").then_some(4)
 }
 
 /// True for functions that end an object's life: what they do with its bytes is nobody's any more.

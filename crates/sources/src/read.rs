@@ -195,8 +195,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         };
         let is_generic = is_generic(cursor);
         self.generic += u32::from(is_generic);
-        let is_number = children.first().is_some_and(|first| first.kind() == CXCursor_IntegerLiteral);
-        let value = self.constant(cursor, kind, ty, is_number);
+        let value = self.constant(cursor, kind, ty, &children);
         let id = self.tree.nodes.len();
         let is_moving = kind == Kind::Binary
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
@@ -237,12 +236,13 @@ impl<'u, 'r> Reader<'u, 'r> {
     }
 
     /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
-    /// `of_number` tells that the first operand is written as a number, as in `-1`.
-    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId, of_number: bool) -> Option<i64> {
+    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId, children: &[Cursor<'u>]) -> Option<i64> {
+        // `-1`.
+        let is_of_number = || children.first().is_some_and(|first| first.kind() == CXCursor_IntegerLiteral);
         let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
         match kind {
             Kind::Integer => cursor.evaluate(),
-            Kind::Step if of_number => cursor.evaluate(),
+            Kind::Step if is_of_number() => cursor.evaluate(),
             Kind::SizeOf | Kind::OffsetOf | Kind::Binary if self.generic == 0 && is_number => {
                 cursor.evaluate()
             }

@@ -14,6 +14,11 @@ const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t
     echo new > /over/new$i; [ ! -e /over/none$i ] || exit 4; done; \
     grep 'ovl_lookup.*overlay' /proc/kallsyms | tr '\\t' ' '";
 
+/// A guest that does this, with overlayfs from a folder of modules.
+fn overlaid(modules: &str) -> [&str; 6] {
+    ["--module", "overlay", "--modules", modules, "--workload", OVERLAY]
+}
+
 const REGIONS: [&str; 4] = ["--region", "ovl_lookup", "--region", "ovl_permission"];
 
 /// The folder of a fetched kernel's modules.
@@ -29,9 +34,10 @@ fn functions_of_a_module_are_recorded_where_the_kernel_has_put_it_and_named_by_i
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let modules = modules_folder("cloud");
-    let guest = ["--module", "overlay", "--modules", &modules, "--workload", OVERLAY, "--no-caches"];
+    let guest = overlaid(&modules);
     let run = |out: &str| {
-        let arguments = [&REGIONS[..], &guest, &["--console", "--timeout", "1500", "--out", out]].concat();
+        let arguments =
+            [&REGIONS[..], &guest, &["--no-caches", "--console", "--timeout", "1500", "--out", out]].concat();
         let output = bench.run(&image, &arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
@@ -79,9 +85,9 @@ fn are_named_by_types_of_both(explained: &Value) {
 #[test]
 #[ignore = "boots a kernel twice; make test-kernel runs it"]
 fn what_a_whole_guest_stalls_for_is_told_by_functions_and_variables_of_modules() {
-    let guest = ["--module", "overlay", "--modules", &modules_folder("cloud"), "--workload", OVERLAY];
+    let modules = modules_folder("cloud");
     let bench = Bench::new(&["find", "--kernel"]);
-    let found = bench.json(&bench.copy(&kernel("cloud")), &guest);
+    let found = bench.json(&bench.copy(&kernel("cloud")), &overlaid(&modules));
     let mut instructions: BTreeMap<&str, u64> = BTreeMap::new();
     for function in found["functions"].as_array().expect("functions") {
         let (name, file) = (text(&function["name"]), text(&function["image"]));
@@ -129,9 +135,8 @@ fn functions_of_a_module_for_64_bit_arm_are_recorded_and_named_too() {
     let bench = bench();
     let fetched = kernel("arm64");
     let (image, busybox, modules) = (bench.copy(&fetched), busybox(&fetched), modules_folder("arm64"));
-    let guest = ["--module", "overlay", "--modules", &modules, "--workload", OVERLAY, "--no-caches"];
-    let own = ["--busybox", &busybox, "--timeout", "1500", "--out", "one.rec"];
-    let output = bench.run(&image, &[&REGIONS[..], &guest, &own].concat());
+    let own = ["--busybox", &busybox, "--no-caches", "--timeout", "1500", "--out", "one.rec"];
+    let output = bench.run(&image, &[&REGIONS[..], &overlaid(&modules), &own].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     are_named_by_types_of_both(&printed(&bench, &["explain", "one.rec"]));
 }

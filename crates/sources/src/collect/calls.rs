@@ -154,8 +154,8 @@ impl Collector<'_> {
 
     /// True for `mmap(…, -1, …)`: without a file there is nobody else who laid out what lies there.
     fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
-        let file = arguments.get(known::FILE_OF_MAPPING).map(|&file| self.tree.bare(file));
-        known::maps_memory(&decl.name) && file.is_some_and(|file| self.tree.node(file).value == Some(-1))
+        let file = known::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
+        file.is_some_and(|&file| self.tree.node(self.tree.bare(file)).value == Some(-1))
     }
 
     /// `vprint(format, list)`: the further arguments of the caller become those of the called.
