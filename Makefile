@@ -7,34 +7,37 @@ demo: setup-demo
 	cargo build --profile demo -p lineup -p lineup-engine
 	scripts/demo
 
-# Clippy while it compiles, with warnings as errors: `cargo clippy` would first check all that the tests then compile. It
-# hands this to its driver in the same way. Tests run without it, since they start cargo in turn.
-linted := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# `make test LINT=1`, as .ci/run has it: clippy while it compiles, with warnings as errors. `cargo clippy` would first check
+# all that the tests then compile. Clippy is handed to cargo by an option, which cargos that tests start do not inherit:
+# what they build of users' programs is none of its business. LINEUP_LINTED tells those that build Lineup itself.
+ifdef LINT
+export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+export LINEUP_LINTED := build.rustc-workspace-wrapper="clippy-driver"
+linted := --config '$(LINEUP_LINTED)'
+endif
 
 # Every test.
 test: test-workspace test-fleet test-mcp
 
 # All that tests run and link, with the libraries that are loaded by name. Tests have a part in it: without them cargo would
 # choose other features of what they share, and compile most of it a second time for `cargo test`.
-built := cargo build --workspace --lib --bins --tests --examples
+built := cargo build $(linted) --workspace --lib --bins --tests --examples $(if $(LINT),--benches)
 
 # Those of the command and its libraries.
 test-workspace: setup-test
 	$(built)
-	cargo test --workspace
+	cargo test $(linted) --workspace
 
 # The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
 test-fleet: setup-test
 	cargo fmt --manifest-path fleet/Cargo.toml --check
-	$(linted) cargo test --no-run --manifest-path fleet/Cargo.toml
-	cargo test --manifest-path fleet/Cargo.toml
+	cargo test $(linted) --manifest-path fleet/Cargo.toml
 
 # The program for agents, a workspace of its own: what speaks the protocol is needed nowhere else.
 .PHONY: test-mcp
 test-mcp: setup-test
 	cargo fmt --manifest-path mcp/Cargo.toml --check
-	$(linted) cargo test --no-run --manifest-path mcp/Cargo.toml
-	cargo test --manifest-path mcp/Cargo.toml
+	cargo test $(linted) --manifest-path mcp/Cargo.toml
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
 # are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
@@ -47,7 +50,7 @@ fleet-peers: setup-test
 # Ballista's own programs into target/ballista, which takes longer than building Lineup. Results are in docs/fleet.md.
 .PHONY: fleet-cluster
 fleet-cluster: setup-test
-	$(linted) cargo test --release --no-run --manifest-path fleet/Cargo.toml --features cluster
+	cargo clippy --release --all-targets --manifest-path fleet/Cargo.toml --features cluster -- -D warnings
 	fleet/scripts/cluster $(or $(COUNT),50)
 
 # Stores at URLs, in servers of S3, Azure and WebDAV on this machine, two who add at a time. Not part of `make test-fleet`,
@@ -61,22 +64,33 @@ fleet-clouds: setup-test
 # All members are named, here and where else the command is built for tests, for the same reason.
 test-kernel: setup-test
 	$(built)
-	cargo test --workspace --test kernel -- --ignored
+	cargo test $(linted) --workspace --test kernel -- --ignored
 
 # A program of another machine under QEMU 10, which is built from Debian's sources, once for each version, into the user's
 # cache.
 .PHONY: test-emulators setup-emulators
 test-emulators: setup-emulators
 	$(built)
-	cargo test --workspace --test record -- --ignored --nocapture emulators::
+	cargo test $(linted) --workspace --test record -- --ignored --nocapture emulators::
 
 # The workspace's own rules; needs no cross compilers and no emulators.
-lint: setup-lint
-	cargo fmt --all --check
+lint: rules
 	cargo clippy --workspace --all-targets -- -D warnings
+
+# Those that need no compiled workspace.
+.PHONY: rules
+rules: setup-lint
+	cargo fmt --all --check
 	cargo xtask tidy
 	for other in fuzz fleet mcp; do \
 	  cargo metadata --locked --format-version 1 --manifest-path $$other/Cargo.toml >/dev/null || exit 1; done
+
+# What the later steps of .ci/run compile, in their order.
+.PHONY: builds-ahead
+builds-ahead:
+	cargo test $(linted) --no-run --manifest-path fleet/Cargo.toml
+	cargo test $(linted) --no-run --manifest-path mcp/Cargo.toml
+	scripts/fuzz-brief --build
 
 # Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.
 fuzz-brief: setup-test

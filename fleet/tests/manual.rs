@@ -21,6 +21,9 @@ fn lineup_folder() -> PathBuf {
     cargo
         .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples", "--target-dir"])
         .arg(&target);
+    if let Some(linted) = std::env::var_os("LINEUP_LINTED") {
+        cargo.arg("--config").arg(linted);
+    }
     let status = cargo.current_dir(repository()).status().expect("cargo runs");
     assert!(status.success(), "lineup does not build");
     target.join("debug")

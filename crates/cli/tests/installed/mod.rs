@@ -20,6 +20,9 @@ fn build_beside(profile: &Path) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--workspace", "--lib", "--examples", "--target-dir"]);
     cargo.arg(profile.parent().expect("cargo's folder for what it builds"));
+    if let Some(linted) = std::env::var_os("LINEUP_LINTED") {
+        cargo.arg("--config").arg(linted);
+    }
     if profile.ends_with("release") {
         cargo.arg("--release");
     }
