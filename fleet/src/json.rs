@@ -64,6 +64,11 @@ impl<'v> Json<'v> {
         self.0[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
     }
 
+    /// Whole numbers of a field that is a list, each in its place.
+    pub(crate) fn wholes(self, name: &str) -> Vec<Option<u64>> {
+        self.0[name].as_array().into_iter().flatten().map(Value::as_u64).collect()
+    }
+
     /// True or false of a field.
     pub(crate) fn flag(self, name: &str) -> Option<bool> {
         self.0[name].as_bool()

@@ -111,6 +111,12 @@ pub const PATTERNS: Table = Table {
         whole("size_bytes", "how many"),
         whole("loads", "over all occurrences"),
         whole("stores", "over all occurrences"),
+        whole(
+            "first_line_needed",
+            "pairs whose call also used something else on the object's first line of 64 bytes",
+        ),
+        whole("last_line_needed", "pairs whose call also used something else on its last one"),
+        whole("both_lines_needed", "pairs with both"),
     ],
 };
 

@@ -21,9 +21,8 @@ fn question(weigh: Weigh) -> Question {
     Question { type_name: "task".into(), weigh, least_share: 0.01, pins: Vec::new(), line: LineSize::B64 }
 }
 
-/// A recording of one service on one host.
-fn add(store: &Store, number: u64, service: &str, per_second: Option<f64>, together: &[Together<'_>]) {
-    let recorded = Recorded {
+fn recorded<'r>(number: u64, per_second: Option<f64>, together: &'r [Together<'r>]) -> Recorded<'r> {
+    Recorded {
         number,
         build_id: "01",
         region: "serve",
@@ -31,7 +30,12 @@ fn add(store: &Store, number: u64, service: &str, per_second: Option<f64>, toget
         data_lines: 1.0,
         layout: words("task", "01", &MEMBERS),
         together,
-    };
+    }
+}
+
+/// A recording of one service on one host.
+fn add(store: &Store, number: u64, service: &str, per_second: Option<f64>, together: &[Together<'_>]) {
+    let recorded = recorded(number, per_second, together);
     store.add(&recorded.input(&labels(service, "one", ("c1", 1)))).expect("added");
 }
 
@@ -66,6 +70,22 @@ fn the_best_common_order_of_three_services_is_found() {
     let read = order_file::parse("fleet.order", &written).expect("what lineup advise --order reads");
     let names: Vec<&str> = read[0].items.iter().map(|item| item.name.as_str()).collect();
     assert_eq!((read[0].type_name.as_str(), names), ("task", order.iter().map(String::as_str).collect()));
+}
+
+/// Of the first and the last member; what lies behind the objects is used as well.
+#[test]
+fn a_line_that_calls_need_anyway_is_not_saved() {
+    let (_folder, store) = new_store();
+    let mut document = recorded(1, Some(1.0), &[(&[0, 23], 50)]).document();
+    document["uses"][0]["patterns"][0]["needed_anyway"] =
+        json!({ "first": [0, 0, 0], "last": [0, 50, 50], "both": [0, 0, 0] });
+    store.add(&of(&document.to_string(), &labels("web", "one", ("c1", 1)))).expect("added");
+    let advice = ask(&store, &question(Weigh::Calls));
+    let Answer::Order { order, .. } = &advice.answer else { panic!("{advice:?}") };
+    let line = |member: &str| order.iter().position(|own| own == member).expect("the member") / 8;
+    assert_eq!((line("alpha"), line("xray")), (2, 2), "{order:?}");
+    let one = service(&advice, "web");
+    assert_eq!((one.before, one.after), (1.0, 0.0));
 }
 
 /// Six members are common to both, three are one service's and three the other's: nine do not fit on a line of eight.

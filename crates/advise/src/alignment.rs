@@ -93,10 +93,8 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
     let grown = Placed { offsets_bits, size_bytes: size_bytes.checked_next_multiple_of(line_bytes)? };
     let models = subject.models().ok()?;
     let demands = &models.models.first()?.demands;
-    let aligned: Vec<Demand> = demands
-        .iter()
-        .map(|demand| Demand { base: demand.base / line_bytes * line_bytes, ..demand.clone() })
-        .collect();
+    let aligned: Vec<Demand> =
+        demands.iter().map(|demand| demand.moved_to(demand.base / line_bytes * line_bytes)).collect();
     let mut lines = Vec::new();
     for (id, region) in usage.regions.iter() {
         let old = figures::region_lines(demands, id, &now);

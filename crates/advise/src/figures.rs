@@ -1,5 +1,6 @@
 //! Lines per call, per region, line size and data model.
 
+use crate::anyway::Anyway;
 use crate::neighbour::expected_lines;
 use crate::placement::Placed;
 use crate::problem::Models;
@@ -65,20 +66,25 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> V
         let model = models.names.iter().position(|name| *name == row.data_model);
         let Some(model) = model.and_then(|model| models.models.get(model)) else { continue };
         let of_region = model.demands.iter().filter(|demand| demand.region == row.id);
-        row.after = of_region.map(|demand| least_lines(model, demand, row.line_bytes)).sum();
+        let size = LineSize::ALL.iter().position(|size| size.bytes() == row.line_bytes).unwrap_or(0);
+        row.after = of_region.map(|demand| least_lines(model, demand, size)).sum();
     }
     rows
 }
 
 /// The lines per call that the bytes of a demand fill when nothing else lies between them. An object that has a neighbour
-/// may share its lines and needs the part of them that it fills.
-fn least_lines(model: &Model, demand: &Demand, line_bytes: u64) -> f64 {
+/// may share its lines and needs the part of them that it fills, if its ends are not on lines that are needed anyway. `size`
+/// is the line size's place among 32, 64 and 128 bytes.
+fn least_lines(model: &Model, demand: &Demand, size: usize) -> f64 {
+    let line_bytes = LineSize::ALL[size].bytes();
     let bytes = touched_bits(model, demand).div_ceil(8);
     let alone = demand.alone_per_call();
-    let beside = demand.per_call - alone;
-    let lines =
-        alone as f64 * bytes.div_ceil(line_bytes) as f64 + beside as f64 * (bytes as f64 / line_bytes as f64);
-    lines / ONE as f64
+    let lines_alone = demand.alone_anyway().least_cost(size, alone, bytes.div_ceil(line_bytes));
+    let beside = |(_, per_call, anyway): &(_, u64, Anyway)| {
+        let lines = *per_call as f64 * (bytes as f64 / line_bytes as f64);
+        (lines - anyway.most_lines(size, 2) as f64).max(0.0)
+    };
+    (lines_alone as f64 + demand.neighbours.iter().map(beside).sum::<f64>()) / ONE as f64
 }
 
 /// The bits of an object that a demand touches, each once.
@@ -140,6 +146,7 @@ mod tests {
                     region: RegionId(0),
                     base: base * 8,
                     neighbours: Vec::new(),
+                    anyway: Anyway::default(),
                     per_call: ONE,
                     weight: ONE,
                     spans,
@@ -154,8 +161,8 @@ mod tests {
         fn no_order_needs_fewer_lines_than_the_least(model in model(), order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle()) {
             let placed = placement::place(&model.fields, &order, 8).expect("small");
             let demand = &model.demands[0];
-            for (line_bytes, lines) in [32, 64, 128].into_iter().zip(demand_lines(demand, &placed.offsets_bits)) {
-                prop_assert!(least_lines(&model, demand, line_bytes) <= lines as f64);
+            for (size, lines) in demand_lines(demand, &placed.offsets_bits).into_iter().enumerate() {
+                prop_assert!(least_lines(&model, demand, size) <= lines as f64);
             }
         }
     }

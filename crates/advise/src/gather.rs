@@ -287,11 +287,9 @@ impl Job<'_> {
             let mut patterns = Vec::new();
             for pattern in &used.patterns {
                 let bytes = pattern.variables.iter().find(|(known, _)| known == variable);
-                patterns.extend(bytes.map(|(_, bytes)| ObjectPattern {
-                    base_in_line: u8::try_from(before_bytes % 128).unwrap_or(0),
-                    neighbour_distance_bytes: None,
-                    bytes: bytes.clone(),
-                    occurrences: pattern.occurrences,
+                let base_in_line = (before_bytes % 128) as u8;
+                patterns.extend(bytes.map(|(_, bytes)| {
+                    ObjectPattern::alone(base_in_line, bytes.clone(), pattern.occurrences)
                 }));
             }
             usage.types.push(TypeUse {

@@ -1,11 +1,12 @@
 //! The guard's groups for what advice proposes, and for what is good already.
 
 use crate::data_model::DataModel;
+use crate::figures;
 use crate::guard::{Group, Lock, Why};
 use crate::options::Options;
+use crate::placement::Placed;
 use crate::problem::{RecordedOffsets, Subject};
 use crate::proposal::{OrderProposal, RegionLines};
-use crate::score::demand_lines;
 use lineup_model::types::Member;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,27 +26,23 @@ pub(crate) fn add_order(lock: &mut Lock, subject: &Subject<'_>, proposal: &Order
 /// Guards the order that is there.
 pub(crate) fn add_present(lock: &mut Lock, subject: &Subject<'_>, name: &str, options: &Options) {
     let Ok(models) = subject.models() else { return };
-    let Some(offsets) = subject.types.layout_offsets(subject.id) else { return };
+    let Some(offsets_bits) = subject.types.layout_offsets(subject.id) else { return };
+    let Some(size_bytes) = subject.types.size_bytes(subject.id) else { return };
+    let present = Placed { offsets_bits, size_bytes };
     let demands = models.models.first().map_or(&[][..], |model| &model.demands);
     let mut why = Vec::new();
     for (id, region) in subject.usage.regions.iter() {
-        let of_region = demands.iter().filter(|demand| demand.region == id);
-        let lines: f64 = of_region
-            .map(|demand| {
-                let [at_32, at_64, at_128] = demand_lines(demand, &offsets);
-                let count = match options.primary.bytes() {
-                    32 => at_32,
-                    128 => at_128,
-                    _ => at_64,
-                };
-                demand.per_call as f64 / crate::score::ONE as f64 * count as f64
-            })
-            .sum();
+        let [at_32, at_64, at_128] = figures::region_lines(demands, id, &present);
+        let lines = match options.primary.bytes() {
+            32 => at_32,
+            128 => at_128,
+            _ => at_64,
+        };
         if lines > 0.0 {
             why.push(Why { region: region.name.clone(), lines_per_call: rounded(lines) });
         }
     }
-    add_groups(lock, subject, (name, &offsets), why, options);
+    add_groups(lock, subject, (name, &present.offsets_bits), why, options);
 }
 
 fn rounded(lines: f64) -> f64 {

@@ -40,6 +40,7 @@ pub mod usage;
 
 mod advise;
 mod alignment;
+mod anyway;
 mod as_it_lies;
 mod body;
 mod body_parts;

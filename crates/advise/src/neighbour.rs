@@ -1,7 +1,8 @@
 //! Objects of one type that lie side by side, as elements of an array do: they share lines.
 
+use crate::anyway::{Anyway, Ends, lines_per_call};
 use crate::placement::Placed;
-use crate::score::{Demand, Granules, ONE, demand_lines};
+use crate::score::{Demand, Granules, ONE};
 
 /// Types of more bytes than any program has are no neighbours: only hostile debug information has such.
 const FARTHEST_BYTES: u64 = 1 << 40;
@@ -40,8 +41,14 @@ impl Neighbour {
         }
     }
 
-    /// Lines that an object touches and that this neighbour of it does not; `None` where they are too far apart.
-    fn added_lines(self, demand: &Demand, layout: &Placed) -> Option<[f64; 3]> {
+    /// Lines per call that objects touch and that this neighbour of each does not; those needed anyway are not counted.
+    /// `None` where they are too far apart.
+    fn added_lines(
+        self,
+        demand: &Demand,
+        layout: &Placed,
+        (occurrences, anyway): (u64, &Anyway),
+    ) -> Option<[f64; 3]> {
         let distance =
             Some(self.distance(layout.size_bytes)).filter(|distance| *distance <= FARTHEST_BYTES)?;
         let step = self.step(layout.size_bytes);
@@ -50,28 +57,40 @@ impl Neighbour {
         for place in 0..places {
             // The neighbour lies in front, so the object is moved up by whole lines.
             let base = (demand.base + place * step) % 128 + distance.next_multiple_of(128);
-            let mut touched = Granules::default();
-            touched.add_spans(base - distance, &demand.spans, &layout.offsets_bits);
-            let before = touched.counts();
-            touched.add_spans(base, &demand.spans, &layout.offsets_bits);
-            for ((sum, count), before) in sums.iter_mut().zip(touched.counts()).zip(before) {
-                *sum += (count - before) as f64 / places as f64;
+            let mut theirs = Granules::of(base - distance, &demand.spans, &layout.offsets_bits);
+            let own = Granules::of(base, &demand.spans, &layout.offsets_bits);
+            let mut all = theirs.clone();
+            all.add_spans(base, &demand.spans, &layout.offsets_bits);
+            let ends = Ends::of(base, layout.size_bytes, |line, number| {
+                own.touches(line, number) && !theirs.touches(line, number)
+            });
+            let counts = all.counts().into_iter().zip(theirs.counts());
+            for (size, (count, before)) in counts.enumerate() {
+                let lines = occurrences.saturating_mul(count - before);
+                sums[size] += costing(lines, anyway, size, ends[size]) / places as f64;
             }
         }
         Some(sums)
     }
 }
 
+/// Lines per call of those, in units of 2^-20, that are not needed anyway.
+fn costing(lines: u64, anyway: &Anyway, size: usize, ends: Ends) -> f64 {
+    lines.saturating_sub(anyway.lines(size, ends)) as f64 / ONE as f64
+}
+
 /// Expected lines of 32, 64 and 128 bytes per call of one demand. Those that an object's neighbour touches already are not
-/// counted: for a whole array that gives the distinct lines.
+/// counted, which gives the distinct lines of a whole array, nor those that calls need anyway for what lies beside.
 pub(crate) fn expected_lines(demand: &Demand, layout: &Placed) -> [f64; 3] {
-    let per_call = |occurrences: u64| occurrences as f64 / ONE as f64;
-    let own = demand_lines(demand, &layout.offsets_bits).map(|lines| lines as f64);
-    let mut sums = own.map(|lines| lines * per_call(demand.alone_per_call()));
-    for (neighbour, occurrences) in &demand.neighbours {
-        let added = neighbour.added_lines(demand, layout).unwrap_or(own);
-        for (sum, lines) in sums.iter_mut().zip(added) {
-            *sum += lines * per_call(*occurrences);
+    let apart = |per_call: u64, anyway: Anyway| {
+        let demand = Demand { per_call, anyway, neighbours: Vec::new(), ..demand.clone() };
+        lines_per_call(&demand, layout).map(|lines| lines as f64 / ONE as f64)
+    };
+    let mut sums = apart(demand.alone_per_call(), demand.alone_anyway());
+    for (neighbour, per_call, anyway) in &demand.neighbours {
+        let added = neighbour.added_lines(demand, layout, (*per_call, anyway));
+        for (sum, lines) in sums.iter_mut().zip(added.unwrap_or_else(|| apart(*per_call, *anyway))) {
+            *sum += lines;
         }
     }
     sums
@@ -80,13 +99,16 @@ pub(crate) fn expected_lines(demand: &Demand, layout: &Placed) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::score::demand_lines;
     use lineup_model::region::RegionId;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn element(base: u64, neighbour: Option<Neighbour>, spans: &[(usize, u64, u64)]) -> Demand {
-        let neighbours = neighbour.map(|neighbour| (neighbour, ONE)).into_iter().collect();
-        Demand { region: RegionId(0), base, per_call: ONE, weight: ONE, spans: spans.to_vec(), neighbours }
+        let anyway = Anyway::default();
+        let neighbours = neighbour.map(|neighbour| (neighbour, ONE, anyway)).into_iter().collect();
+        let spans = spans.to_vec();
+        Demand { region: RegionId(0), base, per_call: ONE, weight: ONE, spans, neighbours, anyway }
     }
 
     fn lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {

@@ -1,5 +1,6 @@
 //! From recorded use of a type to the orders that may be tried and what judges them.
 
+use crate::anyway::Anyway;
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::{DataModel, Unexplained, counterpart};
 use crate::neighbour::Neighbour;
@@ -31,7 +32,8 @@ type DemandKey = (RegionId, u64, Vec<Span>);
 struct Sums {
     occurrences: f64,
     weight: f64,
-    neighbours: BTreeMap<Neighbour, f64>,
+    neighbours: BTreeMap<Neighbour, (f64, Anyway)>,
+    anyway: Anyway,
 }
 
 /// The data models that could be worked out, and the members they could not place.
@@ -127,8 +129,11 @@ impl<'a> Subject<'a> {
                 let sums = merged.entry((used.region, base, spans)).or_default();
                 sums.occurrences += per_call;
                 sums.weight += per_call * region.weight;
+                sums.anyway.add(&pattern.needed_anyway, used.calls);
                 if let Some(neighbour) = neighbour {
-                    *sums.neighbours.entry(neighbour).or_default() += per_call;
+                    let (share, anyway) = sums.neighbours.entry(neighbour).or_default();
+                    *share += per_call;
+                    anyway.add(&pattern.needed_anyway, used.calls);
                 }
             }
         }
@@ -139,9 +144,10 @@ impl<'a> Subject<'a> {
             .map(|((region, base, spans), sums)| {
                 let (per_call, weight) = (fixed_point(sums.occurrences), fixed_point(sums.weight));
                 let neighbours = sums.neighbours.into_iter();
-                let neighbours =
-                    neighbours.map(|(neighbour, share)| (neighbour, fixed_point(share))).collect();
-                Demand { region, base, per_call, weight, spans, neighbours }
+                let neighbours = neighbours
+                    .map(|(neighbour, (share, anyway))| (neighbour, fixed_point(share), anyway))
+                    .collect();
+                Demand { region, base, per_call, weight, spans, neighbours, anyway: sums.anyway }
             })
             .collect()
     }

@@ -1,5 +1,6 @@
 //! How good an order is: expected lines per call, and what breaks ties.
 
+use crate::anyway::{Anyway, lines_per_call};
 use crate::neighbour::Neighbour;
 use crate::placement::{self, Field, Placed};
 use lineup_model::line::LineSize;
@@ -23,15 +24,45 @@ pub(crate) struct Demand {
     pub(crate) weight: u64,
     /// The parts of members touched.
     pub(crate) spans: Vec<Span>,
-    /// How many of `per_call` have an object of the type before them that the call uses in the same way, by where that lies.
-    pub(crate) neighbours: Vec<(Neighbour, u64)>,
+    /// How many of `per_call` have an object of the type before them that the call uses in the same way, by where that lies,
+    /// and what of `anyway` is theirs.
+    pub(crate) neighbours: Vec<(Neighbour, u64, Anyway)>,
+    /// Lines at the ends of the objects that calls need anyway.
+    pub(crate) anyway: Anyway,
 }
 
 impl Demand {
     /// How many of `per_call` have no neighbour.
     pub(crate) fn alone_per_call(&self) -> u64 {
-        let beside = self.neighbours.iter().map(|(_, per_call)| per_call).sum();
+        let beside = self.neighbours.iter().map(|(_, per_call, _)| per_call).sum();
         self.per_call.saturating_sub(beside)
+    }
+
+    /// What of `anyway` is of objects that have no neighbour.
+    pub(crate) fn alone_anyway(&self) -> Anyway {
+        self.neighbours.iter().fold(self.anyway, |left, (_, _, anyway)| left.without(anyway))
+    }
+
+    /// The same of objects that start elsewhere: what lay beside them is not known to lie there as well.
+    pub(crate) fn moved_to(&self, base: u64) -> Demand {
+        if base == self.base {
+            return self.clone();
+        }
+        let neighbours =
+            self.neighbours.iter().map(|(neighbour, per_call, _)| (*neighbour, *per_call, Anyway::default()));
+        Demand { base, neighbours: neighbours.collect(), anyway: Anyway::default(), ..self.clone() }
+    }
+
+    /// Lines per call, counted by the weight of the region.
+    pub(crate) fn weighed(&self, lines_per_call: u64) -> u64 {
+        let per_call = self.per_call.max(1);
+        match lines_per_call.checked_mul(self.weight) {
+            Some(weighed) => weighed / per_call,
+            None => {
+                let weighed = u128::from(lines_per_call) * u128::from(self.weight) / u128::from(per_call);
+                u64::try_from(weighed).unwrap_or(u64::MAX)
+            }
+        }
     }
 }
 
@@ -152,7 +183,7 @@ impl Problem {
         };
         let mut lines: BTreeMap<RegionId, u64> = BTreeMap::new();
         for demand in &model.demands {
-            let own = demand.per_call.saturating_mul(demand_lines(demand, &placed.offsets_bits)[part]);
+            let own = lines_per_call(demand, &placed)[part];
             let sum = lines.entry(demand.region).or_default();
             *sum = sum.saturating_add(own);
         }
@@ -283,9 +314,8 @@ fn field_bytes(field: &Field) -> u64 {
 fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
     let mut sums = [0u64; 3];
     for demand in &model.demands {
-        let counts = demand_lines(demand, &placed.offsets_bits);
-        for (sum, count) in sums.iter_mut().zip(counts) {
-            *sum = sum.saturating_add(demand.weight.saturating_mul(count));
+        for (sum, lines) in sums.iter_mut().zip(lines_per_call(demand, placed)) {
+            *sum = sum.saturating_add(demand.weighed(lines));
         }
     }
     match primary.bytes() {
@@ -297,9 +327,7 @@ fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
 
 /// Lines of 32, 64 and 128 bytes that one demand touches.
 pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
-    let mut granules = Granules::default();
-    granules.add_spans(demand.base, &demand.spans, offsets_bits);
-    granules.counts()
+    Granules::of(demand.base, &demand.spans, offsets_bits).counts()
 }
 
 /// Which 32-byte granules are touched.
@@ -310,6 +338,13 @@ pub(crate) struct Granules {
 }
 
 impl Granules {
+    /// Those of an object that starts at `base`.
+    pub(crate) fn of(base: u64, spans: &[Span], offsets_bits: &[u64]) -> Self {
+        let mut granules = Granules::default();
+        granules.add_spans(base, spans, offsets_bits);
+        granules
+    }
+
     pub(crate) fn add(&mut self, start: u64, size_bytes: u64) {
         let run = LineSize::B32.lines(start, size_bytes).into_inner();
         if self.touched.last() != Some(&run) {
@@ -323,6 +358,12 @@ impl Granules {
             let Some(bits) = offsets_bits.get(field) else { continue };
             self.add(base.saturating_add(bits / 8).saturating_add(offset), size);
         }
+    }
+
+    /// Whether a line is touched, by its number among those of its size.
+    pub(crate) fn touches(&self, line: LineSize, number: u64) -> bool {
+        let per_line = line.bytes() / LineSize::B32.bytes();
+        self.touched.iter().any(|(first, last)| (first / per_line..=last / per_line).contains(&number))
     }
 
     /// Distinct lines of 32, 64 and 128 bytes.
@@ -381,6 +422,7 @@ mod tests {
             region: RegionId(0),
             base: 56,
             neighbours: Vec::new(),
+            anyway: Anyway::default(),
             per_call: ONE,
             weight: ONE,
             spans: vec![(0, 0, 8), (1, 0, 8)],

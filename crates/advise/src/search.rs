@@ -333,10 +333,10 @@ impl<'p> Branches<'p> {
                 model.fields.iter().filter(|f| f.bit_width.is_none()).map(|f| f.size_bytes).sum();
             bound[5] += end.max(total);
             for demand in &model.demands {
-                for (part, lines) in
-                    primary.into_iter().zip(least_lines(demand, &order, &placed.offsets_bits, end))
-                {
-                    bound[part] = bound[part].saturating_add(demand.weight.saturating_mul(lines));
+                let least = least_lines(demand, &order, &placed.offsets_bits, end);
+                for ((size, lines), part) in least.into_iter().enumerate().zip(primary) {
+                    let cost = demand.anyway.least_cost(size, demand.per_call, lines);
+                    bound[part] = bound[part].saturating_add(demand.weighed(cost));
                 }
             }
         }

@@ -44,12 +44,7 @@ fn compiled(size_bytes: u64, members: [(&str, u64); 3]) -> Compiled {
 fn advice(said: Vec<Compiled>) -> Advice {
     let (types, id) = types(8, 136, [("a", 0), ("cold", 8), ("z", 128)]);
     let hot = |offset| ByteUse { offset, size_bytes: 8, loads: 1, stores: 0 };
-    let pattern = ObjectPattern {
-        base_in_line: 0,
-        neighbour_distance_bytes: None,
-        bytes: vec![hot(0), hot(128)],
-        occurrences: 1,
-    };
+    let pattern = ObjectPattern::alone(0, vec![hot(0), hot(128)], 1);
     let used =
         TypeUse { region: RegionId(0), ty: id, calls: 1, patterns: vec![pattern], used_as: BTreeSet::new() };
     let regions = Regions::from_iter([Region::named("hot")]);

@@ -61,8 +61,7 @@ impl Case {
             .collect();
         assert_eq!(bytes.len(), hot.len(), "all hot members exist");
         bytes.sort();
-        let patterns =
-            vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+        let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
         let used =
             TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: self.used_as.clone() };
         let usage = Usage {
@@ -218,8 +217,7 @@ fn members_that_debug_info_does_not_know_stop_the_edit() {
         ByteUse { offset: 0, size_bytes: 8, loads: 1, stores: 0 },
         ByteUse { offset: 128, size_bytes: 8, loads: 1, stores: 0 },
     ];
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 1 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 1)];
     let usage = Usage {
         regions: Regions::from_iter([Region::named("hot")]),
         types: vec![TypeUse { region: RegionId(0), ty: id, calls: 1, patterns, used_as: BTreeSet::new() }],

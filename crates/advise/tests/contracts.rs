@@ -28,8 +28,7 @@ fn usage(types: &Types, id: TypeId, hot: &[&str]) -> Usage {
     };
     let bytes: Vec<ByteUse> = aggregate.members.iter().filter(is_hot).map(touched).collect();
     assert_eq!(bytes.len(), hot.len(), "all hot members exist");
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
     Usage {
         regions: Regions::from_iter([Region::named("hot")]),

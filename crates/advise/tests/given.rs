@@ -149,8 +149,7 @@ fn used(region: u16, ty: TypeId, loads: &[u64], stores: &[u64]) -> TypeUse {
         .map(|(offset, loads, stores)| ByteUse { offset, size_bytes: 8, loads, stores })
         .collect();
     bytes.sort_by_key(|bytes| bytes.offset);
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
     TypeUse { region: RegionId(region), ty, calls: 10, patterns, used_as: BTreeSet::new() }
 }
 

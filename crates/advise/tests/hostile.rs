@@ -107,8 +107,7 @@ fn an_access_to_all_addresses_counts_as_many_bytes() {
     let members = vec![pahole::member("a", half, 0), pahole::member("b", half, 1 << 63)];
     let id = aggregate(&mut types, AggregateKind::Struct, 1 << 61, members);
     let bytes = vec![ByteUse { offset: 0, size_bytes: u64::MAX, loads: 9, stores: 0 }];
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 9 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 9)];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 3, patterns, used_as: Default::default() };
     let usage = Usage {
         regions: Regions::from_iter([Region::named("f")]),

@@ -60,8 +60,7 @@ impl Case {
         });
         let bytes: Vec<ByteUse> = touched.collect();
         assert_eq!(bytes.len(), hot.len(), "all hot members exist");
-        let patterns =
-            vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+        let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
         let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
         let usage = Usage {
             regions: Regions::from_iter([Region::named("hot")]),

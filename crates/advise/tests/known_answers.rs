@@ -37,12 +37,7 @@ fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u6
         })
         .collect();
     bytes.sort();
-    let patterns = vec![ObjectPattern {
-        base_in_line: 0,
-        neighbour_distance_bytes: None,
-        bytes,
-        occurrences: 100 * objects,
-    }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 100 * objects)];
     TypeUse { region: RegionId(region), ty: id, calls: 100, patterns, used_as: BTreeSet::new() }
 }
 

@@ -102,8 +102,7 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
         let mut bytes = vec![touched(early), touched(late)];
         bytes.sort();
         bytes.dedup();
-        let patterns =
-            vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 1 }];
+        let patterns = vec![ObjectPattern::alone(0, bytes, 1)];
         let usage = Usage {
             regions: Regions::from_iter([Region::named("hot")]),
             types: vec![TypeUse {

@@ -43,8 +43,7 @@ fn usage(types: &Types, id: TypeId, used: &[Used<'_>], is_inside: Option<bool>) 
         stores: 10,
     });
     let bytes = bytes.collect();
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
     let fought =
         |is_inside| FoughtOver { ty: id, is_inside, per_thousand: 90.0, per_thousand_at_most: 1000.0 };
     Usage {

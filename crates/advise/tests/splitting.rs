@@ -23,8 +23,7 @@ fn advised(objects_per_call: u64) -> Advice {
     let id = structure(&mut types, "rec", 256, vec![member("key", word, 0), member("cold", cold, 64)]);
     let bytes = vec![ByteUse { offset: 0, size_bytes: 8, loads: 1, stores: 0 }];
     let occurrences = 10 * objects_per_call;
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, occurrences)];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
     let regions = Regions::from_iter([Region::named("hot")]);
     let scale = Scale { data_lines: Some([40.0, 32.0, 20.0]), ..Scale::default() };

@@ -80,12 +80,7 @@ impl Rec {
 
     fn order(mut self, most_moved: Option<usize>) -> Option<OrderProposal> {
         let id = structure(&mut self.types, "rec", self.bytes, self.members);
-        let patterns = vec![ObjectPattern {
-            base_in_line: 0,
-            neighbour_distance_bytes: None,
-            bytes: self.hot,
-            occurrences: 10,
-        }];
+        let patterns = vec![ObjectPattern::alone(0, self.hot, 10)];
         let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
         let usage = Usage {
             regions: Regions::from_iter([Region::named("hot")]),

@@ -25,8 +25,7 @@ fn advised(
     memory: Option<MemoryOfObjects>,
 ) -> Advice {
     let bytes = offsets.map(|offset| ByteUse { offset, size_bytes: 8, loads: 1, stores: 0 }).to_vec();
-    let patterns =
-        vec![ObjectPattern { base_in_line: 0, neighbour_distance_bytes: None, bytes, occurrences: 10 }];
+    let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
     let regions = Regions::from_iter([Region::named("hot")]);
     let usage = Usage { regions, types: vec![used], memory, ..Usage::empty(Abi::X86_64) };

@@ -36,12 +36,7 @@ impl Case {
         let ty = types.by_name()[name][0];
         let bytes =
             touched.iter().map(|&(offset, size_bytes)| ByteUse { offset, size_bytes, loads: 1, stores: 0 });
-        let pattern = ObjectPattern {
-            base_in_line,
-            neighbour_distance_bytes: None,
-            bytes: bytes.collect(),
-            occurrences: 10,
-        };
+        let pattern = ObjectPattern::alone(base_in_line, bytes.collect(), 10);
         let used =
             TypeUse { region: RegionId(0), ty, calls: 10, patterns: vec![pattern], used_as: BTreeSet::new() };
         let usage = Usage {

@@ -178,7 +178,7 @@ impl<'a> Explainer<'a> {
             for range in ranges {
                 let size_bytes = u64::from(range.size_bytes);
                 let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
-                tally.add(access.kind, &touched);
+                tally.add(access.kind, (range.address, size_bytes), &touched);
                 if self.threads.len() > 1 {
                     let user = (call.process, call.thread);
                     touched.iter().for_each(|part| self.owned.add(user, part, access.kind));

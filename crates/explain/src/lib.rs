@@ -22,6 +22,7 @@ pub mod abstract_value;
 pub mod access_context;
 pub mod analysis;
 pub mod audit;
+mod beside;
 pub mod callees;
 pub mod catalog;
 pub mod congruence;

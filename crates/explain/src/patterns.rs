@@ -1,7 +1,7 @@
 //! Which bytes of an object one call uses together, and how often each combination occurs.
 
 use foldhash::HashMap;
-use lineup_model::usage::ByteUse;
+use lineup_model::usage::{ByteUse, NeededAnyway};
 use std::hash::Hash;
 
 /// Distinct combinations kept per subject; further ones are folded into one.
@@ -18,6 +18,11 @@ impl Touches {
     pub fn add(&mut self, offset: u64, size_bytes: u64, is_store: bool) {
         let (loads, stores) = self.by_run.entry((offset, size_bytes)).or_default();
         *(if is_store { stores } else { loads }) += 1;
+    }
+
+    /// The bytes of each kind of access: offset and size, in no order.
+    pub fn places(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.by_run.keys().copied()
     }
 
     /// The bytes as sorted runs that do not overlap.
@@ -83,6 +88,8 @@ pub struct Counted {
     pub bytes: Vec<ByteUse>,
     /// How often it occurred.
     pub occurrences: u64,
+    /// In how many of them a line at an end of the subject was needed anyway.
+    pub needed_anyway: NeededAnyway,
 }
 
 impl<Subject> Default for Patterns<Subject> {
@@ -93,22 +100,24 @@ impl<Subject> Default for Patterns<Subject> {
 
 impl<Subject: Hash + Eq + Clone + Ord> Patterns<Subject> {
     /// Adds one occurrence.
-    pub fn add(&mut self, subject: &Subject, runs: &[ByteUse]) {
+    pub fn add(&mut self, subject: &Subject, runs: &[ByteUse], needed_anyway: &NeededAnyway) {
         let key = shape(runs);
         let of_subject = self.known.entry(subject.clone()).or_default();
         let is_new = !of_subject.contains_key(&key);
         if is_new && of_subject.len() >= MAX_PATTERNS {
             let folded = self.folded.entry(subject.clone()).or_default();
             folded.occurrences += 1;
+            folded.needed_anyway.add(needed_anyway);
             folded.bytes.extend_from_slice(runs);
             folded.bytes = disjoint(std::mem::take(&mut folded.bytes));
             return;
         }
         let counted = of_subject.entry(key).or_insert_with(|| Counted {
             bytes: runs.iter().map(|run| ByteUse { loads: 0, stores: 0, ..*run }).collect(),
-            occurrences: 0,
+            ..Counted::default()
         });
         counted.occurrences += 1;
+        counted.needed_anyway.add(needed_anyway);
         for (sum, run) in counted.bytes.iter_mut().zip(runs) {
             sum.loads += run.loads;
             sum.stores += run.stores;
@@ -152,19 +161,22 @@ mod tests {
     #[test]
     fn the_same_bytes_in_another_call_are_the_same_pattern() {
         let mut patterns = Patterns::default();
-        patterns.add(&"device", &[run(0, 8, 1, 0)]);
-        patterns.add(&"device", &[run(0, 8, 3, 0)]);
-        patterns.add(&"device", &[run(0, 8, 1, 1)]);
+        patterns.add(&"device", &[run(0, 8, 1, 0)], &NeededAnyway::default());
+        patterns.add(&"device", &[run(0, 8, 3, 0)], &NeededAnyway::default());
+        patterns.add(&"device", &[run(0, 8, 1, 1)], &NeededAnyway::default());
         let sorted = patterns.sorted();
         assert_eq!(sorted.len(), 2);
-        assert_eq!(sorted[0].1, Counted { bytes: vec![run(0, 8, 4, 0)], occurrences: 2 });
+        assert_eq!(
+            sorted[0].1,
+            Counted { bytes: vec![run(0, 8, 4, 0)], occurrences: 2, ..Counted::default() }
+        );
     }
 
     #[test]
     fn too_many_patterns_are_folded_and_counted_not_lost() {
         let mut patterns = Patterns::default();
         for index in 0..5000 {
-            patterns.add(&"table", &[run(index * 8, 8, 1, 0)]);
+            patterns.add(&"table", &[run(index * 8, 8, 1, 0)], &NeededAnyway::default());
         }
         let occurrences: u64 = patterns.sorted().iter().map(|(_, counted)| counted.occurrences).sum();
         assert_eq!(occurrences, 5000);

@@ -1,5 +1,6 @@
 //! Counts of one region, call by call.
 
+use crate::beside::{TouchedBytes, granules};
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
 use crate::name::{Class, VariableId};
@@ -9,7 +10,7 @@ use crate::patterns::{Patterns, Touches};
 use crate::quantiles::{Quantiles, bars};
 use lineup_model::access::{Access, AccessKind, CODE_GRANULE_BYTES, Call, CallEnd};
 use lineup_model::line::LineSize;
-use lineup_model::usage::ByteUse;
+use lineup_model::usage::{ByteUse, NeededAnyway};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Distinct footprints kept for the cache model.
@@ -74,7 +75,8 @@ pub struct Footprint {
 /// One call while it is read.
 #[derive(Default, Debug)]
 pub struct CallTally {
-    granules: HashSet<u64>,
+    /// Lines of 32 bytes, each with the bytes of it that are of no object, the lowest bit the first.
+    granules: HashMap<u64, u32>,
     parts: BTreeMap<OwnerKey, Touches>,
     /// Objects whose bytes are a variable's.
     in_variables: HashSet<OwnerKey>,
@@ -83,11 +85,18 @@ pub struct CallTally {
 impl CallTally {
     /// Counts the lines of one access.
     pub fn touch(&mut self, access: &Access) {
-        self.granules.extend(LineSize::B32.lines(access.address, u64::from(access.size_bytes)));
+        for granule in LineSize::B32.lines(access.address, u64::from(access.size_bytes)) {
+            self.granules.entry(granule).or_default();
+        }
     }
 
-    /// Counts what an access touched.
-    pub fn add(&mut self, kind: AccessKind, parts: &[Part]) {
+    /// Counts what an access of bytes from `address` on touched.
+    pub fn add(&mut self, kind: AccessKind, (address, size_bytes): (u64, u64), parts: &[Part]) {
+        if !parts.iter().any(|part| matches!(part.owner, OwnerKey::Object(..))) {
+            for (granule, bytes) in granules(address, size_bytes) {
+                *self.granules.entry(granule).or_default() |= bytes;
+            }
+        }
         for part in parts {
             let touches = self.parts.entry(part.owner).or_default();
             touches.add(part.offset, part.size_bytes, kind == AccessKind::Store);
@@ -95,6 +104,22 @@ impl CallTally {
                 self.in_variables.insert(part.owner);
             }
         }
+    }
+
+    /// All that was touched, by the types of the objects that it is of.
+    fn touched(&self) -> TouchedBytes {
+        let mut touched = TouchedBytes::default();
+        for (granule, bytes) in self.granules.iter().filter(|(_, bytes)| **bytes != 0) {
+            touched.add_granule(*granule, *bytes);
+        }
+        for (owner, touches) in &self.parts {
+            let OwnerKey::Object(ty, start) = owner else { continue };
+            for (offset, size_bytes) in touches.places() {
+                touched.add(Some(*ty), start.saturating_add(offset), size_bytes);
+            }
+        }
+        touched.settle();
+        touched
     }
 }
 
@@ -141,6 +166,7 @@ impl RegionTally {
 
     fn add_patterns(&mut self, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         let mut variables: BTreeMap<VariableKey, Vec<ByteUse>> = BTreeMap::new();
+        let touched = tally.touched();
         // The parts are in order, so that the object before is the nearest one of the type.
         let mut before: Option<(Ty, u64, Vec<ByteUse>)> = None;
         for (owner, touches) in tally.parts {
@@ -155,12 +181,13 @@ impl RegionTally {
                         .filter(|(other, _, used)| *other == ty && is_same_use(used, &runs))
                         .map(|(_, other, _)| start - other)
                         .filter(|distance| *distance <= size_of(ty).unwrap_or(0).saturating_add(128));
+                    let anyway = touched.needed_anyway(ty, start, size_of(ty).unwrap_or(0));
                     let base = (start % 128) as u8;
-                    objects.add(&ObjectPlace { ty, base, neighbour_distance_bytes }, &runs);
+                    objects.add(&ObjectPlace { ty, base, neighbour_distance_bytes }, &runs, &anyway);
                     before = Some((ty, start, runs));
                 }
                 OwnerKey::Block(image, start) => {
-                    self.blocks.add(&(image, (start % 128) as u8), &runs);
+                    self.blocks.add(&(image, (start % 128) as u8), &runs, &NeededAnyway::default());
                 }
                 OwnerKey::Variable(image, variable) => {
                     variables.insert((image, variable), runs);
@@ -224,7 +251,7 @@ fn merged(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
 }
 
 fn footprint(call: &Call, tally: &CallTally) -> Footprint {
-    let mut data: Vec<u64> = tally.granules.iter().copied().collect();
+    let mut data: Vec<u64> = tally.granules.keys().copied().collect();
     data.sort_unstable();
     let mut code: Vec<u64> = call.code_granules.iter().map(|granule| granule / CODE_GRANULE_BYTES).collect();
     code.sort_unstable();

@@ -1,6 +1,7 @@
 //! How regions use types and variables: what advice is worked out from.
 
 use crate::access::ThreadId;
+use crate::line::LineSize;
 use crate::region::RegionId;
 use crate::types::TypeId;
 use std::collections::BTreeSet;
@@ -30,6 +31,74 @@ pub struct ObjectPattern {
     pub bytes: Vec<ByteUse>,
     /// How many pairs of a call and an object showed this pattern.
     pub occurrences: u64,
+    /// In how many of them a line at an end of the object was needed anyway.
+    pub needed_anyway: NeededAnyway,
+}
+
+impl ObjectPattern {
+    /// Objects that start there in a line of 128 bytes, with nothing beside them that the calls use.
+    pub fn alone(base_in_line: u8, bytes: Vec<ByteUse>, occurrences: u64) -> Self {
+        let needed_anyway = NeededAnyway::default();
+        ObjectPattern { base_in_line, neighbour_distance_bytes: None, bytes, occurrences, needed_anyway }
+    }
+}
+
+/// How often the same call also touched bytes beside an object that lie on its first or its last line and are of no object
+/// of its type: the call needs that line whatever of the object lies on it. For lines of 32, 64 and 128 bytes.
+///
+/// ```
+/// use lineup_model::usage::NeededAnyway;
+/// // 48 bytes from 40 on: bytes 88 to 95 are touched as well, which lie behind, on the second line of 64 bytes.
+/// let seen = NeededAnyway::seen(40, 48, 0, 0xff << 88);
+/// assert_eq!((seen.first, seen.last), ([0, 0, 0], [1, 1, 1]));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct NeededAnyway {
+    /// Occurrences in which bytes in front of the object lie on its first line.
+    pub first: [u64; 3],
+    /// Occurrences in which bytes behind the object lie on its last line.
+    pub last: [u64; 3],
+    /// Occurrences with both.
+    pub both: [u64; 3],
+}
+
+impl NeededAnyway {
+    /// One object of `size_bytes` that starts at `start` (an address, or its rest modulo 128). The masks tell which other
+    /// bytes the call touched: of the 128-byte line of the object's first byte, and of that of its last byte, the
+    /// lowest bit the line's first byte.
+    pub fn seen(start: u64, size_bytes: u64, first_line: u128, last_line: u128) -> Self {
+        let mut seen = Self::default();
+        let before = (start % 128) as u32;
+        let end = (start % 128).wrapping_add(size_bytes) % 128;
+        // Bytes of the last line that lie behind the object: none where it ends with the line.
+        let behind = if end == 0 { 0 } else { last_line >> end };
+        for (index, line) in LineSize::ALL.into_iter().enumerate() {
+            let in_front = u64::from(before) % line.bytes();
+            let front = bits(first_line >> (u64::from(before) - in_front), in_front);
+            let room = end.next_multiple_of(line.bytes()) - end;
+            let (first, last) = (front != 0, bits(behind, room) != 0);
+            seen.first[index] = first.into();
+            seen.last[index] = last.into();
+            seen.both[index] = (first && last).into();
+        }
+        seen
+    }
+
+    /// Adds another's occurrences.
+    pub fn add(&mut self, other: &Self) {
+        let pairs =
+            [(&mut self.first, &other.first), (&mut self.last, &other.last), (&mut self.both, &other.both)];
+        for (sums, counts) in pairs {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum = sum.saturating_add(*count);
+            }
+        }
+    }
+}
+
+/// The lowest bits of a mask.
+fn bits(mask: u128, count: u64) -> u128 {
+    if count >= 128 { mask } else { mask & ((1 << count) - 1) }
 }
 
 /// How one region used the objects of one type.

@@ -4,7 +4,7 @@ use super::reference::{Layout, Layouts};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::rows::quoted;
-use lineup_model::usage::{ByteUse, ObjectPattern};
+use lineup_model::usage::{ByteUse, NeededAnyway, ObjectPattern};
 use std::collections::BTreeMap;
 
 /// A service and a function of it.
@@ -35,7 +35,7 @@ struct Row {
     run: String,
     build: String,
     pattern: i64,
-    numbers: [Option<i64>; 8],
+    numbers: [Option<i64>; 11],
 }
 
 impl Joined {
@@ -68,10 +68,13 @@ impl Joined {
 
     fn add(&mut self, group: &[Row], own: &Layout, reference: &Layout) {
         let Some(first) = group.first() else { return };
-        let [_, occurrences, base, neighbour, ..] = first.numbers.map(whole);
+        let [_, occurrences, base, neighbour, _, _, _, _, at_first, at_last, at_both] =
+            first.numbers.map(whole);
+        // In another build something else may lie beside the object, and another one in front.
+        let is_same_build = own == reference;
         let mut bytes = Vec::new();
         for row in group {
-            let [.., offset, size, loads, stores] = row.numbers.map(whole);
+            let [_, _, _, _, offset, size, loads, stores, ..] = row.numbers.map(whole);
             let (places, gone) = moved(own, reference, (offset, size));
             self.gone += u64::from(gone);
             bytes.extend(places.into_iter().map(|(offset, size_bytes)| ByteUse {
@@ -84,11 +87,12 @@ impl Joined {
         if bytes.is_empty() {
             return;
         }
+        let needed_anyway =
+            NeededAnyway { first: needed(at_first), last: needed(at_last), both: needed(at_both) };
         let pattern = ObjectPattern {
-            base_in_line: (base % 128) as u8,
-            neighbour_distance_bytes: first.numbers[3].map(|_| neighbour).filter(|_| own == reference),
-            bytes: without_overlaps(bytes),
-            occurrences,
+            neighbour_distance_bytes: first.numbers[3].map(|_| neighbour).filter(|_| is_same_build),
+            needed_anyway: if is_same_build { needed_anyway } else { NeededAnyway::default() },
+            ..ObjectPattern::alone((base % 128) as u8, without_overlaps(bytes), occurrences)
         };
         self.by_key.entry(first.key.clone()).or_default().patterns.push(pattern);
     }
@@ -124,7 +128,8 @@ impl Joined {
 fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
     let answer = engine.ask(&format!(
         "SELECT r.service, p.region, p.run, COALESCE(p.build_id, p.run), p.pattern, p.calls, p.occurrences,
-           p.base_in_line, p.neighbour_distance_bytes, p.offset_bytes, p.size_bytes, p.loads, p.stores
+           p.base_in_line, p.neighbour_distance_bytes, p.offset_bytes, p.size_bytes, p.loads, p.stores,
+           p.first_line_needed, p.last_line_needed, p.both_lines_needed
          FROM patterns p JOIN runs r ON r.run = p.run WHERE p.type_name = {}
          ORDER BY p.run, p.pattern, p.offset_bytes",
         quoted(type_name)
@@ -132,7 +137,7 @@ fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
     let (services, regions) = (answer.texts(0)?, answer.texts(1)?);
     let (runs, builds, patterns) = (answer.texts(2)?, answer.texts(3)?, answer.wholes(4)?);
     let mut columns = Vec::new();
-    for at in 5..13 {
+    for at in 5..16 {
         columns.push(answer.wholes(at)?);
     }
     let row = |at: usize| Row {
@@ -143,6 +148,12 @@ fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
         numbers: std::array::from_fn(|column| columns[column][at]),
     };
     Ok((0..runs.len()).map(row).collect())
+}
+
+/// Of lines of 32, 64 and 128 bytes, when the store knows of those of 64: a line of 64 bytes that is needed makes that of 128
+/// needed, and nothing is known of one of 32.
+fn needed(of_64: u64) -> [u64; 3] {
+    [0, of_64, of_64]
 }
 
 fn text(value: &Option<String>) -> String {

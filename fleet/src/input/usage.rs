@@ -122,6 +122,9 @@ fn use_rows(filling: &mut Filling<'_>, used: Json<'_>, region: &Arc<str>, ty: &T
     for pattern in used.required("patterns")? {
         let number = filling.patterns;
         filling.patterns += 1;
+        let anyway = pattern.get("needed_anyway");
+        // Of lines of 32, 64 and 128 bytes.
+        let needed = |end: &str| Cell::from(anyway.wholes(end).get(1).copied().flatten());
         for bytes in pattern.required("bytes")? {
             let (offset, size) = (bytes.whole("offset"), bytes.whole("size_bytes"));
             let (offset, size) = offset.zip(size).ok_or("damaged: a pattern's bytes have no place")?;
@@ -147,6 +150,9 @@ fn use_rows(filling: &mut Filling<'_>, used: Json<'_>, region: &Arc<str>, ty: &T
                 size.into(),
                 loads.into(),
                 stores.into(),
+                needed("first"),
+                needed("last"),
+                needed("both"),
             ];
             filling.table(&PATTERNS).push(row);
         }

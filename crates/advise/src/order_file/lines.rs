@@ -25,7 +25,9 @@ impl Arrangement {
             models.models.iter().map(|model| self.aligned(model)).collect::<Option<Vec<_>>>()?;
         for model in &mut aligned {
             let align_bytes = model.align_bytes.clamp(1, 128);
-            model.demands.iter_mut().for_each(|demand| demand.base -= demand.base % align_bytes);
+            for demand in &mut model.demands {
+                *demand = demand.moved_to(demand.base - demand.base % align_bytes);
+            }
         }
         let aligned = Models { models: aligned, names: models.names.clone() };
         let placed = |models: &Models, order: &[usize]| -> Option<Vec<Placed>> {
@@ -69,10 +71,5 @@ fn part(pattern: &ObjectPattern, at: u64, size_bytes: u64) -> Option<ObjectPatte
     };
     let bytes: Vec<ByteUse> = pattern.bytes.iter().filter_map(within).collect();
     let base_in_line = ((u64::from(pattern.base_in_line) + at % 128) % 128) as u8;
-    (!bytes.is_empty()).then_some(ObjectPattern {
-        base_in_line,
-        neighbour_distance_bytes: None,
-        bytes,
-        occurrences: pattern.occurrences,
-    })
+    (!bytes.is_empty()).then(|| ObjectPattern::alone(base_in_line, bytes, pattern.occurrences))
 }

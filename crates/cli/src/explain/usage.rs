@@ -94,7 +94,16 @@ struct PatternJson {
     base_in_line: u8,
     neighbour_distance_bytes: Option<u64>,
     occurrences: u64,
+    needed_anyway: NeededAnywayJson,
     bytes: Vec<BytesJson>,
+}
+
+/// For lines of 32, 64 and 128 bytes.
+#[derive(Serialize)]
+struct NeededAnywayJson {
+    first: [u64; 3],
+    last: [u64; 3],
+    both: [u64; 3],
 }
 
 #[derive(Serialize)]
@@ -273,6 +282,11 @@ impl UsedTypes<'_> {
             base_in_line: pattern.base_in_line,
             neighbour_distance_bytes: pattern.neighbour_distance_bytes,
             occurrences: pattern.occurrences,
+            needed_anyway: NeededAnywayJson {
+                first: pattern.needed_anyway.first,
+                last: pattern.needed_anyway.last,
+                both: pattern.needed_anyway.both,
+            },
             bytes: pattern.bytes.iter().map(bytes).collect(),
         });
         let patterns = patterns.collect();

@@ -169,6 +169,7 @@ impl Explainer<'_> {
                 neighbour_distance_bytes: place.neighbour_distance_bytes,
                 bytes: counted.bytes,
                 occurrences: counted.occurrences,
+                needed_anyway: counted.needed_anyway,
             });
         }
         let mut uses = Vec::new();

@@ -70,12 +70,7 @@ pub(crate) fn bytes(offset: u64, size_bytes: u64, loads: u64, stores: u64) -> By
 }
 
 pub(crate) fn use_of(ty: TypeId, region: u16, calls: u64, patterns: Vec<(u8, u64, Vec<ByteUse>)>) -> TypeUse {
-    let pattern = |(base_in_line, occurrences, bytes)| ObjectPattern {
-        base_in_line,
-        neighbour_distance_bytes: None,
-        bytes,
-        occurrences,
-    };
+    let pattern = |(base_in_line, occurrences, bytes)| ObjectPattern::alone(base_in_line, bytes, occurrences);
     let patterns = patterns.into_iter().map(pattern).collect();
     TypeUse { region: RegionId(region), ty, calls, patterns, used_as: BTreeSet::new() }
 }
