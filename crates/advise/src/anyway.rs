@@ -57,20 +57,17 @@ impl Anyway {
         }
     }
 
-    /// No object that touches `lines` lines has more of them that are needed anyway.
-    pub(crate) fn most_lines(&self, size: usize, lines: u64) -> u64 {
+    /// The fewest lines per call that cost something when objects touch at least so many. `may_be_one`: an object's two
+    /// ends may lie on one line.
+    pub(crate) fn least_cost(&self, size: usize, per_call: u64, lines: u64, may_be_one: bool) -> u64 {
+        let cost =
+            |lines: u64, ends: Ends| per_call.saturating_mul(lines).saturating_sub(self.lines(size, ends));
         match lines {
             0 => 0,
-            1 => self.lines(size, Ends { first: true, last: true, are_one: true }),
-            _ => self.lines(size, Ends { first: true, last: true, are_one: false }),
+            1 if may_be_one => cost(1, Ends::ONE).min(cost(2, Ends::BOTH)),
+            1 => cost(1, Ends::FIRST).min(cost(1, Ends::LAST)).min(cost(2, Ends::BOTH)),
+            _ => cost(lines, Ends::BOTH),
         }
-    }
-
-    /// The fewest lines per call that cost something when objects touch at least so many.
-    pub(crate) fn least_cost(&self, size: usize, per_call: u64, lines: u64) -> u64 {
-        let cost = |lines: u64| per_call.saturating_mul(lines).saturating_sub(self.most_lines(size, lines));
-        // An object that touches a line more may have two ends that are needed anyway.
-        if lines == 1 { cost(1).min(cost(2)) } else { cost(lines) }
     }
 }
 
@@ -86,6 +83,13 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
+    /// The one line that both ends lie on.
+    const ONE: Ends = Ends { first: true, last: true, are_one: true };
+    /// Both, apart.
+    pub(crate) const BOTH: Ends = Ends { are_one: false, ..Self::ONE };
+    const FIRST: Ends = Ends { last: false, ..Self::BOTH };
+    const LAST: Ends = Ends { first: false, ..Self::BOTH };
+
     /// Of an object at `base`, for lines of 32, 64 and 128 bytes. `touched` tells which lines are.
     pub(crate) fn of(base: u64, size_bytes: u64, touched: impl Fn(LineSize, u64) -> bool) -> [Ends; 3] {
         LineSize::ALL.map(|line| {
@@ -107,4 +111,73 @@ pub(crate) fn lines_per_call(demand: &Demand, layout: &Placed) -> [u64; 3] {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::region::RegionId;
+    use proptest::prelude::*;
+
+    /// Counts of a hundred calls for one size of line.
+    fn anyway(first: u64, last: u64, both: u64) -> Anyway {
+        let mut anyway = Anyway::default();
+        let counts = NeededAnyway { first: [first; 3], last: [last; 3], both: [both; 3] };
+        anyway.add(&counts, 100);
+        anyway
+    }
+
+    /// Lines of 64 bytes per call of an object of 256 bytes that one touches at these offsets.
+    fn lines(base: u64, anyway: Anyway, offsets: &[u64]) -> f64 {
+        let demand = demand(base, anyway, offsets);
+        let layout = Placed { offsets_bits: vec![0], size_bytes: 256 };
+        lines_per_call(&demand, &layout)[1] as f64 / ONE as f64
+    }
+
+    fn demand(base: u64, anyway: Anyway, offsets: &[u64]) -> Demand {
+        let spans = offsets.iter().map(|offset| (0, *offset, 8)).collect();
+        Demand {
+            region: RegionId(0),
+            base,
+            per_call: ONE,
+            weight: ONE,
+            spans,
+            neighbours: Vec::new(),
+            anyway,
+        }
+    }
+
+    #[test]
+    fn a_line_at_an_end_costs_what_calls_do_not_need_it_for_anyway() {
+        let needed = anyway(50, 100, 50);
+        assert_eq!(lines(8, needed, &[0]), 0.5, "the first line");
+        assert_eq!(lines(8, needed, &[248]), 0.0, "the last");
+        assert_eq!(lines(8, needed, &[0, 248]), 0.5);
+        assert_eq!(lines(8, needed, &[64, 128]), 2.0, "neither");
+        assert_eq!(lines(8, Anyway::default(), &[0, 248]), 2.0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_object_costs_less_than_the_least(
+            base in 0u64..16, (first, last) in (0u64..101, 0u64..101), size in 1u64..64,
+            offsets in proptest::collection::btree_set(0u64..64, 1..6),
+        ) {
+            let offsets: Vec<u64> = offsets.into_iter().map(|word| word % size * 8).collect();
+            // As many calls have both as must, or as can.
+            for both in [(first + last).saturating_sub(100), first.min(last)] {
+                let demand = demand(base * 8, anyway(first, last, both), &offsets);
+                let layout = Placed { offsets_bits: vec![0], size_bytes: size * 8 };
+                let counts = crate::score::demand_lines(&demand, &layout.offsets_bits);
+                for (size, cost) in lines_per_call(&demand, &layout).into_iter().enumerate() {
+                    let line = LineSize::ALL[size];
+                    let is_one = line.count(demand.base, layout.size_bytes) == 1;
+                    for may_be_one in [true, is_one] {
+                        let least = demand.anyway.least_cost(size, ONE, counts[size], may_be_one);
+                        prop_assert!(least <= cost, "{least} {cost}");
+                    }
+                }
+            }
+        }
+    }
 }

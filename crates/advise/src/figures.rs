@@ -1,6 +1,6 @@
 //! Lines per call, per region, line size and data model.
 
-use crate::anyway::Anyway;
+use crate::anyway::{Anyway, Ends};
 use crate::neighbour::expected_lines;
 use crate::placement::Placed;
 use crate::problem::Models;
@@ -79,10 +79,10 @@ fn least_lines(model: &Model, demand: &Demand, size: usize) -> f64 {
     let line_bytes = LineSize::ALL[size].bytes();
     let bytes = touched_bits(model, demand).div_ceil(8);
     let alone = demand.alone_per_call();
-    let lines_alone = demand.alone_anyway().least_cost(size, alone, bytes.div_ceil(line_bytes));
+    let lines_alone = demand.alone_anyway().least_cost(size, alone, bytes.div_ceil(line_bytes), true);
     let beside = |(_, per_call, anyway): &(_, u64, Anyway)| {
         let lines = *per_call as f64 * (bytes as f64 / line_bytes as f64);
-        (lines - anyway.most_lines(size, 2) as f64).max(0.0)
+        (lines - anyway.lines(size, Ends::BOTH) as f64).max(0.0)
     };
     (lines_alone as f64 + demand.neighbours.iter().map(beside).sum::<f64>()) / ONE as f64
 }

@@ -6,6 +6,7 @@
 
 use crate::placement;
 use crate::score::{Baseline, Demand, Problem, Score, kept};
+use lineup_model::line::LineSize;
 use std::collections::BTreeSet;
 
 /// The best order found.
@@ -335,7 +336,9 @@ impl<'p> Branches<'p> {
             for demand in &model.demands {
                 let least = least_lines(demand, &order, &placed.offsets_bits, end);
                 for ((size, lines), part) in least.into_iter().enumerate().zip(primary) {
-                    let cost = demand.anyway.least_cost(size, demand.per_call, lines);
+                    let line_bytes = LineSize::ALL[size].bytes();
+                    let may_be_one = (demand.base % line_bytes).saturating_add(end.max(total)) <= line_bytes;
+                    let cost = demand.anyway.least_cost(size, demand.per_call, lines, may_be_one);
                     bound[part] = bound[part].saturating_add(demand.weighed(cost));
                 }
             }
