@@ -5,39 +5,21 @@ use crate::score::{Demand, Granules, ONE};
 use lineup_model::line::LineSize;
 use lineup_model::usage::NeededAnyway;
 
-/// How often per call, in units of 2^-20, for lines of 32, 64 and 128 bytes.
+/// Counts per call, in units of 2^-20.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub(crate) struct Anyway {
-    first: [u64; 3],
-    last: [u64; 3],
-    both: [u64; 3],
-}
+pub(crate) struct Anyway(NeededAnyway);
 
 impl Anyway {
     /// Adds what so many calls showed.
     pub(crate) fn add(&mut self, counts: &NeededAnyway, calls: u64) {
-        let pairs = [
-            (&mut self.first, &counts.first),
-            (&mut self.last, &counts.last),
-            (&mut self.both, &counts.both),
-        ];
-        for (sums, counts) in pairs {
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                let per_call = u128::from(*count) * u128::from(ONE) / u128::from(calls.max(1));
-                *sum = sum.saturating_add(u64::try_from(per_call).unwrap_or(u64::MAX));
-            }
-        }
+        let per_call = |count: u64| u128::from(count) * u128::from(ONE) / u128::from(calls.max(1));
+        let add = |sum: u64, count| sum.saturating_add(u64::try_from(per_call(count)).unwrap_or(u64::MAX));
+        self.0 = self.0.zip(counts, add);
     }
 
     /// What is left without a part of it.
     pub(crate) fn without(&self, part: &Anyway) -> Anyway {
-        let left =
-            |all: [u64; 3], part: [u64; 3]| std::array::from_fn(|size| all[size].saturating_sub(part[size]));
-        Anyway {
-            first: left(self.first, part.first),
-            last: left(self.last, part.last),
-            both: left(self.both, part.both),
-        }
+        Anyway(self.0.zip(&part.0, u64::saturating_sub))
     }
 
     /// True when no line is needed anyway.
@@ -47,7 +29,7 @@ impl Anyway {
 
     /// Lines per call that `ends` of objects lie on and that are needed anyway.
     pub(crate) fn lines(&self, size: usize, ends: Ends) -> u64 {
-        let (first, last, both) = (self.first[size], self.last[size], self.both[size]);
+        let (first, last, both) = (self.0.first[size], self.0.last[size], self.0.both[size]);
         match (ends.first, ends.last) {
             (true, true) if ends.are_one => first.saturating_add(last).saturating_sub(both),
             (true, true) => first.saturating_add(last),

@@ -52,7 +52,7 @@ impl ObjectPattern {
 /// let seen = NeededAnyway::seen(40, 48, 0, 0xff << 88);
 /// assert_eq!((seen.first, seen.last), ([0, 0, 0], [1, 1, 1]));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct NeededAnyway {
     /// Occurrences in which bytes in front of the object lie on its first line.
     pub first: [u64; 3],
@@ -86,12 +86,17 @@ impl NeededAnyway {
 
     /// Adds another's occurrences.
     pub fn add(&mut self, other: &Self) {
-        let pairs =
-            [(&mut self.first, &other.first), (&mut self.last, &other.last), (&mut self.both, &other.both)];
-        for (sums, counts) in pairs {
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                *sum = sum.saturating_add(*count);
-            }
+        *self = self.zip(other, u64::saturating_add);
+    }
+
+    /// Each count with the other's.
+    pub fn zip(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        let each =
+            |own: &[u64; 3], others: &[u64; 3]| std::array::from_fn(|size| of(own[size], others[size]));
+        NeededAnyway {
+            first: each(&self.first, &other.first),
+            last: each(&self.last, &other.last),
+            both: each(&self.both, &other.both),
         }
     }
 }
