@@ -84,12 +84,17 @@ impl Ends {
 /// Lines of 32, 64 and 128 bytes per call that one demand needs and nothing else does, in units of 2^-20. Objects count alone,
 /// whether or not they have neighbours.
 pub(crate) fn lines_per_call(demand: &Demand, layout: &Placed) -> [u64; 3] {
+    lines_of(demand, layout, (demand.per_call, &demand.anyway))
+}
+
+/// The same of so many of a demand's objects per call, with what of `anyway` is theirs.
+pub(crate) fn lines_of(demand: &Demand, layout: &Placed, (per_call, anyway): (u64, &Anyway)) -> [u64; 3] {
     let mut touched = Granules::of(demand.base, &demand.spans, &layout.offsets_bits);
-    let mut lines = touched.counts().map(|lines| demand.per_call.saturating_mul(lines));
-    if !demand.anyway.is_none() {
+    let mut lines = touched.counts().map(|lines| per_call.saturating_mul(lines));
+    if !anyway.is_none() {
         let ends = Ends::of(demand.base, layout.size_bytes, |line, number| touched.touches(line, number));
         for (size, lines) in lines.iter_mut().enumerate() {
-            *lines = lines.saturating_sub(demand.anyway.lines(size, ends[size]));
+            *lines = lines.saturating_sub(anyway.lines(size, ends[size]));
         }
     }
     lines

@@ -66,7 +66,7 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> V
         let model = models.names.iter().position(|name| *name == row.data_model);
         let Some(model) = model.and_then(|model| models.models.get(model)) else { continue };
         let of_region = model.demands.iter().filter(|demand| demand.region == row.id);
-        let size = LineSize::ALL.iter().position(|size| size.bytes() == row.line_bytes).unwrap_or(0);
+        let size = LineSize::place_in_all(row.line_bytes).unwrap_or(0);
         row.after = of_region.map(|demand| least_lines(model, demand, size)).sum();
     }
     rows

@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::placement::Placed;
 use crate::problem::{RecordedOffsets, Subject};
 use crate::proposal::{OrderProposal, RegionLines};
+use lineup_model::line::LineSize;
 use lineup_model::types::Member;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +33,8 @@ pub(crate) fn add_present(lock: &mut Lock, subject: &Subject<'_>, name: &str, op
     let demands = models.models.first().map_or(&[][..], |model| &model.demands);
     let mut why = Vec::new();
     for (id, region) in subject.usage.regions.iter() {
-        let [at_32, at_64, at_128] = figures::region_lines(demands, id, &present);
-        let lines = match options.primary.bytes() {
-            32 => at_32,
-            128 => at_128,
-            _ => at_64,
-        };
+        let size = LineSize::place_in_all(options.primary.bytes()).unwrap_or(1);
+        let lines = figures::region_lines(demands, id, &present)[size];
         if lines > 0.0 {
             why.push(Why { region: region.name.clone(), lines_per_call: rounded(lines) });
         }

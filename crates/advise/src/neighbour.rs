@@ -1,6 +1,6 @@
 //! Objects of one type that lie side by side, as elements of an array do: they share lines.
 
-use crate::anyway::{Anyway, Ends, lines_per_call};
+use crate::anyway::{Anyway, Ends, lines_of};
 use crate::placement::Placed;
 use crate::score::{Demand, Granules, ONE};
 
@@ -67,29 +67,24 @@ impl Neighbour {
             let counts = all.counts().into_iter().zip(theirs.counts());
             for (size, (count, before)) in counts.enumerate() {
                 let lines = occurrences.saturating_mul(count - before);
-                sums[size] += costing(lines, anyway, size, ends[size]) / places as f64;
+                let costing = lines.saturating_sub(anyway.lines(size, ends[size]));
+                sums[size] += costing as f64 / ONE as f64 / places as f64;
             }
         }
         Some(sums)
     }
 }
 
-/// Lines per call of those, in units of 2^-20, that are not needed anyway.
-fn costing(lines: u64, anyway: &Anyway, size: usize, ends: Ends) -> f64 {
-    lines.saturating_sub(anyway.lines(size, ends)) as f64 / ONE as f64
-}
-
 /// Expected lines of 32, 64 and 128 bytes per call of one demand. Those that an object's neighbour touches already are not
 /// counted, which gives the distinct lines of a whole array, nor those that calls need anyway for what lies beside.
 pub(crate) fn expected_lines(demand: &Demand, layout: &Placed) -> [f64; 3] {
-    let apart = |per_call: u64, anyway: Anyway| {
-        let demand = Demand { per_call, anyway, neighbours: Vec::new(), ..demand.clone() };
-        lines_per_call(&demand, layout).map(|lines| lines as f64 / ONE as f64)
-    };
-    let mut sums = apart(demand.alone_per_call(), demand.alone_anyway());
+    let apart =
+        |objects: (u64, &Anyway)| lines_of(demand, layout, objects).map(|lines| lines as f64 / ONE as f64);
+    let mut sums = apart((demand.alone_per_call(), &demand.alone_anyway()));
     for (neighbour, per_call, anyway) in &demand.neighbours {
-        let added = neighbour.added_lines(demand, layout, (*per_call, anyway));
-        for (sum, lines) in sums.iter_mut().zip(added.unwrap_or_else(|| apart(*per_call, *anyway))) {
+        let objects = (*per_call, anyway);
+        let added = neighbour.added_lines(demand, layout, objects).unwrap_or_else(|| apart(objects));
+        for (sum, lines) in sums.iter_mut().zip(added) {
             *sum += lines;
         }
     }

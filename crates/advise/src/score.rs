@@ -55,14 +55,8 @@ impl Demand {
 
     /// Lines per call, counted by the weight of the region.
     pub(crate) fn weighed(&self, lines_per_call: u64) -> u64 {
-        let per_call = self.per_call.max(1);
-        match lines_per_call.checked_mul(self.weight) {
-            Some(weighed) => weighed / per_call,
-            None => {
-                let weighed = u128::from(lines_per_call) * u128::from(self.weight) / u128::from(per_call);
-                u64::try_from(weighed).unwrap_or(u64::MAX)
-            }
-        }
+        let weighed = u128::from(lines_per_call) * u128::from(self.weight) / u128::from(self.per_call.max(1));
+        u64::try_from(weighed).unwrap_or(u64::MAX)
     }
 }
 
@@ -176,11 +170,7 @@ impl Problem {
     pub(crate) fn region_lines(&self, order: &[usize]) -> Option<BTreeMap<RegionId, u64>> {
         let model = self.models.first()?;
         let placed = self.place(model, order)?;
-        let part = match self.primary.bytes() {
-            32 => 0,
-            128 => 2,
-            _ => 1,
-        };
+        let part = LineSize::place_in_all(self.primary.bytes()).unwrap_or(1);
         let mut lines: BTreeMap<RegionId, u64> = BTreeMap::new();
         for demand in &model.demands {
             let own = lines_per_call(demand, &placed)[part];

@@ -3,6 +3,7 @@
 use lineup_explain::stalls::RegionStalls;
 use lineup_explain::threads::{Elsewhere, Of, SharedCounter};
 use lineup_model::abi::Abi;
+use lineup_model::line::LineSize;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
@@ -36,13 +37,8 @@ impl Scale {
 
     /// Mean data lines of this size per call.
     pub(crate) fn lines(&self, line_bytes: u64) -> Option<f64> {
-        let index = match line_bytes {
-            32 => 0,
-            64 => 1,
-            128 => 2,
-            _ => return None,
-        };
-        self.data_lines.map(|lines| lines[index])
+        let size = LineSize::place_in_all(line_bytes)?;
+        self.data_lines.map(|lines| lines[size])
     }
 }
 

@@ -8,29 +8,22 @@ use lineup_model::usage::NeededAnyway;
 const GRANULES: u64 = 4;
 
 /// The bytes that one call touched, by whose they are. A granule is a line of 32 bytes.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct TouchedBytes {
-    /// Number of the granule, the type of the object that the bytes are of, which bytes: the lowest bit is the first.
+    /// In order: number of the granule, the type of the object that the bytes are of, which bytes (the lowest bit is the
+    /// first).
     granules: Vec<(u64, Option<Ty>, u32)>,
 }
 
+impl FromIterator<(u64, Option<Ty>, u32)> for TouchedBytes {
+    fn from_iter<I: IntoIterator<Item = (u64, Option<Ty>, u32)>>(granules: I) -> Self {
+        let mut granules: Vec<_> = granules.into_iter().collect();
+        granules.sort_unstable();
+        TouchedBytes { granules }
+    }
+}
+
 impl TouchedBytes {
-    /// Adds bytes of objects of a type, or bytes of none.
-    pub(crate) fn add(&mut self, of: Option<Ty>, address: u64, size_bytes: u64) {
-        let each = granules(address, size_bytes).map(|(granule, bytes)| (granule, of, bytes));
-        self.granules.extend(each);
-    }
-
-    /// Adds bytes of a granule that are of no object.
-    pub(crate) fn add_granule(&mut self, granule: u64, bytes: u32) {
-        self.granules.push((granule, None, bytes));
-    }
-
-    /// To be called when everything was added, before anything is asked.
-    pub(crate) fn settle(&mut self) {
-        self.granules.sort_unstable();
-    }
-
     /// Which lines at the ends of an object the call needed anyway.
     pub(crate) fn needed_anyway(&self, ty: Ty, start: u64, size_bytes: u64) -> NeededAnyway {
         let Some(last) = size_bytes.checked_sub(1).and_then(|more| start.checked_add(more)) else {
@@ -78,11 +71,11 @@ mod tests {
 
     /// What a call of an object of 48 bytes at `start` needs anyway when it also touches these bytes.
     fn anyway(start: u64, others: &[(Option<Ty>, u64, u64)]) -> NeededAnyway {
-        let mut touched = TouchedBytes::default();
-        touched.add(Some(Ty(0)), start, 48);
-        others.iter().for_each(|(of, address, size_bytes)| touched.add(*of, *address, *size_bytes));
-        touched.settle();
-        touched.needed_anyway(Ty(0), start, 48)
+        let own = (Some(Ty(0)), start, 48);
+        let touched = others.iter().copied().chain([own]).flat_map(|(of, address, size_bytes)| {
+            granules(address, size_bytes).map(move |(granule, bytes)| (granule, of, bytes))
+        });
+        touched.collect::<TouchedBytes>().needed_anyway(Ty(0), start, 48)
     }
 
     #[test]

@@ -174,7 +174,6 @@ impl<'a> Explainer<'a> {
         for access in &call.accesses {
             let ranges = self.namer.name_ranges(access, &mut context, call.entered_at)?;
             self.tallies.entry(call.region).or_default().name(access, &ranges);
-            tally.touch(access);
             for range in ranges {
                 let size_bytes = u64::from(range.size_bytes);
                 let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);

@@ -83,19 +83,11 @@ pub struct CallTally {
 }
 
 impl CallTally {
-    /// Counts the lines of one access.
-    pub fn touch(&mut self, access: &Access) {
-        for granule in LineSize::B32.lines(access.address, u64::from(access.size_bytes)) {
-            self.granules.entry(granule).or_default();
-        }
-    }
-
-    /// Counts what an access of bytes from `address` on touched.
+    /// Counts the lines of bytes from `address` on that an access touched, and whose they are.
     pub fn add(&mut self, kind: AccessKind, (address, size_bytes): (u64, u64), parts: &[Part]) {
-        if !parts.iter().any(|part| matches!(part.owner, OwnerKey::Object(..))) {
-            for (granule, bytes) in granules(address, size_bytes) {
-                *self.granules.entry(granule).or_default() |= bytes;
-            }
+        let is_of_object = parts.iter().any(|part| matches!(part.owner, OwnerKey::Object(..)));
+        for (granule, bytes) in granules(address, size_bytes) {
+            *self.granules.entry(granule).or_default() |= if is_of_object { 0 } else { bytes };
         }
         for part in parts {
             let touches = self.parts.entry(part.owner).or_default();
@@ -108,18 +100,18 @@ impl CallTally {
 
     /// All that was touched, by the types of the objects that it is of.
     fn touched(&self) -> TouchedBytes {
-        let mut touched = TouchedBytes::default();
-        for (granule, bytes) in self.granules.iter().filter(|(_, bytes)| **bytes != 0) {
-            touched.add_granule(*granule, *bytes);
-        }
-        for (owner, touches) in &self.parts {
-            let OwnerKey::Object(ty, start) = owner else { continue };
-            for (offset, size_bytes) in touches.places() {
-                touched.add(Some(*ty), start.saturating_add(offset), size_bytes);
-            }
-        }
-        touched.settle();
-        touched
+        let of_none = self.granules.iter().filter(|(_, bytes)| **bytes != 0);
+        let of_none = of_none.map(|(granule, bytes)| (*granule, None, *bytes));
+        let objects = self.parts.iter().filter_map(|(owner, touches)| match owner {
+            OwnerKey::Object(ty, start) => Some((*ty, *start, touches)),
+            _ => None,
+        });
+        let of_objects = objects.flat_map(|(ty, start, touches)| {
+            let places = touches.places();
+            let each = places.flat_map(move |(offset, size)| granules(start.saturating_add(offset), size));
+            each.map(move |(granule, bytes)| (granule, Some(ty), bytes))
+        });
+        of_none.chain(of_objects).collect()
     }
 }
 

@@ -24,6 +24,11 @@ impl LineSize {
     /// The three sizes every advice is judged at.
     pub const ALL: [LineSize; 3] = [Self::B32, Self::B64, Self::B128];
 
+    /// The place of a size among [`LineSize::ALL`]; `None` for any other.
+    pub fn place_in_all(bytes: u64) -> Option<usize> {
+        Self::ALL.iter().position(|size| size.bytes() == bytes)
+    }
+
     /// A line size, or `None` unless `bytes` is a power of two from 8 to 4096.
     pub const fn new(bytes: u32) -> Option<Self> {
         if bytes.is_power_of_two() && bytes >= 8 && bytes <= 4096 { Some(Self(bytes)) } else { None }

@@ -68,15 +68,14 @@ impl NeededAnyway {
     /// lowest bit the line's first byte.
     pub fn seen(start: u64, size_bytes: u64, first_line: u128, last_line: u128) -> Self {
         let mut seen = Self::default();
-        let before = (start % 128) as u32;
-        let end = (start % 128).wrapping_add(size_bytes) % 128;
-        // Bytes of the last line that lie behind the object: none where it ends with the line.
-        let behind = if end == 0 { 0 } else { last_line >> end };
+        let before = start % 128;
+        let end = before.wrapping_add(size_bytes) % 128;
         for (index, line) in LineSize::ALL.into_iter().enumerate() {
-            let in_front = u64::from(before) % line.bytes();
-            let front = bits(first_line >> (u64::from(before) - in_front), in_front);
+            let in_front = before % line.bytes();
+            // None where the object ends with the line.
             let room = end.next_multiple_of(line.bytes()) - end;
-            let (first, last) = (front != 0, bits(behind, room) != 0);
+            let first = bits(first_line >> (before - in_front), in_front) != 0;
+            let last = bits(last_line >> end, room) != 0;
             seen.first[index] = first.into();
             seen.last[index] = last.into();
             seen.both[index] = (first && last).into();
@@ -101,9 +100,9 @@ impl NeededAnyway {
     }
 }
 
-/// The lowest bits of a mask.
+/// The lowest bits of a mask, fewer than all.
 fn bits(mask: u128, count: u64) -> u128 {
-    if count >= 128 { mask } else { mask & ((1 << count) - 1) }
+    mask & ((1 << count) - 1)
 }
 
 /// How one region used the objects of one type.
