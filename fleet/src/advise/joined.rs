@@ -68,13 +68,12 @@ impl Joined {
 
     fn add(&mut self, group: &[Row], own: &Layout, reference: &Layout) {
         let Some(first) = group.first() else { return };
-        let [_, occurrences, base, neighbour, _, _, _, _, at_first, at_last, at_both] =
-            first.numbers.map(whole);
+        let [_, occurrences, base, neighbour, at_first, at_last, at_both, ..] = first.numbers.map(whole);
         // In another build something else may lie beside the object, and another one in front.
         let is_same_build = own == reference;
         let mut bytes = Vec::new();
         for row in group {
-            let [_, _, _, _, offset, size, loads, stores, ..] = row.numbers.map(whole);
+            let [.., offset, size, loads, stores] = row.numbers.map(whole);
             let (places, gone) = moved(own, reference, (offset, size));
             self.gone += u64::from(gone);
             bytes.extend(places.into_iter().map(|(offset, size_bytes)| ByteUse {
@@ -128,8 +127,8 @@ impl Joined {
 fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
     let answer = engine.ask(&format!(
         "SELECT r.service, p.region, p.run, COALESCE(p.build_id, p.run), p.pattern, p.calls, p.occurrences,
-           p.base_in_line, p.neighbour_distance_bytes, p.offset_bytes, p.size_bytes, p.loads, p.stores,
-           p.first_line_needed, p.last_line_needed, p.both_lines_needed
+           p.base_in_line, p.neighbour_distance_bytes, p.first_line_needed, p.last_line_needed,
+           p.both_lines_needed, p.offset_bytes, p.size_bytes, p.loads, p.stores
          FROM patterns p JOIN runs r ON r.run = p.run WHERE p.type_name = {}
          ORDER BY p.run, p.pattern, p.offset_bytes",
         quoted(type_name)

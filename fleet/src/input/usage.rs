@@ -124,7 +124,8 @@ fn use_rows(filling: &mut Filling<'_>, used: Json<'_>, region: &Arc<str>, ty: &T
         filling.patterns += 1;
         let anyway = pattern.get("needed_anyway");
         // Of lines of 32, 64 and 128 bytes.
-        let needed = |end: &str| Cell::from(anyway.wholes(end).get(1).copied().flatten());
+        let needed = ["first", "last", "both"].map(|end| anyway.wholes(end).get(1).copied().flatten());
+        let [first, last, both] = needed;
         for bytes in pattern.required("bytes")? {
             let (offset, size) = (bytes.whole("offset"), bytes.whole("size_bytes"));
             let (offset, size) = offset.zip(size).ok_or("damaged: a pattern's bytes have no place")?;
@@ -150,9 +151,9 @@ fn use_rows(filling: &mut Filling<'_>, used: Json<'_>, region: &Arc<str>, ty: &T
                 size.into(),
                 loads.into(),
                 stores.into(),
-                needed("first"),
-                needed("last"),
-                needed("both"),
+                first.into(),
+                last.into(),
+                both.into(),
             ];
             filling.table(&PATTERNS).push(row);
         }
