@@ -76,6 +76,7 @@ test-emulators: setup-emulators
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: rules
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --bins -- -D warnings
 
 # Those that need no compiled workspace.
 .PHONY: rules

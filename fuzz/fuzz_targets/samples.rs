@@ -21,9 +21,9 @@ impl Segments for SomeSegments {
             file_bytes: size << 12,
             address: size << 20,
             memory_bytes: size << 13,
-            is_code: size % 4 == 0,
+            is_code: size.is_multiple_of(4),
         };
-        if size % 2 == 0 { vec![one] } else { Vec::new() }
+        if size.is_multiple_of(2) { vec![one] } else { Vec::new() }
     }
 
     fn operand(&mut self, file: u32, at: u64) -> Option<Operand> {

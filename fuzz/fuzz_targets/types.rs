@@ -29,7 +29,7 @@ use lineup_model::types::{
     Types,
 };
 use lineup_model::usage::{
-    ByteUse, ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
+    ByteUse, NeededAnyway, ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
 };
 use lineup_report::study::ObjectUse;
 
@@ -212,6 +212,16 @@ fn bytes(accesses: &[(u64, u64)]) -> Vec<ByteUse> {
     accesses.iter().map(one).collect()
 }
 
+/// Of as many objects as there are accesses: each one's own bytes, with the others' numbers as masks of what lies beside.
+fn needed_anyway(accesses: &[(u64, u64)]) -> NeededAnyway {
+    let mut needed = NeededAnyway::default();
+    let mask = |(low, high): (u64, u64)| u128::from(high) << 64 | u128::from(low);
+    for (object, beside) in accesses.iter().zip(accesses.iter().rev()) {
+        needed.add(&NeededAnyway::seen(object.0, object.1, mask(*beside), !mask(*beside)));
+    }
+    needed
+}
+
 fn uses(types: &Types, accesses: &[(u64, u64)]) -> Vec<TypeUse> {
     let distances = [None, accesses.first().map(|(offset, _)| *offset)];
     let pattern = |neighbour_distance_bytes| ObjectPattern {
@@ -219,6 +229,7 @@ fn uses(types: &Types, accesses: &[(u64, u64)]) -> Vec<TypeUse> {
         neighbour_distance_bytes,
         bytes: bytes(accesses),
         occurrences: 3,
+        needed_anyway: needed_anyway(accesses),
     };
     let used = |(ty, _)| TypeUse {
         region: RegionId(0),

@@ -45,10 +45,13 @@ const SEC_OFFSET: u8 = 0x17;
 const EXPRLOC: u8 = 0x18;
 const FLAG_PRESENT: u8 = 0x19;
 
-/// Tag, whether entries have children, attributes with their forms. The code is the place, from 1; the first is the
-/// unit's own entry. Short forms, so that any bytes are many entries, and their references often lead somewhere.
+/// Tag, whether entries have children, attributes with their forms.
+type Shape = (u8, bool, &'static [(u8, u8)]);
+
+/// The code is the place, from 1; the first is the unit's own entry. Short forms, so that any bytes are many entries, and
+/// their references often lead somewhere.
 #[rustfmt::skip]
-const SHAPES: &[(u8, bool, &[(u8, u8)])] = &[
+const SHAPES: &[Shape] = &[
     (0x11, true, &[(NAME, STRING), (LANGUAGE, DATA1), (STMT_LIST, SEC_OFFSET), (LOW_PC, ADDR), (HIGH_PC, DATA8)]),
     (0x24, false, &[(NAME, STRING), (ENCODING, DATA1), (BYTE_SIZE, DATA1)]),
     (0x24, false, &[(ENCODING, DATA1), (BYTE_SIZE, DATA8)]),
