@@ -72,11 +72,22 @@ impl Ends {
     const FIRST: Ends = Ends { last: false, ..Self::BOTH };
     const LAST: Ends = Ends { first: false, ..Self::BOTH };
 
-    /// Of an object at `base`, for lines of 32, 64 and 128 bytes. `touched` tells which lines are.
-    pub(crate) fn of(base: u64, size_bytes: u64, touched: impl Fn(LineSize, u64) -> bool) -> [Ends; 3] {
+    /// Of an object at `base`, for lines of 32, 64 and 128 bytes. `touched` tells which lines are. What lay behind an object of
+    /// `recorded_bytes` moves with its end, or stays: it is known to be on the object's last line where that is the same line,
+    /// no further from the object's end.
+    pub(crate) fn of(
+        base: u64,
+        (size_bytes, recorded_bytes): (u64, u64),
+        touched: impl Fn(LineSize, u64) -> bool,
+    ) -> [Ends; 3] {
         LineSize::ALL.map(|line| {
             let (first, last) = line.lines(base, size_bytes).into_inner();
-            Ends { first: touched(line, first), last: touched(line, last), are_one: first == last }
+            let is_known = size_bytes <= recorded_bytes && *line.lines(base, recorded_bytes).end() == last;
+            Ends {
+                first: touched(line, first),
+                last: is_known && touched(line, last),
+                are_one: first == last,
+            }
         })
     }
 }
@@ -92,7 +103,8 @@ pub(crate) fn lines_of(demand: &Demand, layout: &Placed, (per_call, anyway): (u6
     let mut touched = Granules::of(demand.base, &demand.spans, &layout.offsets_bits);
     let mut lines = touched.counts().map(|lines| per_call.saturating_mul(lines));
     if !anyway.is_none() {
-        let ends = Ends::of(demand.base, layout.size_bytes, |line, number| touched.touches(line, number));
+        let sizes = (layout.size_bytes, demand.recorded_bytes);
+        let ends = Ends::of(demand.base, sizes, |line, number| touched.touches(line, number));
         for (size, lines) in lines.iter_mut().enumerate() {
             *lines = lines.saturating_sub(anyway.lines(size, ends[size]));
         }
@@ -130,6 +142,7 @@ mod tests {
             weight: ONE,
             spans,
             neighbours: Vec::new(),
+            recorded_bytes: 256,
             anyway,
         }
     }
@@ -144,16 +157,30 @@ mod tests {
         assert_eq!(lines(8, Anyway::default(), &[0, 248]), 2.0);
     }
 
+    #[test]
+    fn what_lay_behind_an_object_is_not_known_to_lie_there_once_its_end_is_on_another_line() {
+        let lines = |base, size_bytes, offset| {
+            let demand = demand(base, anyway(0, 100, 0), &[offset]);
+            lines_per_call(&demand, &Placed { offsets_bits: vec![0], size_bytes })[1] as f64 / ONE as f64
+        };
+        // 256 bytes from 8 on end in the fifth line of 64.
+        assert_eq!(lines(8, 256, 248), 0.0, "as recorded");
+        assert_eq!(lines(16, 248, 240), 0.0, "on the same line, and nearer");
+        assert_eq!(lines(8, 248, 240), 1.0, "it ends with the line before");
+        assert_eq!(lines(8, 264, 256), 1.0, "what lay behind may have been pushed on");
+    }
+
     proptest! {
         #[test]
         fn no_object_costs_less_than_the_least(
-            base in 0u64..16, (first, last) in (0u64..101, 0u64..101), size in 1u64..64,
+            base in 0u64..16, (first, last) in (0u64..101, 0u64..101), size in 1u64..64, recorded in 1u64..64,
             offsets in proptest::collection::btree_set(0u64..64, 1..6),
         ) {
             let offsets: Vec<u64> = offsets.into_iter().map(|word| word % size * 8).collect();
             // As many calls have both as must, or as can.
             for both in [(first + last).saturating_sub(100), first.min(last)] {
-                let demand = demand(base * 8, anyway(first, last, both), &offsets);
+                let mut demand = demand(base * 8, anyway(first, last, both), &offsets);
+                demand.recorded_bytes = recorded * 8;
                 let layout = Placed { offsets_bits: vec![0], size_bytes: size * 8 };
                 let counts = crate::score::demand_lines(&demand, &layout.offsets_bits);
                 for (size, cost) in lines_per_call(&demand, &layout).into_iter().enumerate() {

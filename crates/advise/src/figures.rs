@@ -146,6 +146,7 @@ mod tests {
                     region: RegionId(0),
                     base: base * 8,
                     neighbours: Vec::new(),
+                    recorded_bytes: 128,
                     anyway: Anyway::default(),
                     per_call: ONE,
                     weight: ONE,

@@ -61,8 +61,10 @@ impl Neighbour {
             let own = Granules::of(base, &demand.spans, &layout.offsets_bits);
             let mut all = theirs.clone();
             all.add_spans(base, &demand.spans, &layout.offsets_bits);
-            let ends = Ends::of(base, layout.size_bytes, |line, number| {
-                own.touches(line, number) && !theirs.touches(line, number)
+            // What lay beside elements that start elsewhere now is not known to lie beside them.
+            let is_where_it_was = layout.size_bytes == self.size_bytes;
+            let ends = Ends::of(base, (layout.size_bytes, demand.recorded_bytes), |line, number| {
+                is_where_it_was && own.touches(line, number) && !theirs.touches(line, number)
             });
             let counts = all.counts().into_iter().zip(theirs.counts());
             for (size, (count, before)) in counts.enumerate() {
@@ -103,7 +105,8 @@ mod tests {
         let anyway = Anyway::default();
         let neighbours = neighbour.map(|neighbour| (neighbour, ONE, anyway)).into_iter().collect();
         let spans = spans.to_vec();
-        Demand { region: RegionId(0), base, per_call: ONE, weight: ONE, spans, neighbours, anyway }
+        let (region, per_call, weight, recorded_bytes) = (RegionId(0), ONE, ONE, 128);
+        Demand { region, base, per_call, weight, spans, neighbours, recorded_bytes, anyway }
     }
 
     fn lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {

@@ -147,7 +147,8 @@ impl<'a> Subject<'a> {
                 let neighbours = neighbours
                     .map(|(neighbour, (share, anyway))| (neighbour, fixed_point(share), anyway))
                     .collect();
-                Demand { region, base, per_call, weight, spans, neighbours, anyway: sums.anyway }
+                let anyway = sums.anyway;
+                Demand { region, base, per_call, weight, spans, neighbours, recorded_bytes, anyway }
             })
             .collect()
     }

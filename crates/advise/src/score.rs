@@ -27,6 +27,8 @@ pub(crate) struct Demand {
     /// How many of `per_call` have an object of the type before them that the call uses in the same way, by where that lies,
     /// and what of `anyway` is theirs.
     pub(crate) neighbours: Vec<(Neighbour, u64, Anyway)>,
+    /// The size of the objects when `anyway` was counted.
+    pub(crate) recorded_bytes: u64,
     /// Lines at the ends of the objects that calls need anyway.
     pub(crate) anyway: Anyway,
 }
@@ -412,6 +414,7 @@ mod tests {
             region: RegionId(0),
             base: 56,
             neighbours: Vec::new(),
+            recorded_bytes: 16,
             anyway: Anyway::default(),
             per_call: ONE,
             weight: ONE,

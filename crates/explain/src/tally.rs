@@ -1,6 +1,6 @@
 //! Counts of one region, call by call.
 
-use crate::beside::{TouchedBytes, granules};
+use crate::beside::{TouchedBytes, Use, granules};
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
 use crate::name::{Class, VariableId};
@@ -98,18 +98,30 @@ impl CallTally {
         }
     }
 
-    /// All that was touched, by the types of the objects that it is of.
-    fn touched(&self) -> TouchedBytes {
+    /// How each object was used, by its type and its start.
+    fn uses(&self) -> BTreeMap<(Ty, u64), Use> {
+        let mut numbers: BTreeMap<(Ty, Vec<(u64, u64)>), usize> = BTreeMap::new();
+        let objects = self.parts.iter().filter_map(|(owner, touches)| {
+            let OwnerKey::Object(ty, start) = *owner else { return None };
+            let next = numbers.len();
+            let bytes = touches.runs().iter().map(|run| (run.offset, run.size_bytes)).collect();
+            let number = *numbers.entry((ty, bytes)).or_insert(next);
+            Some(((ty, start), Use { ty, number }))
+        });
+        objects.collect()
+    }
+
+    /// All that was touched, by the uses of the objects that it is of.
+    fn touched(&self, uses: &BTreeMap<(Ty, u64), Use>) -> TouchedBytes {
         let of_none = self.granules.iter().filter(|(_, bytes)| **bytes != 0);
         let of_none = of_none.map(|(granule, bytes)| (*granule, None, *bytes));
-        let objects = self.parts.iter().filter_map(|(owner, touches)| match owner {
-            OwnerKey::Object(ty, start) => Some((*ty, *start, touches)),
-            _ => None,
+        let objects = uses.iter().filter_map(|(&(ty, start), used)| {
+            Some((start, *used, self.parts.get(&OwnerKey::Object(ty, start))?))
         });
-        let of_objects = objects.flat_map(|(ty, start, touches)| {
+        let of_objects = objects.flat_map(|(start, used, touches)| {
             let places = touches.places();
             let each = places.flat_map(move |(offset, size)| granules(start.saturating_add(offset), size));
-            each.map(move |(granule, bytes)| (granule, Some(ty), bytes))
+            each.map(move |(granule, bytes)| (granule, Some(used), bytes))
         });
         of_none.chain(of_objects).collect()
     }
@@ -158,7 +170,8 @@ impl RegionTally {
 
     fn add_patterns(&mut self, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         let mut variables: BTreeMap<VariableKey, Vec<ByteUse>> = BTreeMap::new();
-        let touched = tally.touched();
+        let uses = tally.uses();
+        let touched = tally.touched(&uses);
         // The parts are in order, so that the object before is the nearest one of the type.
         let mut before: Option<(Ty, u64, Vec<ByteUse>)> = None;
         for (owner, touches) in tally.parts {
@@ -173,7 +186,10 @@ impl RegionTally {
                         .filter(|(other, _, used)| *other == ty && is_same_use(used, &runs))
                         .map(|(_, other, _)| start - other)
                         .filter(|distance| *distance <= size_of(ty).unwrap_or(0).saturating_add(128));
-                    let anyway = touched.needed_anyway(ty, start, size_of(ty).unwrap_or(0));
+                    let size = size_of(ty).unwrap_or(0);
+                    let used = uses.get(&(ty, start));
+                    let anyway =
+                        used.map(|used| touched.needed_anyway(*used, start, size)).unwrap_or_default();
                     let base = (start % 128) as u8;
                     objects.add(&ObjectPlace { ty, base, neighbour_distance_bytes }, &runs, &anyway);
                     before = Some((ty, start, runs));
