@@ -78,6 +78,7 @@ pub(crate) fn find<'a>(
     name: &str,
     declared_at: Option<&SourceLocation>,
 ) -> Result<Found<'a>, Binding> {
+    let declared_at = declared_at.filter(|_| !sources.are_written_out());
     let path = match declared_at {
         Some(at) => Some(sources.matching_path(&at.file).ok_or_else(|| {
             Binding::new(Constraint::OutsideSource).because(format!("{}:{}", at.file, at.line))

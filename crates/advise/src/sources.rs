@@ -19,6 +19,8 @@ pub struct Sources {
     headers_are_cpp: bool,
     /// Headers that only C++ can read, in a folder that holds both languages.
     cpp_headers: BTreeSet<String>,
+    /// Nobody wrote these: where debug information says that a type is declared is none of them.
+    are_written_out: bool,
     beside: Beside,
 }
 
@@ -110,7 +112,13 @@ impl Sources {
             let name = types.get(id)?.name.as_deref()?;
             Some((format!("{name}.h"), types.declaration(id)?))
         };
-        Sources::new(wanted.into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(file))
+        let wanted: BTreeSet<TypeId> = wanted.into_iter().collect();
+        Sources { are_written_out: true, ..Sources::new(wanted.into_iter().filter_map(file)) }
+    }
+
+    /// Whether they are [`Sources::written_out`]: debug information tells no place in them.
+    pub(crate) fn are_written_out(&self) -> bool {
+        self.are_written_out
     }
 
     /// The same files, some headers of which only units of C++ read.

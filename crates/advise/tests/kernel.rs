@@ -12,7 +12,9 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{TypeId, TypeKind, Types};
+use lineup_model::types::{
+    Aggregate, AggregateKind, Language, SourceLocation, Type, TypeId, TypeKind, Types,
+};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::{integer, member, push, structure};
 use std::collections::BTreeSet;
@@ -48,8 +50,33 @@ impl Case {
     }
 
     /// Advice when every call uses these members, on the declaration in this file.
-    fn advise(mut self, path: &str, text: &str, hot: &[&str]) -> Advice {
-        let id = structure(&mut self.types, "rec", self.bytes, self.members.clone());
+    fn advise(self, path: &str, text: &str, hot: &[&str]) -> Advice {
+        self.advise_on(|_, _| Sources::new([(path.to_string(), text.to_string())]), None, hot)
+    }
+
+    /// The same on sources that are made of the type, which debug information says is declared there.
+    fn advise_on(
+        mut self,
+        sources: impl FnOnce(&Types, TypeId) -> Sources,
+        declared_at: Option<SourceLocation>,
+        hot: &[&str],
+    ) -> Advice {
+        let aggregate = Aggregate {
+            kind: AggregateKind::Struct,
+            members: self.members.clone(),
+            static_members: Vec::new(),
+            is_declaration: false,
+        };
+        let id = self.types.push(Type {
+            name: Some("rec".into()),
+            size_bytes: Some(self.bytes),
+            declared_align: None,
+            declared_at,
+            unit: None,
+            language: Language::C,
+            kind: TypeKind::Aggregate(aggregate),
+        });
+        let sources = sources(&self.types, id);
         let touched =
             self.members.iter().filter(|member| hot.contains(&member.name.as_deref().unwrap_or("")));
         let touched = touched.map(|member| ByteUse {
@@ -67,7 +94,6 @@ impl Case {
             types: vec![used],
             ..Usage::empty(Abi::X86_64)
         };
-        let sources = Sources::new([(path.to_string(), text.to_string())]);
         advise(&usage, &self.types, &sources, &Options::default(), &mut NoCompiler).expect("advice")
     }
 }
@@ -251,4 +277,21 @@ fn members_behind_the_markers_of_groups_are_found() {
     let refused = advice.refusals.iter().flat_map(|refusal| &refusal.constraints);
     let already_good = advice.already_good.iter().any(|name| name == "rec");
     assert!(already_good || refused.into_iter().any(|found| found.constraint == Constraint::GroupMarker));
+}
+
+/// `a` and `b`, two lines apart.
+fn apart() -> Case {
+    Case::new().word("a").words("cold", 16).word("b")
+}
+
+#[test]
+fn declarations_are_written_out_wherever_debug_information_says_that_they_stand() {
+    let advice = |declared_at| {
+        apart().advise_on(|types, id| Sources::written_out(types, [id]), declared_at, &["a", "b"])
+    };
+    let of_btf = advice(None);
+    assert_eq!(of_btf.orders[0].path, "rec.h");
+    assert_eq!(of_btf.orders[0].new_order, ["a", "b", "cold"]);
+    let of_dwarf = advice(Some(SourceLocation { file: "kernel/sched/sched.h".into(), line: 737 }));
+    assert_eq!(of_dwarf.orders, of_btf.orders);
 }
