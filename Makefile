@@ -8,11 +8,10 @@ demo: setup-demo
 	scripts/demo
 
 # `make test LINT=1`, as .ci/run has it: clippy while it compiles, with warnings as errors. `cargo clippy` would first check
-# all that the tests then compile. Clippy is handed to cargo by an option, which cargos that tests start do not inherit:
-# what they build of users' programs is none of its business. LINEUP_LINTED tells those that build Lineup itself.
+# all that the tests then compile. LINEUP_LINTED tells tests that build Lineup itself which settings to add.
 ifdef LINT
 export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-export LINEUP_LINTED := build.rustc-workspace-wrapper="clippy-driver"
+export LINEUP_LINTED := $(CURDIR)/.ci/cargo.toml
 linted := --config '$(LINEUP_LINTED)'
 endif
 

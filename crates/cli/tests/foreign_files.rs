@@ -15,7 +15,7 @@ const SECONDS: &str = "60";
 const COMMANDS: [&[&str]; 12] = [
     &["layout", "%"],
     &["layout", "--base", "%", "%"],
-    &["layout", "--check", "%", "/proc/self/exe"],
+    &["layout", "--check", "%", "SHAPES"],
     &["kernel", "%"],
     &["explain", "%"],
     &["advise", "%"],
@@ -43,10 +43,17 @@ fn refusal(arguments: &[String]) -> String {
     message
 }
 
+/// Each command is given the path where it has `%`, and an object with debug information where it has `SHAPES`.
 fn refused_by_all(path: &Path, why: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shapes = folder.path().join("shapes.o");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shapes.c");
+    let compiled = Command::new("gcc").args(["-g", "-c", source, "-o"]).arg(&shapes).status();
+    assert!(compiled.expect("gcc").success());
+    let [path_text, shapes] = [path, &shapes].map(|path| path.to_str().expect("UTF-8"));
     for command in COMMANDS {
         let given: Vec<String> =
-            command.iter().map(|word| word.replace('%', path.to_str().expect("UTF-8"))).collect();
+            command.iter().map(|word| word.replace('%', path_text).replace("SHAPES", shapes)).collect();
         let message = refusal(&given);
         assert!(message.contains(why) && message.contains(path.to_str().unwrap()), "{given:?}: {message}");
     }
