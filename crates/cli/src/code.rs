@@ -91,6 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     if let Some(file) = &options.sample_profile {
         write_sample_profile(file, &code, path, &stages)?;
     }
+    uses(options).iter().for_each(|used| stages.line(used));
     let summary = code.summary(&image.path);
     if let Some(file) = &options.html {
         write_file(file, &map::page(&code, &summary, options.calls.as_deref(), &stages)?)?;
@@ -140,6 +141,32 @@ fn write(options: &Options, code: &Code<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How each file that was written is used, and what that asks of how the program is built.
+fn uses(options: &Options) -> Vec<String> {
+    const SECTIONS: &str = "the program compiled with -ffunction-sections";
+    let files = [
+        (
+            &options.bolt,
+            "llvm-bolt PROGRAM -o NEW -data=FILE -reorder-blocks=ext-tsp -split-functions -reorder-functions=cdsort",
+            "the program linked with -Wl,--emit-relocs; before LLVM 17, cdsort is called hfsort+",
+        ),
+        (&options.symbol_order, "ld.lld --symbol-ordering-file=FILE", SECTIONS),
+        (&options.call_graph, "ld.lld --call-graph-ordering-file=FILE", SECTIONS),
+        (&options.section_order, "ld.gold --section-ordering-file=FILE", SECTIONS),
+        (&options.linker_script, "gcc -Wl,-T,FILE, with GNU ld", SECTIONS),
+        (
+            &options.sample_profile,
+            "clang -O2 -g -fprofile-sample-use=FILE, which compiles the program anew",
+            "the recorded program compiled by clang with -g -fdebug-info-for-profiling",
+        ),
+    ];
+    let written = files.into_iter().filter_map(|(file, command, built)| {
+        let command = command.replace("FILE", &file.as_ref()?.display().to_string());
+        Some(format!("lineup: use: {command}; {built}"))
+    });
+    written.collect()
 }
 
 /// Writes counts by source line, and says what they leave out.

@@ -97,6 +97,10 @@ fn code(folder: &Path, name: &str, options: &[&str]) -> Value {
         &["record", "--whole-program", "--engine", "native", "--out", &recording, "--", &program],
     );
     let output = run(folder, lineup, &[&["code", &recording, "--json"], options].concat());
+    // How each file is used is said of it; a page is only looked at.
+    let said = String::from_utf8_lossy(&output.stderr);
+    let uses = said.lines().filter(|line| line.starts_with("lineup: use: ")).count();
+    assert_eq!(uses, if options.contains(&"--html") { 0 } else { options.len() / 2 }, "{said}");
     schema::checked(&output.stdout)
 }
 

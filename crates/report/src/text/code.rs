@@ -101,6 +101,9 @@ impl Writer {
         if !self.is_full() {
             return;
         }
+        if regions().any(|one| one.time.iter().any(Option::is_some)) {
+            self.line("Times, of this one link of each order:");
+        }
         for one in regions() {
             for (time, other) in one.time.iter().zip(COLD_AGAINST) {
                 if let Some(time) = time {
