@@ -40,12 +40,15 @@ pub(super) fn text(explanation: &Explanation, shape: Shape) -> String {
 fn function_name(name: &str) -> String {
     one_line(&spelled(name)).into_owned()
 }
-/// A line in place of names, if no access has one.
+
+/// A line in place of names, where fewer than one access in a hundred has one in any region. What lies on the stack is told
+/// by where that is, and does not count.
 fn no_names(explanation: &Explanation) -> Option<String> {
-    let mut seen = explanation.regions.iter().filter(|region| region.coverage.accesses > 0).peekable();
-    let has_none = seen.peek().is_some() && seen.all(|region| region.coverage.named == Some(0.0));
+    let mut seen = explanation.regions.iter().filter_map(|region| region.coverage.named_off_stack).peekable();
+    let has_none = seen.peek().is_some() && seen.all(|named| named < 0.01);
     has_none.then(|| {
-        "No access has a name: no file that was recorded has symbols or types that can be read. Lines are counted all the same."
+        "Next to no access outside the stack has a name: no file that was recorded has symbols or types that can be read. Lines are \
+         counted all the same."
             .to_owned()
     })
 }

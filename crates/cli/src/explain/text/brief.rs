@@ -33,9 +33,9 @@ pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     let mut threads = threads(explanation);
     threads.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
     threads.extend(no_registers(explanation));
-    threads.extend(no_names(explanation));
     let end = "All of it: --full. One region: --region NAME.".to_owned();
-    let room = SCREEN.saturating_sub(threads.len() + 1);
+    let first = no_names(explanation);
+    let room = SCREEN.saturating_sub(threads.len() + 1 + usize::from(first.is_some()));
     let mut out = match explanation.regions.len() > MAX_REGIONS {
         true => overview(explanation, room),
         false => regions(explanation, room, shape),
@@ -43,7 +43,7 @@ pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     out.truncate(room);
     out.extend(threads);
     out.push(end);
-    out.into_iter().map(|line| shortened(line, shape.columns)).collect()
+    first.into_iter().chain(out).map(|line| shortened(line, shape.columns)).collect()
 }
 
 /// A line cut to the width of the terminal, so that no word goes on in the next line.

@@ -11,14 +11,13 @@ use std::collections::BTreeMap;
 
 /// Tables of every region, with at most `top` lines of memory each.
 pub(super) fn lines(explanation: &Explanation, top: usize) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out: Vec<String> = no_names(explanation).into_iter().collect();
     for region in &explanation.regions {
         region_lines(&mut out, region, explanation.line_bytes, top);
     }
     shared(&mut out, &explanation.shared_lines, explanation.threads, top);
     out.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
     out.extend(no_registers(explanation));
-    out.extend(no_names(explanation));
     out
 }
 
