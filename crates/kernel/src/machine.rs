@@ -36,7 +36,7 @@ pub struct GuestMachine {
     pub initramfs: String,
     /// The image of the guest's root file system, if it has one, and its length.
     pub root: Option<RootImage>,
-    /// Appended to the kernel's command line; may be empty.
+    /// Appended to the kernel's command line, and what it sets replaces what is set there otherwise; may be empty.
     pub cmdline: String,
     /// The guest's memory is a file of the emulator's, which its plugin can read.
     pub shares_memory: bool,
@@ -60,6 +60,11 @@ pub struct RootImage {
 /// When no full-system emulation is set up for the machine.
 pub fn board(machine: Machine) -> Result<&'static Board, Error> {
     machine.description().board.ok_or(Error::NotBootable { machine })
+}
+
+/// Whether a command line has the kernel lie at addresses of its own choice.
+pub fn has_kaslr(cmdline: &str) -> bool {
+    cmdline.split_whitespace().any(|word| word == "kaslr")
 }
 
 /// Major and minor version from what the emulator prints for `--version`.
@@ -127,7 +132,7 @@ impl GuestMachine {
         add("-monitor", "none");
         add("-kernel", &self.kernel);
         add("-initrd", &self.initramfs);
-        add("-append", &self.kernel_cmdline(board));
+        add("-append", &self.kernel_cmdline()?);
         if let Some(plugin) = &self.plugin {
             add("-plugin", plugin);
         }
@@ -145,14 +150,31 @@ impl GuestMachine {
         self.cpus == 1 || board.is_some_and(can_count)
     }
 
-    /// The kernel's command line. A panic restarts the machine at once, which ends the emulator. In real time an x86 kernel
-    /// must not wait for its timer to tick within some milliseconds: a busy host may let it stand still, and it would panic.
-    fn kernel_cmdline(&self, board: &Board) -> String {
-        let fixed = format!("console={} nokaslr quiet mitigations=off", board.console);
+    /// The kernel's command line. Its addresses are those of the image unless the request says `kaslr`, and it works around no
+    /// fault of a processor unless the request says which (`mitigations=`). A panic restarts the machine at once, which ends the
+    /// emulator. In real time an x86 kernel must not wait for its timer to tick within some milliseconds: a busy host may let
+    /// it stand still, and it would panic.
+    ///
+    /// # Errors
+    ///
+    /// When no full-system emulation is set up for the machine.
+    pub fn kernel_cmdline(&self) -> Result<String, Error> {
+        let board = board(self.machine)?;
+        let own = self.cmdline.trim();
+        let unless = |is_replaced: bool, word| if is_replaced { "" } else { word };
+        let console = format!("console={}", board.console);
         let is_late = self.machine == Machine::X86_64 && !self.counts_time();
-        let timer = if is_late { "no_timer_check" } else { "" };
-        let parts = [&fixed, board.cmdline, timer, "panic=-1", self.cmdline.trim()];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join(" ")
+        let parts = [
+            &console,
+            unless(has_kaslr(own), "nokaslr"),
+            "quiet",
+            unless(own.split_whitespace().any(|word| word.starts_with("mitigations=")), "mitigations=off"),
+            board.cmdline,
+            unless(!is_late, "no_timer_check"),
+            "panic=-1",
+            own,
+        ];
+        Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join(" "))
     }
 }
 
@@ -173,6 +195,24 @@ mod tests {
             shares_memory: false,
             plugin: None,
         }
+    }
+
+    #[test]
+    fn what_the_request_sets_replaces_what_is_set_otherwise() {
+        let cmdline = |own: &str| {
+            GuestMachine { cmdline: own.into(), ..guest(Machine::X86_64) }.kernel_cmdline().unwrap()
+        };
+        let usual = "console=ttyS0 nokaslr quiet mitigations=off tsc=reliable panic=-1";
+        assert_eq!(cmdline(" "), usual);
+        assert_eq!(
+            cmdline("mitigations=auto"),
+            "console=ttyS0 nokaslr quiet tsc=reliable panic=-1 mitigations=auto"
+        );
+        assert_eq!(
+            cmdline("nohz=off kaslr"),
+            "console=ttyS0 quiet mitigations=off tsc=reliable panic=-1 nohz=off kaslr"
+        );
+        assert_eq!(cmdline("nokaslr x.kaslr"), format!("{usual} nokaslr x.kaslr"));
     }
 
     #[test]

@@ -71,7 +71,10 @@ impl Order<'_> {
 
     fn needs(&self, name: &str, contents: &[u8]) -> Result<Vec<String>, Error> {
         let what = || format!("the module {name}");
-        let said = said(contents).map_err(|error| Error::Elf { what: what(), why: error.to_string() })?;
+        let said: BTreeMap<String, String> = said(contents)
+            .map_err(|error| Error::Elf { what: what(), why: error.to_string() })?
+            .into_iter()
+            .collect();
         if let Some(built_for) = said.get("vermagic").and_then(|magic| magic.split(' ').next())
             && built_for != self.release
         {
@@ -86,8 +89,20 @@ impl Order<'_> {
     }
 }
 
-/// What a module says of itself: a line `key=value` each, ended by zeros.
-fn said(contents: &[u8]) -> object::Result<BTreeMap<String, String>> {
+/// Whether a module is loaded for devices of a bus, such as `pci:…` and `virtio:…`, and not only by its name or for a file of
+/// `/dev`.
+///
+/// # Errors
+///
+/// When the file is damaged.
+pub fn is_for_devices(contents: &[u8]) -> object::Result<bool> {
+    let aliases = said(contents)?.into_iter().filter(|(key, _)| key == "alias");
+    let mut buses = aliases.filter_map(|(_, alias)| Some(alias.split_once(':')?.0.to_owned()));
+    Ok(buses.any(|bus| bus != "devname"))
+}
+
+/// What a module says of itself: a line `key=value` each, ended by zeros. A key may occur more than once.
+fn said(contents: &[u8]) -> object::Result<Vec<(String, String)>> {
     let file = object::File::parse(contents)?;
     let section = file.section_by_name(".modinfo").map(|section| section.data()).transpose()?;
     let lines = section.unwrap_or_default().split(|byte| *byte == 0);
@@ -113,6 +128,16 @@ mod tests {
     fn loaded(files: &[(&str, Vec<u8>)], wanted: &[&str]) -> Result<Vec<String>, Error> {
         let mut read = |name: &str| Some(files.iter().find(|(file, _)| *file == name)?.1.clone());
         Ok(in_order(wanted, "6.1", &mut read)?.into_iter().map(|module| module.name).collect())
+    }
+
+    #[test]
+    fn a_driver_of_a_bus_names_its_devices_and_a_virtual_device_does_not() {
+        let is_for_devices = |lines: &[&str]| is_for_devices(&module(lines)).unwrap();
+        assert!(is_for_devices(&["name=virtio_net", "alias=virtio:d00000001v*", "depends="]));
+        assert!(is_for_devices(&["alias=pci:v00008086d00001539sv*", "alias=other"]));
+        assert!(!is_for_devices(&["alias=rtnl-link-veth"]));
+        assert!(!is_for_devices(&["alias=devname:net/tun", "alias=char-major-10-200"]));
+        assert!(super::is_for_devices(b"no module").is_err());
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 unsafe fn find<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let found = symbol(name).ok_or_else(|| {
-        format!("the emulator has no {}; QEMU 6.0 to 10.0 are known to work", name.to_string_lossy())
+        format!("the emulator has no {}; QEMU 7.2 and 10.0 are known to work", name.to_string_lossy())
     })?;
     // SAFETY: the caller's promise; both are as large as a pointer.
     Ok(unsafe { std::mem::transmute_copy(&found) })

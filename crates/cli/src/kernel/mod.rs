@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// The guest's memory in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 512, requires = "boot")]
     memory: u32,
-    /// Appended to the kernel's command line.
+    /// Appended to the kernel's command line; `mitigations=…` and `kaslr` replace what is there otherwise.
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "boot")]
     cmdline: String,
     /// A static busybox for the guest's machine [default: the installed one].
@@ -96,6 +96,7 @@ struct Report {
 #[derive(Serialize)]
 struct Boot {
     emulator: String,
+    cmdline: String,
     release: Option<String>,
     clocksource: Option<String>,
     boot_seconds: Option<f64>,
@@ -194,6 +195,7 @@ fn boot_it(
         problem: outcome.problem(&request),
         status: outcome.status(),
         emulator: outcome.emulator,
+        cmdline: outcome.cmdline,
         release: outcome.release,
         clocksource: outcome.clocksource,
         boot_seconds: seconds(outcome.boot),

@@ -30,6 +30,7 @@ fn mebibytes(bytes: usize) -> f64 {
 
 fn booted(boot: &Boot, lines: &mut Vec<(&'static str, String)>) {
     lines.push(("emulator", boot.emulator.clone()));
+    lines.push(("command", boot.cmdline.clone()));
     if let Some(seconds) = boot.boot_seconds {
         let release = boot.release.as_deref().unwrap_or("a kernel without a name");
         let clocksource = boot.clocksource.as_deref().unwrap_or("an unknown clock");

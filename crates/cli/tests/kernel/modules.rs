@@ -126,6 +126,12 @@ fn a_module_that_is_needed_or_is_none_is_told_before_any_boot() {
     // What is freed when the module has been loaded is no region.
     let said = bench.refused(&image, &["--region", "ovl_init", "--module", "overlay"]);
     assert!(said.contains("no function ovl_init"), "{said}");
+    // Nothing calls a network driver where there is no device.
+    for module in [&[][..], &["--module", "virtio_net"]] {
+        let said = bench.refused(&image, &[&["--region", "virtnet_poll"], module].concat());
+        assert!(said.contains("virtnet_poll is a function of the network driver virtio_net"), "{said}");
+        assert!(said.contains("not supported"), "{said}");
+    }
 }
 
 /// Its accesses have names by what relocations have made of the module's code.

@@ -4,7 +4,7 @@ mod packages;
 
 use crate::bolt::Bolt;
 use crate::error::Error;
-use crate::guest::boot::find_emulator;
+use crate::guest::emulator::find_emulator;
 use crate::perf::events::{DEVICES, MemorySampling, memory_sampling};
 use crate::progress::Progress;
 use crate::{counters, recorder, tool};

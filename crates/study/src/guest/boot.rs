@@ -1,5 +1,6 @@
 //! Boots a kernel under full-system emulation, and always ends it.
 
+use super::emulator::find_emulator;
 use super::ending::{GuestEnd, Stage};
 use super::modules::ToLoad;
 use super::rootfs::Rootfs;
@@ -12,18 +13,16 @@ use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
-use crate::tool;
 use lineup_kernel::guest::{Console, Event, InitOptions, Printed, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
-use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
+use lineup_kernel::machine::{GuestMachine, has_kaslr};
 use lineup_kernel::modules::Module;
 use lineup_kernel::{Container, KernelImage};
-use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
 use std::collections::VecDeque;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command};
+use std::path::Path;
+use std::process::ChildStdout;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -47,7 +46,7 @@ pub struct BootRequest<'a> {
     pub cpus: u32,
     /// Memory in MiB.
     pub memory_mib: u32,
-    /// Appended to the kernel's command line.
+    /// Appended to the kernel's command line, see [`GuestMachine::kernel_cmdline`].
     pub cmdline: &'a str,
     /// What the guest does.
     pub workload: &'a Workload,
@@ -151,6 +150,8 @@ pub struct BootOutcome {
     pub printed: Printed,
     /// How the emulator names itself.
     pub emulator: String,
+    /// The kernel's command line.
+    pub cmdline: String,
 }
 
 impl BootOutcome {
@@ -181,6 +182,7 @@ impl BootOutcome {
 ///
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
+    refuse_unknown_addresses(request)?;
     let emulator = find_emulator(request.image.machine)?;
     let scratch = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
@@ -203,7 +205,7 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     let mut waiting = Waiting::start(&invocation, Streams::Piped, interrupts)?;
     let pipe =
         waiting.take_pipe().ok_or_else(|| Error::Start("the emulator's console is not connected".into()))?;
-    let mut watch = Watch::new(request, emulator.name);
+    let mut watch = Watch::new(request, emulator.name, machine.kernel_cmdline()?);
     waiting.release()?;
     let chunks = read_in_background(pipe);
     let ended = watch.follow(&chunks, interrupts)?;
@@ -216,38 +218,18 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     Ok(watch.outcome(Some((finished.ending, complaint))))
 }
 
-/// An emulator of whole systems.
-pub struct Emulator {
-    /// Its file.
-    pub command: PathBuf,
-    /// How it names itself.
-    pub name: String,
-    /// Major and minor version.
-    pub version: (u32, u32),
-}
-
-/// The emulator for a machine, if it is new enough.
-pub fn find_emulator(machine: Machine) -> Result<Emulator> {
-    let board = board(machine)?;
-    let (name, package) = (board.emulator, board.package);
-    let command = on_path(name).ok_or_else(|| Error::not_installed(name, package))?;
-    let output =
-        tool::output(Command::new(&command).arg("--version")).doing_with(|| format!("running {name}"))?;
-    let output = String::from_utf8_lossy(&output.stdout);
-    let first = output.lines().next().unwrap_or_default().to_owned();
-    let (major, minor) = OLDEST_EMULATOR;
-    match emulator_version(&output) {
-        Some(version) if version >= OLDEST_EMULATOR => Ok(Emulator { command, name: first, version }),
-        Some(_) => Err(Error::Tool {
-            tool: first,
-            what: format!("is too old: {major}.{minor} or later is needed"),
-            next: format!("on Debian 12 or later: apt install {package}"),
-        }),
-        None => Err(Error::Tool {
-            tool: command.display().to_string(),
-            what: format!("does not say its version, but {first:?}"),
-            next: format!("on Debian: apt install {package}"),
-        }),
+/// What is recorded or listed of a guest is told by the addresses that its image has.
+fn refuse_unknown_addresses(request: &BootRequest<'_>) -> Result<()> {
+    let needs_addresses =
+        request.plugin.is_some() || request.lists_sections || request.symbols != SymbolsWanted::None;
+    match has_kaslr(request.cmdline) && needs_addresses {
+        true => Err(lineup_kernel::Error::Option {
+            option: "--cmdline",
+            value: request.cmdline.into(),
+            why: "functions are found at the addresses that the image has; kaslr is for a plain boot",
+        }
+        .into()),
+        false => Ok(()),
     }
 }
 
@@ -353,7 +335,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(request: &BootRequest<'a>, emulator: String) -> Watch<'a> {
+    fn new(request: &BootRequest<'a>, emulator: String, cmdline: String) -> Watch<'a> {
         let started = Instant::now();
         request.progress.stage(&format!("{}: booting", request.image.release()));
         let outcome = BootOutcome {
@@ -369,6 +351,7 @@ impl<'a> Watch<'a> {
             last_lines: VecDeque::new(),
             printed: Printed::default(),
             emulator,
+            cmdline,
         };
         Watch {
             started,

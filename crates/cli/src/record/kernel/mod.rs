@@ -23,7 +23,8 @@ use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, SystemPlan, read_all};
 use lineup_study::alias::Alias;
 use lineup_study::companions;
-use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_sections, list_symbols};
+use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, list_sections, list_symbols};
+use lineup_study::guest::emulator::find_emulator;
 use lineup_study::guest::rootfs::Rootfs;
 use lineup_study::guest::workload::Workload;
 use lineup_study::interrupt::Interrupts;
@@ -67,7 +68,7 @@ pub(crate) struct KernelOptions {
     /// The guest's memory in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512, requires = "kernel")]
     pub(crate) memory: u32,
-    /// Appended to the kernel's command line
+    /// Appended to the kernel's command line; `mitigations=…` replaces the `mitigations=off` that is there otherwise
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "kernel")]
     pub(crate) cmdline: String,
     /// A static busybox for the guest's machine [default: the installed one]
@@ -260,6 +261,7 @@ fn placed_modules(
     interrupts: &Interrupts,
 ) -> Result<Modules> {
     let mut modules = Modules::read(&guest.to_load())?;
+    modules.refuse_network_drivers(&wanted.regions)?;
     let is_of_use = match wanted.what {
         // Several CPUs in real time may be given modules elsewhere by each boot: only who names one wants to know.
         What::Whole { .. } => !modules.are_none() && (guest.cpus == 1 || !guest.load.is_empty()),
@@ -455,6 +457,7 @@ pub(crate) fn report(prepared: &Prepared, recorded: &Recorded) -> Report {
     let guest = Guest {
         release: recorded.outcome.release.clone(),
         clocksource: recorded.outcome.clocksource.clone(),
+        cmdline: recorded.outcome.cmdline.clone(),
         workload: prepared.options.workload.clone(),
         status: recorded.outcome.status(),
         boot_seconds: recorded.outcome.boot.map(|time| time.as_secs_f64()),

@@ -3,6 +3,7 @@
 use crate::kernel::modules::unpacked;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_kernel::modules::is_for_devices;
 use lineup_kernel::region_sets;
 use lineup_kernel::{KernelImage, KernelSymbol, KernelSymbols};
 use lineup_model::abi::Machine;
@@ -30,6 +31,7 @@ struct Described {
     name: String,
     path: String,
     info: DebugInfo,
+    is_network_driver: bool,
 }
 
 impl Modules {
@@ -40,6 +42,17 @@ impl Modules {
         }
         let all = to_load.files()?.into_iter().map(described).collect::<Result<_>>()?;
         Ok(Modules { all, sections: Vec::new() })
+    }
+
+    /// Refuses regions that no guest can call: it has no network device.
+    pub(super) fn refuse_network_drivers(&self, wanted: &Regions) -> Result<()> {
+        let drivers = || self.all.iter().filter(|module| module.is_network_driver);
+        for (_, region) in wanted.iter() {
+            if let Some(driver) = drivers().find(|driver| is_known(region, &functions(&driver.info))) {
+                return Err(of_network_driver(region, &driver.name));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the guest loads none.
@@ -149,7 +162,9 @@ pub(super) fn refusal(
     let all = KernelSymbols::new(symbols.all().iter().cloned().chain(of_modules).collect());
     let (_, region) = wanted.iter().find(|(_, region)| !is_known(region, &all))?;
     let has = |path: &Path| read(path).is_ok_and(|info| is_known(region, &functions(&info)));
+    let is_driver = |path: &Path| unpacked(path).is_ok_and(|contents| is_network_driver(path, &contents));
     match to_load.all().ok()?.into_iter().find(|(_, path)| has(path)) {
+        Some((module, path)) if is_driver(&path) => Some(of_network_driver(region, &module)),
         Some((module, _)) => Some(anyhow!(
             "{} is a function of the module {module}: give --module {module} as well",
             region.name
@@ -157,6 +172,20 @@ pub(super) fn refusal(
         // With names like it that modules have.
         None => Some(region_sets::find(wanted, &all, "").err()?.into()),
     }
+}
+
+/// Whether a module drives network devices that are no programs of the kernel's own, as `veth` and `tun` are.
+fn is_network_driver(path: &Path, contents: &[u8]) -> bool {
+    let is_below = |path: &Path| path.ends_with("drivers/net");
+    path.ancestors().any(is_below) && is_for_devices(contents).unwrap_or(false)
+}
+
+fn of_network_driver(region: &Region, module: &str) -> Error {
+    anyhow!(
+        "{} is a function of the network driver {module}, which is not supported: the guest has no network device, since the \
+         host's packets would come at no fixed instruction; the sets net-rx and tcp are what lies above, over the loopback",
+        region.name
+    )
 }
 
 /// Whether a region is a set, or one of these functions.
@@ -179,9 +208,10 @@ fn functions(info: &DebugInfo) -> KernelSymbols {
 
 fn described(file: ModuleFile) -> Result<Described> {
     let path = std::path::absolute(&file.path).with_context(|| file.path.display().to_string())?;
+    let is_network_driver = is_network_driver(&path, &file.module.contents);
     let info = DebugInfo::parse(file.module.contents, &mut NoCompanions)
         .with_context(|| path.display().to_string())?;
-    Ok(Described { name: file.module.name, path: super::text_of(&path)?, info })
+    Ok(Described { name: file.module.name, path: super::text_of(&path)?, info, is_network_driver })
 }
 
 fn read(path: &Path) -> Result<DebugInfo> {

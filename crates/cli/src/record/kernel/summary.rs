@@ -44,6 +44,8 @@ pub(crate) struct Report {
 pub(crate) struct Guest {
     pub(crate) release: Option<String>,
     pub(crate) clocksource: Option<String>,
+    /// The kernel's command line.
+    pub(crate) cmdline: String,
     pub(crate) workload: String,
     pub(crate) status: Option<i32>,
     pub(crate) boot_seconds: Option<f64>,

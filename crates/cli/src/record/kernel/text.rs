@@ -26,6 +26,7 @@ pub(crate) fn text(report: &Report) -> String {
         "  {} instructions, {} interrupts, {} exceptions, {} task switches",
         report.total_instructions, report.interrupts, report.exceptions, report.switches
     );
+    let _ = writeln!(out, "  command line: {}", guest.cmdline);
     let _ = writeln!(out, "  {}", flag(report));
     let _ = writeln!(out, "  {}", modelled(report));
     let _ = writeln!(
