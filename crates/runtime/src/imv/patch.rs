@@ -1,6 +1,6 @@
 //! The patching protocol: from a list of sites and values to stores, barriers and traps.
 //!
-//! *Direct* mode makes one aligned store per site, then one barrier for all. Processor vendors call that
+//! *Direct* mode makes one aligned store per site, then one barrier for all, where a store appears at once. Processor vendors call that
 //! unsynchronised cross-modification and leave its result open; that a core executes either the old or the new
 //! instruction is what the torture tests measure, not what a manual promises. *Conservative* mode follows the
 //! documented way: a trap instruction first, a barrier, the other bytes, a barrier, the first byte, a barrier;
@@ -16,7 +16,7 @@ use std::io;
 /// How code is changed while threads run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Mode {
-    /// One aligned store per site, one barrier for the batch.
+    /// One aligned store per site, one barrier for the batch; a store that could be seen half made goes the other way.
     #[default]
     Direct,
     /// Trap, barrier, rest, barrier, first byte, barrier.
@@ -91,7 +91,13 @@ pub(super) fn apply(
     changes: &[(Site, u64)],
     mode: Mode,
 ) -> io::Result<()> {
-    let encoded = changes.iter().map(|(site, value)| (*site, arch::encode(site, *value, &code_at(site))));
+    let encoded = changes.iter().map(|(site, value)| {
+        let mut encoding = arch::encode(site, *value, &code_at(site));
+        encoding.direct = encoding
+            .direct
+            .filter(|(stores, count)| stores[..*count].iter().all(|store| writer.appears_at_once(store)));
+        (*site, encoding)
+    });
     scratch.encoded.clear();
     scratch.encoded.extend(encoded);
     let is_direct = |encoding: &Encoding| mode == Mode::Direct && encoding.direct.is_some();

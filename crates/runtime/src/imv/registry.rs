@@ -54,7 +54,7 @@ impl Registry {
     /// Tries the ways to write, or the given one, on a site of our own; keeps the first whose change a read sees.
     /// When none works, one that worked before stays.
     pub(super) fn choose_writer(&mut self, wanted: Option<WritePath>) {
-        let all = [WritePath::ProcMem, WritePath::Swap, WritePath::Alias];
+        let all = WritePath::BY_PREFERENCE;
         let candidates = wanted.as_ref().map_or(&all[..], std::slice::from_ref);
         if let Ok(old) = &mut self.writer
             && old.path() == WritePath::Alias
@@ -228,7 +228,7 @@ impl Registry {
             Ok(writer) => patch::apply(writer, &mut self.scratch, &self.changes, self.mode).err(),
             Err(_) => Some(std::io::ErrorKind::PermissionDenied.into()),
         };
-        for path in [WritePath::ProcMem, WritePath::Swap, WritePath::Alias] {
+        for path in WritePath::BY_PREFERENCE {
             if refused.is_none() {
                 break;
             }
