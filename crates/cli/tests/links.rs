@@ -3,6 +3,7 @@
 mod schema;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -48,6 +49,49 @@ fn contrast(result: &Value) -> &Value {
     let metrics = result["metrics"].as_array().expect("metrics");
     let cost = metrics.iter().find(|metric| metric["name"] == "cost").expect("the metric");
     &cost["contrasts"][0]
+}
+
+/// A program of one object and an archive, which "costs" how far apart two functions of the archive are.
+#[test]
+fn what_comes_from_an_archive_moves_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write(
+        "main.c",
+        "#include <stdint.h>\n#include <stdio.h>\nvoid a(void); void c(void);\n\
+         int main(void) { a(); c(); printf(\"lineup-metric cost %d units\\n\", \
+         1000 + (int)(((uintptr_t)c - (uintptr_t)a) / 16 % 512)); }\n",
+    );
+    for name in ["a", "b", "c", "d"] {
+        let next = if name == "a" { "void b(void), d(void);\n" } else { "" };
+        let calls = if name == "a" { "b(); d();" } else { "" };
+        write(&format!("{name}.c"), &format!("{next}void {name}(void) {{ {calls} }}\n"));
+    }
+    write(
+        "build.sh",
+        "set -e\nfor f in main a b c d; do gcc -O2 -c $f.c; done\nrm -f libx.a\nar rc libx.a a.o b.o c.o d.o\n\
+         gcc -o one main.o -L. -lx\ngcc -o two main.o libx.a\n",
+    );
+    let built = Command::new("sh").arg("build.sh").current_dir(folder.path()).status().expect("sh");
+    assert!(built.success());
+    let links = ["--links", "6", "--build", "sh build.sh", "-n", "12", "--json", "./one", "./two"];
+    let output = lineup(folder.path(), &links);
+    let result = json(&output);
+    for variant in result["metrics"][0]["variants"].as_array().expect("variants") {
+        let costs = variant["values"].as_array().expect("values").iter();
+        let costs: BTreeSet<String> = costs.map(Value::to_string).collect();
+        assert!(costs.len() > 3, "the links are alike: {costs:?}");
+    }
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("another order"), "{output:?}");
+}
+
+#[test]
+fn links_of_few_objects_are_said_to_differ_by_little() {
+    let folder = folder();
+    let build = "gcc -O2 -o one main.o placed.o && gcc -O2 -o two main.o placed.o";
+    let output = lineup(folder.path(), &["--links", "2", "--build", build, "-n", "4", "./one", "./two"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("one has 2 objects that a link can put in another order"), "{said}");
 }
 
 /// What one link says with certainty is nothing that the sources say.

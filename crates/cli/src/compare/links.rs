@@ -1,9 +1,11 @@
 //! `compare --links N`: several links of each program, by the user's own build.
 
 use super::{Compare, commands, split};
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_stats::random::Seed;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::recorder;
 use lineup_study::source::linkers::Linkers;
 use lineup_study::timing::Links;
@@ -17,7 +19,7 @@ pub(super) struct Linked {
 }
 
 /// Links every command's program as often as asked; `None` when that was not asked.
-pub(super) fn link(compare: &Compare, interrupts: &Interrupts) -> Result<Option<Linked>> {
+pub(super) fn link(compare: &Compare, interrupts: &Interrupts, stages: &Stages) -> Result<Option<Linked>> {
     let Some(count) = compare.links else { return Ok(None) };
     let commands = commands(compare);
     if ![1, compare.commands.len()].contains(&compare.builds.len()) {
@@ -33,7 +35,9 @@ pub(super) fn link(compare: &Compare, interrupts: &Interrupts) -> Result<Option<
         linkers.build(build, interrupts)?;
         let words = split(command, false)?;
         let program = recorder::executable(words.first().context("an empty command cannot be run")?)?;
-        programs.push(linkers.links_of(&program)?);
+        let links = linkers.links_of(&program)?;
+        links.remark().iter().for_each(|remark| stages.line(&format!("lineup: {remark}")));
+        programs.push(links.files);
         files.push(linkers);
     }
     Ok(Some(Linked { _files: files, links: Links { programs, seed: Seed(compare.seed) } }))

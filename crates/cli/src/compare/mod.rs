@@ -155,7 +155,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     let interrupts = Interrupts::watch().context("watching for signals")?;
     let stages = Stages::new();
     stages.stage("linking the programs");
-    let linked = links::link(&compare, &interrupts)?;
+    let linked = links::link(&compare, &interrupts, &stages)?;
     stages.end();
     let files = linked.as_ref().map(|linked| linked.links.clone());
     let mut runner = runner(&compare, files, &interrupts)?;

@@ -35,7 +35,16 @@ fn of_variant(plan: &Plan, scratch: &Scratch, variant: &Variant) -> Result<Optio
         Some(why) => Err(why),
         None => scratch.links_of(variant.tree(), &plan.started)?,
     };
-    Ok(links.inspect_err(|why| scratch.remark(format!("one link of each program was compared: {why}"))).ok())
+    match links {
+        Ok(links) => {
+            links.remark().into_iter().for_each(|remark| scratch.remark(remark));
+            Ok(Some(links.files))
+        }
+        Err(why) => {
+            scratch.remark(format!("one link of each program was compared: {why}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Why another link cannot be started in place of the program.

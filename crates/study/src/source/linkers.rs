@@ -10,7 +10,8 @@ use crate::process::{Streams, Waiting};
 use crate::recorder::on_path;
 use crate::run::Run;
 use crate::source::build::{Environment, last_lines};
-use crate::source::relink;
+use crate::source::link_words::NO_PROGRAM;
+use crate::source::relink::{self, ProgramLinks};
 use lineup_prove::run::Ending;
 use std::ffi::OsString;
 use std::fs;
@@ -140,7 +141,7 @@ impl Linkers {
     ///
     /// # Errors
     /// When the build linked no such program.
-    pub fn links_of(&self, program: &Path) -> Result<Vec<PathBuf>> {
+    pub fn links_of(&self, program: &Path) -> Result<ProgramLinks> {
         let none = || {
             let why = "was not linked by the build that --build names. It must link it anew, as `make -B` does, and by \
                        GCC or Clang, which look for their linker in COMPILER_PATH";
@@ -152,7 +153,7 @@ impl Linkers {
 
     /// The last links of a program of the builds that were made in this folder, by the path at which they saw it; `None` when
     /// they linked none.
-    pub(crate) fn links_in(&self, built_in: &Path, program: &Path) -> Result<Option<Vec<PathBuf>>> {
+    pub(crate) fn links_in(&self, built_in: &Path, program: &Path) -> Result<Option<ProgramLinks>> {
         let folder = self.folder_of(built_in);
         if !folder.is_dir() {
             return Ok(None);
@@ -213,7 +214,7 @@ pub(crate) fn keeps_relocations(linker: &Path, words: &str) -> String {
          case $word in {}|-s|--strip-all) exec {linker} \"$@\";; esac\n\
          done\n\
          exec {linker} --emit-relocs{words} \"$@\"\n",
-        relink::NO_PROGRAM.join("|")
+        NO_PROGRAM.join("|")
     )
 }
 

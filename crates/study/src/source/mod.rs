@@ -1,5 +1,6 @@
 //! The user's source folder: scratch copies, builds in them, its text, and the compiler as the judge of candidates.
 
+mod archives;
 pub mod build;
 mod compiler_calls;
 pub mod compilers;
@@ -10,6 +11,7 @@ pub mod judge;
 pub mod kbuild;
 mod kernel_copy;
 pub mod kernel_tree;
+mod link_words;
 pub mod linkers;
 pub mod meaning;
 mod mentions;

@@ -1,8 +1,10 @@
-//! One program, linked several times with small changes of layout: its objects in another order, and padding between
-//! them. An order of all functions by lot would be a worse program, not another link of the same.
+//! One program, linked several times with small changes of layout: its objects in another order, those out of archives
+//! among them, and padding between them. An order of all functions by lot would be a worse program, not another link of the same.
 //!
 //! A build calls this in the place of a linker: objects that the compiler made for one link are gone when it has ended.
 
+use super::archives::opened;
+use super::link_words::{expanded, own_objects, program_of, with_output};
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
 use lineup_stats::random::{Seed, shuffle};
@@ -16,12 +18,14 @@ use std::process::{Command, Stdio};
 /// The command of `lineup` that stands for a linker.
 pub const COMMAND: &str = "link-again";
 
-/// Words by which a linker makes no program: a library, or an object of several.
-pub(super) const NO_PROGRAM: [&str; 7] =
-    ["-r", "-i", "-Ur", "--relocatable", "-shared", "--shared", "-Bshareable"];
-
 /// The file beside links that names the program.
 const NAME: &str = "name";
+
+/// The file beside links that tells how many objects changed places.
+const OBJECTS: &str = "objects";
+
+/// Where objects of archives lie beside links.
+const MEMBERS: &str = "members";
 
 /// Pads in one link at most.
 const MOST_PADS: usize = 8;
@@ -59,6 +63,7 @@ pub fn serve(again: &Again) -> Result<bool> {
     let folder = numbered(&again.into)?;
     let output = std::path::absolute(&output).doing("cannot tell where the program is")?;
     let write = || format!("cannot write in {}", folder.display());
+    let words = opened(linker, &words, &folder.join(MEMBERS))?;
     for number in 0..again.links {
         let seed = Seed(again.seed).part(number);
         let place = folder.join(format!("{number:04}"));
@@ -70,15 +75,41 @@ pub fn serve(again: &Again) -> Result<bool> {
             return Err(Error::file(output, why));
         }
     }
+    fs::write(folder.join(OBJECTS), own_objects(&words).len().to_string()).doing_with(write)?;
     fs::write(folder.join(NAME), output.as_os_str().as_bytes()).doing_with(write)?;
     Ok(true)
+}
+
+/// Links of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramLinks {
+    /// Their files.
+    pub files: Vec<PathBuf>,
+    /// How many objects changed places.
+    pub objects: usize,
+}
+
+impl ProgramLinks {
+    /// What to say of links that hardly differ.
+    pub fn remark(&self) -> Option<String> {
+        const FEW: usize = 4;
+        let file = self.files.first().and_then(|file| file.file_name()).unwrap_or_default();
+        (self.objects < FEW).then(|| {
+            format!(
+                "{} has {} objects that a link can put in another order: its links differ by little more than where all of its \
+                 code and data begin, and the interval covers no more than that",
+                file.display(),
+                self.objects
+            )
+        })
+    }
 }
 
 /// The last links of a program in this folder.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<Vec<PathBuf>>> {
+pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<ProgramLinks>> {
     let cannot = || format!("cannot read {}", folder.display());
     let sorted = |folder: &Path| -> std::io::Result<Vec<PathBuf>> {
         let mut all: Vec<PathBuf> =
@@ -92,9 +123,12 @@ pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<Vec<PathB
         // The build may have seen the program at a path at which it is not.
         let found = [&linked, program].map(|path| path.canonicalize().ok());
         if linked == program || found[0].is_some() && found[0] == found[1] {
-            let places = sorted(&links).doing_with(cannot)?.into_iter().filter(|place| place.is_dir());
             let file = linked.file_name().unwrap_or_default();
-            return Ok(Some(places.map(|place| place.join(file)).collect()));
+            let is_link = |place: &PathBuf| place.is_dir() && !place.ends_with(MEMBERS);
+            let places = sorted(&links).doing_with(cannot)?.into_iter().filter(is_link);
+            let objects = fs::read_to_string(links.join(OBJECTS)).doing_with(cannot)?;
+            let objects = objects.parse().map_err(|_| Error::file(&links, "does not tell its objects"))?;
+            return Ok(Some(ProgramLinks { files: places.map(|place| place.join(file)).collect(), objects }));
         }
     }
     Ok(None)
@@ -103,32 +137,6 @@ pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<Vec<PathB
 fn link(linker: &OsStr, words: &[OsString]) -> Result<bool> {
     let status = Command::new(linker).args(words).status();
     Ok(status.doing_with(|| format!("cannot run {}", linker.display()))?.success())
-}
-
-/// The words with those in the place of files that hold words, `@FILE`.
-fn expanded(words: &[OsString]) -> Result<Vec<OsString>> {
-    let mut all = Vec::new();
-    for word in words {
-        match word.to_str().and_then(|word| word.strip_prefix('@')) {
-            None => all.push(word.clone()),
-            Some(file) => {
-                let text = fs::read_to_string(file).doing_with(|| format!("cannot read {file}"))?;
-                let held = shell_words::split(&text);
-                let held = held.map_err(|error| Error::file(file, format!("holds no words: {error}")))?;
-                all.extend(held.into_iter().map(OsString::from));
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// The program that is linked; `None` when it is a library or an object.
-fn program_of(words: &[OsString]) -> Option<PathBuf> {
-    if words.iter().any(|word| NO_PROGRAM.iter().any(|other| word == other)) {
-        return None;
-    }
-    let at = words.iter().position(|word| word == "-o");
-    Some(at.and_then(|at| words.get(at + 1)).map_or_else(|| "a.out".into(), PathBuf::from))
 }
 
 /// A new folder; several links may run at once.
@@ -191,10 +199,8 @@ fn assemble(text: &str, to: &Path) -> Result<()> {
 
 /// The words of another link: the program elsewhere, its own objects in another order, pads between them.
 fn varied(words: &[OsString], to: &Path, pads: &[PathBuf], seed: Seed) -> Vec<OsString> {
-    let is_value =
-        |at: usize| at.checked_sub(1).is_some_and(|before| words[before] == "-o" || words[before] == "-T");
-    let places: Vec<usize> =
-        (0..words.len()).filter(|at| is_own_object(&words[*at]) && !is_value(*at)).collect();
+    let words = with_output(words, to);
+    let places = own_objects(&words);
     let mut objects: Vec<OsString> = places.iter().map(|at| words[*at].clone()).collect();
     shuffle(&mut objects, seed);
     let mut pads = pads.iter();
@@ -205,24 +211,11 @@ fn varied(words: &[OsString], to: &Path, pads: &[PathBuf], seed: Seed) -> Vec<Os
         if places.contains(&at) {
             all.extend(pads.next().map(|pad| pad.clone().into_os_string()));
             all.extend(objects.next());
-        } else if is_value(at) && words[at - 1] == "-o" {
-            all.push(to.into());
-        } else if !word.to_string_lossy().trim_start_matches('-').starts_with("Map=") {
+        } else {
             all.push(word.clone());
         }
     }
-    if !words.iter().any(|word| word == "-o") {
-        all.extend(["-o".into(), to.into()]);
-    }
     all
-}
-
-/// Whether it is an object of the program, and none of those that start and end every program.
-fn is_own_object(word: &OsStr) -> bool {
-    const STARTS: [&str; 6] = ["crt", "Scrt1", "gcrt1", "Mcrt1", "rcrt1", "grcrt1"];
-    let path = Path::new(word);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".o") && !name.starts_with('-') && !STARTS.iter().any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -249,14 +242,6 @@ mod tests {
             assert!(["a.o", " p1.o ", "b.o", "c.o"].iter().all(|object| order.contains(object)), "{order}");
         }
         assert!(orders.iter().any(|order| *order != orders[0]));
-    }
-
-    #[test]
-    fn libraries_and_joined_objects_are_not_linked_again() {
-        assert_eq!(program_of(&words("-shared -o l.so a.o")), None);
-        assert_eq!(program_of(&words("a.o -r -o b.o")), None);
-        assert_eq!(program_of(&words("a.o -o dir/p")), Some("dir/p".into()));
-        assert_eq!(program_of(&words("a.o")), Some("a.out".into()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::source::build::Command;
 use crate::source::copy::{copy, set_modified};
 use crate::source::linkers::Linkers;
 use crate::source::mentions;
+use crate::source::relink::ProgramLinks;
 use crate::source::stale::made;
 pub use crate::source::tree::Tree;
 use crate::source::untouched::Untouched;
@@ -123,7 +124,7 @@ impl Scratch {
     }
 
     /// The links of a program, named relative to the folder, that builds in this copy made; or why there are none.
-    pub fn links_of(&self, tree: &Tree, program: &Path) -> Result<std::result::Result<Vec<PathBuf>, String>> {
+    pub fn links_of(&self, tree: &Tree, program: &Path) -> Result<std::result::Result<ProgramLinks, String>> {
         let seen = self.built_in(tree).join(program);
         let links = match &self.linkers {
             Some(linkers) => linkers.links_in(&tree.path, &seen)?,
