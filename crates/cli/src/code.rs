@@ -1,6 +1,6 @@
 //! `lineup code`: which code a whole program executed, for people and for what orders code.
 
-mod map;
+pub(crate) mod map;
 mod text;
 
 use crate::explain;

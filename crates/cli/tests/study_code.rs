@@ -114,6 +114,12 @@ fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() 
     let page = fs::read_to_string(out.join("report.html")).expect("the page");
     assert!(page.contains("Code in another order") && page.contains("modelled iTLB misses"));
     assert!(out.join("steps.fdata").is_file() && out.join("after/steps").is_file());
+    for program in ["before", "after"] {
+        let map = fs::read_to_string(out.join(program).join("code.html")).expect("the map");
+        assert!(map.contains(" code</title>") && map.contains("round_of"), "{map}");
+        assert!(page.contains(&format!("{program}/code.html")), "{program}");
+    }
+    assert!(!said(&output).contains("does not show the calls"), "{}", said(&output));
 }
 
 /// What runs often lies together in the order by counts; in the one for rare calls what these fetch does.

@@ -11,7 +11,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 /// The page, with what `calls` tells when it is given.
-pub(super) fn page(
+pub(crate) fn page(
     code: &Code<'_>,
     summary: &Summary,
     calls: Option<&Path>,

@@ -78,7 +78,8 @@ pub(crate) struct Built {
     /// The copy that it was built in.
     pub(crate) tree: Tree,
     reading: Option<Reading>,
-    name: &'static str,
+    /// Its folder among the results.
+    pub(crate) name: &'static str,
 }
 
 impl Variant {

@@ -1,6 +1,7 @@
 //! What whole runs execute, and what calls fetch.
 
 use super::Workload;
+use crate::code::map;
 use crate::explain;
 use crate::find;
 use crate::progress::Stages;
@@ -136,6 +137,7 @@ fn recording_in(folder: &TempFolder) -> PathBuf {
 /// What a whole run came to.
 pub(super) struct Counted {
     figures: Vec<(String, u64)>,
+    whole: Training,
 }
 
 impl Counted {
@@ -157,7 +159,20 @@ impl Counted {
             (true, "modelled iTLB misses", itlb),
         ];
         let told = figures.into_iter().filter(|(is_known, ..)| *is_known);
-        Ok(Counted { figures: told.map(|(_, what, count)| (what.to_owned(), count)).collect() })
+        let figures = told.map(|(_, what, count)| (what.to_owned(), count)).collect();
+        Ok(Counted { figures, whole })
+    }
+
+    /// Writes the map of the executed code, with which of the recorded calls fetched each line; without them, if they cannot be
+    /// put beside it.
+    pub(super) fn write_map(&self, calls: &Path, to: &Path, stages: &Stages) -> Result<()> {
+        let code = self.whole.code()?;
+        let summary = code.summary(&self.whole.program.to_string_lossy());
+        let page = map::page(&code, &summary, Some(calls), stages).or_else(|why| {
+            stages.line(&format!("lineup: the map of the code does not show the calls: {why:#}"));
+            map::page(&code, &summary, None, stages)
+        })?;
+        std::fs::write(to, page).with_context(|| format!("cannot write {}", to.display()))
     }
 
     /// What is counted, and how much.

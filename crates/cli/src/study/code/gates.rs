@@ -28,6 +28,9 @@ pub(super) struct Gates<'s> {
     pub(super) changed: &'static str,
 }
 
+/// The page beside a variant's recording that shows its executed code.
+const MAP: &str = "code.html";
+
 /// A variant with what its whole test run came to.
 pub(super) struct Measured {
     pub(super) variant: Variant,
@@ -90,9 +93,11 @@ impl Gates<'_> {
     /// Counts the whole test run, and records the regions' calls in it.
     pub(super) fn measure(&self, built: Built, like: Option<&Variant>) -> Result<Measured> {
         let counted = self.counted(&built.tree)?;
+        let results = self.plan.out.join(built.name);
         let engine = like.map_or(self.plan.engine, Variant::engine);
         let variant =
             Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
+        counted.write_map(&results.join("calls.rec"), &results.join(MAP), self.stages)?;
         Ok(Measured { variant, counted })
     }
 
@@ -122,6 +127,8 @@ impl Gates<'_> {
         facts.extend(linked.map(|linked| fact("linked", linked.into())));
         facts.push(fact("caches of the whole run", caches.join(" ")));
         facts.push(fact("first-level TLB of code", format!("{}, fully associative", counts::ITLB_IN_WORDS)));
+        let maps = ["before", "after"].map(|name| format!("{name}/{MAP}"));
+        facts.push(fact("maps of the executed code", maps.join(" and ")));
         facts.extend(self.scratch.remarks().into_iter().map(|value| fact("copies", value)));
         facts
     }
