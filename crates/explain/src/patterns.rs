@@ -20,11 +20,6 @@ impl Touches {
         *(if is_store { stores } else { loads }) += 1;
     }
 
-    /// The bytes of each kind of access: offset and size, in no order.
-    pub fn places(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.by_run.keys().copied()
-    }
-
     /// The bytes as sorted runs that do not overlap.
     pub fn runs(&self) -> Vec<ByteUse> {
         let all = self.by_run.iter().map(|((offset, size_bytes), (loads, stores))| ByteUse {

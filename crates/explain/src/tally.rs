@@ -97,34 +97,6 @@ impl CallTally {
             }
         }
     }
-
-    /// How each object was used, by its type and its start.
-    fn uses(&self) -> BTreeMap<(Ty, u64), Use> {
-        let mut numbers: BTreeMap<(Ty, Vec<(u64, u64)>), usize> = BTreeMap::new();
-        let objects = self.parts.iter().filter_map(|(owner, touches)| {
-            let OwnerKey::Object(ty, start) = *owner else { return None };
-            let next = numbers.len();
-            let bytes = touches.runs().iter().map(|run| (run.offset, run.size_bytes)).collect();
-            let number = *numbers.entry((ty, bytes)).or_insert(next);
-            Some(((ty, start), Use { ty, number }))
-        });
-        objects.collect()
-    }
-
-    /// All that was touched, by the uses of the objects that it is of.
-    fn touched(&self, uses: &BTreeMap<(Ty, u64), Use>) -> TouchedBytes {
-        let of_none = self.granules.iter().filter(|(_, bytes)| **bytes != 0);
-        let of_none = of_none.map(|(granule, bytes)| (*granule, None, *bytes));
-        let objects = uses.iter().filter_map(|(&(ty, start), used)| {
-            Some((start, *used, self.parts.get(&OwnerKey::Object(ty, start))?))
-        });
-        let of_objects = objects.flat_map(|(start, used, touches)| {
-            let places = touches.places();
-            let each = places.flat_map(move |(offset, size)| granules(start.saturating_add(offset), size));
-            each.map(move |(granule, bytes)| (granule, Some(used), bytes))
-        });
-        of_none.chain(of_objects).collect()
-    }
 }
 
 impl RegionTally {
@@ -170,12 +142,12 @@ impl RegionTally {
 
     fn add_patterns(&mut self, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         let mut variables: BTreeMap<VariableKey, Vec<ByteUse>> = BTreeMap::new();
-        let uses = tally.uses();
-        let touched = tally.touched(&uses);
+        let parts: Vec<_> = tally.parts.into_iter().map(|(owner, touches)| (owner, touches.runs())).collect();
+        let uses = uses(&parts);
+        let touched = touched(&tally.granules, &parts, &uses);
         // The parts are in order, so that the object before is the nearest one of the type.
-        let mut before: Option<(Ty, u64, Vec<ByteUse>)> = None;
-        for (owner, touches) in tally.parts {
-            let runs = touches.runs();
+        let mut before: Option<(Option<Use>, u64)> = None;
+        for ((owner, runs), used) in parts.into_iter().zip(uses) {
             match owner {
                 OwnerKey::Object(ty, start) => {
                     self.placed.insert((ty, start));
@@ -183,16 +155,15 @@ impl RegionTally {
                     let objects =
                         if is_in_variable { &mut self.objects_in_variables } else { &mut self.objects };
                     let neighbour_distance_bytes = before
-                        .filter(|(other, _, used)| *other == ty && is_same_use(used, &runs))
-                        .map(|(_, other, _)| start - other)
+                        .filter(|(other, _)| *other == used)
+                        .map(|(_, other)| start - other)
                         .filter(|distance| *distance <= size_of(ty).unwrap_or(0).saturating_add(128));
                     let size = size_of(ty).unwrap_or(0);
-                    let used = uses.get(&(ty, start));
                     let anyway =
-                        used.map(|used| touched.needed_anyway(*used, start, size)).unwrap_or_default();
+                        used.map(|used| touched.needed_anyway(used, start, size)).unwrap_or_default();
                     let base = (start % 128) as u8;
                     objects.add(&ObjectPlace { ty, base, neighbour_distance_bytes }, &runs, &anyway);
-                    before = Some((ty, start, runs));
+                    before = Some((used, start));
                 }
                 OwnerKey::Block(image, start) => {
                     self.blocks.add(&(image, (start % 128) as u8), &runs, &NeededAnyway::default());
@@ -236,10 +207,37 @@ impl RegionTally {
     }
 }
 
-/// Whether the same bytes were touched.
-fn is_same_use(one: &[ByteUse], other: &[ByteUse]) -> bool {
-    let bytes = |run: &ByteUse| (run.offset, run.size_bytes);
-    one.iter().map(bytes).eq(other.iter().map(bytes))
+/// How each object was used; nothing of what is no object. In the order of the parts.
+fn uses(parts: &[(OwnerKey, Vec<ByteUse>)]) -> Vec<Option<Use>> {
+    let mut numbers: BTreeMap<(Ty, Vec<(u64, u64)>), usize> = BTreeMap::new();
+    let number = |(owner, runs): &(OwnerKey, Vec<ByteUse>)| {
+        let OwnerKey::Object(ty, _) = *owner else { return None };
+        let next = numbers.len();
+        let bytes = runs.iter().map(|run| (run.offset, run.size_bytes)).collect();
+        Some(Use { ty, number: *numbers.entry((ty, bytes)).or_insert(next) })
+    };
+    parts.iter().map(number).collect()
+}
+
+/// All that was touched, by the uses of the objects that it is of. `of_none` are granules with their bytes that are of no
+/// object.
+fn touched(
+    of_none: &HashMap<u64, u32>,
+    parts: &[(OwnerKey, Vec<ByteUse>)],
+    uses: &[Option<Use>],
+) -> TouchedBytes {
+    let of_none = of_none.iter().filter(|(_, bytes)| **bytes != 0);
+    let of_none = of_none.map(|(granule, bytes)| (*granule, None, *bytes));
+    let objects = parts.iter().zip(uses).filter_map(|((owner, runs), used)| match owner {
+        OwnerKey::Object(_, start) => Some((*start, runs, *used)),
+        _ => None,
+    });
+    let of_objects = objects.flat_map(|(start, runs, used)| {
+        let each =
+            runs.iter().flat_map(move |run| granules(start.saturating_add(run.offset), run.size_bytes));
+        each.map(move |(granule, bytes)| (granule, used, bytes))
+    });
+    of_none.chain(of_objects).collect()
 }
 
 /// Adds up equal runs.

@@ -118,6 +118,18 @@ impl Training {
         Ok(regions)
     }
 
+    /// Writes the map of the executed code, with which of the recorded calls fetched each line; without them, if they cannot be
+    /// put beside it.
+    pub(super) fn write_map(&self, calls: &Path, to: &Path, stages: &Stages) -> Result<()> {
+        let code = self.code()?;
+        let summary = code.summary(&self.program.to_string_lossy());
+        let page = map::page(&code, &summary, Some(calls), stages).or_else(|why| {
+            stages.line(&format!("lineup: the map of the code does not show the calls: {why:#}"));
+            map::page(&code, &summary, None, stages)
+        })?;
+        std::fs::write(to, page).with_context(|| format!("cannot write {}", to.display()))
+    }
+
     fn fetch_misses(&self) -> [u64; 2] {
         let misses = || self.recorded.runs.iter().map(|run| run.fetch_misses);
         [misses().map(|one| one.l1).sum(), misses().map(|one| one.l2).sum()]
@@ -137,12 +149,16 @@ fn recording_in(folder: &TempFolder) -> PathBuf {
 /// What a whole run came to.
 pub(super) struct Counted {
     figures: Vec<(String, u64)>,
-    whole: Training,
 }
 
 impl Counted {
-    /// Of the plan's run in this copy.
-    pub(super) fn of(plan: &Plan, tree: &Tree, interrupts: &Interrupts, stages: &Stages) -> Result<Counted> {
+    /// Of the plan's run in this copy, with its recording.
+    pub(super) fn of(
+        plan: &Plan,
+        tree: &Tree,
+        interrupts: &Interrupts,
+        stages: &Stages,
+    ) -> Result<(Counted, Training)> {
         let whole = Training::of(plan, plan.run(tree)?, &plan.caches, interrupts, stages)?;
         let pages = Training::of(plan, plan.run(tree)?, &[ITLB.parse()?], interrupts, stages)?;
         let code = whole.code()?.summary("").code;
@@ -160,19 +176,7 @@ impl Counted {
         ];
         let told = figures.into_iter().filter(|(is_known, ..)| *is_known);
         let figures = told.map(|(_, what, count)| (what.to_owned(), count)).collect();
-        Ok(Counted { figures, whole })
-    }
-
-    /// Writes the map of the executed code, with which of the recorded calls fetched each line; without them, if they cannot be
-    /// put beside it.
-    pub(super) fn write_map(&self, calls: &Path, to: &Path, stages: &Stages) -> Result<()> {
-        let code = self.whole.code()?;
-        let summary = code.summary(&self.whole.program.to_string_lossy());
-        let page = map::page(&code, &summary, Some(calls), stages).or_else(|why| {
-            stages.line(&format!("lineup: the map of the code does not show the calls: {why:#}"));
-            map::page(&code, &summary, None, stages)
-        })?;
-        std::fs::write(to, page).with_context(|| format!("cannot write {}", to.display()))
+        Ok((Counted { figures }, whole))
     }
 
     /// What is counted, and how much.

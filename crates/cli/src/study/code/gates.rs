@@ -81,7 +81,7 @@ pub(super) fn leaving_as_built<T>(tree: &Tree, run: impl FnOnce() -> Result<T>) 
 
 impl Gates<'_> {
     /// What the test run executes in a copy, which is left as it was.
-    pub(super) fn counted(&self, tree: &Tree) -> Result<Counted> {
+    pub(super) fn counted(&self, tree: &Tree) -> Result<(Counted, Training)> {
         leaving_as_built(tree, || Counted::of(self.plan, tree, self.interrupts, self.stages))
     }
 
@@ -92,12 +92,12 @@ impl Gates<'_> {
 
     /// Counts the whole test run, and records the regions' calls in it.
     pub(super) fn measure(&self, built: Built, like: Option<&Variant>) -> Result<Measured> {
-        let counted = self.counted(&built.tree)?;
+        let (counted, whole) = self.counted(&built.tree)?;
         let results = self.plan.out.join(built.name);
         let engine = like.map_or(self.plan.engine, Variant::engine);
         let variant =
             Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
-        counted.write_map(&results.join("calls.rec"), &results.join(MAP), self.stages)?;
+        whole.write_map(&results.join("calls.rec"), &results.join(MAP), self.stages)?;
         Ok(Measured { variant, counted })
     }
 

@@ -112,7 +112,7 @@ pub(super) fn table(
         let told = observed(study, linked.variant.tree(), tree).and_then(|effects| {
             let figures = match name == result {
                 true => figures(&ordered.counted),
-                false => figures(&study.counted(tree)?),
+                false => figures(&study.counted(tree)?.0),
             };
             Ok(row(name, made, Some(effects), figures))
         });
