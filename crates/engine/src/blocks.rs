@@ -44,17 +44,6 @@ pub(crate) struct Block {
     made_from: Option<Arc<[u8]>>,
 }
 
-impl Block {
-    /// Whether the program's code at an address is still what the block was made from.
-    fn is_current(&self, pc: u64) -> bool {
-        let Some(made_from) = &self.made_from else { return true };
-        let mut now = vec![0; (self.end - pc) as usize];
-        let own = made_from.get(..now.len());
-        // Another thread may unmap it meanwhile.
-        system::read_memory(pc, &mut now) == now.len() && own == Some(&now)
-    }
-}
-
 /// Blocks, and what they are made from.
 pub(crate) struct Blocks {
     pub(crate) cache: Cache,
@@ -82,6 +71,8 @@ pub(crate) struct Blocks {
     pub(crate) within: Functions,
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
+    /// Those in code that was unmapped since: the program may have a copy of them where they were.
+    past_patches: Vec<Patch>,
     mappings: Vec<Mapping>,
     /// Memory for code near entries.
     pub(crate) near: Vec<patch::Near>,
@@ -110,6 +101,7 @@ impl Blocks {
             moved: Map::default(),
             within: Functions::default(),
             patches: Vec::new(),
+            past_patches: Vec::new(),
             mappings: Vec::new(),
             near: Vec::new(),
             counts: 0,
@@ -134,6 +126,7 @@ impl Blocks {
             let mut bytes = vec![0; length];
             let read = if holdings::hold(pc) { 0 } else { system::read_memory(pc, &mut bytes) };
             bytes.truncate(read);
+            self.unpatch(pc, &mut bytes);
             return (read > 0).then_some((bytes, false));
         }
         // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
@@ -143,16 +136,37 @@ impl Blocks {
         Some((bytes, true))
     }
 
-    /// The code from `pc` on as it was before it was patched.
+    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory, with
+    /// the patches, or other code in its place.
     pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
-        for patch in &self.patches {
-            for (offset, byte) in patch.original.iter().enumerate() {
-                let place = (patch.pc + offset as u64).wrapping_sub(pc) as usize;
-                if let Some(there) = bytes.get_mut(place) {
-                    *there = *byte;
-                }
-            }
-        }
+        self.all_patches().for_each(|patch| patch.take_out(pc, bytes));
+    }
+
+    fn all_patches(&self) -> impl Iterator<Item = &Patch> {
+        self.patches.iter().chain(&self.past_patches)
+    }
+
+    /// Keeps patches that are about to be written.
+    pub(crate) fn keep_patches(&mut self, mut patches: Vec<Patch>) {
+        self.past_patches.retain(|past| patches.iter().all(|patch| patch.pc != past.pc));
+        self.patches.append(&mut patches);
+    }
+
+    /// Whether the program's code at an address is still what the block was made from.
+    fn is_current(&self, block: &Block, pc: u64) -> bool {
+        let Some(made_from) = &block.made_from else { return true };
+        let mut now = vec![0; (block.end - pc) as usize];
+        // Another thread may unmap it meanwhile.
+        let is_whole = system::read_memory(pc, &mut now) == now.len();
+        self.unpatch(pc, &mut now);
+        is_whole && made_from.get(..now.len()) == Some(&now)
+    }
+
+    /// The entries in a range where what leads to the engine no longer stands.
+    pub(crate) fn replaced_entries(&self, range: &Range<u64>) -> Vec<u64> {
+        let is_gone =
+            |patch: &&Patch| range.contains(&patch.pc) && self.entries.contains(&patch.pc) && !patch.stands();
+        self.patches.iter().filter(is_gone).map(|patch| patch.pc).collect()
     }
 
     /// The block at an address, made when there is none; `None` when it cannot be.
@@ -168,11 +182,11 @@ impl Blocks {
     /// As [`Blocks::block`], made from the program's code as it is now.
     pub(crate) fn current(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
         let first = self.block(engine, pc)?;
-        if first.is_current(pc) {
+        if self.is_current(&first, pc) {
             return Some(first);
         }
         let others = self.versions.get(&pc).into_iter().flatten();
-        if let Some(other) = others.into_iter().find(|block| block.is_current(pc)) {
+        if let Some(other) = others.into_iter().find(|block| self.is_current(block, pc)) {
             return Some(other.clone());
         }
         let block = self.make(engine, pc)?;
@@ -381,9 +395,21 @@ impl Blocks {
         self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten())
     }
 
-    /// Forgets code that is unmapped: other code may be mapped there later. What leads to a block leads to the engine
-    /// from now on, which looks for the new one.
+    /// Forgets code that is unmapped: other code may be mapped there later. What the program maps there may be a copy of it, with
+    /// patches.
     pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
+        self.forget_blocks(engine, range);
+        self.entries.retain(|pc| !range.contains(pc));
+        self.moved.retain(|pc, _| !range.contains(pc));
+        self.within.forget(range);
+        self.past_patches.extend(self.patches.extract_if(.., |patch| range.contains(&patch.pc)));
+        traps::forget(range);
+        engine.shared.forget_entries(range);
+    }
+
+    /// Forgets what was made of code in whose place the program puts other memory, which may hold the same code. What
+    /// leads to a block leads to the engine from now on, which looks for the new one.
+    pub(crate) fn forget_blocks(&mut self, engine: &Engine, range: &Range<u64>) {
         self.mappings.clear();
         let is_gone = |block: &Block| block.low < range.end && range.start < block.end;
         let gone = self.blocks.iter().filter(|(_, block)| is_gone(block));
@@ -397,12 +423,6 @@ impl Blocks {
             }
         }
         self.forget_beyond(range);
-        self.entries.retain(|pc| !range.contains(pc));
-        self.moved.retain(|pc, _| !range.contains(pc));
-        self.within.forget(range);
-        self.patches.retain(|patch| !range.contains(&patch.pc));
-        traps::forget(range);
-        engine.shared.forget_entries(range);
     }
 
     /// From now on a block that begins at an address hands over to the engine first.

@@ -1,6 +1,7 @@
 //! System calls of the program that the engine must know of: those of a thread in the cache, and those that map and unmap
 //! memory, wherever they are made.
 
+use crate::blocks::Blocks;
 use crate::engine::{self, Engine};
 use crate::handlers;
 use crate::lock::Lock;
@@ -12,11 +13,35 @@ use crate::slots::Slots;
 use crate::system;
 use crate::traps;
 use lineup_recording::native::{record, word};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 impl Engine {
     /// Memory is about to be unmapped. Other code may be mapped there later.
     fn notice_unmapped(&self, start: u64, bytes: u64) {
+        self.change_code(start, bytes, |code, range| code.forget(self, range));
+    }
+
+    /// Memory is about to be put, or was put, in place of what was there, and may hold the same: programs that copy their
+    /// code into huge pages, or change it by replacing a page.
+    fn notice_replaced(&self, start: u64, bytes: u64) {
+        self.change_code(start, bytes, |code, range| code.forget_blocks(self, range));
+    }
+
+    /// Says which entries are gone with memory that was put in place of theirs.
+    fn tell_replaced(&self, start: u64, bytes: u64) {
+        let mut gone = Vec::new();
+        self.change_code(start, bytes, |code, range| gone = code.replaced_entries(range));
+        for pc in gone {
+            self.shared.note(&format!(
+                "the program put other code at {pc:#x}, where a watched function begins: its calls from there on are not \
+                 recorded"
+            ));
+        }
+    }
+
+    /// Does some work where code lies in a range.
+    fn change_code(&self, start: u64, bytes: u64, work: impl FnOnce(&mut Blocks, &Range<u64>)) {
         if !self.is_on() {
             return;
         }
@@ -25,10 +50,21 @@ impl Engine {
             ..start.saturating_add(bytes).checked_next_multiple_of(Host::page_bytes()).unwrap_or(u64::MAX);
         self.code.with(|code| {
             if code.is_code(&range) {
-                code.forget(self, &range);
+                work(code, &range);
             }
         });
         system::restore_signals(signals);
+    }
+
+    /// Memory is about to be mapped at an address, in place of what is there.
+    fn notice_fixed(&self, start: u64, bytes: u64, flags: u64) {
+        if flags & libc::MAP_FIXED as u64 == 0 {
+            return;
+        }
+        match flags & libc::MAP_ANONYMOUS as u64 {
+            0 => self.notice_unmapped(start, bytes),
+            _ => self.notice_replaced(start, bytes),
+        }
     }
 
     /// A file was mapped to be executed: entries may lie in it.
@@ -57,7 +93,7 @@ impl Engine {
         match number {
             libc::SYS_munmap => self.notice_unmapped(first, second),
             // What was there is unmapped.
-            libc::SYS_mmap if fourth & libc::MAP_FIXED as u64 != 0 => self.notice_unmapped(first, second),
+            libc::SYS_mmap => self.notice_fixed(first, second, fourth),
             _ => {}
         }
         slots.resume_pc = slots.pc - Host::SYSTEM_CALL_BYTES;
@@ -79,8 +115,13 @@ impl Engine {
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc);
         }
-        if number == libc::SYS_mmap && third & libc::PROT_EXEC as u64 != 0 {
-            map(self, registers);
+        let maps_code = number == libc::SYS_mmap && third & libc::PROT_EXEC as u64 != 0;
+        if maps_code || number == libc::SYS_mremap {
+            if maps_code {
+                map(self, registers);
+            } else {
+                remap(self, registers);
+            }
             registers.come_back(slots.pc);
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc);
@@ -136,23 +177,46 @@ pub(crate) unsafe extern "C" fn map_from_site(registers: *mut HostRegisters) {
     match engine::get() {
         Some(engine) => {
             let [start, bytes, _, flags, ..] = registers.arguments();
-            if flags & libc::MAP_FIXED as u64 != 0 {
-                engine.notice_unmapped(start, bytes);
-            }
+            engine.notice_fixed(start, bytes, flags);
             map(engine, registers);
         }
-        None => registers.set_result(map_memory(registers) as u64),
+        None => registers.set_result(program_call(libc::SYS_mmap, registers) as u64),
     }
 }
 
-fn map_memory(registers: &HostRegisters) -> i64 {
+/// From a system call of the C library that moves memory.
+///
+/// # Safety
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn remap_from_site(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut *registers };
+    match engine::get() {
+        Some(engine) => remap(engine, registers),
+        None => registers.set_result(program_call(libc::SYS_mremap, registers) as u64),
+    }
+}
+
+fn program_call(number: i64, registers: &HostRegisters) -> i64 {
     // SAFETY: the program's own system call.
-    unsafe { system::call(libc::SYS_mmap, registers.arguments()) }
+    unsafe { system::call(number, registers.arguments()) }
+}
+
+/// Moves memory for the program: where it was, and what was where it goes, are unmapped.
+fn remap(engine: &Engine, registers: &mut HostRegisters) {
+    let [from, old_bytes, bytes, flags, to, _] = registers.arguments();
+    engine.notice_unmapped(from, old_bytes);
+    let result = program_call(libc::SYS_mremap, registers);
+    registers.set_result(result as u64);
+    if flags & libc::MREMAP_FIXED as u64 != 0 && result > 0 {
+        engine.notice_replaced(to, bytes);
+        engine.tell_replaced(to, bytes);
+    }
 }
 
 /// Maps memory for the program, and looks for entries in it.
 fn map(engine: &Engine, registers: &mut HostRegisters) {
-    let result = map_memory(registers);
+    let result = program_call(libc::SYS_mmap, registers);
     registers.set_result(result as u64);
     let [_, _, protection, _, file, _] = registers.arguments();
     engine.notice_mapped(protection, file, result);

@@ -165,6 +165,7 @@ pub(crate) fn system_calls(engine: &Engine) {
     let mut led: Vec<Led> = vec![
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
         (libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false),
+        (libc::SYS_mremap, calls::remap_from_site as *const () as u64, false),
         (libc::SYS_clone, processes::before_clone as *const () as u64, true),
         (libc::SYS_execve, processes::before_exec as *const () as u64, true),
         (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
@@ -227,10 +228,11 @@ pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], m
         if system::read_memory(*at, &mut original) != original.len() {
             return false;
         }
-        patches.push(Patch { pc: *at, original });
+        patches.push(Patch { pc: *at, original, written: bytes.clone() });
     }
+    let is_of_these = |patch: &Patch| writes.iter().any(|(at, _)| patch.pc == *at);
     engine.code.with(|code| {
-        code.patches.append(&mut patches);
+        code.keep_patches(patches);
         if !moved.is_empty() {
             code.entries.insert(pc);
         }
@@ -239,7 +241,7 @@ pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], m
     let is_written = writes.iter().all(|(at, bytes)| change(engine, memory, *at, bytes));
     if !is_written {
         engine.code.with(|code| {
-            code.patches.retain(|patch| writes.iter().all(|(at, _)| patch.pc != *at));
+            code.patches.retain(|patch| !is_of_these(patch));
             if !moved.is_empty() {
                 code.entries.remove(&pc);
             }

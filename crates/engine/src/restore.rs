@@ -76,6 +76,8 @@ fn take_out(engine: &Engine, number: u64) -> bool {
 pub(crate) struct Patch {
     pub(crate) pc: u64,
     pub(crate) original: Vec<u8>,
+    /// What was written there, of the same length.
+    pub(crate) written: Vec<u8>,
 }
 
 impl Patch {
@@ -83,12 +85,30 @@ impl Patch {
         self.pc..self.pc + self.original.len() as u64
     }
 
-    /// The original bytes of those of its places that lie in `pages`, by their offset there.
-    fn in_pages(&self, pages: &Range<u64>) -> impl Iterator<Item = (usize, u8)> {
-        let places = self.range().zip(self.original.iter().copied());
-        let inside: Vec<_> = places.filter(|(place, _)| pages.contains(place)).collect();
-        let start = pages.start;
-        inside.into_iter().map(move |(place, byte)| ((place - start) as usize, byte))
+    /// Puts the original bytes back among `bytes` from `pc` on, where they hold what was written.
+    pub(crate) fn take_out(&self, pc: u64, bytes: &mut [u8]) {
+        let end = pc + bytes.len() as u64;
+        let shared = self.pc.max(pc)..self.range().end.min(end);
+        if shared.is_empty() {
+            return;
+        }
+        let part = |start: u64| (shared.start - start) as usize..(shared.end - start) as usize;
+        let (own, there) = (part(self.pc), part(pc));
+        if bytes[there.clone()] == self.written[own.clone()] {
+            bytes[there].copy_from_slice(&self.original[own]);
+        }
+    }
+
+    /// Whether it is still where it was written.
+    pub(crate) fn stands(&self) -> bool {
+        let mut now = vec![0; self.written.len()];
+        system::read_memory(self.pc, &mut now) == now.len() && now == self.written
+    }
+
+    /// Those of its places that lie in `pages`, as offsets there.
+    fn in_pages(&self, pages: &Range<u64>) -> Range<usize> {
+        let (start, end) = (self.pc.max(pages.start), self.range().end.min(pages.end));
+        (start - pages.start) as usize..end.saturating_sub(pages.start) as usize
     }
 }
 
@@ -115,7 +135,7 @@ fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
         && is_same_but_for_patches(new, &old, patches, &pages);
     if is_same {
         let others = patches.iter().enumerate().filter(|(other, _)| *other != number);
-        for (place, _) in others.flat_map(|(_, patch)| patch.in_pages(&pages)) {
+        for place in others.flat_map(|(_, patch)| patch.in_pages(&pages)) {
             new[place] = old[place];
         }
     }
@@ -131,9 +151,7 @@ fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
 /// Whether the file holds what is in memory, with the original bytes where patches are: nobody else has changed it.
 fn is_same_but_for_patches(file: &[u8], memory: &[u8], patches: &[Patch], pages: &Range<u64>) -> bool {
     let mut unpatched = memory.to_vec();
-    for (place, byte) in patches.iter().flat_map(|patch| patch.in_pages(pages)) {
-        unpatched[place] = byte;
-    }
+    patches.iter().for_each(|patch| patch.take_out(pages.start, &mut unpatched));
     unpatched == file
 }
 
@@ -141,26 +159,45 @@ fn is_same_but_for_patches(file: &[u8], memory: &[u8], patches: &[Patch], pages:
 mod tests {
     use super::*;
 
+    fn patch(pc: u64) -> Patch {
+        Patch { pc, original: vec![0xfe, 0xff, 0, 1, 2], written: vec![0xe9, 5, 5, 5, 5] }
+    }
+
     #[test]
     fn pages_that_somebody_else_changed_are_left_alone() {
         let pages = 0x1000..0x2000;
         let file: Vec<u8> = (0..4096).map(|byte| byte as u8).collect();
-        let original = vec![0xfe, 0xff, 0, 1, 2];
-        let patch = Patch { pc: 0x10fe, original: original.clone() };
         let mut memory = file.clone();
         memory[0xfe..0x103].copy_from_slice(&[0xe9, 5, 5, 5, 5]);
-        assert!(is_same_but_for_patches(&file, &memory, &[patch], &pages));
+        assert!(is_same_but_for_patches(&file, &memory, &[patch(0x10fe)], &pages));
         memory[0x300] ^= 1;
-        let patch = Patch { pc: 0x10fe, original };
-        assert!(!is_same_but_for_patches(&file, &memory, &[patch], &pages));
+        assert!(!is_same_but_for_patches(&file, &memory, &[patch(0x10fe)], &pages));
     }
 
     #[test]
     fn a_patch_on_two_pages_is_part_of_both() {
-        let patch = Patch { pc: 0x1ffe, original: vec![1, 2, 3, 4, 5] };
-        let on = |pages: Range<u64>| patch.in_pages(&pages).collect::<Vec<_>>();
-        assert_eq!(on(0x1000..0x2000), [(0xffe, 1), (0xfff, 2)]);
-        assert_eq!(on(0x2000..0x3000), [(0, 3), (1, 4), (2, 5)]);
-        assert_eq!(on(0x1000..0x3000).len(), 5);
+        let patch = patch(0x1ffe);
+        assert_eq!(patch.in_pages(&(0x1000..0x2000)), 0xffe..0x1000);
+        assert_eq!(patch.in_pages(&(0x2000..0x3000)), 0..3);
+        assert_eq!(patch.in_pages(&(0x1000..0x3000)), 0xffe..0x1003);
+        assert!(patch.in_pages(&(0x3000..0x4000)).is_empty());
+        assert!(patch.in_pages(&(0..0x1000)).is_empty());
+    }
+
+    #[test]
+    fn a_patch_is_taken_out_where_it_stands_and_nowhere_else() {
+        let patch = patch(0x1004);
+        let taken_out = |pc: u64, mut bytes: Vec<u8>| {
+            patch.take_out(pc, &mut bytes);
+            bytes
+        };
+        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5, 5, 5, 5, 7]), [7, 7, 0xfe, 0xff, 0, 1, 2, 7]);
+        // A part of it, at either end.
+        assert_eq!(taken_out(0x1006, vec![5, 5, 5, 7]), [0, 1, 2, 7]);
+        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5]), [7, 7, 0xfe, 0xff]);
+        // Other code was put there.
+        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5, 5, 6, 5, 7]), [7, 7, 0xe9, 5, 5, 6, 5, 7]);
+        assert_eq!(taken_out(0x1009, vec![5, 5]), [5, 5]);
+        assert_eq!(taken_out(0x1000, vec![5, 5]), [5, 5]);
     }
 }

@@ -110,6 +110,90 @@ fn an_instruction_that_ends_in_other_memory_than_it_begins_is_recorded() {
     assert_eq!(native.value("sum"), emulated.value("sum"));
 }
 
+/// The page of two watched functions, of which one calls the other, is copied to other memory while they are called: as
+/// programs do that move their code to huge pages (`mmap`), or change it by replacing pages (`mremap`). In the end there
+/// is other code in its place when asked (`other`).
+const COPIES_CODE: &str = r#"
+    #define _GNU_SOURCE
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #define PAGE __attribute__((noinline, section(".page"), aligned(64)))
+    static long cell[64];
+    PAGE long within(long n) { cell[n & 7] += n; return cell[(n + 1) & 7]; }
+    PAGE long work(long n) { return within(n) + within(n + 3) * 2 + 1; }
+    __asm__(".section .page, \"ax\"\n.p2align 12\n.text\n");
+    static char *page(void *code) { return (char *)((unsigned long)code & ~4095ul); }
+    static void by_mremap(char *to, const char *from) {
+        void *copy = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(copy, from, 4096);
+        mprotect(copy, 4096, PROT_READ | PROT_EXEC);
+        if (mremap(copy, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to) __builtin_trap();
+    }
+    static void by_mmap(char *to) {
+        static char kept[4096];
+        memcpy(kept, to, 4096);
+        if (mmap(to, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != to) __builtin_trap();
+        memcpy(to, kept, 4096);
+        mprotect(to, 4096, PROT_READ | PROT_EXEC);
+    }
+    int main(int count, char **words) {
+        char way = count > 1 ? words[1][1] : 'r';
+        long sum = 0;
+        for (int n = 0; n < 60; n++) {
+            if (n % 20 == 10 && way == 'r') by_mremap(page(work), page(work));
+            if (n % 20 == 10 && way == 'm') by_mmap(page(work));
+            /* ret */
+            static char returns[4096];
+            memset(returns, 0xc3, sizeof returns);
+            if (n == 50 && way == 't') by_mremap(page(work), returns);
+            sum += work(n);
+        }
+        printf("way %c\n", way);
+        if (way != 't') printf("sum %lx\n", sum);
+        return 0;
+    }
+"#;
+
+#[test]
+fn calls_go_on_in_a_copy_of_the_code() {
+    for way in ["mremap", "mmap"] {
+        let program = c(X86_64, COPIES_CODE, &["-falign-functions=64"]);
+        let record = |engine: &str| {
+            let options =
+                ["--region", "work", "--region", "within", "--engine", engine, "--", "./program", way];
+            let output = lineup_record(program.folder.path(), &options);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success() && said.contains("sum"), "{engine} {way}: {output:?}");
+            (said, std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording"))
+        };
+        let [(native, recorded), (emulated, expected)] = ["native", "qemu"].map(record);
+        let sum = |said: &str| said.lines().find(|line| line.starts_with("sum")).map(str::to_owned);
+        assert_eq!(sum(&native), sum(&emulated), "{way}");
+        let [recorded, expected] =
+            [recorded, expected].map(|bytes| lineup_recording::read_all(&bytes).expect("whole"));
+        assert_eq!(recorded.calls.len(), 180, "{way}");
+        assert_eq!(recorded.calls.len(), expected.calls.len(), "{way}");
+        for (call, other) in recorded.calls.iter().zip(&expected.calls) {
+            assert_eq!(call.region, other.region, "{way}");
+            assert_eq!(call.instructions, other.instructions, "{way}");
+            assert_eq!(call.accesses.len(), other.accesses.len(), "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_watched_function_in_whose_place_other_code_is_put_is_told() {
+    let program = c(X86_64, COPIES_CODE, &["-falign-functions=64"]);
+    let options = ["--region", "work", "--engine", "native", "--", "./program", "other"];
+    let output = lineup_record(program.folder.path(), &options);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("the program put other code at") && said.contains("are not recorded"), "{said}");
+    let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+    assert_eq!(lineup_recording::read_all(&bytes).expect("whole").calls.len(), 50);
+}
+
 #[test]
 fn handlers_interrupt_code_that_was_written() {
     for what in [&["--region", "work"][..], &["--whole-program"]] {
