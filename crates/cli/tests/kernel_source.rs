@@ -4,6 +4,7 @@
 mod installed;
 mod schema;
 
+use lineup_browser::{Axe, Browser, check, missing};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,19 @@ impl Tree {
     }
 }
 
+/// That a report is whole and usable in a browser. A picture of it stays in `target/pages`.
+fn assert_usable(page: &Path, name: &str) {
+    if let Some(why) = missing() {
+        assert!(std::env::var_os("CI").is_none(), "{why}");
+        return println!("skipped: {why}");
+    }
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("pages");
+    let axe = Axe::fetched().expect("axe-core");
+    let mut browser = Browser::start().expect("Chromium starts");
+    let problems = check(&mut browser, &axe, page, name, &pictures).expect("the page is looked at");
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
@@ -96,6 +110,7 @@ fn a_patch_to_a_kernel_is_built_booted_and_compared() {
         assert!(tree.read(&format!("out/{variant}/boot.log")).contains("Linux version 6.1.0-small"));
         assert!(tree.read(&format!("out/{variant}/workload.log")).contains("sum 11054920800"));
     }
+    assert_usable(&tree.path("out/report.html"), "kernel-study");
     // The tree is as it was, and the copy holds what it does.
     assert_eq!(tree.read("linux/include/device.h"), untouched);
     assert_eq!(tree.read("out/build/source/include/device.h"), untouched);
@@ -340,6 +355,7 @@ fn functions_that_calls_go_into_come_into_one_row_of_the_image() {
     ] {
         assert!(patch.contains(told), "{told}: {patch}");
     }
+    assert_usable(&tree.path("out/report.html"), "kernel-study-code");
     let report = schema::checked(tree.read("out/report.json").as_bytes());
     let call = &report["code"]["calls"][0];
     let figure = |what: &str, side: usize| call[what][side].as_f64().expect("a mean");

@@ -8,6 +8,7 @@ use lineup_model::access::CallEnd;
 use lineup_recording::{MeasuredCall, Recording};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::process::Command;
 
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
@@ -144,4 +145,13 @@ fn sixty_four_bit_arm_is_recorded_alike() {
             regions.iter().find(|region| region["name"] == name).map(|region| &region["coverage"]["named"]);
         assert!(named.and_then(Value::as_f64) > Some(0.8), "{name}: {named:?}");
     }
+    // Packed, as other distributions have it, the image tells the same.
+    let advised = printed(&bench, &["advise", "one.rec"]);
+    assert!(advised["types_touched"].as_u64() > Some(5), "{advised:#}");
+    let image = bench.folder.path().join("vmlinuz");
+    let packed = Command::new("gzip").arg("--stdout").arg(&image).output().expect("gzip");
+    assert!(packed.status.success() && packed.stdout.starts_with(&[0x1f, 0x8b]));
+    std::fs::write(image, packed.stdout).expect("the bench's own image");
+    assert_eq!(printed(&bench, &["explain", "one.rec"]), explained);
+    assert_eq!(printed(&bench, &["advise", "one.rec"]), advised);
 }

@@ -1,8 +1,8 @@
 //! Two kernels that were built and booted, side by side.
 
-use super::lines::{name, sentence};
+use super::lines::{name, scroll, sentence};
 use crate::figure::{mean, whole};
-use crate::study::GuestComparison;
+use crate::study::{GuestComparison, RegionCosts, TypeLines};
 use maud::{Markup, html};
 
 pub(super) fn guest(guest: Option<&GuestComparison>) -> Markup {
@@ -11,33 +11,45 @@ pub(super) fn guest(guest: Option<&GuestComparison>) -> Markup {
         h3 { "Two kernels, booted" }
         dl.facts { @for fact in &guest.compared { dt { (sentence(&fact.name)) } dd { (sentence(&fact.value)) } } }
         @if !guest.types.is_empty() {
-            table {
-                thead { tr { th { "type" } th { "region" } th.n { "lines before" } th.n { "predicted" } th.n { "lines after" } } }
-                tbody {
-                    @for one in &guest.types {
-                        tr {
-                            td { (name(&one.type_name)) }
-                            td { (name(&one.region)) }
-                            td.n { (mean(one.before)) }
-                            td.n { (mean(one.predicted)) }
-                            td.n { (mean(one.after)) }
-                        }
+            (scroll("Lines of each type in both kernels", &types(&guest.types)))
+        }
+        @for costs in &guest.costs {
+            h4 { (name(&costs.region)) ": " (whole(costs.calls_before)) " calls before, " (whole(costs.calls_after)) " after" }
+            (scroll("What a call costs in both kernels", &means(costs)))
+        }
+    }
+}
+
+fn types(all: &[TypeLines]) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "type" } th { "region" } th.n { "lines before" } th.n { "predicted" } th.n { "lines after" } } }
+            tbody {
+                @for one in all {
+                    tr {
+                        td { (name(&one.type_name)) }
+                        td { (name(&one.region)) }
+                        td.n { (mean(one.before)) }
+                        td.n { (mean(one.predicted)) }
+                        td.n { (mean(one.after)) }
                     }
                 }
             }
         }
-        @for costs in &guest.costs {
-            h4 { (name(&costs.region)) ": " (whole(costs.calls_before)) " calls before, " (whole(costs.calls_after)) " after" }
-            table {
-                thead { tr { th { "per call" } th.n { "before" } th.n { "after" } th.n { "difference, 95 %" } } }
-                tbody {
-                    @for one in &costs.means {
-                        tr {
-                            td { (sentence(&one.name)) }
-                            td.n { (mean(one.before)) }
-                            td.n { (mean(one.after)) }
-                            td.n { (one.difference.map_or_else(|| "too few calls".into(), |(low, high)| format!("{low:+.2} to {high:+.2}"))) }
-                        }
+    }
+}
+
+fn means(costs: &RegionCosts) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "per call" } th.n { "before" } th.n { "after" } th.n { "difference, 95 %" } } }
+            tbody {
+                @for one in &costs.means {
+                    tr {
+                        td { (sentence(&one.name)) }
+                        td.n { (mean(one.before)) }
+                        td.n { (mean(one.after)) }
+                        td.n { (one.difference.map_or_else(|| "too few calls".into(), |(low, high)| format!("{low:+.2} to {high:+.2}"))) }
                     }
                 }
             }
