@@ -61,16 +61,17 @@ fleet-clouds: setup-test
 
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
 # All members are named, here and where else the command is built for tests, for the same reason.
-test-kernel: setup-test
+test-kernel: setup-kernels
 	$(built)
-	cargo test $(linted) --workspace --test kernel -- --ignored
+	cargo test $(linted) --workspace --test kernel -- --ignored --skip other_emulators
 
-# A program of another machine under QEMU 10, which is built from Debian's sources, once for each version, into the user's
-# cache.
+# Debian's kernels under the emulators of other distributions, which are fetched; and a program of another machine under
+# QEMU 10, which is built from Debian's sources, once for each version, into the user's cache.
 .PHONY: test-emulators setup-emulators
 test-emulators: setup-emulators
 	$(built)
 	cargo test $(linted) --workspace --test record -- --ignored --nocapture emulators::
+	cargo test $(linted) --workspace --test kernel -- --ignored --nocapture other_emulators
 
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: rules

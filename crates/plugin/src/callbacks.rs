@@ -1,6 +1,6 @@
 //! What the emulator calls while the guest runs.
 
-use crate::ffi::PluginId;
+use crate::ask::{OnEvent, OnSyscall, OnVcpu};
 use crate::follow::Exec;
 use crate::guest::read_value;
 use crate::isa::{self, Flow};
@@ -24,21 +24,36 @@ use std::sync::atomic::Ordering;
 /// A chunk of the C library's heap is larger than this only by mistake.
 const MAX_CHUNK_BYTES: u64 = 1 << 36;
 
-pub(crate) unsafe extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
-    if let Some(recorder) = recorder::get() {
-        recorder.begin_thread(vcpu);
+/// A thread begins.
+pub(crate) struct Begins;
+
+impl OnVcpu for Begins {
+    fn call(vcpu: c_uint) {
+        if let Some(recorder) = recorder::get() {
+            recorder.begin_thread(vcpu);
+        }
     }
 }
 
-pub(crate) unsafe extern "C" fn on_vcpu_exit(_id: PluginId, vcpu: c_uint) {
-    if let Some(recorder) = recorder::get() {
-        recorder.end_thread(vcpu, CallEnd::ThreadEnded);
+/// A thread ends.
+pub(crate) struct Ends;
+
+impl OnVcpu for Ends {
+    fn call(vcpu: c_uint) {
+        if let Some(recorder) = recorder::get() {
+            recorder.end_thread(vcpu, CallEnd::ThreadEnded);
+        }
     }
 }
 
-pub(crate) unsafe extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
-    if let Some(recorder) = recorder::get() {
-        recorder.finish();
+/// The emulator ends.
+pub(crate) struct Exits;
+
+impl OnEvent for Exits {
+    fn call() {
+        if let Some(recorder) = recorder::get() {
+            recorder.finish();
+        }
     }
 }
 
@@ -133,60 +148,61 @@ extern "C" fn access_slowly(profile: &mut Profiled, counter: u32, address: u64, 
     profile.access_slowly(counter, address, info);
 }
 
-#[allow(clippy::too_many_arguments, reason = "the emulator's signature")]
-pub(crate) unsafe extern "C" fn on_syscall(
-    _id: PluginId,
-    vcpu: c_uint,
-    number: i64,
-    a1: u64,
-    a2: u64,
-    a3: u64,
-    a4: u64,
-    a5: u64,
-    _a6: u64,
-    _a7: u64,
-    _a8: u64,
-) {
-    let Some(recorder) = recorder::get() else { return };
-    let call = isa::of(recorder.machine).system_call(number);
-    match call {
-        Some(Call::Exec) => {
-            return recorder.follow(&Exec { folder: AT_FDCWD, path: a1, arguments: a2, environment: a3 });
+/// A system call is about to be made.
+pub(crate) struct Calls;
+
+impl OnSyscall for Calls {
+    fn call(vcpu: c_uint, number: i64, [a1, a2, a3, a4, a5, ..]: [u64; 8]) {
+        let Some(recorder) = recorder::get() else { return };
+        let call = isa::of(recorder.machine).system_call(number);
+        match call {
+            Some(Call::Exec) => {
+                return recorder.follow(&Exec { folder: AT_FDCWD, path: a1, arguments: a2, environment: a3 });
+            }
+            Some(Call::ExecAt) => {
+                return recorder.follow(&Exec {
+                    folder: a1 as i32,
+                    path: a2,
+                    arguments: a3,
+                    environment: a4,
+                });
+            }
+            Some(Call::Fork) => process::begin_fork(recorder, vcpu),
+            // A process that borrows its parent's memory is one of its own under the emulator.
+            Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => {
+                process::begin_fork(recorder, vcpu)
+            }
+            _ => {}
         }
-        Some(Call::ExecAt) => {
-            return recorder.follow(&Exec { folder: a1 as i32, path: a2, arguments: a3, environment: a4 });
+        // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+        let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
+        recorder.keep_before_system_call(thread);
+        let Some(call) = call else { return };
+        match call {
+            Call::Exit => recorder.end_calls(thread, recorder.is_last_thread()),
+            Call::ExitGroup => recorder.end_calls(thread, true),
+            Call::Kill if recorder.is_deadly(a2) && recorder.is_own_process(a1) => {
+                recorder.end_by_signal(vcpu)
+            }
+            Call::ThreadKill if recorder.is_deadly(a3) => recorder.end_by_signal(vcpu),
+            Call::SetHandler if a2 != 0 => recorder.set_handler(a1, a2),
+            Call::HandlerReturns => {
+                thread.end_handler();
+                thread.unwatched_seen = recorder.unwatched.seen(vcpu);
+            }
+            Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
+            Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
+            Call::SetDescriptor => recorder.note_descriptor(thread, a1),
+            Call::Clone if a1 & CLONE_SETTLS != 0 => match isa::of(recorder.machine).clone_sets_base() {
+                ThreadBaseArgument::Fourth => thread.encoder.thread_base(a4),
+                ThreadBaseArgument::FourthDescribes => recorder.note_descriptor(thread, a4),
+                ThreadBaseArgument::Fifth => thread.encoder.thread_base(a5),
+            },
+            Call::Map if a4 & MAP_FIXED != 0 => {
+                recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2)
+            }
+            _ => {}
         }
-        Some(Call::Fork) => process::begin_fork(recorder, vcpu),
-        // A process that borrows its parent's memory is one of its own under the emulator.
-        Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => {
-            process::begin_fork(recorder, vcpu)
-        }
-        _ => {}
-    }
-    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
-    let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
-    recorder.keep_before_system_call(thread);
-    let Some(call) = call else { return };
-    match call {
-        Call::Exit => recorder.end_calls(thread, recorder.is_last_thread()),
-        Call::ExitGroup => recorder.end_calls(thread, true),
-        Call::Kill if recorder.is_deadly(a2) && recorder.is_own_process(a1) => recorder.end_by_signal(vcpu),
-        Call::ThreadKill if recorder.is_deadly(a3) => recorder.end_by_signal(vcpu),
-        Call::SetHandler if a2 != 0 => recorder.set_handler(a1, a2),
-        Call::HandlerReturns => {
-            thread.end_handler();
-            thread.unwatched_seen = recorder.unwatched.seen(vcpu);
-        }
-        Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
-        Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
-        Call::SetDescriptor => recorder.note_descriptor(thread, a1),
-        Call::Clone if a1 & CLONE_SETTLS != 0 => match isa::of(recorder.machine).clone_sets_base() {
-            ThreadBaseArgument::Fourth => thread.encoder.thread_base(a4),
-            ThreadBaseArgument::FourthDescribes => recorder.note_descriptor(thread, a4),
-            ThreadBaseArgument::Fifth => thread.encoder.thread_base(a5),
-        },
-        Call::Map if a4 & MAP_FIXED != 0 => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
-        _ => {}
     }
 }
 

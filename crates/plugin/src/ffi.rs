@@ -1,9 +1,11 @@
 //! The few functions of the emulator's plugin interface that are used, as a table of function pointers, so that only
 //! [`crate::link`] refers to symbols of the emulator.
 //!
-//! Two interfaces are known: version 1 (QEMU 6.0 to 8.2), and version 2 with those after it that keep its functions (QEMU 9.0 and
-//! later). Where they differ, [`InsnData`] and [`BlockCount`] say how.
+//! Three forms of the interface are known: version 1 (QEMU 6.0 to 8.2), version 2 with those after it that keep its functions
+//! (QEMU 9.0 to 11.0), and version 7 (QEMU 11.1). Where they differ, [`InsnData`], [`BlockCount`], [`ReadRegisters`] and
+//! [`Callbacks`] say how.
 
+use crate::ask::Callbacks;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Names this plugin to the emulator.
@@ -33,7 +35,7 @@ pub(crate) struct Register {
     _opaque: [u8; 0],
 }
 
-/// What the emulator tells of a register: `qemu_plugin_reg_descriptor`.
+/// What the emulator tells of a register: the leading fields of `qemu_plugin_reg_descriptor`, which every version has.
 #[repr(C)]
 pub(crate) struct DescribedRegister {
     pub(crate) handle: *mut Register,
@@ -64,15 +66,8 @@ pub(crate) struct Info {
     pub(crate) system_emulation: bool,
 }
 
-pub(crate) type VcpuCallback = unsafe extern "C" fn(PluginId, c_uint);
-pub(crate) type TranslateCallback = unsafe extern "C" fn(PluginId, *mut Tb);
 pub(crate) type ExecCallback = unsafe extern "C" fn(c_uint, *mut c_void);
 pub(crate) type MemCallback = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
-pub(crate) type SyscallCallback =
-    unsafe extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
-pub(crate) type SyscallReturnCallback = unsafe extern "C" fn(PluginId, c_uint, i64, i64);
-pub(crate) type ResetCallback = unsafe extern "C" fn(PluginId);
-pub(crate) type ExitCallback = unsafe extern "C" fn(PluginId, *mut c_void);
 
 /// `QEMU_PLUGIN_CB_NO_REGS`: the callback touches no guest register.
 pub(crate) const NO_REGISTERS: c_int = 0;
@@ -114,12 +109,38 @@ pub(crate) enum BlockCount {
     },
 }
 
+/// Adding a register's bytes to others.
+#[derive(Clone, Copy)]
+pub(crate) enum ReadRegister {
+    /// Versions 2 to 5 tell how many they are, or a negative number.
+    Counted(unsafe extern "C" fn(*mut Register, *mut ByteArray) -> c_int),
+    /// Version 6 and later tell whether they could.
+    Told(unsafe extern "C" fn(*mut Register, *mut ByteArray) -> bool),
+}
+
+impl ReadRegister {
+    /// Adds the register's bytes; false when they cannot be read.
+    ///
+    /// # Safety
+    /// Both must be valid, in a callback of the virtual CPU that may read registers.
+    pub(crate) unsafe fn add(self, register: *mut Register, bytes: *mut ByteArray) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                ReadRegister::Counted(read) => read(register, bytes) >= 0,
+                ReadRegister::Told(read) => read(register, bytes),
+            }
+        }
+    }
+}
+
 /// Reading registers, which QEMU 9.0 and later do, with what its glib has for that.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadRegisters {
     pub(crate) list: unsafe extern "C" fn() -> *mut RegisterArray,
-    /// Adds a register's bytes; how many they are, or a negative number.
-    pub(crate) read: unsafe extern "C" fn(*mut Register, *mut ByteArray) -> c_int,
+    pub(crate) read: ReadRegister,
+    /// How many bytes one of an array's elements has.
+    pub(crate) element_bytes: unsafe extern "C" fn(*const RegisterArray) -> c_uint,
     pub(crate) free_list: unsafe extern "C" fn(*mut RegisterArray, c_int) -> *mut c_char,
     pub(crate) new_bytes: unsafe extern "C" fn() -> *mut ByteArray,
     pub(crate) resize: unsafe extern "C" fn(*mut ByteArray, c_uint) -> *mut ByteArray,
@@ -129,13 +150,7 @@ pub(crate) struct ReadRegisters {
 /// The emulator's functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
-    pub(crate) on_vcpu_init: unsafe extern "C" fn(PluginId, VcpuCallback),
-    pub(crate) on_vcpu_exit: unsafe extern "C" fn(PluginId, VcpuCallback),
-    pub(crate) on_translate: unsafe extern "C" fn(PluginId, TranslateCallback),
-    pub(crate) on_syscall: unsafe extern "C" fn(PluginId, SyscallCallback),
-    pub(crate) on_syscall_return: unsafe extern "C" fn(PluginId, SyscallReturnCallback),
-    pub(crate) reset: unsafe extern "C" fn(PluginId, ResetCallback),
-    pub(crate) on_exit: unsafe extern "C" fn(PluginId, ExitCallback, *mut c_void),
+    pub(crate) callbacks: Callbacks,
     pub(crate) block_exec: unsafe extern "C" fn(*mut Tb, ExecCallback, c_int, *mut c_void),
     pub(crate) block_count: BlockCount,
     pub(crate) insn_exec: unsafe extern "C" fn(*mut Insn, ExecCallback, c_int, *mut c_void),

@@ -17,6 +17,7 @@
 //! The command hands over a [`lineup_recording::plan::Plan`] as `plan=FILE`. A discovery run writes a
 //! [`lineup_recording::plan::Discovery`], every other run a recording.
 
+mod ask;
 mod audit;
 mod block;
 mod callbacks;

@@ -1,7 +1,8 @@
 //! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the plugin
 //! is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not be told why.
 
-use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegisters};
+use crate::ask::{Ask, Callbacks, Numbered, POINTED_SINCE, Pointed};
+use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegister, ReadRegisters};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -18,11 +19,28 @@ const PER_CPU: &CStr = c"qemu_plugin_scoreboard_new";
 #[unsafe(link_section = ".init_array")]
 static CHOOSE: extern "C" fn() = choose;
 
-/// Speaks version 2 to emulators that know it. Later versions have added to it, and are told apart by nothing we use.
+/// The argument in which the command asks for a version. It knows that of the emulator.
+const ASKED: &[u8] = b"interface=";
+
+/// The first version whose functions tell whether a register was read, and not how many bytes it has.
+const TELLS_READ_SINCE: c_int = 6;
+
+/// Speaks the version that the command asks for, else version 2 to emulators that know it.
 extern "C" fn choose() {
-    if symbol(PER_CPU).is_some() {
-        qemu_plugin_version.store(2, Ordering::Relaxed);
+    let known = symbol(PER_CPU).map(|_| 2);
+    if let Some(version) = asked().or(known) {
+        qemu_plugin_version.store(version, Ordering::Relaxed);
     }
+}
+
+/// The version that the command has asked for. The emulator hands arguments over after it has checked the version, so that
+/// they are looked for where it has them from.
+fn asked() -> Option<c_int> {
+    let line = std::fs::read("/proc/self/cmdline").ok()?;
+    let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"-plugin");
+    let mut parts = words.nth(1)?.split(|byte| *byte == b',');
+    let number = parts.find_map(|part| part.strip_prefix(ASKED))?;
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// The emulator's symbol of this name.
@@ -39,15 +57,15 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 unsafe fn find<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let found = symbol(name).ok_or_else(|| {
-        format!("the emulator has no {}; QEMU 7.2 and 10.0 are known to work", name.to_string_lossy())
+        format!("the emulator has no {}; QEMU 7.2 to 11.1 are known to work", name.to_string_lossy())
     })?;
     // SAFETY: the caller's promise; both are as large as a pointer.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
 impl Api {
-    /// The emulator's functions, as far as both interfaces have them, and those of its own.
-    fn find(version: c_int) -> Result<Api, String> {
+    /// The functions of an emulator for which the plugin has this number, and which has this version at most.
+    fn find(id: PluginId, version: c_int, current: c_int) -> Result<Api, String> {
         // SAFETY: the types are those of the interface's description.
         unsafe {
             let (block_count, insn_data) = match version {
@@ -64,25 +82,28 @@ impl Api {
                     InsnData::Copied(find(c"qemu_plugin_insn_data")?),
                 ),
             };
-            Api::with(block_count, insn_data)
+            let ask = match version {
+                POINTED_SINCE.. => Ask::Pointed(Pointed::find()?),
+                _ => Ask::Numbered(Numbered::find()?),
+            };
+            Api::with(Callbacks { ask, id }, block_count, insn_data, current)
         }
     }
 
-    /// The functions that both interfaces have, with those that they do not.
+    /// The functions that all versions have, with those that they do not.
     ///
     /// # Safety
     /// The emulator's functions must have the types of the interface's description.
-    unsafe fn with(block_count: BlockCount, insn_data: InsnData) -> Result<Api, String> {
+    unsafe fn with(
+        callbacks: Callbacks,
+        block_count: BlockCount,
+        insn_data: InsnData,
+        current: c_int,
+    ) -> Result<Api, String> {
         // SAFETY: the caller's promise.
         let api = unsafe {
             Api {
-                on_vcpu_init: find(c"qemu_plugin_register_vcpu_init_cb")?,
-                on_vcpu_exit: find(c"qemu_plugin_register_vcpu_exit_cb")?,
-                on_translate: find(c"qemu_plugin_register_vcpu_tb_trans_cb")?,
-                on_syscall: find(c"qemu_plugin_register_vcpu_syscall_cb")?,
-                on_syscall_return: find(c"qemu_plugin_register_vcpu_syscall_ret_cb")?,
-                reset: find(c"qemu_plugin_reset")?,
-                on_exit: find(c"qemu_plugin_register_atexit_cb")?,
+                callbacks,
                 block_exec: find(c"qemu_plugin_register_vcpu_tb_exec_cb")?,
                 insn_exec: find(c"qemu_plugin_register_vcpu_insn_exec_cb")?,
                 insn_mem: find(c"qemu_plugin_register_vcpu_mem_cb")?,
@@ -99,10 +120,48 @@ impl Api {
                 physical: find(c"qemu_plugin_hwaddr_phys_addr")?,
                 block_count,
                 insn_data,
-                registers: ReadRegisters::find().ok(),
+                registers: ReadRegisters::find(current).ok(),
             }
         };
         Ok(api)
+    }
+}
+
+impl Numbered {
+    /// # Safety
+    /// The emulator's functions must have the types of the interface's description.
+    unsafe fn find() -> Result<Numbered, String> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(Numbered {
+                vcpu_init: find(c"qemu_plugin_register_vcpu_init_cb")?,
+                vcpu_exit: find(c"qemu_plugin_register_vcpu_exit_cb")?,
+                translate: find(c"qemu_plugin_register_vcpu_tb_trans_cb")?,
+                syscall: find(c"qemu_plugin_register_vcpu_syscall_cb")?,
+                syscall_return: find(c"qemu_plugin_register_vcpu_syscall_ret_cb")?,
+                reset: find(c"qemu_plugin_reset")?,
+                exit: find(c"qemu_plugin_register_atexit_cb")?,
+            })
+        }
+    }
+}
+
+impl Pointed {
+    /// # Safety
+    /// The emulator's functions must have the types of the interface's description.
+    unsafe fn find() -> Result<Pointed, String> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(Pointed {
+                vcpu_init: find(c"qemu_plugin_register_vcpu_init_cb")?,
+                vcpu_exit: find(c"qemu_plugin_register_vcpu_exit_cb")?,
+                translate: find(c"qemu_plugin_register_vcpu_tb_trans_cb")?,
+                syscall: find(c"qemu_plugin_register_vcpu_syscall_cb")?,
+                syscall_return: find(c"qemu_plugin_register_vcpu_syscall_ret_cb")?,
+                reset: find(c"qemu_plugin_reset")?,
+                exit: find(c"qemu_plugin_register_atexit_cb")?,
+            })
+        }
     }
 }
 
@@ -111,12 +170,17 @@ impl ReadRegisters {
     ///
     /// # Safety
     /// The emulator's functions must have the types of the interface's description.
-    unsafe fn find() -> Result<ReadRegisters, String> {
+    unsafe fn find(current: c_int) -> Result<ReadRegisters, String> {
+        const READ: &CStr = c"qemu_plugin_read_register";
         // SAFETY: the caller's promise.
         unsafe {
             Ok(ReadRegisters {
                 list: find(c"qemu_plugin_get_registers")?,
-                read: find(c"qemu_plugin_read_register")?,
+                read: match current {
+                    TELLS_READ_SINCE.. => ReadRegister::Told(find(READ)?),
+                    _ => ReadRegister::Counted(find(READ)?),
+                },
+                element_bytes: find(c"g_array_get_element_size")?,
                 free_list: find(c"g_array_free")?,
                 new_bytes: find(c"g_byte_array_new")?,
                 resize: find(c"g_byte_array_set_size")?,
@@ -151,12 +215,13 @@ unsafe extern "C" fn qemu_plugin_install(
         let version = qemu_plugin_version.load(Ordering::Relaxed);
         if !versions.contains(&version) {
             return Err(format!(
-                "the emulator speaks plugin interface {} to {}, not {version}; QEMU 6.0 to 10.0 are known to work",
+                "the emulator speaks plugin interface {} to {}, not {version}; QEMU 7.2 to 11.1 are known to work",
                 versions.start(),
                 versions.end()
             ));
         }
-        crate::install::install(Api::find(version)?, id, &target, info.system_emulation, &arguments)
+        let api = Api::find(id, version, info.version_cur)?;
+        crate::install::install(api, &target, info.system_emulation, &arguments)
     });
     match result {
         Ok(Ok(())) => 0,

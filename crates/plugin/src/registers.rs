@@ -79,8 +79,14 @@ impl Handles {
         if all.is_null() {
             return None;
         }
-        // SAFETY: the array holds as many descriptions as it says, which stay until it is freed below.
-        let told = unsafe { std::slice::from_raw_parts((*all).data, (*all).count as usize) };
+        // SAFETY: the array holds as many descriptions as it says, each as far from the one before as it says, which stay until
+        // it is freed below.
+        let described = |number: usize| unsafe {
+            let apart = (read.element_bytes)(all) as usize;
+            &*(*all).data.byte_add(number * apart)
+        };
+        // SAFETY: as above.
+        let told: Vec<_> = (0..unsafe { (*all).count } as usize).map(described).collect();
         let find = |name: &str| {
             let is_named = |text| {
                 // SAFETY: a name is a string that the emulator never frees.
@@ -121,9 +127,10 @@ impl Handles {
         // SAFETY: the bytes are ours, and the handle was given by the emulator for this virtual CPU.
         let told = unsafe {
             (self.read.resize)(self.bytes, 0);
-            let count = (self.read.read)(register, self.bytes);
-            let held = (*self.bytes).count.min(u32::try_from(count).ok()?) as usize;
-            std::slice::from_raw_parts((*self.bytes).data, held)
+            if !self.read.read.add(register, self.bytes) {
+                return None;
+            }
+            std::slice::from_raw_parts((*self.bytes).data, (*self.bytes).count as usize)
         };
         number(told)
     }

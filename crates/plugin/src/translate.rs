@@ -1,8 +1,9 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
+use crate::ask::OnTranslate;
 use crate::block::{Insn, insns, profile_block};
 use crate::callbacks::{on_access, on_block};
-use crate::ffi::{NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ffi::{NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa::Flow;
 use crate::recorder::{self, Recorder, Translation};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
@@ -12,22 +13,26 @@ use lineup_recording::plan::BlockRoles;
 use std::sync::atomic::Ordering;
 
 /// A block is translated.
-pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
-    let Some(recorder) = recorder::get() else { return };
-    // SAFETY: `tb` is valid for this callback.
-    let insns = unsafe { insns(&recorder.api, recorder.machine, tb) };
-    let Some(first) = insns.first() else { return };
-    // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a constant.
-    let host = unsafe { (recorder.api.insn_haddr)(first.handle) } as u64;
-    let guest_base = host.wrapping_sub(first.pc);
-    recorder.guest_base.store(guest_base, Ordering::Relaxed);
-    let mut translation = recorder.translation();
-    recorder.look_at_images(&mut translation, first.pc, guest_base);
-    match &recorder.profile {
-        // SAFETY: `tb` and its instructions are valid for this callback.
-        Some(profile) => unsafe { profile_block(&recorder.api, recorder.machine, profile, tb, &insns) },
-        // SAFETY: as above.
-        None => unsafe { recorder.watch_block(&mut translation, tb, &insns, guest_base) },
+pub(crate) struct Translates;
+
+impl OnTranslate for Translates {
+    unsafe fn call(tb: *mut Tb) {
+        let Some(recorder) = recorder::get() else { return };
+        // SAFETY: `tb` is valid for this callback.
+        let insns = unsafe { insns(&recorder.api, recorder.machine, tb) };
+        let Some(first) = insns.first() else { return };
+        // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a constant.
+        let host = unsafe { (recorder.api.insn_haddr)(first.handle) } as u64;
+        let guest_base = host.wrapping_sub(first.pc);
+        recorder.guest_base.store(guest_base, Ordering::Relaxed);
+        let mut translation = recorder.translation();
+        recorder.look_at_images(&mut translation, first.pc, guest_base);
+        match &recorder.profile {
+            // SAFETY: `tb` and its instructions are valid for this callback.
+            Some(profile) => unsafe { profile_block(&recorder.api, recorder.machine, profile, tb, &insns) },
+            // SAFETY: as above.
+            None => unsafe { recorder.watch_block(&mut translation, tb, &insns, guest_base) },
+        }
     }
 }
 

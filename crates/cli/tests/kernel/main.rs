@@ -1,6 +1,7 @@
 //! Kernels as Debian ships them, booted and recorded. `make test` boots seven times; `make test-kernel` also runs the ignored
 //! tests, which boot more often and other machines.
 
+mod advised;
 mod boot;
 mod copied;
 mod emulators;
@@ -12,6 +13,7 @@ mod guests;
 mod machines;
 mod modules;
 mod no_caches;
+mod other_emulators;
 mod record;
 mod rootfs;
 #[path = "../schema/mod.rs"]

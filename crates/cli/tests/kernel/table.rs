@@ -21,7 +21,23 @@ struct Row {
     cells: [Cell; MACHINES.len()],
 }
 
-const ROWS: [Row; 2] = [
+/// What the tests of [`crate::other_emulators`] show, but for two processors of AArch64.
+const fn other(
+    emulator: &'static str,
+    version: &'static str,
+    interface: u32,
+    two_of_arm: &'static str,
+) -> Row {
+    let (same, two) = ("other_emulators_record_the_same_calls", "other_emulators_record_two_processors");
+    Row {
+        emulator,
+        version,
+        interface,
+        cells: [(AS_OLDER, same), (RECORDED, two), (AS_OLDER, same), (two_of_arm, two), (AS_OLDER, same)],
+    }
+}
+
+const ROWS: [Row; 7] = [
     Row {
         emulator: "QEMU 7.2 (Debian 12)",
         version: "version 7.2",
@@ -37,6 +53,8 @@ const ROWS: [Row; 2] = [
             (REPEATS, "thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines"),
         ],
     },
+    other("QEMU 8.2 (Ubuntu 24.04)", "version 8.2", 1, REPEATS),
+    other("QEMU 9.2 (Ubuntu 25.04)", "version 9.2", 4, REPEATS),
     Row {
         emulator: "QEMU 10.0 (Debian 12's backports, Debian 13)",
         version: "version 10.0",
@@ -49,19 +67,30 @@ const ROWS: [Row; 2] = [
             (AS_OLDER, "two_emulators_record_the_same_calls_of_arm_kernels"),
         ],
     },
+    other("QEMU 10.1 (Ubuntu 25.10)", "version 10.1", 5, RECORDED),
+    other("QEMU 10.2 (Ubuntu 26.04)", "version 10.2", 5, RECORDED),
+    other("QEMU 11.1 (Debian 13's backports)", "version 11.1", 7, RECORDED),
 ];
 
 /// A test has shown that this is recorded of that machine, with the emulator that the recording names: the table has to
 /// say just that. Of an emulator that is not in the table nothing is said.
 pub(crate) fn shows(recording: &Recording, machine: &str, test: &str) {
-    let emulator = &recording.header.emulator;
-    let Some(row) = ROWS.iter().find(|row| emulator.contains(row.version)) else {
-        return println!("not in the table: {emulator}");
+    let Some((row, (what, by))) = cell(recording, machine) else {
+        return println!("not in the table: {}", recording.header.emulator);
     };
-    let column = MACHINES.iter().position(|known| *known == machine).expect("a machine of the table");
-    let (what, by) = row.cells[column];
     assert_eq!(by, test, "the table names another test for {}, {machine}", row.emulator);
     println!("shown: {}, {machine}: {what}", row.emulator);
+}
+
+/// Whether the table says that two runs under this emulator are the same.
+pub(crate) fn is_repeated(recording: &Recording, machine: &str) -> bool {
+    cell(recording, machine).is_some_and(|(_, (what, _))| what == REPEATS)
+}
+
+fn cell(recording: &Recording, machine: &str) -> Option<(&'static Row, Cell)> {
+    let row = ROWS.iter().find(|row| recording.header.emulator.contains(row.version))?;
+    let column = MACHINES.iter().position(|known| *known == machine).expect("a machine of the table");
+    Some((row, row.cells[column]))
 }
 
 fn in_the_manual() -> String {
@@ -78,9 +107,10 @@ fn in_the_manual() -> String {
 
 /// The body of a function in these tests' sources.
 fn body_of(test: &str) -> &'static str {
-    const SOURCES: [&str; 5] = [
+    const SOURCES: [&str; 6] = [
         include_str!("emulators.rs"),
         include_str!("machines.rs"),
+        include_str!("other_emulators.rs"),
         include_str!("record.rs"),
         include_str!("sweep.rs"),
         include_str!("threads.rs"),

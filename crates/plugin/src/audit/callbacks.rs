@@ -3,7 +3,8 @@
 use super::calls::{self, Effect, request_bytes};
 use super::seen::Access;
 use super::{Audit, Place, State, get};
-use crate::ffi::{Api, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ask::{OnEvent, OnSyscall, OnSyscallReturn, OnTranslate};
+use crate::ffi::{Api, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::guest::read_bytes;
 use crate::isa;
 use std::ffi::{c_uint, c_void};
@@ -22,47 +23,49 @@ const FIRST_ADDRESS: u64 = 1 << 16;
 const DROPS: [u64; 2] = [4, 8];
 
 /// Asks the emulator for callbacks.
-pub(super) fn register(api: &Api, id: PluginId) {
-    // SAFETY: `id` is ours, and the callbacks have the signatures that the interface asks for.
-    unsafe {
-        (api.on_translate)(id, on_translate);
-        (api.on_syscall)(id, on_syscall);
-        (api.on_syscall_return)(id, on_syscall_return);
-        (api.on_exit)(id, on_exit, std::ptr::null_mut());
-    }
+pub(super) fn register(api: &Api) {
+    api.callbacks.on_translate::<Translates>();
+    api.callbacks.on_syscall::<Calls>();
+    api.callbacks.on_syscall_return::<Returns>();
+    api.callbacks.on_exit::<Exits>();
 }
 
 /// A block is translated: every instruction that may access memory gets a callback.
-unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
-    let Some(audit) = get() else { return };
-    let api = &audit.api;
-    let machine = audit.machine;
-    let mut state = audit.state();
-    // SAFETY: `tb` is valid for this callback.
-    for index in 0..unsafe { (api.block_insns)(tb) } {
-        // SAFETY: the index is below the count.
-        let (insn, pc, bytes) = unsafe {
-            let insn = (api.block_insn)(tb, index);
-            (insn, (api.insn_vaddr)(insn), api.insn_bytes(insn))
-        };
-        if index == 0 {
-            // SAFETY: as above. In user mode an instruction's host address is the guest's plus a constant.
-            let host = unsafe { (api.insn_haddr)(insn) } as u64;
-            audit.guest_base.store(host.wrapping_sub(pc), Ordering::Relaxed);
-            audit.look_at_files(&mut state, pc);
-            if audit.is_free(&state, pc) {
-                // SAFETY: `tb` is valid for this callback.
-                unsafe { (api.block_exec)(tb, on_free, NO_REGISTERS, std::ptr::null_mut()) };
+struct Translates;
+
+impl OnTranslate for Translates {
+    unsafe fn call(tb: *mut Tb) {
+        let Some(audit) = get() else { return };
+        let api = &audit.api;
+        let machine = audit.machine;
+        let mut state = audit.state();
+        // SAFETY: `tb` is valid for this callback.
+        for index in 0..unsafe { (api.block_insns)(tb) } {
+            // SAFETY: the index is below the count.
+            let (insn, pc, bytes) = unsafe {
+                let insn = (api.block_insn)(tb, index);
+                (insn, (api.insn_vaddr)(insn), api.insn_bytes(insn))
+            };
+            if index == 0 {
+                // SAFETY: as above. In user mode an instruction's host address is the guest's plus a constant.
+                let host = unsafe { (api.insn_haddr)(insn) } as u64;
+                audit.guest_base.store(host.wrapping_sub(pc), Ordering::Relaxed);
+                audit.look_at_files(&mut state, pc);
+                if audit.is_free(&state, pc) {
+                    // SAFETY: `tb` is valid for this callback.
+                    unsafe { (api.block_exec)(tb, on_free, NO_REGISTERS, std::ptr::null_mut()) };
+                }
             }
-        }
-        if isa::is_only_listed(machine, index, pc, &bytes) || isa::of(machine).only_leaves(&bytes, false) {
-            continue;
-        }
-        let is_on_stack = isa::of(machine).decode(&bytes, false).on_stack;
-        let place: *const Place = audit.place(&state, pc, is_on_stack);
-        // SAFETY: the instruction is valid for this callback, and the place is never freed.
-        unsafe {
-            (api.insn_mem)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, place.cast_mut().cast());
+            if isa::is_only_listed(machine, index, pc, &bytes) || isa::of(machine).only_leaves(&bytes, false)
+            {
+                continue;
+            }
+            let is_on_stack = isa::of(machine).decode(&bytes, false).on_stack;
+            let place: *const Place = audit.place(&state, pc, is_on_stack);
+            // SAFETY: the instruction is valid for this callback, and the place is never freed.
+            unsafe {
+                (api.insn_mem)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, place.cast_mut().cast());
+            }
         }
     }
 }
@@ -103,33 +106,36 @@ unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, data: *mut
     });
 }
 
-unsafe extern "C" fn on_syscall(
-    _id: PluginId,
-    vcpu: c_uint,
-    number: i64,
-    a1: u64,
-    a2: u64,
-    a3: u64,
-    a4: u64,
-    a5: u64,
-    a6: u64,
-    _a7: u64,
-    _a8: u64,
-) {
-    if let Some(audit) = get() {
-        audit.called(&mut audit.state(), vcpu, number, [a1, a2, a3, a4, a5, a6]);
+/// A system call is about to be made.
+struct Calls;
+
+impl OnSyscall for Calls {
+    fn call(vcpu: c_uint, number: i64, [a1, a2, a3, a4, a5, a6, ..]: [u64; 8]) {
+        if let Some(audit) = get() {
+            audit.called(&mut audit.state(), vcpu, number, [a1, a2, a3, a4, a5, a6]);
+        }
     }
 }
 
-unsafe extern "C" fn on_syscall_return(_id: PluginId, vcpu: c_uint, _number: i64, result: i64) {
-    if let Some(audit) = get() {
-        audit.state().seen.returned(vcpu, result);
+/// A system call has returned.
+struct Returns;
+
+impl OnSyscallReturn for Returns {
+    fn call(vcpu: c_uint, result: i64) {
+        if let Some(audit) = get() {
+            audit.state().seen.returned(vcpu, result);
+        }
     }
 }
 
-unsafe extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
-    if let Some(audit) = get() {
-        audit.write(&mut audit.state());
+/// The emulator ends.
+struct Exits;
+
+impl OnEvent for Exits {
+    fn call() {
+        if let Some(audit) = get() {
+            audit.write(&mut audit.state());
+        }
     }
 }
 

@@ -13,7 +13,7 @@ mod calls;
 mod seen;
 mod shadow;
 
-use crate::ffi::{Api, PluginId};
+use crate::ffi::Api;
 use lineup_follow::{images, maps};
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::Machine;
@@ -62,7 +62,7 @@ struct State {
 }
 
 /// Reads the table and asks for callbacks.
-pub(crate) fn install(api: Api, id: PluginId, machine: Machine, path: &str) -> Result<(), String> {
+pub(crate) fn install(api: Api, machine: Machine, path: &str) -> Result<(), String> {
     if !machine.is_host() {
         return Err("an audit is of programs of this machine".into());
     }
@@ -76,7 +76,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, path: &str) -> R
     AUDIT.set(audit).map_err(|_| "the plugin was loaded twice".to_owned())?;
     // SAFETY: the functions live as long as the process: the emulator never unloads a plugin.
     match unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child)) } {
-        0 => callbacks::register(&api, id),
+        0 => callbacks::register(&api),
         error => return Err(format!("cannot watch for forks (error {error})")),
     }
     Ok(())

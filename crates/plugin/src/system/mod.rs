@@ -31,7 +31,7 @@ mod tasks;
 mod translate;
 mod windows;
 
-use crate::ffi::{Api, PluginId};
+use crate::ffi::Api;
 use crate::limits::BLOCK_BYTES;
 use crate::output::Output;
 use crate::recorder::profile_of;
@@ -150,7 +150,7 @@ pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut Cpu> {
 }
 
 /// Opens the output and watches for the marker.
-pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> Result<(), String> {
+pub(crate) fn install(api: Api, machine: Machine, plan: Plan) -> Result<(), String> {
     let kernel =
         plan.system.clone().ok_or("the plan says nothing of the kernel; use `lineup record --kernel`")?;
     if kernel.cpus as usize > MAX_CPUS {
@@ -189,7 +189,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         plan,
     };
     SYSTEM.set(system).map_err(|_| "the plugin was loaded twice".to_string())?;
-    begin::watch_for_marker(&api, id);
+    begin::watch_for_marker(&api);
     Ok(())
 }
 

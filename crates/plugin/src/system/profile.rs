@@ -4,8 +4,9 @@ use super::context::Context;
 use super::privileged::Privileged;
 use super::sites::Role;
 use super::{LAST_CALLBACK, System, get, lock};
+use crate::ask::OnTranslate;
 use crate::block::{Insn, insns, profile_block};
-use crate::ffi::{NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ffi::{NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa::Flow;
 use crate::profile::{Profiled, current, give_current, take_current};
 use lineup_recording::{Encoder, Summary};
@@ -13,21 +14,25 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 /// A block is translated.
-pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
-    let Some(system) = get() else { return };
-    let Some(profile) = &system.profile else { return };
-    // SAFETY: `tb` is valid for this callback.
-    let insns = unsafe { insns(&system.api, system.machine, tb) };
-    let Some(first) = insns.first() else { return };
-    if first.pc == system.kernel.entries.marker {
-        // SAFETY: as above.
-        unsafe { (system.api.block_exec)(tb, on_marker, NO_REGISTERS, null_mut()) };
-        return;
-    }
-    // SAFETY: as above. What is asked for first comes first: the context is that of the block's own fetch.
-    unsafe {
-        system.watch_contexts(tb, &insns);
-        profile_block(&system.api, system.machine, profile, tb, &insns);
+pub(crate) struct Translates;
+
+impl OnTranslate for Translates {
+    unsafe fn call(tb: *mut Tb) {
+        let Some(system) = get() else { return };
+        let Some(profile) = &system.profile else { return };
+        // SAFETY: `tb` is valid for this callback.
+        let insns = unsafe { insns(&system.api, system.machine, tb) };
+        let Some(first) = insns.first() else { return };
+        if first.pc == system.kernel.entries.marker {
+            // SAFETY: as above.
+            unsafe { (system.api.block_exec)(tb, on_marker, NO_REGISTERS, null_mut()) };
+            return;
+        }
+        // SAFETY: as above. What is asked for first comes first: the context is that of the block's own fetch.
+        unsafe {
+            system.watch_contexts(tb, &insns);
+            profile_block(&system.api, system.machine, profile, tb, &insns);
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use super::flag::Mask;
 use super::privileged::{FlagAccess, Privileged};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::{System, get, lock};
-use crate::ffi::{self, InsnBytes, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ask::OnTranslate;
+use crate::ffi::{self, InsnBytes, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
 use lineup_model::abi::Machine;
 use std::ffi::c_void;
@@ -23,26 +24,30 @@ struct Insn {
 }
 
 /// A block is translated.
-pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
-    let Some(system) = get() else { return };
-    // SAFETY: `tb` is valid for this callback.
-    let insns = unsafe { system.insns(tb) };
-    let runs = system.cut(&insns);
-    if let (Some(programs), Some((_, first))) = (&system.programs, runs.first())
-        && first.is_user
-        && !first.repeats
-    {
-        let instructions = runs.iter().map(|(_, run)| run.instructions).sum();
-        // SAFETY: as above, and the recorder of the system is never freed.
-        return unsafe { programs.count(tb, instructions) };
-    }
-    for (index, run) in runs {
-        // SAFETY: the handles are valid for this callback, and runs are never freed.
-        unsafe { system.watch_run(&insns[index], run) };
-    }
-    for insn in &insns {
-        // SAFETY: as above.
-        unsafe { system.watch_insn(insn) };
+pub(crate) struct Translates;
+
+impl OnTranslate for Translates {
+    unsafe fn call(tb: *mut Tb) {
+        let Some(system) = get() else { return };
+        // SAFETY: `tb` is valid for this callback.
+        let insns = unsafe { system.insns(tb) };
+        let runs = system.cut(&insns);
+        if let (Some(programs), Some((_, first))) = (&system.programs, runs.first())
+            && first.is_user
+            && !first.repeats
+        {
+            let instructions = runs.iter().map(|(_, run)| run.instructions).sum();
+            // SAFETY: as above, and the recorder of the system is never freed.
+            return unsafe { programs.count(tb, instructions) };
+        }
+        for (index, run) in runs {
+            // SAFETY: the handles are valid for this callback, and runs are never freed.
+            unsafe { system.watch_run(&insns[index], run) };
+        }
+        for insn in &insns {
+            // SAFETY: as above.
+            unsafe { system.watch_insn(insn) };
+        }
     }
 }
 

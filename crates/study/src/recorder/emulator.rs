@@ -4,6 +4,7 @@ use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
 use crate::run::Run;
 use lineup_bundle::Library;
+use lineup_kernel::machine::emulator_version;
 use lineup_model::abi::Machine;
 use lineup_recording::plan::Follow;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +14,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The version of the interface for plugins that has to be asked of emulators since these, as an argument of the recorder's.
+/// To older ones the recorder finds out by itself what to speak: since these, nothing that it can see tells them apart.
+const ASKED_SINCE: [((u32, u32), &str); 2] = [((11, 1), ",interface=7"), ((11, 0), ",interface=6")];
+
+/// What is asked of an emulator with this version.
+fn interface_of(emulator: (u32, u32)) -> &'static str {
+    ASKED_SINCE.iter().find(|(since, _)| emulator >= *since).map_or("", |(_, asked)| asked)
+}
+
 /// An emulator with the recorder.
 pub(super) struct Emulator {
     command: PathBuf,
     plugin: Alias,
+    interface: &'static str,
     /// Where libraries for the program's machine are, when it is not this machine's.
     sysroot: Option<&'static str>,
     /// How it names itself.
@@ -32,7 +43,9 @@ impl Emulator {
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
         require_plugins(&command, machine)?;
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
-        Ok(Emulator { command, plugin: Alias::of(&library(Library::Plugin)?)?, sysroot, version })
+        let interface = emulator_version(&version).map_or("", interface_of);
+        let plugin = Alias::of(&library(Library::Plugin)?)?;
+        Ok(Emulator { command, plugin, interface, sysroot, version })
     }
 
     /// The emulator's file.
@@ -42,13 +55,13 @@ impl Emulator {
 
     /// The argument that loads the recorder for an audit.
     pub(super) fn audit_argument(&self, table: &str) -> String {
-        format!("{},audit={table}", self.plugin.text())
+        format!("{}{},audit={table}", self.plugin.text(), self.interface)
     }
 
     /// The run of a program with the recorder under a plan: the same run, with the emulator in front of the command.
     pub(super) fn with_recorder(&self, run: &Run, command: &[OsString], plan: &str) -> Run {
         let mut all: Vec<OsString> = vec![self.command.clone().into(), "-plugin".into()];
-        all.push(argument_of(&self.plugin, plan).into());
+        all.push(argument_of(&self.plugin, self.interface, plan).into());
         all.extend(self.options().map(OsString::from));
         all.extend(command.iter().cloned());
         Run { command: all, ..run.clone() }
@@ -58,7 +71,7 @@ impl Emulator {
     pub(super) fn follow(&self) -> Option<Follow> {
         Some(Follow {
             emulator: self.command.to_str()?.to_owned(),
-            recorder: self.plugin.text().to_owned(),
+            recorder: format!("{}{}", self.plugin.text(), self.interface),
             options: self.options().map(str::to_owned).collect(),
         })
     }
@@ -181,15 +194,15 @@ pub struct PluginArgument {
     _plugin: Alias,
 }
 
-/// The argument that loads the recorder with a plan, whose name holds no comma.
+/// The argument that loads the recorder with a plan, whose name holds no comma, into an emulator of this version.
 ///
 /// # Errors
 /// When there is no recorder.
-pub fn plugin_argument(plan: &str) -> Result<PluginArgument> {
+pub fn plugin_argument(plan: &str, emulator: (u32, u32)) -> Result<PluginArgument> {
     let plugin = Alias::of(&library(Library::Plugin)?)?;
-    Ok(PluginArgument { text: argument_of(&plugin, plan), _plugin: plugin })
+    Ok(PluginArgument { text: argument_of(&plugin, interface_of(emulator), plan), _plugin: plugin })
 }
 
-fn argument_of(plugin: &Alias, plan: &str) -> String {
-    format!("{},plan={plan}", plugin.text())
+fn argument_of(plugin: &Alias, interface: &str, plan: &str) -> String {
+    format!("{}{interface},plan={plan}", plugin.text())
 }

@@ -14,7 +14,7 @@ use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
-use lineup_kernel::machine::TIME_SHIFT;
+use lineup_kernel::machine::{TIME_SHIFT, emulator_version};
 use lineup_kernel::region_sets::{self, INTERRUPTS_OFF, KERNEL};
 use lineup_kernel::{KernelImage, KernelSymbols, entry_points};
 use lineup_model::abi::Abi;
@@ -370,7 +370,8 @@ pub(crate) fn boot_recorded(
     let plan_file = scratch.path().join("plan");
     std::fs::write(&plan_file, prepared.plan.to_text()).context("writing the recorder's plan")?;
     let plan_name = Alias::of(&plan_file)?;
-    let argument = plugin_argument(plan_name.text())?;
+    let emulator = emulator_version(&prepared.plan.header.emulator).unwrap_or_default();
+    let argument = plugin_argument(plan_name.text(), emulator)?;
     let plugin = Some(argument.text.clone());
     let usual =
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
@@ -408,16 +409,16 @@ pub(crate) fn boot_bare(
 pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
     let (outcome, problem) = boot_recorded(prepared, stages, interrupts)?;
     let output = &prepared.plan.output;
+    let nothing =
+        || format!("nothing was recorded: {}", problem.as_deref().unwrap_or("the recorder wrote no file"));
+    if !Path::new(output).exists() {
+        bail!("{}", nothing());
+    }
     if let Err(error) = thin_to_spread(Path::new(output), &prepared.plan.header) {
         bail!("{error:#}; the recording has more calls with their accesses than were asked for");
     }
     let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
-    let recording = read_all(&bytes).with_context(|| {
-        format!(
-            "nothing was recorded{}",
-            problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default()
-        )
-    })?;
+    let recording = read_all(&bytes).with_context(nothing)?;
     Ok(Recorded { recording, outcome, problem })
 }
 

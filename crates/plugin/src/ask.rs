@@ -1,0 +1,241 @@
+//! Asking the emulator for callbacks. Up to version 6 of its interface each is given the plugin's number, from version 7 on
+//! (QEMU 11.1) a pointer of the plugin's own, at another place. What is called is the same: a type for each callback says
+//! what, and is called from a function of the form that the emulator has.
+
+use crate::ffi::{PluginId, Tb};
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+/// The first version whose callbacks are given a pointer.
+pub(crate) const POINTED_SINCE: c_int = 7;
+
+/// A virtual CPU, or thread, begins or ends.
+pub(crate) trait OnVcpu {
+    fn call(vcpu: c_uint);
+}
+
+/// A block is translated.
+pub(crate) trait OnTranslate {
+    /// # Safety
+    /// `tb` must be valid until it returns.
+    unsafe fn call(tb: *mut Tb);
+}
+
+/// A system call is about to be made.
+pub(crate) trait OnSyscall {
+    fn call(vcpu: c_uint, number: i64, arguments: [u64; 8]);
+}
+
+/// A system call has returned.
+pub(crate) trait OnSyscallReturn {
+    fn call(vcpu: c_uint, result: i64);
+}
+
+/// The emulator ends, or has forgotten every callback.
+pub(crate) trait OnEvent {
+    fn call();
+}
+
+/// The emulator's functions that ask for callbacks.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask {
+    Numbered(Numbered),
+    Pointed(Pointed),
+}
+
+type VcpuNumbered = unsafe extern "C" fn(PluginId, c_uint);
+type TranslateNumbered = unsafe extern "C" fn(PluginId, *mut Tb);
+type SyscallNumbered = unsafe extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+type SyscallReturnNumbered = unsafe extern "C" fn(PluginId, c_uint, i64, i64);
+type ResetNumbered = unsafe extern "C" fn(PluginId);
+type ExitNumbered = unsafe extern "C" fn(PluginId, *mut c_void);
+
+/// Those of versions 1 to 6.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbered {
+    pub(crate) vcpu_init: unsafe extern "C" fn(PluginId, VcpuNumbered),
+    pub(crate) vcpu_exit: unsafe extern "C" fn(PluginId, VcpuNumbered),
+    pub(crate) translate: unsafe extern "C" fn(PluginId, TranslateNumbered),
+    pub(crate) syscall: unsafe extern "C" fn(PluginId, SyscallNumbered),
+    pub(crate) syscall_return: unsafe extern "C" fn(PluginId, SyscallReturnNumbered),
+    pub(crate) reset: unsafe extern "C" fn(PluginId, ResetNumbered),
+    pub(crate) exit: unsafe extern "C" fn(PluginId, ExitNumbered, *mut c_void),
+}
+
+type VcpuPointed = unsafe extern "C" fn(c_uint, *mut c_void);
+type TranslatePointed = unsafe extern "C" fn(*mut Tb, *mut c_void);
+type SyscallPointed = unsafe extern "C" fn(c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64, *mut c_void);
+type SyscallReturnPointed = unsafe extern "C" fn(c_uint, i64, i64, *mut c_void);
+type EventPointed = unsafe extern "C" fn(*mut c_void);
+type AskPointed<Callback> = unsafe extern "C" fn(PluginId, Callback, *mut c_void);
+
+/// Those of version 7 and later.
+#[derive(Clone, Copy)]
+pub(crate) struct Pointed {
+    pub(crate) vcpu_init: AskPointed<VcpuPointed>,
+    pub(crate) vcpu_exit: AskPointed<VcpuPointed>,
+    pub(crate) translate: AskPointed<TranslatePointed>,
+    pub(crate) syscall: AskPointed<SyscallPointed>,
+    pub(crate) syscall_return: AskPointed<SyscallReturnPointed>,
+    pub(crate) reset: AskPointed<EventPointed>,
+    pub(crate) exit: AskPointed<EventPointed>,
+}
+
+/// What asks for callbacks, with the number by which the emulator knows the plugin.
+#[derive(Clone, Copy)]
+pub(crate) struct Callbacks {
+    pub(crate) ask: Ask,
+    pub(crate) id: PluginId,
+}
+
+// SAFETY, of every block below: the emulator's functions have the types that its interface describes, and so have the
+// callbacks, which live as long as the plugin.
+impl Callbacks {
+    pub(crate) fn on_vcpu_init<C: OnVcpu>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.vcpu_init)(self.id, vcpu_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.vcpu_init)(self.id, vcpu_pointed::<C>, null_mut()) },
+        }
+    }
+
+    pub(crate) fn on_vcpu_exit<C: OnVcpu>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.vcpu_exit)(self.id, vcpu_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.vcpu_exit)(self.id, vcpu_pointed::<C>, null_mut()) },
+        }
+    }
+
+    pub(crate) fn on_translate<C: OnTranslate>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.translate)(self.id, translate_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.translate)(self.id, translate_pointed::<C>, null_mut()) },
+        }
+    }
+
+    pub(crate) fn on_syscall<C: OnSyscall>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.syscall)(self.id, syscall_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.syscall)(self.id, syscall_pointed::<C>, null_mut()) },
+        }
+    }
+
+    pub(crate) fn on_syscall_return<C: OnSyscallReturn>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.syscall_return)(self.id, syscall_return_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe {
+                (ask.syscall_return)(self.id, syscall_return_pointed::<C>, null_mut());
+            },
+        }
+    }
+
+    /// Has the emulator forget every callback, and calls when it has.
+    pub(crate) fn reset<C: OnEvent>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.reset)(self.id, reset_numbered::<C>) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.reset)(self.id, event_pointed::<C>, null_mut()) },
+        }
+    }
+
+    pub(crate) fn on_exit<C: OnEvent>(&self) {
+        match self.ask {
+            // SAFETY: see above.
+            Ask::Numbered(ask) => unsafe { (ask.exit)(self.id, exit_numbered::<C>, null_mut()) },
+            // SAFETY: see above.
+            Ask::Pointed(ask) => unsafe { (ask.exit)(self.id, event_pointed::<C>, null_mut()) },
+        }
+    }
+}
+
+unsafe extern "C" fn vcpu_numbered<C: OnVcpu>(_id: PluginId, vcpu: c_uint) {
+    C::call(vcpu);
+}
+
+unsafe extern "C" fn vcpu_pointed<C: OnVcpu>(vcpu: c_uint, _data: *mut c_void) {
+    C::call(vcpu);
+}
+
+unsafe extern "C" fn translate_numbered<C: OnTranslate>(_id: PluginId, tb: *mut Tb) {
+    // SAFETY: the emulator's block is valid for this callback.
+    unsafe { C::call(tb) };
+}
+
+unsafe extern "C" fn translate_pointed<C: OnTranslate>(tb: *mut Tb, _data: *mut c_void) {
+    // SAFETY: the emulator's block is valid for this callback.
+    unsafe { C::call(tb) };
+}
+
+#[allow(clippy::too_many_arguments, reason = "the emulator's signature")]
+unsafe extern "C" fn syscall_numbered<C: OnSyscall>(
+    _id: PluginId,
+    vcpu: c_uint,
+    number: i64,
+    a1: u64,
+    a2: u64,
+    a3: u64,
+    a4: u64,
+    a5: u64,
+    a6: u64,
+    a7: u64,
+    a8: u64,
+) {
+    C::call(vcpu, number, [a1, a2, a3, a4, a5, a6, a7, a8]);
+}
+
+#[allow(clippy::too_many_arguments, reason = "the emulator's signature")]
+unsafe extern "C" fn syscall_pointed<C: OnSyscall>(
+    vcpu: c_uint,
+    number: i64,
+    a1: u64,
+    a2: u64,
+    a3: u64,
+    a4: u64,
+    a5: u64,
+    a6: u64,
+    a7: u64,
+    a8: u64,
+    _data: *mut c_void,
+) {
+    C::call(vcpu, number, [a1, a2, a3, a4, a5, a6, a7, a8]);
+}
+
+unsafe extern "C" fn syscall_return_numbered<C: OnSyscallReturn>(
+    _id: PluginId,
+    vcpu: c_uint,
+    _number: i64,
+    result: i64,
+) {
+    C::call(vcpu, result);
+}
+
+unsafe extern "C" fn syscall_return_pointed<C: OnSyscallReturn>(
+    vcpu: c_uint,
+    _number: i64,
+    result: i64,
+    _data: *mut c_void,
+) {
+    C::call(vcpu, result);
+}
+
+unsafe extern "C" fn reset_numbered<C: OnEvent>(_id: PluginId) {
+    C::call();
+}
+
+unsafe extern "C" fn exit_numbered<C: OnEvent>(_id: PluginId, _data: *mut c_void) {
+    C::call();
+}
+
+unsafe extern "C" fn event_pointed<C: OnEvent>(_data: *mut c_void) {
+    C::call();
+}
