@@ -2,7 +2,7 @@
 
 use crate::fetched;
 use crate::guests::{Bench, busybox, kernel};
-use crate::record::{SHORT, bench, kept, measured, read};
+use crate::record::{SHORT, bench, data_lines, kept, measured, range, read};
 use crate::sweep::{PING_PONG, assert_two_wake_each_other};
 use crate::table::shows;
 use lineup_model::access::CallEnd;
@@ -25,6 +25,9 @@ fn newer_emulator() -> PathBuf {
 /// instruction more to find that.
 const REGIONS: [&str; 5] =
     ["sched_clock", "kmem_cache_alloc", "vfs_getattr_nosec", "try_to_wake_up", "ttwu_do_activate"];
+
+/// Of fewer calls the lines of data may all be those of another place of the stack.
+const ENOUGH_CALLS: usize = 5;
 
 /// A recording under the installed emulator, or under the one in this folder.
 pub(crate) fn record(
@@ -64,6 +67,13 @@ fn lines_of_code(recording: &Recording, region: &str, instructions: u64) -> BTre
     calls.map(|call| call.code_granules.clone()).collect()
 }
 
+/// The counts of lines of data that kept calls needed that took this way. Where the stack lies in its line, and objects in
+/// theirs, differs from call to call.
+fn lines_of_data(recording: &Recording, region: &str, instructions: u64) -> Vec<usize> {
+    let calls = kept(recording, region).into_iter().filter(|call| call.instructions == instructions);
+    calls.map(|call| data_lines(call, 64)).collect()
+}
+
 /// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet them
 /// elsewhere, and take another way.
 pub(crate) fn the_same_calls(older: &Recording, newer: &Recording) {
@@ -83,6 +93,12 @@ pub(crate) fn the_same_calls(older: &Recording, newer: &Recording) {
             let [one, other] = [older, newer].map(|recording| lines_of_code(recording, region, way));
             let is_same = one.is_empty() || other.is_empty() || !one.is_disjoint(&other);
             assert!(is_same, "{region}, {way} instructions");
+            let both = [older, newer].map(|recording| lines_of_data(recording, region, way));
+            if both.iter().all(|counts| counts.len() >= ENOUGH_CALLS) {
+                let [(low, high), (other_low, other_high)] =
+                    both.clone().map(|counts| range(counts.into_iter()));
+                assert!(low <= other_high && other_low <= high, "{region}, {way} instructions: {both:?}");
+            }
         }
     }
     for recording in [older, newer] {
