@@ -1,6 +1,7 @@
 //! Blocks of the program's code in the cache, and what they are made from.
 
 mod beyond;
+mod patched;
 
 use crate::addresses::{Map, Set};
 use crate::cache::Cache;
@@ -71,8 +72,10 @@ pub(crate) struct Blocks {
     pub(crate) within: Functions,
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
-    /// Those in code that was unmapped since: the program may have a copy of them where they were.
+    /// Those in code that was unmapped since, or that were taken out: the program may have a copy of them where they were.
     past_patches: Vec<Patch>,
+    /// Where instructions went that those replaced.
+    past_moved: Map<u64>,
     mappings: Vec<Mapping>,
     /// Memory for code near entries.
     pub(crate) near: Vec<patch::Near>,
@@ -102,6 +105,7 @@ impl Blocks {
             within: Functions::default(),
             patches: Vec::new(),
             past_patches: Vec::new(),
+            past_moved: Map::default(),
             mappings: Vec::new(),
             near: Vec::new(),
             counts: 0,
@@ -136,22 +140,6 @@ impl Blocks {
         Some((bytes, true))
     }
 
-    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory, with
-    /// the patches, or other code in its place.
-    pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
-        self.all_patches().for_each(|patch| patch.take_out(pc, bytes));
-    }
-
-    fn all_patches(&self) -> impl Iterator<Item = &Patch> {
-        self.patches.iter().chain(&self.past_patches)
-    }
-
-    /// Keeps patches that are about to be written.
-    pub(crate) fn keep_patches(&mut self, mut patches: Vec<Patch>) {
-        self.past_patches.retain(|past| patches.iter().all(|patch| patch.pc != past.pc));
-        self.patches.append(&mut patches);
-    }
-
     /// Whether the program's code at an address is still what the block was made from.
     fn is_current(&self, block: &Block, pc: u64) -> bool {
         let Some(made_from) = &block.made_from else { return true };
@@ -160,13 +148,6 @@ impl Blocks {
         let is_whole = system::read_memory(pc, &mut now) == now.len();
         self.unpatch(pc, &mut now);
         is_whole && made_from.get(..now.len()) == Some(&now)
-    }
-
-    /// The entries in a range where what leads to the engine no longer stands.
-    pub(crate) fn replaced_entries(&self, range: &Range<u64>) -> Vec<u64> {
-        let is_gone =
-            |patch: &&Patch| range.contains(&patch.pc) && self.entries.contains(&patch.pc) && !patch.stands();
-        self.patches.iter().filter(is_gone).map(|patch| patch.pc).collect()
     }
 
     /// The block at an address, made when there is none; `None` when it cannot be.
@@ -400,6 +381,8 @@ impl Blocks {
     pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
         self.forget_blocks(engine, range);
         self.entries.retain(|pc| !range.contains(pc));
+        let past = self.moved.iter().filter(|(pc, _)| range.contains(pc));
+        self.past_moved.extend(past.map(|(pc, to)| (*pc, *to)));
         self.moved.retain(|pc, _| !range.contains(pc));
         self.within.forget(range);
         self.past_patches.extend(self.patches.extract_if(.., |patch| range.contains(&patch.pc)));
@@ -423,6 +406,7 @@ impl Blocks {
             }
         }
         self.forget_beyond(range);
+        self.leaves.retain(|pc, _| !range.contains(pc));
     }
 
     /// From now on a block that begins at an address hands over to the engine first.
@@ -475,9 +459,7 @@ impl Blocks {
         if let Some(leave) = self.leaves.get(&pc) {
             return Some(*leave);
         }
-        // At an entry stands the jump that leads back here.
-        let to = self.moved.get(&pc).copied().unwrap_or(pc);
-        let leave = self.cache.put(&Host::leave(slots, to))?;
+        let leave = self.cache.put(&Host::leave(slots, self.natively(pc)))?;
         self.leaves.insert(pc, leave);
         Some(leave)
     }

@@ -28,18 +28,6 @@ impl Engine {
         self.change_code(start, bytes, |code, range| code.forget_blocks(self, range));
     }
 
-    /// Says which entries are gone with memory that was put in place of theirs.
-    fn tell_replaced(&self, start: u64, bytes: u64) {
-        let mut gone = Vec::new();
-        self.change_code(start, bytes, |code, range| gone = code.replaced_entries(range));
-        for pc in gone {
-            self.shared.note(&format!(
-                "the program put other code at {pc:#x}, where a watched function begins: its calls from there on are not \
-                 recorded"
-            ));
-        }
-    }
-
     /// Does some work where code lies in a range.
     fn change_code(&self, start: u64, bytes: u64, work: impl FnOnce(&mut Blocks, &Range<u64>)) {
         if !self.is_on() {
@@ -56,14 +44,23 @@ impl Engine {
         system::restore_signals(signals);
     }
 
+    /// Memory was moved to where other memory was.
+    fn notice_moved_over(&self, start: u64, bytes: u64) {
+        self.change_code(start, bytes, |code, range| {
+            code.forget_blocks(self, range);
+            code.tell_replaced(self, range);
+        });
+    }
+
     /// Memory is about to be mapped at an address, in place of what is there.
-    fn notice_fixed(&self, start: u64, bytes: u64, flags: u64) {
+    fn notice_fixed(&self, start: u64, bytes: u64, protection: u64, flags: u64) {
         if flags & libc::MAP_FIXED as u64 == 0 {
             return;
         }
-        match flags & libc::MAP_ANONYMOUS as u64 {
-            0 => self.notice_unmapped(start, bytes),
-            _ => self.notice_replaced(start, bytes),
+        // A file that is mapped to be executed holds code of its own.
+        match flags & libc::MAP_ANONYMOUS as u64 == 0 && protection & libc::PROT_EXEC as u64 != 0 {
+            true => self.notice_unmapped(start, bytes),
+            false => self.notice_replaced(start, bytes),
         }
     }
 
@@ -93,7 +90,7 @@ impl Engine {
         match number {
             libc::SYS_munmap => self.notice_unmapped(first, second),
             // What was there is unmapped.
-            libc::SYS_mmap => self.notice_fixed(first, second, fourth),
+            libc::SYS_mmap => self.notice_fixed(first, second, third, fourth),
             _ => {}
         }
         slots.resume_pc = slots.pc - Host::SYSTEM_CALL_BYTES;
@@ -121,6 +118,9 @@ impl Engine {
                 map(self, registers);
             } else {
                 remap(self, registers);
+                if self.whole.is_none() {
+                    self.log_time(slots);
+                }
             }
             registers.come_back(slots.pc);
             slots.resume_pc = slots.pc;
@@ -176,9 +176,13 @@ pub(crate) unsafe extern "C" fn map_from_site(registers: *mut HostRegisters) {
     let registers = unsafe { &mut *registers };
     match engine::get() {
         Some(engine) => {
-            let [start, bytes, _, flags, ..] = registers.arguments();
-            engine.notice_fixed(start, bytes, flags);
+            let [start, bytes, protection, flags, ..] = registers.arguments();
+            engine.notice_fixed(start, bytes, protection, flags);
             map(engine, registers);
+            // Another thread may have looked at what was there until then.
+            if flags & libc::MAP_FIXED as u64 != 0 && protection & libc::PROT_EXEC as u64 == 0 {
+                engine.notice_replaced(start, bytes);
+            }
         }
         None => registers.set_result(program_call(libc::SYS_mmap, registers) as u64),
     }
@@ -202,15 +206,20 @@ fn program_call(number: i64, registers: &HostRegisters) -> i64 {
     unsafe { system::call(number, registers.arguments()) }
 }
 
-/// Moves memory for the program: where it was, and what was where it goes, are unmapped.
+/// Moves memory for the program, or makes it larger or smaller.
 fn remap(engine: &Engine, registers: &mut HostRegisters) {
-    let [from, old_bytes, bytes, flags, to, _] = registers.arguments();
-    engine.notice_unmapped(from, old_bytes);
+    let [from, old_bytes, bytes, flags, ..] = registers.arguments();
     let result = program_call(libc::SYS_mremap, registers);
     registers.set_result(result as u64);
-    if flags & libc::MREMAP_FIXED as u64 != 0 && result > 0 {
-        engine.notice_replaced(to, bytes);
-        engine.tell_replaced(to, bytes);
+    match result as u64 {
+        _ if result < 0 => {}
+        to if to == from => engine.notice_unmapped(from + bytes, old_bytes.saturating_sub(bytes)),
+        to => {
+            engine.notice_unmapped(from, old_bytes);
+            if flags & libc::MREMAP_FIXED as u64 != 0 {
+                engine.notice_moved_over(to, bytes);
+            }
+        }
     }
 }
 

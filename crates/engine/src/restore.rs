@@ -61,7 +61,7 @@ fn take_out(engine: &Engine, number: u64) -> bool {
             let Some(at) = patches.iter().position(|patch| patch.pc == *pc) else { return false };
             let is_out = patch::unless_leaving(|| replace(&maps, patches, at)).unwrap_or(false);
             if is_out {
-                patches.remove(at);
+                code.take_out_patch(at);
             }
             is_out
         })
@@ -81,11 +81,11 @@ pub(crate) struct Patch {
 }
 
 impl Patch {
-    fn range(&self) -> Range<u64> {
+    pub(crate) fn range(&self) -> Range<u64> {
         self.pc..self.pc + self.original.len() as u64
     }
 
-    /// Puts the original bytes back among `bytes` from `pc` on, where they hold what was written.
+    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all that was written still stands.
     pub(crate) fn take_out(&self, pc: u64, bytes: &mut [u8]) {
         let end = pc + bytes.len() as u64;
         let shared = self.pc.max(pc)..self.range().end.min(end);
@@ -94,7 +94,8 @@ impl Patch {
         }
         let part = |start: u64| (shared.start - start) as usize..(shared.end - start) as usize;
         let (own, there) = (part(self.pc), part(pc));
-        if bytes[there.clone()] == self.written[own.clone()] {
+        let is_same = bytes[there.clone()] == self.written[own.clone()];
+        if is_same && (shared == self.range() || self.stands()) {
             bytes[there].copy_from_slice(&self.original[own]);
         }
     }
@@ -186,18 +187,26 @@ mod tests {
 
     #[test]
     fn a_patch_is_taken_out_where_it_stands_and_nowhere_else() {
-        let patch = patch(0x1004);
-        let taken_out = |pc: u64, mut bytes: Vec<u8>| {
-            patch.take_out(pc, &mut bytes);
+        let memory = [7, 7, 0xe9, 5, 5, 5, 5, 7];
+        let at = memory.as_ptr() as u64;
+        let patch = patch(at + 2);
+        let taken_out = |from: u64, mut bytes: Vec<u8>| {
+            patch.take_out(at + from, &mut bytes);
             bytes
         };
-        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5, 5, 5, 5, 7]), [7, 7, 0xfe, 0xff, 0, 1, 2, 7]);
+        assert_eq!(taken_out(0, memory.to_vec()), [7, 7, 0xfe, 0xff, 0, 1, 2, 7]);
         // A part of it, at either end.
-        assert_eq!(taken_out(0x1006, vec![5, 5, 5, 7]), [0, 1, 2, 7]);
-        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5]), [7, 7, 0xfe, 0xff]);
+        assert_eq!(taken_out(4, memory[4..].to_vec()), [0, 1, 2, 7]);
+        assert_eq!(taken_out(0, memory[..4].to_vec()), [7, 7, 0xfe, 0xff]);
         // Other code was put there.
-        assert_eq!(taken_out(0x1002, vec![7, 7, 0xe9, 5, 5, 6, 5, 7]), [7, 7, 0xe9, 5, 5, 6, 5, 7]);
-        assert_eq!(taken_out(0x1009, vec![5, 5]), [5, 5]);
-        assert_eq!(taken_out(0x1000, vec![5, 5]), [5, 5]);
+        assert_eq!(taken_out(0, vec![7, 7, 0xe9, 5, 5, 6, 5, 7]), [7, 7, 0xe9, 5, 5, 6, 5, 7]);
+        assert_eq!(taken_out(7, vec![5, 5]), [5, 5]);
+        assert_eq!(taken_out(0, vec![5, 5]), [5, 5]);
+        // One byte is the same, and the rest is not there.
+        let other = [5, 8, 8, 8];
+        let patch = super::tests::patch(other.as_ptr() as u64 - 4);
+        let mut bytes = other.to_vec();
+        patch.take_out(other.as_ptr() as u64, &mut bytes);
+        assert_eq!(bytes, other);
     }
 }

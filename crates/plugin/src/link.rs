@@ -36,8 +36,12 @@ extern "C" fn choose() {
 /// The version that the command has asked for. The emulator hands arguments over after it has checked the version, so that
 /// they are looked for where it has them from.
 fn asked() -> Option<c_int> {
-    let line = std::fs::read("/proc/self/cmdline").ok()?;
-    let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"-plugin");
+    asked_in(&std::fs::read("/proc/self/cmdline").ok()?)
+}
+
+/// As [`asked`], of the words of an emulator's command, each with a null byte after it: the first plugin is ours.
+fn asked_in(words: &[u8]) -> Option<c_int> {
+    let mut words = words.split(|byte| *byte == 0).skip_while(|word| *word != b"-plugin");
     let mut parts = words.nth(1)?.split(|byte| *byte == b',');
     let number = parts.find_map(|part| part.strip_prefix(ASKED))?;
     std::str::from_utf8(number).ok()?.parse().ok()
@@ -57,7 +61,10 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 unsafe fn find<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let found = symbol(name).ok_or_else(|| {
-        format!("the emulator has no {}; QEMU 7.2 to 11.1 are known to work", name.to_string_lossy())
+        format!(
+            "the emulator has no {}; QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work",
+            name.to_string_lossy()
+        )
     })?;
     // SAFETY: the caller's promise; both are as large as a pointer.
     Ok(unsafe { std::mem::transmute_copy(&found) })
@@ -215,7 +222,7 @@ unsafe extern "C" fn qemu_plugin_install(
         let version = qemu_plugin_version.load(Ordering::Relaxed);
         if !versions.contains(&version) {
             return Err(format!(
-                "the emulator speaks plugin interface {} to {}, not {version}; QEMU 7.2 to 11.1 are known to work",
+                "the emulator speaks plugin interface {} to {}, not {version}; QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work",
                 versions.start(),
                 versions.end()
             ));
@@ -230,5 +237,21 @@ unsafe extern "C" fn qemu_plugin_install(
             1
         }
         Err(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_the_command_asks_for_stands_in_the_plugins_argument() {
+        let asked = |line: &str| asked_in(line.replace(' ', "\0").as_bytes());
+        assert_eq!(asked("qemu -smp 1 -plugin /p.so,interface=7,plan=/f -nodefaults "), Some(7));
+        assert_eq!(asked("qemu -plugin /p.so,plan=/f -nodefaults "), None);
+        assert_eq!(asked("qemu -plugin /p.so,plan=/f program -plugin x,interface=9 "), None);
+        assert_eq!(asked("qemu -nodefaults "), None);
+        assert_eq!(asked("qemu -plugin"), None);
+        assert_eq!(asked("qemu -plugin p,interface=many "), None);
     }
 }

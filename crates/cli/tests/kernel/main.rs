@@ -1,5 +1,5 @@
 //! Kernels as Debian ships them, booted and recorded. `make test` boots seven times; `make test-kernel` also runs the ignored
-//! tests, which boot more often and other machines.
+//! tests, which boot more often and other machines, and `make test-emulators` those of [`other_emulators`].
 
 mod advised;
 mod boot;

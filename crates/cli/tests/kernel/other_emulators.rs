@@ -18,10 +18,13 @@ fn other_emulators_record_the_same_calls() {
         let image = bench.copy(&fetched);
         let busybox = (name != "cloud").then(|| busybox(&fetched));
         let own = busybox.iter().flat_map(|busybox| ["--busybox", busybox]);
-        // Under 9.2 32-bit Arm never switches itself off.
-        let guest: Vec<&str> = ["--workload", SHORT, "--timeout", "240"].into_iter().chain(own).collect();
+        let guest: Vec<&str> = ["--workload", SHORT].into_iter().chain(own).collect();
         let older = record(&bench, &image, "older.rec", None, &guest);
         for version in OTHERS {
+            // There the guest never switches itself off.
+            let stays_on = (version, name) == ("9.2", "armmp");
+            let bound: &[&str] = if stays_on { &["--timeout", "240"] } else { &[] };
+            let guest = [&guest[..], bound].concat();
             let newer = record(&bench, &image, "newer.rec", Some(&emulator(version)), &guest);
             assert!(
                 newer.header.emulator.contains(&format!("version {version}.")),

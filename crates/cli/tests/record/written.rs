@@ -111,13 +111,14 @@ fn an_instruction_that_ends_in_other_memory_than_it_begins_is_recorded() {
 }
 
 /// The page of two watched functions, of which one calls the other, is copied to other memory while they are called: as
-/// programs do that move their code to huge pages (`mmap`), or change it by replacing pages (`mremap`). In the end there
-/// is other code in its place when asked (`other`).
+/// programs do that move their code to huge pages (`mmap`, `memfd`, `munmap` first), or change it by replacing pages
+/// (`mremap`). In the end there is other code in its place when asked (`other`).
 const COPIES_CODE: &str = r#"
     #define _GNU_SOURCE
     #include <stdio.h>
     #include <string.h>
     #include <sys/mman.h>
+    #include <unistd.h>
     #define PAGE __attribute__((noinline, section(".page"), aligned(64)))
     static long cell[64];
     PAGE long within(long n) { cell[n & 7] += n; return cell[(n + 1) & 7]; }
@@ -130,10 +131,14 @@ const COPIES_CODE: &str = r#"
         mprotect(copy, 4096, PROT_READ | PROT_EXEC);
         if (mremap(copy, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to) __builtin_trap();
     }
-    static void by_mmap(char *to) {
+    static void by_mmap(char *to, char way) {
         static char kept[4096];
         memcpy(kept, to, 4096);
-        if (mmap(to, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != to) __builtin_trap();
+        int file = way == 'e' ? memfd_create("code", 0) : -1;
+        if (file >= 0 && ftruncate(file, 4096)) __builtin_trap();
+        if (way == 'u') munmap(to, 4096);
+        int own = MAP_PRIVATE | (way == 'e' ? 0 : MAP_ANONYMOUS) | (way == 'u' ? MAP_FIXED_NOREPLACE : MAP_FIXED);
+        if (mmap(to, 4096, PROT_READ | PROT_WRITE, own, file, 0) != to) __builtin_trap();
         memcpy(to, kept, 4096);
         mprotect(to, 4096, PROT_READ | PROT_EXEC);
     }
@@ -142,7 +147,7 @@ const COPIES_CODE: &str = r#"
         long sum = 0;
         for (int n = 0; n < 60; n++) {
             if (n % 20 == 10 && way == 'r') by_mremap(page(work), page(work));
-            if (n % 20 == 10 && way == 'm') by_mmap(page(work));
+            if (n % 20 == 10 && strchr("meu", way)) by_mmap(page(work), way);
             /* ret */
             static char returns[4096];
             memset(returns, 0xc3, sizeof returns);
@@ -157,7 +162,7 @@ const COPIES_CODE: &str = r#"
 
 #[test]
 fn calls_go_on_in_a_copy_of_the_code() {
-    for way in ["mremap", "mmap"] {
+    for way in ["mremap", "mmap", "memfd"] {
         let program = c(X86_64, COPIES_CODE, &["-falign-functions=64"]);
         let record = |engine: &str| {
             let options =
@@ -180,6 +185,23 @@ fn calls_go_on_in_a_copy_of_the_code() {
             assert_eq!(call.accesses.len(), other.accesses.len(), "{way}");
         }
     }
+}
+
+/// What was unmapped is forgotten, but for what leads to the engine in the copy: calls go through it and are recorded, or not.
+#[test]
+fn calls_go_on_in_a_copy_of_code_that_was_unmapped() {
+    let program = c(X86_64, COPIES_CODE, &["-falign-functions=64"]);
+    let record = |more: &[&str]| {
+        let watched = ["--region", "work", "--engine", "native"];
+        let output =
+            lineup_record(program.folder.path(), &[&watched, more, &["--", "./program", "munmap"]].concat());
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("sum"), "{output:?}");
+        let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+        lineup_recording::read_all(&bytes).expect("whole").calls.len()
+    };
+    assert_eq!(record(&[]), 60);
+    assert!(record(&["--calls-per-second", "1"]) < 60);
 }
 
 #[test]

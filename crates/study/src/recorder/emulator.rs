@@ -206,3 +206,14 @@ pub fn plugin_argument(plan: &str, emulator: (u32, u32)) -> Result<PluginArgumen
 fn argument_of(plugin: &Alias, interface: &str, plan: &str) -> String {
     format!("{}{interface},plan={plan}", plugin.text())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_asked_of_emulators_that_do_not_tell_which_they_want() {
+        let asked = [(7, 2), (10, 2), (11, 0), (11, 1), (12, 0)].map(interface_of);
+        assert_eq!(asked, ["", "", ",interface=6", ",interface=7", ",interface=7"]);
+    }
+}

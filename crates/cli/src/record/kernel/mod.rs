@@ -409,16 +409,16 @@ pub(crate) fn boot_bare(
 pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
     let (outcome, problem) = boot_recorded(prepared, stages, interrupts)?;
     let output = &prepared.plan.output;
-    let nothing =
-        || format!("nothing was recorded: {}", problem.as_deref().unwrap_or("the recorder wrote no file"));
+    let why = problem.as_ref().map(|problem| format!(": {problem}"));
+    let nothing = |otherwise: &str| format!("nothing was recorded{}", why.as_deref().unwrap_or(otherwise));
     if !Path::new(output).exists() {
-        bail!("{}", nothing());
+        bail!("{}", nothing(": the recorder wrote no file"));
     }
     if let Err(error) = thin_to_spread(Path::new(output), &prepared.plan.header) {
         bail!("{error:#}; the recording has more calls with their accesses than were asked for");
     }
     let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
-    let recording = read_all(&bytes).with_context(nothing)?;
+    let recording = read_all(&bytes).with_context(|| nothing(""))?;
     Ok(Recorded { recording, outcome, problem })
 }
 

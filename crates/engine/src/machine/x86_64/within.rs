@@ -115,7 +115,7 @@ fn replace(engine: &Engine, memory: &File, pc: u64, (at, bytes): (u64, &[u8])) {
     let offset = (at - pc) as usize;
     let Some(changed) = written.get_mut(offset..offset + bytes.len()) else { return };
     changed.copy_from_slice(bytes);
-    engine.code.with(|code| code.patches.push(Patch { pc, original, written }));
+    engine.code.with(|code| code.keep_patches(vec![Patch { pc, original, written }]));
     if !patch::change(engine, memory, at, bytes) {
         engine.code.with(|code| code.patches.retain(|patch| patch.pc != pc));
     }

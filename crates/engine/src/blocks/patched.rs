@@ -1,0 +1,57 @@
+//! What was written into the program, and copies that the program made of it: its code is translated as if nothing had been.
+
+use super::Blocks;
+use crate::engine::Engine;
+use crate::restore::Patch;
+use std::ops::Range;
+
+impl Blocks {
+    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory, with
+    /// the patches, or other code in its place.
+    pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
+        self.all_patches().for_each(|patch| patch.take_out(pc, bytes));
+    }
+
+    fn all_patches(&self) -> impl Iterator<Item = &Patch> {
+        self.patches.iter().chain(&self.past_patches)
+    }
+
+    /// Keeps patches that are about to be written.
+    pub(crate) fn keep_patches(&mut self, mut patches: Vec<Patch>) {
+        self.past_patches.retain(|past| patches.iter().all(|patch| patch.pc != past.pc));
+        self.patches.append(&mut patches);
+    }
+
+    /// Says which entries in a range are gone: what led to the engine no longer stands there.
+    pub(crate) fn tell_replaced(&mut self, engine: &Engine, range: &Range<u64>) {
+        let is_gone = |patch: &mut Patch| range.contains(&patch.pc) && !patch.stands();
+        for patch in self.patches.extract_if(.., is_gone) {
+            if self.entries.contains(&patch.pc) {
+                engine.shared.note(&format!(
+                    "the program put other code at {:#x}, where a watched function begins: calls that no recorded call makes \
+                     are not recorded from there on",
+                    patch.pc
+                ));
+            }
+            self.past_patches.push(patch);
+        }
+    }
+
+    /// A patch was taken out. The program may have made a copy of it before.
+    pub(crate) fn take_out_patch(&mut self, at: usize) {
+        self.past_patches.push(self.patches.remove(at));
+    }
+
+    /// Where the program goes on natively for an address: past the jump that leads here, where one stands.
+    pub(super) fn natively(&self, pc: u64) -> u64 {
+        let stands = |patch: &Patch| patch.range().contains(&pc) && patch.stands();
+        let moved = if self.patches.iter().any(stands) {
+            self.moved.get(&pc)
+        } else if self.past_patches.iter().any(stands) {
+            self.past_moved.get(&pc).or_else(|| self.moved.get(&pc))
+        } else {
+            None
+        };
+        moved.copied().unwrap_or(pc)
+    }
+}
