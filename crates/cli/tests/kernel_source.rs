@@ -2,9 +2,10 @@
 //! that do not build, do not boot, do something else, or help nothing.
 
 mod installed;
+mod looking;
 mod schema;
 
-use lineup_browser::{Axe, Browser, check, missing};
+use looking::Looking;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,16 +63,10 @@ impl Tree {
     }
 }
 
-/// That a report is whole and usable in a browser. A picture of it stays in `target/pages`.
+/// That a report is whole and usable in a browser.
 fn assert_usable(page: &Path, name: &str) {
-    if let Some(why) = missing() {
-        assert!(std::env::var_os("CI").is_none(), "{why}");
-        return println!("skipped: {why}");
-    }
-    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("pages");
-    let axe = Axe::fetched().expect("axe-core");
-    let mut browser = Browser::start().expect("Chromium starts");
-    let problems = check(&mut browser, &axe, page, name, &pictures).expect("the page is looked at");
+    let Some(mut looking) = Looking::begin() else { return };
+    let problems = looking.at(page, name);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 

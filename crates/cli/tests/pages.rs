@@ -3,12 +3,13 @@
 //! each stay in `target/pages`.
 
 mod installed;
+mod looking;
 mod place;
 mod served;
 mod whole_system;
 
-use lineup_browser::{Axe, Browser, check, missing};
 use lineup_recording::Mode;
+use looking::Looking;
 use place::Place;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -133,14 +134,8 @@ fn kind(page: &Path) -> String {
 
 #[test]
 fn every_kind_of_page_is_whole_and_usable_in_a_browser() {
-    if let Some(why) = missing() {
-        assert!(std::env::var_os("CI").is_none(), "{why}");
-        return println!("skipped: {why}");
-    }
+    let Some(mut looking) = Looking::begin() else { return };
     let place = Place::new(PROGRAM, &["-pthread"]);
-    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("pages");
-    let axe = Axe::fetched().expect("axe-core");
-    let mut browser = Browser::start().expect("Chromium starts");
     let mut problems = Vec::new();
     let mut opened = BTreeSet::new();
     let (written, pages) = channel();
@@ -149,8 +144,7 @@ fn every_kind_of_page_is_whole_and_usable_in_a_browser() {
         let place = &place;
         scope.spawn(move || write_pages(place, &written));
         for (name, file) in pages {
-            problems
-                .extend(check(&mut browser, &axe, &file, name, &pictures).expect("the page is looked at"));
+            problems.extend(looking.at(&file, name));
             opened.insert(kind(&file));
         }
     });

@@ -37,6 +37,18 @@ pub(crate) trait OnEvent {
     fn call();
 }
 
+/// A function for each callback, in one of the two forms.
+#[derive(Clone, Copy)]
+pub(crate) struct Functions<Vcpu, Translate, Syscall, SyscallReturn, Reset, Exit> {
+    pub(crate) vcpu_init: Vcpu,
+    pub(crate) vcpu_exit: Vcpu,
+    pub(crate) translate: Translate,
+    pub(crate) syscall: Syscall,
+    pub(crate) syscall_return: SyscallReturn,
+    pub(crate) reset: Reset,
+    pub(crate) exit: Exit,
+}
+
 /// The emulator's functions that ask for callbacks.
 #[derive(Clone, Copy)]
 pub(crate) enum Ask {
@@ -51,17 +63,18 @@ type SyscallReturnNumbered = unsafe extern "C" fn(PluginId, c_uint, i64, i64);
 type ResetNumbered = unsafe extern "C" fn(PluginId);
 type ExitNumbered = unsafe extern "C" fn(PluginId, *mut c_void);
 
+/// Asks with a callback alone.
+type AskNumbered<Callback> = unsafe extern "C" fn(PluginId, Callback);
+
 /// Those of versions 1 to 6.
-#[derive(Clone, Copy)]
-pub(crate) struct Numbered {
-    pub(crate) vcpu_init: unsafe extern "C" fn(PluginId, VcpuNumbered),
-    pub(crate) vcpu_exit: unsafe extern "C" fn(PluginId, VcpuNumbered),
-    pub(crate) translate: unsafe extern "C" fn(PluginId, TranslateNumbered),
-    pub(crate) syscall: unsafe extern "C" fn(PluginId, SyscallNumbered),
-    pub(crate) syscall_return: unsafe extern "C" fn(PluginId, SyscallReturnNumbered),
-    pub(crate) reset: unsafe extern "C" fn(PluginId, ResetNumbered),
-    pub(crate) exit: unsafe extern "C" fn(PluginId, ExitNumbered, *mut c_void),
-}
+pub(crate) type Numbered = Functions<
+    AskNumbered<VcpuNumbered>,
+    AskNumbered<TranslateNumbered>,
+    AskNumbered<SyscallNumbered>,
+    AskNumbered<SyscallReturnNumbered>,
+    AskNumbered<ResetNumbered>,
+    unsafe extern "C" fn(PluginId, ExitNumbered, *mut c_void),
+>;
 
 type VcpuPointed = unsafe extern "C" fn(c_uint, *mut c_void);
 type TranslatePointed = unsafe extern "C" fn(*mut Tb, *mut c_void);
@@ -71,16 +84,14 @@ type EventPointed = unsafe extern "C" fn(*mut c_void);
 type AskPointed<Callback> = unsafe extern "C" fn(PluginId, Callback, *mut c_void);
 
 /// Those of version 7 and later.
-#[derive(Clone, Copy)]
-pub(crate) struct Pointed {
-    pub(crate) vcpu_init: AskPointed<VcpuPointed>,
-    pub(crate) vcpu_exit: AskPointed<VcpuPointed>,
-    pub(crate) translate: AskPointed<TranslatePointed>,
-    pub(crate) syscall: AskPointed<SyscallPointed>,
-    pub(crate) syscall_return: AskPointed<SyscallReturnPointed>,
-    pub(crate) reset: AskPointed<EventPointed>,
-    pub(crate) exit: AskPointed<EventPointed>,
-}
+pub(crate) type Pointed = Functions<
+    AskPointed<VcpuPointed>,
+    AskPointed<TranslatePointed>,
+    AskPointed<SyscallPointed>,
+    AskPointed<SyscallReturnPointed>,
+    AskPointed<EventPointed>,
+    AskPointed<EventPointed>,
+>;
 
 /// What asks for callbacks, with the number by which the emulator knows the plugin.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the plugin
 //! is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not be told why.
 
-use crate::ask::{Ask, Callbacks, Numbered, POINTED_SINCE, Pointed};
+use crate::ask::{Ask, Callbacks, Functions, POINTED_SINCE};
 use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegister, ReadRegisters};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -24,6 +24,9 @@ const ASKED: &[u8] = b"interface=";
 
 /// The first version whose functions tell whether a register was read, and not how many bytes it has.
 const TELLS_READ_SINCE: c_int = 6;
+
+/// What a message about another emulator ends with.
+const KNOWN_TO_WORK: &str = "QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work";
 
 /// Speaks the version that the command asks for, else version 2 to emulators that know it.
 extern "C" fn choose() {
@@ -60,12 +63,8 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 /// `F` must be the type of a pointer to that function.
 unsafe fn find<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    let found = symbol(name).ok_or_else(|| {
-        format!(
-            "the emulator has no {}; QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work",
-            name.to_string_lossy()
-        )
-    })?;
+    let found = symbol(name)
+        .ok_or_else(|| format!("the emulator has no {}; {KNOWN_TO_WORK}", name.to_string_lossy()))?;
     // SAFETY: the caller's promise; both are as large as a pointer.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
@@ -90,8 +89,8 @@ impl Api {
                 ),
             };
             let ask = match version {
-                POINTED_SINCE.. => Ask::Pointed(Pointed::find()?),
-                _ => Ask::Numbered(Numbered::find()?),
+                POINTED_SINCE.. => Ask::Pointed(Functions::find()?),
+                _ => Ask::Numbered(Functions::find()?),
             };
             Api::with(Callbacks { ask, id }, block_count, insn_data, current)
         }
@@ -134,32 +133,15 @@ impl Api {
     }
 }
 
-impl Numbered {
+impl<Vcpu: Copy, Translate: Copy, Syscall: Copy, SyscallReturn: Copy, Reset: Copy, Exit: Copy>
+    Functions<Vcpu, Translate, Syscall, SyscallReturn, Reset, Exit>
+{
     /// # Safety
-    /// The emulator's functions must have the types of the interface's description.
-    unsafe fn find() -> Result<Numbered, String> {
+    /// The emulator's functions must have these types.
+    unsafe fn find() -> Result<Self, String> {
         // SAFETY: the caller's promise.
         unsafe {
-            Ok(Numbered {
-                vcpu_init: find(c"qemu_plugin_register_vcpu_init_cb")?,
-                vcpu_exit: find(c"qemu_plugin_register_vcpu_exit_cb")?,
-                translate: find(c"qemu_plugin_register_vcpu_tb_trans_cb")?,
-                syscall: find(c"qemu_plugin_register_vcpu_syscall_cb")?,
-                syscall_return: find(c"qemu_plugin_register_vcpu_syscall_ret_cb")?,
-                reset: find(c"qemu_plugin_reset")?,
-                exit: find(c"qemu_plugin_register_atexit_cb")?,
-            })
-        }
-    }
-}
-
-impl Pointed {
-    /// # Safety
-    /// The emulator's functions must have the types of the interface's description.
-    unsafe fn find() -> Result<Pointed, String> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            Ok(Pointed {
+            Ok(Functions {
                 vcpu_init: find(c"qemu_plugin_register_vcpu_init_cb")?,
                 vcpu_exit: find(c"qemu_plugin_register_vcpu_exit_cb")?,
                 translate: find(c"qemu_plugin_register_vcpu_tb_trans_cb")?,
@@ -222,7 +204,7 @@ unsafe extern "C" fn qemu_plugin_install(
         let version = qemu_plugin_version.load(Ordering::Relaxed);
         if !versions.contains(&version) {
             return Err(format!(
-                "the emulator speaks plugin interface {} to {}, not {version}; QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work",
+                "the emulator speaks plugin interface {} to {}, not {version}; {KNOWN_TO_WORK}",
                 versions.start(),
                 versions.end()
             ));

@@ -9,11 +9,7 @@ impl Blocks {
     /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory, with
     /// the patches, or other code in its place.
     pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
-        self.all_patches().for_each(|patch| patch.take_out(pc, bytes));
-    }
-
-    fn all_patches(&self) -> impl Iterator<Item = &Patch> {
-        self.patches.iter().chain(&self.past_patches)
+        self.patches.iter().chain(&self.past_patches).for_each(|patch| patch.take_out(pc, bytes));
     }
 
     /// Keeps patches that are about to be written.

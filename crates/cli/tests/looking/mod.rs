@@ -1,0 +1,32 @@
+//! A browser that pages are held to.
+
+use lineup_browser::{Axe, Browser, check, missing};
+use std::path::{Path, PathBuf};
+
+/// A browser, what judges pages in it, and where their pictures stay.
+pub(crate) struct Looking {
+    browser: Browser,
+    axe: Axe,
+    pictures: PathBuf,
+}
+
+impl Looking {
+    /// `None` where this machine lacks something for it, which is said; CI has to have it.
+    pub(crate) fn begin() -> Option<Looking> {
+        if let Some(why) = missing() {
+            assert!(std::env::var_os("CI").is_none(), "{why}");
+            println!("skipped: {why}");
+            return None;
+        }
+        Some(Looking {
+            browser: Browser::start().expect("Chromium starts"),
+            axe: Axe::fetched().expect("axe-core"),
+            pictures: Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("pages"),
+        })
+    }
+
+    /// What is wrong with a page. Its pictures are called by the name.
+    pub(crate) fn at(&mut self, page: &Path, name: &str) -> Vec<String> {
+        check(&mut self.browser, &self.axe, page, name, &self.pictures).expect("the page is looked at")
+    }
+}
