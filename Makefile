@@ -63,15 +63,15 @@ fleet-clouds: setup-test
 # All members are named, here and where else the command is built for tests, for the same reason.
 test-kernel: setup-kernels
 	$(built)
-	cargo test $(linted) --workspace --test kernel -- --ignored --skip other_emulators
+	cargo test $(linted) --workspace --test it -- --ignored kernel:: --skip other_emulators
 
 # Debian's kernels under the emulators of other distributions, which are fetched; and a program of another machine under
 # QEMU 10, which is built from Debian's sources, once for each version, into the user's cache.
 .PHONY: test-emulators setup-emulators
 test-emulators: setup-emulators
 	$(built)
-	cargo test $(linted) --workspace --test record -- --ignored --nocapture emulators::
-	cargo test $(linted) --workspace --test kernel -- --ignored --nocapture other_emulators
+	cargo test $(linted) --workspace --test it -- --ignored --nocapture record::emulators::
+	cargo test $(linted) --workspace --test it -- --ignored --nocapture kernel::other_emulators::
 
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: rules
@@ -114,7 +114,7 @@ packages: deb
 # The commands of the user's guide, also those that take minutes, and the book in target/guide where mdBook is installed.
 guide: setup-test
 	cargo build -p lineup -p lineup-engine -p lineup-plugin
-	cargo test -p lineup --test guide -- --include-ignored
+	cargo test -p lineup --test it guide:: -- --include-ignored
 	if command -v mdbook; then mdbook build docs/guide --dest-dir $(CURDIR)/target/guide; fi
 
 # Lineup beside its peers, in one run.
@@ -123,7 +123,8 @@ bench: setup-bench
 
 # Readers against writers of the runtime, for minutes.
 torture: setup-test
-	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock --test c_programs -- --nocapture --test-threads 1
+	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock -- --nocapture --test-threads 1
+	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test it c_programs:: -- --nocapture --test-threads 1
 
 # What threads do to each other, found beside busy loops on one, two and four CPUs, COUNT times each; takes an hour.
 threads-under-load: setup-test

@@ -3,6 +3,7 @@
 mod dist;
 mod edges;
 mod machine;
+mod programs;
 mod text;
 
 use anyhow::{Result, bail};
@@ -18,6 +19,7 @@ fn main() -> Result<()> {
 fn tidy() -> Result<()> {
     let metadata = cargo_metadata::MetadataCommand::new().exec()?;
     let mut broken = edges::check(&metadata);
+    broken.extend(programs::check(&metadata));
     broken.extend(text::check(metadata.workspace_root.as_std_path())?);
     for line in &broken {
         eprintln!("tidy: {line}");

@@ -8,7 +8,7 @@
 //! Then both are asked for one type: `lineup` with nothing kept from earlier, then with what it kept, and of BTF. `pahole -C`
 //! stops at the first unit that describes the type; `lineup` shows every distinct type of that name.
 
-#[path = "../tests/pahole/mod.rs"]
+#[path = "../tests/it/pahole/mod.rs"]
 mod pahole;
 mod setup;
 

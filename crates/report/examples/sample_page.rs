@@ -1,6 +1,6 @@
 //! Prints the page of a made-up study, to be looked at in a browser. With `--text`, the terminal's form.
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/it/sample/mod.rs"]
 mod sample;
 
 use lineup_report::html::study_page;

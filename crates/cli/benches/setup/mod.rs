@@ -1,7 +1,7 @@
 //! What benches run: the optimised command, Debian's cloud kernel, and the same kernel's vmlinux with DWARF.
 
 #[allow(dead_code, reason = "not every bench needs it")]
-#[path = "../../tests/fetched/mod.rs"]
+#[path = "../../tests/it/fetched/mod.rs"]
 pub(crate) mod fetched;
 
 use std::fs;

@@ -1,0 +1,164 @@
+//! `lineup find` of programs whose threads take lines from each other, and of programs whose threads do not.
+
+use crate::place::Place;
+use serde_json::Value;
+
+/// Two threads add to counters: of one object or, with APART, on lines of their own, and to elements of an array beside
+/// each other. With SHARED both add to the first counter, with IN_TURN the second thread begins when the first has ended.
+const COUNTERS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef APART
+#define ALIGNED __attribute__((aligned(64)))
+#else
+#define ALIGNED
+#endif
+struct counters { long first ALIGNED; long second ALIGNED; };
+static struct counters counters __attribute__((aligned(64)));
+static long sums[2] __attribute__((aligned(64)));
+static pthread_barrier_t together;
+static void add(volatile long *sum, long turns) { for (long turn = 0; turn < turns; turn++) *sum += turn; }
+__attribute__((noinline)) void count_first(void) { add(&counters.first, 400000); }
+__attribute__((noinline)) void count_second(void) { add(&counters.second, 400000); }
+#ifdef ARRAY
+__attribute__((noinline)) void sum_up(int own) { add(&sums[own], 400000); }
+#endif
+#ifdef HEAP
+static long *heap;
+__attribute__((noinline)) void sum_up(int own) { add(&heap[16 + own], 400000); }
+#endif
+static void *count(void *argument)
+{
+	int own = argument != 0;
+#ifndef IN_TURN
+	pthread_barrier_wait(&together);
+#endif
+#if defined(ARRAY) || defined(HEAP)
+	sum_up(own);
+#elif defined(SHARED)
+	count_first();
+#else
+	if (own) count_second(); else count_first();
+#endif
+	return 0;
+}
+int main(void)
+{
+	pthread_t threads[2];
+#ifdef HEAP
+	heap = calloc(100, sizeof *heap);
+#endif
+	pthread_barrier_init(&together, 0, 2);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&threads[i], 0, count, i ? &counters : 0);
+#ifdef IN_TURN
+		pthread_join(threads[i], 0);
+#endif
+	}
+#ifndef IN_TURN
+	for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+#endif
+	printf("%d\n", counters.first + counters.second + sums[0] + sums[1] != 0);
+	return 0;
+}
+"#;
+
+/// Findings as JSON, and as text, which is the same.
+fn found(options: &[&str]) -> (Value, String) {
+    let place = Place::new(COUNTERS, &[&["-pthread"], options].concat());
+    let run = |more: &[&str]| {
+        let all = [&["find", "--no-clock"], more, &["--", "./program"]].concat();
+        let output = place.lineup(&all).output().expect("lineup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let found = (serde_json::from_str(&run(&["--json"])).expect("JSON"), run(&[]));
+    place.assert_clean();
+    found
+}
+
+/// Held against these findings, the program with the counters apart has its waits no more.
+fn assert_parted(old: &Value) {
+    let place = Place::new(COUNTERS, &["-pthread", "-DAPART"]);
+    let file = place.root.path().join("old.json");
+    std::fs::write(&file, old.to_string()).expect("a file");
+    let file = file.to_str().expect("a name");
+    let output = place.lineup(&["find", "--no-clock", "--diff", file, "--", "./program"]).output();
+    let said = String::from_utf8(output.expect("lineup runs").stdout).expect("text");
+    let line = said.lines().find(|line| line.starts_with("waits of threads for lines alone: ")).expect(&said);
+    let figures = line.rsplit(": ").next().and_then(|figures| figures.split_once(" → ")).expect(line);
+    let figure = |text: &str| text.split(' ').next().map(|text| text.replace(',', "").parse::<f64>());
+    let (before, after) = (figure(figures.0), figure(figures.1));
+    let (before, after) = (before.expect(line).expect(line), after.expect(line).expect(line));
+    assert!(before > 100_000.0 && after < 1_000.0, "{said}");
+}
+
+/// The findings of lines that threads fight over.
+fn fights(found: &Value) -> Vec<&Value> {
+    let all = found["findings"].as_array().expect("findings");
+    all.iter().filter(|finding| finding["kind"] == "own_lines").collect()
+}
+
+#[test]
+fn members_that_threads_fight_over_are_the_first_finding_with_the_study_that_parts_them() {
+    let (found, said) = found(&[]);
+    let first = &found["findings"][0];
+    assert_eq!((&first["kind"], &first["subject"]), (&"own_lines".into(), &"counters".into()), "{found}");
+    let evidence = &first["evidence"];
+    assert_eq!((&evidence["lines"], &evidence["threads"]), (&1.into(), &2.into()));
+    assert_eq!(evidence["of_one_object"], true);
+    let mut members: Vec<_> = evidence["members"].as_array().expect("members").iter().collect();
+    members.sort_by_key(|member| member.to_string());
+    assert_eq!(members, ["counters.first", "counters.second"]);
+    assert!(first["gain"].as_f64().is_some_and(|gain| gain > 0.9), "{first}");
+    let next = first["next"].as_str().expect("a command");
+    assert!(next.starts_with("lineup study --allow-growth --region count_"), "{next}");
+    assert!(next.contains("count_first") && next.contains("count_second"), "{next}");
+    assert_parted(&found);
+    // The type has the waits, each member its part: windows that lie beside none of the other thread tell of none.
+    let owner = found["owners"].as_array().expect("owners").iter().find(|owner| owner["name"] == "counters");
+    let owner = owner.expect("the type that threads wait for");
+    let waits = |of: &Value| of["thread_waits"]["of_line_alone"].as_f64().expect("waits");
+    assert!(waits(owner) > 100_000.0, "{owner}");
+    for member in owner["members"].as_array().expect("members") {
+        assert!((waits(member) / waits(owner) - 0.5).abs() < 0.3, "{owner}");
+    }
+    assert!(said.contains("with what each thread uses on lines of its own"), "{said}");
+    assert!(said.contains("→ lineup study --allow-growth --region count_"), "{said}");
+}
+
+#[test]
+fn elements_that_threads_fight_over_are_told_with_the_study_that_parts_them() {
+    let (found, _) = found(&["-DARRAY"]);
+    let first = fights(&found)[0];
+    assert_eq!((&first["subject"], &first["evidence"]["lines"]), (&"sums".into(), &1.into()), "{found}");
+    assert_eq!(first["next"], "lineup study --allow-growth --region sum_up -- ./program");
+}
+
+#[test]
+fn of_memory_behind_pointers_the_command_that_looks_closer_is_told() {
+    let (found, _) = found(&["-DHEAP"]);
+    let first = fights(&found)[0];
+    assert_eq!(
+        (&first["subject"], &first["evidence"]["threads"]),
+        (&"long int[] behind heap".into(), &2.into())
+    );
+    let next = "lineup record --engine native --out threads.rec --region sum_up -- ./program && \
+                lineup threads threads.rec";
+    assert_eq!(first["next"], next);
+}
+
+#[test]
+fn lines_of_their_own_bytes_of_both_and_threads_in_turn_are_no_fight() {
+    let (apart, _) = found(&["-DAPART"]);
+    assert!(fights(&apart).is_empty(), "{apart}");
+    let of_lines_alone = apart["between_threads"]["waits"]["of_line_alone"].as_f64().expect("waits");
+    assert!(of_lines_alone < 1_000.0, "{apart}");
+    let (shared, said) = found(&["-DSHARED"]);
+    assert!(fights(&shared).is_empty(), "{shared}");
+    let of_same_bytes = shared["between_threads"]["waits"]["of_same_bytes"].as_f64().expect("waits");
+    assert!(of_same_bytes > 100_000.0 && said.contains("thread waits"), "{said}");
+    let (in_turn, _) = found(&["-DIN_TURN"]);
+    assert!(fights(&in_turn).is_empty(), "{in_turn}");
+}

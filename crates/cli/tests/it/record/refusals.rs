@@ -1,0 +1,149 @@
+//! What cannot be recorded: a clear message, exit status 2, nothing lost.
+
+use super::program::{Program, X86_64, c, lineup_record};
+use lineup_recording::read_all;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+const SOURCE: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+volatile int cell[4];
+static inline __attribute__((always_inline)) int folded(int n) { return n * cell[0]; }
+__attribute__((noinline)) int region(int n) { cell[1] = n; return folded(n); }
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "never")) return 0;
+    for (int n = 0; n < 5; n++) region(n);
+    if (argc > 1 && !strcmp(argv[1], "crash")) *(volatile int *)0 = 1;
+    if (argc > 1 && !strcmp(argv[1], "abort")) abort();
+    if (argc > 1 && !strcmp(argv[1], "kill")) raise(SIGKILL);
+    return argc > 1 ? 3 : 0;
+}
+"#;
+
+/// Runs, expects exit status 2, and returns what was said.
+fn refused(program: &Program, arguments: &[&str]) -> String {
+    let output = lineup_record(program.folder.path(), arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+#[test]
+fn a_program_that_is_not_there_stripped_or_foreign() {
+    let program = c(X86_64, SOURCE, &[]);
+    let folder = program.folder.path();
+    assert!(
+        refused(&program, &["--region", "region", "--", "./nothing"])
+            .contains("cannot read the program ./nothing")
+    );
+    std::fs::write(folder.join("text"), "#!/bin/sh\n").expect("a file");
+    assert!(refused(&program, &["--region", "region", "--", "./text"]).contains("chmod +x"));
+    let strip = Command::new("strip").current_dir(folder).args(["-o", "stripped", "program"]).status();
+    assert!(strip.expect("cannot run strip; install it: apt install binutils").success());
+    let said = refused(&program, &["--region", "region", "--", "./stripped"]);
+    assert!(said.contains("debug info"), "{said}");
+    assert!(!folder.join("lineup.rec").exists());
+}
+
+#[test]
+fn an_unknown_region_comes_with_near_names_and_an_inlined_one_with_its_callers() {
+    let program = c(X86_64, SOURCE, &["-static"]);
+    let said = refused(&program, &["--region", "regoin", "--", "./program"]);
+    assert!(said.contains("no function regoin") && said.contains("region"), "{said}");
+    let said = refused(&program, &["--region", "folded", "--", "./program"]);
+    assert!(said.contains("inlined into region"), "{said}");
+}
+
+#[test]
+fn a_region_that_is_never_called() {
+    let program = c(X86_64, SOURCE, &[]);
+    for mode in [&[][..], &["--one-pass"]] {
+        let arguments = [&["--region", "region"], mode, &["--", "./program", "never"]].concat();
+        assert!(refused(&program, &arguments).contains("without a call of region"));
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written() {
+    let program = c(X86_64, SOURCE, &[]);
+    let said = refused(&program, &["--region", "region", "--out", "none/x.rec", "--", "./program"]);
+    assert!(said.contains("cannot write the recording none/x.rec"), "{said}");
+}
+
+#[test]
+fn a_refusal_leaves_an_older_recording_alone() {
+    let program = c(X86_64, SOURCE, &["-static"]);
+    let recording = program.folder.path().join("lineup.rec");
+    std::fs::write(&recording, "older").expect("a file");
+    refused(&program, &["--region", "regoin", "--", "./program"]);
+    refused(&program, &["--region", "region", "--", "./program", "never"]);
+    assert_eq!(std::fs::read(&recording).expect("the file"), b"older");
+}
+
+#[test]
+fn what_was_recorded_before_a_crash_is_kept() {
+    let program = c(X86_64, SOURCE, &[]);
+    for (how, signal) in [("crash", 11), ("abort", 6), ("kill", 9)] {
+        let said = refused(&program, &["--region", "region", "--", "./program", how]);
+        assert!(
+            said.contains(&format!("ended by signal {signal}")) && said.contains("lineup explain"),
+            "{said}"
+        );
+        let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+        assert_eq!(read_all(&bytes).expect("a readable recording").calls.len(), 5, "{how}");
+        let mut explain = Command::new(env!("CARGO_BIN_EXE_lineup"));
+        let explained = explain.current_dir(program.folder.path()).args(["explain", "lineup.rec"]).output();
+        assert!(explained.expect("running lineup").status.success());
+    }
+}
+
+#[test]
+fn a_failing_program_is_recorded_and_its_status_told() {
+    let program = c(X86_64, SOURCE, &[]);
+    let output =
+        lineup_record(program.folder.path(), &["--region", "region", "--json", "--", "./program", "other"]);
+    assert!(output.status.success());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["schema"], "lineup.record/1");
+    assert_eq!(report["exit_status"], 3);
+    assert_eq!(report["regions"][0]["recorded"], 5);
+}
+
+#[test]
+fn a_recording_cut_at_any_byte_gives_what_stands_before() {
+    let program = c(X86_64, SOURCE, &[]);
+    program.record(&["--region", "region"]);
+    let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+    let whole = read_all(&bytes).expect("a readable recording");
+    for length in 0..bytes.len() {
+        // Too short for the header is an error that says so; anything else gives a beginning of the calls.
+        if let Ok(part) = read_all(&bytes[..length]) {
+            assert!(whole.calls.starts_with(&part.calls), "cut at {length}");
+        }
+    }
+}
+
+/// As on Debian 13.
+#[test]
+fn an_emulator_without_plugins_is_named_before_anything_runs() {
+    let program = c(X86_64, "int main(void) { return 0; }", &[]);
+    let folder = program.folder.path();
+    let emulator = folder.join("qemu-x86_64");
+    std::fs::write(&emulator, "#!/bin/sh\necho 'qemu-x86_64 version 10.0.13'\n").expect("a script");
+    std::fs::set_permissions(&emulator, std::fs::Permissions::from_mode(0o755)).expect("its rights");
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH"));
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup.current_dir(folder).env("PATH", path);
+    lineup.args(["record", "--engine", "qemu", "--region", "main", "--", "./program"]);
+    let output = lineup.output().expect("running lineup");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.contains("qemu-x86_64 was built without plugins")),
+        (Some(2), true),
+        "{said}"
+    );
+}

@@ -1,0 +1,336 @@
+//! `lineup time`: every call is counted once, whichever way it ends, and the program notices nothing.
+
+use super::program::{Program, X86_64, build, c, cpp};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+pub(crate) fn time(program: &Program, regions: &[&str], options: &[&str]) -> Output {
+    // Builds the engine.
+    super::program::lineup_record(program.folder.path(), &["--region", "main", "--", "./nothing"]);
+    let regions: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.arg("time").args(regions).args(options).args(["--", "./program"]);
+    command.current_dir(program.folder.path()).output().expect("running lineup")
+}
+
+/// The report, and what the program printed.
+fn timed(program: &Program, regions: &[&str]) -> (Value, String) {
+    timed_with(program, regions, &[])
+}
+
+pub(crate) fn timed_with(program: &Program, regions: &[&str], options: &[&str]) -> (Value, String) {
+    let output = time(program, regions, &[options, &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    (serde_json::from_slice(&output.stdout).expect("JSON"), said)
+}
+
+pub(crate) fn alone(program: &Program) -> String {
+    let output = Command::new(program.folder.path().join("program")).output().expect("the program");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Calls, those left, those inside others, and those that ended with a jump.
+pub(crate) fn counts(report: &Value, number: usize) -> [u64; 4] {
+    let region = &report["regions"][number];
+    let calls: u64 =
+        region["buckets"].as_array().expect("buckets").iter().filter_map(|one| one["calls"].as_u64()).sum();
+    assert_eq!(region["calls"], calls);
+    ["calls", "left", "inner", "jumped"].map(|name| region[name].as_u64().expect("a count"))
+}
+
+pub(crate) const WAYS: &str = r#"
+#include <csetjmp>
+#include <cstdio>
+#include <execinfo.h>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+static volatile long cell[64];
+static std::jmp_buf place;
+extern "C" {
+__attribute__((noinline)) long leaf(long x) { return x * 3 + 1; }
+__attribute__((noinline)) long busy(long n) { long s = 0; for (long i = 0; i < n; i++) s += cell[i & 63]; return s; }
+__attribute__((noinline)) long fib(long n) { if (n < 2) return n; long one = fib(n - 1) ^ 5; return (fib(n - 2) | 1) % one; }
+__attribute__((noinline)) long tail(long n) { cell[1] = n; return busy(n); }
+__attribute__((noinline)) long pick(long n) {
+    switch (n & 7) {
+    case 0: cell[7] += n; return 9; case 1: cell[1]++; case 2: cell[2] += n; return 3; case 3: return cell[5]; case 4: cell[3] = n; break;
+    case 5: return n * n; case 6: cell[9] -= n; return cell[8]; default: cell[4]++;
+    }
+    return cell[n & 3];
+}
+__attribute__((noinline)) long throws(long n) { if (n % 3 == 0) throw std::runtime_error("x"); return busy(n & 3) + 1; }
+__attribute__((noinline)) long jumps(long n) { if (n % 4 == 0) std::longjmp(place, 1); return n + cell[2]; }
+__attribute__((noinline)) long deep(long n) { void *all[64]; long found = backtrace(all, 64); return found + n - n; }
+}
+int main() {
+    long sum = 0;
+    for (long i = 0; i < 20000; i++) sum += leaf(i) + pick(i);
+    for (long i = 0; i < 300; i++) sum += busy(500) + tail(100);
+    sum += fib(12) + fib(5);
+    for (long i = 0; i < 3000; i++) { try { sum += throws(i); } catch (std::exception &) { sum++; } }
+    for (volatile long i = 0; i < 400; i++) { if (!setjmp(place)) sum += jumps(i); }
+    for (long i = 0; i < 10; i++) sum += deep(i);
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 40; k++) threads.emplace_back([] { for (int i = 0; i < 100; i++) cell[20] = leaf(i); });
+    for (auto &thread : threads) thread.join();
+    std::printf("sum %lx\n", sum);
+}
+"#;
+
+#[test]
+fn calls_are_counted_whichever_way_they_end() {
+    let program = cpp(X86_64, WAYS, &[]);
+    let expected = alone(&program);
+    let (report, printed) = timed(&program, &["leaf", "pick", "busy", "fib", "throws", "jumps", "deep"]);
+    assert_eq!((report["schema"].as_str(), report["exit_status"].as_i64()), (Some("lineup.time/1"), Some(0)));
+    assert!(printed.contains(&expected), "{printed}");
+    assert_eq!(counts(&report, 0), [24_000, 0, 0, 0]);
+    assert_eq!(counts(&report, 1)[..3], [20_000, 0, 0]);
+    assert_eq!(counts(&report, 2), [300 + 300 + 2000, 0, 0, 0]);
+    // Each call of fib makes two, from 2 on.
+    assert_eq!(counts(&report, 3), [2, 0, 464 + 14, 0]);
+    // The last that throws is not followed by one that finds it out, unless one is.
+    assert_eq!(counts(&report, 4)[..2], [2000, 1000]);
+    assert_eq!(counts(&report, 5)[..2], [300, 100]);
+    assert_eq!(counts(&report, 6)[..2], [10, 0]);
+    for region in report["regions"].as_array().expect("regions") {
+        let ns = |name: &str| region[name].as_f64().expect("a time");
+        assert!(ns("min_ns") <= ns("p50_ns") && ns("p50_ns") <= ns("p99_ns") && ns("p99_ns") <= ns("max_ns"));
+        let marks = region["high_water"].as_array().expect("marks");
+        assert!(marks.windows(2).all(|pair| pair[0]["ns"].as_f64() <= pair[1]["ns"].as_f64()));
+        assert_eq!(marks.last().expect("a mark")["ns"], region["max_ns"]);
+    }
+    let (report, _) = timed(&program, &["tail"]);
+    assert_eq!(counts(&report, 0), [300, 0, 0, 300]);
+    let text = String::from_utf8_lossy(&time(&program, &["fib"], &[]).stdout).into_owned();
+    assert!(text.contains("478 inside a call of the same function"), "{text}");
+}
+
+#[test]
+fn signals_forks_and_many_threads_change_nothing() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <sys/time.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static volatile long cell, ticks;
+        __attribute__((noinline)) long hot(long x) { cell += x; return x * 5 - cell % 2 * 0; }
+        __attribute__((noinline)) int forks(int n) { int status = 0, made = fork(); if (!made) { hot(n); return 1000; } waitpid(made, &status, 0); return WEXITSTATUS(status); }
+        static void tick(int signal) { ticks++; hot(1); }
+        static pthread_barrier_t all;
+        static void *work(void *argument) {
+            long sum = hot((long)argument);
+            pthread_barrier_wait(&all);
+            for (long i = 0; i < 50; i++) sum += hot(i);
+            pthread_barrier_wait(&all);
+            return (void *)sum;
+        }
+        int main(void) {
+            struct itimerval often = {{0, 200}, {0, 200}}, never = {};
+            signal(SIGALRM, tick);
+            setitimer(ITIMER_REAL, &often, 0);
+            long sum = 0;
+            for (long i = 0; i < 3000000; i++) sum += hot(i);
+            setitimer(ITIMER_REAL, &never, 0);
+            for (int i = 0; i < 5; i++) { int got = forks(i); if (got == 1000) _exit(40 + i); sum += got; }
+            enum { MANY = 150 };
+            static pthread_t threads[MANY];
+            pthread_barrier_init(&all, 0, MANY);
+            for (long i = 0; i < MANY; i++) pthread_create(&threads[i], 0, work, (void *)i);
+            for (int i = 0; i < MANY; i++) { void *part; pthread_join(threads[i], &part); sum += (long)part; }
+            printf("sum %lx\n", sum);
+            fprintf(stderr, "ticks %ld\n", ticks);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let expected = alone(&program);
+    counts_of_signals_forks_and_threads(&expected, &timed(&program, &["hot", "forks"]));
+    let drawing = ["--intervene", "flush_code,flush_data,flush_both", "--intervene-every", "10000"];
+    counts_of_signals_forks_and_threads(&expected, &timed_with(&program, &["hot", "forks"], &drawing));
+}
+
+/// The handler runs after every instruction, also of what times the calls.
+#[test]
+fn a_signal_may_come_between_any_two_instructions() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <signal.h>
+        #include <stdio.h>
+        #include <ucontext.h>
+        enum { TRAPS = 0x100 };
+        static volatile long cell, traps;
+        static volatile int is_over;
+        __attribute__((noinline)) long hot(long x) { cell += x; return x * 5 - cell % 2 * 0; }
+        static void trap(int signal, siginfo_t *told, void *context) {
+            traps++;
+            hot(1);
+            if (is_over) ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAPS;
+        }
+        int main(void) {
+            struct sigaction action = {.sa_sigaction = trap, .sa_flags = SA_SIGINFO};
+            sigaction(SIGTRAP, &action, 0);
+            hot(1);
+            __asm__ volatile("sub $128, %%rsp; pushf; orl %0, (%%rsp); popf; add $128, %%rsp" : : "i"(TRAPS) : "memory", "cc");
+            for (int i = 0; i < 20; i++) hot(i);
+            is_over = 1;
+            __asm__ volatile("nop; nop");
+            printf("traps %ld\n", traps);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let (report, printed) = timed(&program, &["hot"]);
+    let traps = printed.split("traps ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let traps: u64 = traps.and_then(|traps| traps.parse().ok()).expect("how often it was trapped");
+    assert!(traps > 1000, "what times the calls was not trapped: {traps}");
+    let [calls, left, inner, _] = counts(&report, 0);
+    assert_eq!((calls + inner, left), (21 + traps, 0));
+}
+
+fn counts_of_signals_forks_and_threads(expected: &str, (report, printed): &(Value, String)) {
+    assert!(printed.contains(expected), "{printed}");
+    let ticks = printed.split("ticks ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let ticks: u64 = ticks.and_then(|ticks| ticks.parse().ok()).expect("how often it ticked");
+    let [calls, left, inner, _] = counts(report, 0);
+    let drawn = &report["regions"][0]["interventions"];
+    let timed = drawn["arms"].as_array().into_iter().flatten().filter_map(|arm| arm["calls"].as_u64());
+    let timed: u64 = timed.sum();
+    assert_eq!(drawn["drawn"].as_u64().unwrap_or_default(), timed, "{drawn}");
+    let calls = calls + timed;
+    let notes = report["notes"].to_string();
+    // The main thread has a table; of the others 127 have one.
+    let passed = notes.split("too many at a time: ").nth(1).and_then(|rest| rest.split('"').next());
+    let passed: u64 = passed.and_then(|passed| passed.parse().ok()).expect("threads without a table");
+    assert!(passed >= 23, "{notes}");
+    assert_eq!((calls + inner, left), (3_000_000 + ticks + 51 * (150 - passed), 0), "{notes}");
+    assert_eq!(counts(report, 1)[..2], [5, 0]);
+    assert!(notes.contains("forked off, whose calls are not timed: 5"), "{notes}");
+}
+
+#[test]
+fn what_cannot_be_timed_is_refused_before_the_program_runs() {
+    let source = r#"
+        #include <stdio.h>
+        extern long away(long), tight(long), shared(long), into(long);
+        long (*to)(long);
+        __attribute__((noinline)) long leaf(long x) { return x + 1; }
+        __asm__(".text\n.p2align 4\n.globl away\n.type away,@function\naway: nopl 0(%rax,%rax)\njmp *to(%rip)\n.size away,.-away\n"
+                ".p2align 4\n.globl tight\n.type tight,@function\ntight: nopl 0(%rax,%rax)\ntest %rdi,%rdi\nje 1f\nnop\n1: ret\n.size tight,.-tight\n"
+                ".globl next\n.type next,@function\nnext: ret\n.size next,.-next\n"
+                ".globl shared\n.type shared,@function\nshared: nopl 0(%rax,%rax)\nlea 1(%rdi),%rax\n2: nop\nret\n.size shared,.-shared\n"
+                ".globl into\n.type into,@function\ninto: mov %rdi,%rax\njmp 2b\n.size into,.-into\n");
+        int main(void) { to = leaf; printf("ran %lx\n", away(1) + tight(2) + shared(3) + into(4)); }
+    "#;
+    let program = c(X86_64, source, &[]);
+    for (region, why) in [
+        ("away", "only the running program knows"),
+        ("tight", "too close to code"),
+        ("shared", "too close to code"),
+        ("nowhere", "nowhere"),
+    ] {
+        let output = time(&program, &[region], &[]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+        assert!(region == "nowhere" || output.stdout.is_empty(), "the program ran");
+    }
+}
+
+#[test]
+fn a_function_that_jumps_to_labels_of_its_own_is_timed() {
+    let source = r#"
+        #include <stdio.h>
+        static volatile long cell[8];
+        __attribute__((noinline)) long interpret(const unsigned char *code) {
+            static void *const places[] = { &&add, &&twice, &&store, &&end };
+            long value = cell[1];
+            goto *places[*code++];
+        add: value += cell[2] + 7; goto *places[*code++];
+        twice: value = value * 2 + cell[3]; goto *places[*code++];
+        store: cell[4] += value; goto *places[*code++];
+        end: return (value + cell[5]) * 1000003 + cell[4];
+        }
+        int main(void) {
+            static const unsigned char one[] = {0, 1, 2, 0, 3}, other[] = {1, 1, 0, 2, 2, 1, 3};
+            long sum = 0;
+            for (int i = 0; i < 4000; i++) sum ^= interpret(i % 3 ? one : other);
+            printf("sum %lx\n", sum);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let expected = alone(&program);
+    let (report, printed) = timed(&program, &["interpret"]);
+    assert!(printed.contains(&expected), "{printed}");
+    assert_eq!(counts(&report, 0), [4000, 0, 0, 0]);
+}
+
+#[test]
+fn calls_in_programs_that_are_started_are_added_up() {
+    let source = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static volatile long cell;
+        __attribute__((noinline)) long work(long x) { cell += x; return cell * 1000003 + 5; }
+        int main(int count, char **words) {
+            int times = count > 1 ? atoi(words[1]) : 0;
+            for (int i = 0; i < times; i++) work(i);
+            if (count > 2) { execl("./program", "./program", words[2], (char *)0); return 1; }
+            printf("done %d\n", times);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    time(&program, &["work"], &[]);
+    let script = "./program 100 & ./program 20 3 & wait; ./program 4000";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.args(["time", "--children", "--region", "work", "--json", "--", "sh", "-c", script]);
+    let output = command.current_dir(program.folder.path()).output().expect("running lineup");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(counts(&report, 0), [100 + 20 + 3 + 4000, 0, 0, 0], "{report}");
+    // The shell, and the program four times.
+    assert_eq!(report["processes"], 5, "{report}");
+    assert!(["done 100", "done 3", "done 4000"].iter().all(|line| said.contains(line)), "{said}");
+}
+
+#[test]
+fn libraries_that_take_each_others_place_are_timed() {
+    let library = |factor: &str| {
+        format!(
+            "static volatile long cell;\n\
+             __attribute__((noinline)) long plug(long x) {{ cell += x; return cell * {factor} + 1; }}\n\
+             long use(long x) {{ return plug(x) + plug(x + 1); }}\n"
+        )
+    };
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(void) {
+            long sum = 0, same = 0;
+            void *last = 0;
+            for (int i = 0; i < 20; i++) {
+                void *library = dlopen(i % 2 ? "./one.so" : "./other.so", RTLD_NOW | RTLD_LOCAL);
+                if (!library) return 9;
+                long (*use)(long) = (long (*)(long))dlsym(library, "use");
+                same += last == (void *)use;
+                last = (void *)use;
+                for (int j = 0; j < 3; j++) sum += use(j);
+                dlclose(library);
+            }
+            printf("sum %lx\nsame %d\n", sum, same > 0);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    for (name, factor) in [("one.so", "3"), ("other.so", "5")] {
+        let options = ["-shared", "-fPIC", "-fno-semantic-interposition"];
+        build(X86_64, program.folder.path(), &format!("{name}.c"), &library(factor), name, &options);
+    }
+    let (report, printed) = timed(&program, &["plug"]);
+    assert!(printed.contains("same 1"), "{printed}");
+    assert_eq!(counts(&report, 0), [120, 0, 0, 0], "{report}");
+}

@@ -1,0 +1,102 @@
+//! Programs that do what is hard to follow do the same when their calls are recorded by the native engine.
+
+use super::program::{Program, X86_64, build, c, cpp};
+use lineup_model::access::CallEnd;
+use std::process::{Command, Output};
+
+fn alone(program: &Program, argument: &str) -> String {
+    let mut command = Command::new(program.folder.path().join("program"));
+    said(&command.arg(argument).current_dir(program.folder.path()).output().expect("running the program"))
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn coroutines_exceptions_through_c_threads_commands_and_cancellation() {
+    let program = cpp(X86_64, include_str!("odd.cpp"), &["-rdynamic"]);
+    let regions = [
+        "coroutines",
+        "heap_coroutines",
+        "sorts",
+        "traces",
+        "commands",
+        "sums",
+        "streams",
+        "threads",
+        "leaves",
+        "stacks",
+        "clocks",
+        "spins",
+        "exits",
+        "instructions",
+    ];
+    let options: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
+    let recorded = program.record(&[&["--engine", "native"], options.as_slice()].concat());
+    let alone = alone(&program, "");
+    assert!(recorded.said.starts_with(&alone), "{alone}{}", recorded.said);
+    let count = |region: usize, end| {
+        let calls = recorded.calls().iter();
+        calls.filter(|call| usize::from(call.region.0) == region && call.end == end).count()
+    };
+    let counts: Vec<usize> = (0..regions.len()).map(|region| count(region, CallEnd::Returned)).collect();
+    assert_eq!(counts[..8], [6, 6, 6, 6, 2, 6, 6, 6]);
+    assert_eq!((count(8, CallEnd::Abandoned), count(12, CallEnd::ThreadEnded)), (6, 4));
+}
+
+#[test]
+fn signals_threads_forks_libraries_exceptions_and_jumps_at_once() {
+    let program = cpp(X86_64, include_str!("torture.cpp"), &["-ldl"]);
+    let library = "static long t[100];\n\
+                   long plug(long x) { for (int i = 0; i < 50; i++) t[(x + i) % 100] += i * x; return t[x % 100]; }\n";
+    let options = ["-shared", "-fPIC"];
+    build(X86_64, program.folder.path(), "plug.c", library, "plug.so", &options);
+    let seconds = std::env::var("LINEUP_ENGINE_TORTURE_SECONDS").unwrap_or_else(|_| "2".into());
+    let regions = ["work_exceptions", "work_jumps", "work_faults", "work_loads", "leaf", "thrower", "plug"];
+    let options: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
+    let environment = format!("TORTURE_SECONDS={seconds}");
+    let more = ["--engine", "native", "--calls", "300", "--env", &environment];
+    let recorded = program.record(&[&more[..], &options].concat());
+    assert_eq!(["bad", "ticked", "faulted"].map(|name| recorded.value(name)), [0, 1, 1], "{}", recorded.said);
+    assert!((0..3).all(|region| recorded.calls().iter().any(|call| call.region.0 == region)));
+}
+
+/// A recorded function may be all that a thread does.
+#[test]
+fn a_thread_that_is_one_recorded_call_is_recorded_to_its_end() {
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        __attribute__((noinline)) void *whole(void *argument) { long sum = 0; for (volatile long i = 0; i < 1000; i++) sum += i; return (void *)sum; }
+        int main(void) {
+            long total = 0;
+            for (int i = 0; i < 300; i++) { pthread_t thread; void *sum; pthread_create(&thread, 0, whole, 0); pthread_join(thread, &sum); total += (long)sum; }
+            printf("total %lx\n", total);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let recorded = program.record(&["--engine", "native", "--region", "whole"]);
+    assert_eq!(recorded.value("total"), 300 * 499_500);
+    assert_eq!(recorded.ends(), vec![CallEnd::Returned; 300]);
+}
+
+/// Calls that end soon after each other, each with all accesses of those inside it, are more than a block of the file.
+#[test]
+fn a_deep_recursion_is_recorded_to_its_end() {
+    let source = r#"
+        #include <stdio.h>
+        static volatile long table[100000];
+        __attribute__((noinline)) long deep(long depth) {
+            if (depth == 0) { long sum = 0; for (long i = 0; i < 100000; i++) sum += table[i]; return sum; }
+            return deep(depth - 1) + table[depth];
+        }
+        int main(void) { printf("sum %lx\n", deep(79) + deep(1)); }
+    "#;
+    let program = c(X86_64, source, &["-fno-optimize-sibling-calls"]);
+    let recorded = program.record(&["--engine", "native", "--region", "deep"]);
+    assert_eq!(recorded.ends(), vec![CallEnd::Returned; 82]);
+    assert!(recorded.calls()[..80].iter().all(|call| call.accesses.len() > 100_000));
+    assert!(!recorded.said.contains("cut"), "{}", recorded.said);
+}

@@ -1,0 +1,10 @@
+//! Every integration test of this crate, in one program.
+
+mod builds;
+mod cpp;
+mod exactness;
+mod hidden_order;
+mod kernel;
+mod many_types;
+mod program;
+mod user_space;
