@@ -4,6 +4,7 @@ use crate::collect::collect;
 use crate::command::CompileCommand;
 use crate::error::Error;
 use crate::facts::{Facts, RecordFact};
+use crate::headers::{Headers, missing_package};
 use crate::hidden;
 use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
@@ -37,7 +38,7 @@ pub struct Build {
     pub root: PathBuf,
     /// Headers that the project installs, by file name. Empty: any header may be.
     pub installed_headers: BTreeSet<String>,
-    /// A folder with the compiler's own headers, used when libclang came without its own.
+    /// A folder with the compiler's own headers: those that libclang has not come from there.
     pub compiler_headers: Option<PathBuf>,
     /// What the build's compiler takes sources for when a call names no standard: libclang's own default may be another.
     pub standards: Standards,
@@ -147,8 +148,7 @@ pub fn check_with(
 struct Reading<'b> {
     library: Library,
     root: PathBuf,
-    /// A folder with the compiler's own headers, where libclang came without its own.
-    headers: Option<PathBuf>,
+    headers: Arc<Headers>,
     standards: Standards,
     known: Arc<Known>,
     /// Files that were searched for what is found by name.
@@ -166,7 +166,7 @@ impl<'b> Reading<'b> {
         let pool = rayon::ThreadPoolBuilder::new().build();
         Ok(Reading {
             root: build.root.canonicalize().unwrap_or_else(|_| normal(&build.root)),
-            headers: build.compiler_headers.clone().filter(|_| !has_own_headers(&library)),
+            headers: Arc::new(Headers::new(&library, build.compiler_headers.as_deref())),
             standards: build.standards.clone(),
             known: Arc::new(Known::default()),
             searched: Arc::default(),
@@ -235,7 +235,7 @@ impl<'b> Reading<'b> {
             command: command.clone(),
             source: source.to_owned(),
             root: self.root.clone(),
-            headers: self.headers.clone(),
+            headers: Arc::clone(&self.headers),
             standard: self.standards.of(command, source),
             known: Arc::clone(&self.known),
             searched: Arc::clone(&self.searched),
@@ -261,8 +261,7 @@ struct Reader {
     command: CompileCommand,
     source: PathBuf,
     root: PathBuf,
-    /// A folder with the compiler's own headers.
-    headers: Option<PathBuf>,
+    headers: Arc<Headers>,
     /// The option for a standard that the call does not name.
     standard: Option<String>,
     known: Arc<Known>,
@@ -273,13 +272,11 @@ impl Reader {
     fn read(&self) -> Result<Facts, String> {
         self.library.make_current();
         let mut arguments = self.command.for_libclang(&self.source);
-        if let Some(headers) = &self.headers {
-            arguments.extend(["-isystem".to_string(), headers.to_string_lossy().into_owned()]);
-        }
+        arguments.extend(self.headers.arguments());
         arguments.extend(self.standard.clone());
         let unit = Unit::parse(&arguments)?;
         if let Some(error) = unit.first_error() {
-            return Err(error);
+            return Err(self.with_remedy(error));
         }
         let is_kernel = self.command.is_kernel();
         let known = is_kernel.then_some(&*self.known);
@@ -295,6 +292,14 @@ impl Reader {
         Ok(facts)
     }
 
+    /// An error that libclang's own headers may spare, and their package.
+    fn with_remedy(&self, error: String) -> String {
+        match missing_package(&self.library).filter(|_| self.headers.are_borrowed()) {
+            Some(package) => format!("{error}; libclang's own headers are missing (apt install {package})"),
+            None => error,
+        }
+    }
+
     /// Adds what a file of the project finds by name; a file that another unit has read already says no more.
     fn note_hidden(&self, facts: &mut Facts, path: &Path) {
         let is_new = self.searched.lock().is_ok_and(|mut searched| searched.insert(path.to_owned()));
@@ -306,14 +311,6 @@ impl Reader {
 
 fn gave_up() -> String {
     format!("clang did not come back from it within {} s: conservative rules", UNIT_LIMIT.as_secs())
-}
-
-/// libclang finds `stddef.h` and the like beside itself, when they are installed.
-fn has_own_headers(library: &Library) -> bool {
-    let path = library.path().canonicalize().unwrap_or_else(|_| library.path().to_owned());
-    let Some(folder) = path.parent() else { return false };
-    let versions = std::fs::read_dir(folder.join("clang")).into_iter().flatten().flatten();
-    versions.into_iter().any(|version| version.path().join("include/stddef.h").exists())
 }
 
 fn relative(path: &str, root: &Path) -> String {

@@ -12,6 +12,7 @@ mod outside;
 mod places;
 mod records;
 mod sizes;
+mod vectors;
 
 pub(crate) use convert::variadic;
 pub(crate) use places::further;

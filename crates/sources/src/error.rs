@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// No libclang on this machine.
-    #[error("libclang is not installed (apt install libclang1-19): {0}")]
+    #[error("libclang is not installed (apt install libclang1-19 libclang-common-19-dev): {0}")]
     NoLibclang(String),
     /// A list of compile commands that is none.
     #[error("{file}: {why}; write it with `cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON` or `bear`", file = .file.display())]

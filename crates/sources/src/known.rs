@@ -2,6 +2,7 @@
 //! not compiled with the program counts as a crossing.
 
 pub(crate) mod kernel;
+pub(crate) mod vectors;
 
 /// What a function does with its arguments, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

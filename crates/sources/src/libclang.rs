@@ -4,6 +4,7 @@
 //! guarantees; that is all that libclang asks of its callers. Names of kinds are libclang's.
 
 use crate::error::Error;
+use crate::headers::missing_package;
 use clang_sys::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::marker::PhantomData;
@@ -42,13 +43,28 @@ impl Library {
     }
 }
 
-/// What the installed libclang calls itself, and its file.
+/// The libclang that is installed.
+#[derive(Clone, Debug)]
+pub struct Libclang {
+    /// What it calls itself, such as `Debian clang version 14.0.6`.
+    pub version: String,
+    /// The library.
+    pub file: std::path::PathBuf,
+    /// Debian's package with its own headers, when they are missing.
+    pub missing_headers: Option<String>,
+}
+
+/// Finds the libclang that sources are read with.
 ///
 /// # Errors
 /// When there is none.
-pub fn libclang_version() -> Result<String, Error> {
+pub fn installed_libclang() -> Result<Libclang, Error> {
     let library = Library::load()?;
-    Ok(format!("{}, {}", library.version(), library.path().display()))
+    Ok(Libclang {
+        version: library.version(),
+        file: library.path().to_owned(),
+        missing_headers: missing_package(&library),
+    })
 }
 
 /// Takes a string over from libclang.
@@ -82,8 +98,13 @@ impl Drop for Unit {
     }
 }
 
-/// Errors in what other compilers take, which leave out of the tree nothing but a call whose effect is known.
-const TOLERATED: [&str; 1] = ["address argument to atomic operation must be a pointer"];
+/// Errors in what other compilers take, which leave out of the tree nothing but a call whose effect is known, or the name
+/// of the function that frees what another one gives.
+const TOLERATED: [&str; 3] = [
+    "address argument to atomic operation must be a pointer",
+    "'malloc' attribute takes no arguments",
+    "'__malloc__' attribute takes no arguments",
+];
 
 impl Unit {
     /// Parses with the arguments of a compiler call, the source file among them.

@@ -110,6 +110,7 @@ impl Collector<'_> {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
             self.given(decl, argument, &values, id);
+            self.note_given_to_intrinsic(decl, argument, id);
             self.pass_on_variadic(decl, argument);
             self.note_given_for(id, argument, arguments);
             given.push(values);

@@ -34,6 +34,7 @@ impl Collector<'_> {
                     self.note_function_type(&values, ahead);
                     self.note_short_allocation(child, ahead);
                     self.note_use_as(&values, ahead, id);
+                    self.note_array_as(child, ahead, id);
                     self.note_typed_place(&values, behind, id);
                 }
                 values

@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::sayings::keep;
 use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where};
 use crate::known;
+use crate::known::vectors::{self, VectorAccess};
 use crate::points_to::{Objects, Pointed};
 use crate::relation::{Relation, begins_with_text, first_leaf};
 use crate::tree::Name;
@@ -13,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The size of a pointer.
 const POINTER_BYTES: u64 = 8;
+
+/// From this size on, compilers read and write a value by instructions that ask for its alignment.
+const VECTOR_BYTES: u64 = 16;
 
 impl Judge<'_> {
     pub(super) fn acts(&mut self) {
@@ -129,6 +133,9 @@ impl Judge<'_> {
             (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
                 let is_direct = matches!(value.source, Source::Origin(_));
                 self.walked(record, member, spelling, is_direct, at);
+            }
+            (Origin::MemberOf(record, member), Act::Given(_, name)) => {
+                self.member_in_vector(record, member, name, at);
             }
             (Origin::MemberOf(record, member), Act::As(shape, spelling)) => {
                 self.member_used_as((record, member), reach, (shape, spelling), value, at);
@@ -374,11 +381,33 @@ impl Judge<'_> {
         if is_elsewhere {
             let reason = format!("{spelling} is read at a distance from {member}");
             self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
-        } else if reach == Reach::Start && known.size_bytes > 0 && bytes > known.size_bytes {
+        } else if reach == Reach::Start
+            && known.size_bytes > 0
+            && (bytes > known.size_bytes || (is_direct && bytes >= VECTOR_BYTES && known.record.is_none()))
+        {
             let verdict = keep(found, known.offset_bits / 8, Some(bytes));
             let reason = format!("{bytes} bytes from {member} on are used as {spelling}");
             self.find(record, verdict, UseKind::PartialMemory, at, reason);
         }
+    }
+
+    /// `_mm_loadu_ps(&x->a)`: as many members as fit into the vector lie there, and at that distance from a boundary.
+    fn member_in_vector(&mut self, record: &Name, member: &Name, function: &Name, at: &Where) {
+        let Some(access) = vectors::access(function) else { return };
+        let Some(found) = self.own(record) else { return };
+        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
+        // What a pointer leads to is not the member.
+        if known.shape == Shape::Pointer && !known.is_array {
+            return;
+        }
+        let (verdict, what) = match access {
+            VectorAccess::Bytes(bytes) => {
+                (keep(found, known.offset_bits / 8, Some(bytes)), format!("{bytes} bytes"))
+            }
+            VectorAccess::Scattered => (Verdict::Refuse, "bytes at distances that are worked out".to_owned()),
+        };
+        let reason = format!("{what} from {member} on are a vector of {function}()");
+        self.find(record, verdict, UseKind::PartialMemory, at, reason);
     }
 
     /// A list's head that links are compared with and its entries: both begin with the same links.

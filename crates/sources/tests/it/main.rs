@@ -3,6 +3,7 @@
 mod builds;
 mod cpp;
 mod exactness;
+mod headers;
 mod hidden_order;
 mod kernel;
 mod many_types;

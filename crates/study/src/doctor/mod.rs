@@ -117,11 +117,21 @@ pub fn checks(system: &System, progress: &dyn Progress) -> Vec<Check> {
 }
 
 fn libclang(system: &System) -> State {
-    match crate::source::libclang_version() {
-        Ok(what) => State::Works(what),
-        Err(_) => {
-            State::Lacks("libclang is not installed".to_owned(), system.install("libclang1", "clang-libs"))
-        }
+    match crate::source::installed_libclang() {
+        Ok(found) => match found.missing_headers {
+            None => State::Works(format!("{}, {}", found.version, found.file.display())),
+            Some(package) => State::Lacks(
+                format!(
+                    "{} has no headers of its own: units that include intrinsics cannot be read",
+                    found.version
+                ),
+                system.install(&package, "clang-libs"),
+            ),
+        },
+        Err(_) => State::Lacks(
+            "libclang is not installed".to_owned(),
+            system.install("libclang1-19 libclang-common-19-dev", "clang-libs"),
+        ),
     }
 }
 

@@ -140,7 +140,9 @@ pub(crate) fn read_with(
             let (summary, unread) = (checked.summary(), checked.unread.clone());
             Reading { summary, unread, checked: Some(checked), goes_by_text: false, calls: Vec::new() }
         }
-        Err(Error::NoLibclang(_)) => unread("libclang is not installed (apt install libclang1-19)".into()),
+        Err(Error::NoLibclang(_)) => {
+            unread("libclang is not installed (apt install libclang1-19 libclang-common-19-dev)".into())
+        }
         Err(error) => unread(error.to_string()),
     }
 }
@@ -158,7 +160,7 @@ fn standards(commands: &[CompileCommand]) -> Standards {
 
 /// The folder of the build's compiler's own headers.
 fn compiler_headers(commands: &[CompileCommand]) -> Option<PathBuf> {
-    let compiler = commands.first()?.arguments.first()?;
+    let compiler = commands.iter().find(|command| command.is_compiler())?.arguments.first()?;
     let output = crate::tool::output(Command::new(compiler).arg("-print-file-name=include")).ok()?;
     let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     path.is_absolute().then_some(path)

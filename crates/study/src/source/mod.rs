@@ -22,4 +22,4 @@ pub mod texts;
 pub mod tree;
 mod untouched;
 
-pub use lineup_sources::libclang_version;
+pub use lineup_sources::installed_libclang;

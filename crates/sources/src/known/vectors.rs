@@ -1,0 +1,51 @@
+//! Intrinsics that load or store whole vectors: they reach beyond the member whose address they are given.
+
+/// What an intrinsic does at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum VectorAccess {
+    /// Reads or writes so many bytes there.
+    Bytes(u64),
+    /// Reads or writes at distances that the program works out.
+    Scattered,
+}
+
+/// What a function of this name does at an address that it is given, if it is an intrinsic of x86 or of Arm.
+pub(crate) fn access(name: &str) -> Option<VectorAccess> {
+    let of_x86 = [("_mm512_", 64), ("_mm256_", 32), ("_mm_", 16), ("_m_", 8), ("__builtin_ia32_", 64)];
+    let bytes = of_x86.iter().find(|(start, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
+    let bytes = bytes.or_else(|| of_arm(name))?;
+    let is_scattered = ["gather", "scatter"].iter().any(|word| name.contains(word));
+    Some(if is_scattered { VectorAccess::Scattered } else { VectorAccess::Bytes(bytes) })
+}
+
+/// `vld1q_f32`, `vst3_u8`, `vld1q_s32_x4`: registers of 8 bytes, with `q` of 16.
+fn of_arm(name: &str) -> Option<u64> {
+    let rest = name.strip_prefix("vld").or_else(|| name.strip_prefix("vst"))?;
+    let registers = u64::from(rest.chars().next()?.to_digit(10)?);
+    let further = name.rsplit_once("_x").and_then(|(_, count)| count.parse::<u64>().ok());
+    let bytes = if rest[1..].starts_with('q') { 16 } else { 8 };
+    Some(registers.max(further.unwrap_or(1)) * bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_says_how_far_an_intrinsic_reaches() {
+        for (name, bytes) in [
+            ("_mm_loadu_ps", 16),
+            ("_mm256_store_si256", 32),
+            ("_mm512_loadu_si512", 64),
+            ("vld1q_f32", 16),
+            ("vst3_u8", 24),
+            ("vld1q_s32_x4", 64),
+        ] {
+            assert_eq!(access(name), Some(VectorAccess::Bytes(bytes)), "{name}");
+        }
+        assert_eq!(access("__builtin_ia32_gatherd_d"), Some(VectorAccess::Scattered));
+        for name in ["memcpy", "vldr", "mm_load", "valid"] {
+            assert_eq!(access(name), None, "{name}");
+        }
+    }
+}
