@@ -219,9 +219,11 @@ impl Collector<'_> {
         }
     }
 
-    fn bytes_of(&self, ty: TypeId, name: &str) -> Option<Value> {
+    fn bytes_of(&mut self, ty: TypeId, name: &str) -> Option<Value> {
         match self.tree.ty(ty).kind {
-            TypeKind::Array(of, _) if self.tree.ty(of).kind == TypeKind::Byte => {
+            TypeKind::Array(of, count) if self.tree.ty(of).kind == TypeKind::Byte => {
+                let most = self.facts.byte_arrays.entry(name.into()).or_default();
+                *most = (*most).max(count.unwrap_or(u64::MAX));
                 Some(Value::origin(Origin::Bytes(name.into())))
             }
             _ => None,

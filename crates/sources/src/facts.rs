@@ -39,6 +39,18 @@ pub(crate) enum Origin {
     Handle(Name),
 }
 
+impl Origin {
+    /// What is allocated behind an object: the array of bytes without a length that its type ends with.
+    pub(crate) fn behind(record: &str, array: &str) -> Origin {
+        Origin::Memory(behind(record, array), 0)
+    }
+}
+
+/// The name of the memory behind an object.
+pub(crate) fn behind(record: &str, array: &str) -> Name {
+    format!("{array} behind {record}").into()
+}
+
 /// Where in what it points to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Reach {
@@ -281,6 +293,8 @@ pub(crate) struct Facts {
     pub(crate) looked_into: BTreeSet<Name>,
     /// Members of unions that code names.
     pub(crate) alternatives: BTreeSet<(Name, Name)>,
+    /// Arrays of bytes by name, and the most bytes that one of this name has.
+    pub(crate) byte_arrays: BTreeMap<Name, u64>,
     /// Functions and variables of the units' common names, with their types: what a unit that could not be read may use.
     pub(crate) mentions: BTreeSet<(Name, Name)>,
     /// Files of the project that units of C read, and those that units of C++ read.
@@ -337,6 +351,10 @@ impl Facts {
         self.byte_templates.extend(other.byte_templates);
         self.looked_into.extend(other.looked_into);
         self.alternatives.extend(other.alternatives);
+        for (array, bytes) in other.byte_arrays {
+            let most = self.byte_arrays.entry(array).or_default();
+            *most = (*most).max(bytes);
+        }
         self.mentions.extend(other.mentions);
         self.read_as_c.extend(other.read_as_c);
         self.read_as_cpp.extend(other.read_as_cpp);

@@ -53,6 +53,8 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
         relations: Relations::new(facts),
         signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
         measured: facts.sayings.iter().filter_map(offset).collect(),
+        behind: BTreeMap::new(),
+        alone_in_bytes: BTreeSet::new(),
         found: BTreeMap::new(),
     };
     judge.acts();
@@ -101,6 +103,10 @@ struct Judge<'f> {
     signatures: BTreeSet<Name>,
     /// The records of whose members offsets are taken.
     measured: BTreeSet<Name>,
+    /// The records of objects in the memory behind those of each record.
+    behind: BTreeMap<Name, BTreeSet<Name>>,
+    /// Records, and the reason of a refusal that concerns nothing behind their objects: there is no room.
+    alone_in_bytes: BTreeSet<(Name, String)>,
     found: BTreeMap<Name, BTreeSet<Finding>>,
 }
 

@@ -1,9 +1,9 @@
 //! What is declared and named: functions, variables, members.
 
 use super::Collector;
-use crate::facts::{Place, Reach, Source, Value};
+use crate::facts::{Origin, Place, Reach, Source, Value};
 use crate::known;
-use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, TypeKind};
+use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, RecordId, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn function(&mut self, id: NodeId) -> Vec<Value> {
@@ -117,9 +117,22 @@ impl Collector<'_> {
         if !self.holds_pointer(decl.ty) {
             return Vec::new();
         }
+        let bytes = match self.is_behind(record, decl) {
+            true => Some(Value::origin(Origin::behind(&usr, &decl.name))),
+            false => self.bytes_of(decl.ty, &decl.name),
+        };
         let mut values = vec![Value::place(Place::Member(usr, decl.name.clone()))];
-        values.extend(self.bytes_of(decl.ty, &decl.name));
+        values.extend(bytes);
         values
+    }
+
+    /// Whether a member only names the memory behind its object: bytes without a length, at its end. What an allocator
+    /// puts behind a header is memory like any other.
+    fn is_behind(&self, record: RecordId, member: &Decl) -> bool {
+        let record = &self.tree.records[record];
+        let is_last = record.fields.last().is_some_and(|last| last.name == member.name);
+        let TypeKind::Array(of, count) = self.tree.ty(member.ty).kind else { return false };
+        is_last && !record.is_union && count.unwrap_or(0) == 0 && self.tree.ty(of).kind == TypeKind::Byte
     }
 
     /// A member of a union that code names.

@@ -3,7 +3,7 @@
 use super::Judge;
 use super::blocks::Blocks;
 use super::sayings::keep;
-use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where};
+use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where, behind};
 use crate::known;
 use crate::known::vectors::{self, VectorAccess};
 use crate::points_to::{Objects, Pointed};
@@ -44,6 +44,7 @@ impl Judge<'_> {
                 match &origin {
                     // A pointer to it is not the memory, but leads others to it.
                     Origin::Memory(_, 1..) if !is_given(act) => {}
+                    Origin::Memory(..) if reach == Reach::Before => self.before(&origin, act, at),
                     Origin::Memory(block, _) if !is_generic => memory.note(block, act, at),
                     Origin::Memory(..) => {}
                     Origin::Object(_) if takes_memory && kept && reach == Reach::Start => {
@@ -61,6 +62,26 @@ impl Judge<'_> {
         }
         for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
+        }
+        self.hold_headers(&memory);
+    }
+
+    /// Objects behind a header are aligned as far as the header's size aligns them.
+    fn hold_headers(&mut self, memory: &Blocks) {
+        for (record, found) in &self.facts.records {
+            let Some(last) = found.members.last().filter(|last| last.is_open_array) else { continue };
+            let block = behind(record, &last.name);
+            if let Some((at, objects)) = memory.becomes_objects(&block, &self.points_to.same_memory) {
+                self.behind.entry(record.clone()).or_default().extend(objects);
+                let reason = format!("objects lie in the memory from {} on, which aligns them", last.name);
+                self.find(
+                    record,
+                    keep(found, last.offset_bits / 8, None),
+                    UseKind::TrailingArray,
+                    &at,
+                    reason,
+                );
+            }
         }
     }
 
@@ -144,6 +165,10 @@ impl Judge<'_> {
             (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
             (Origin::Bytes(array), Act::As(Shape::Record(record), _)) => {
                 let reason = format!("objects are made from the bytes in {array}");
+                let own = self.facts.records.get(record).map_or(0, |found| found.size_bytes);
+                if self.facts.byte_arrays.get(array).is_some_and(|bytes| *bytes <= own) {
+                    self.alone_in_bytes.insert((record.clone(), reason.clone()));
+                }
                 self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
             }
             (Origin::Foreign(usr, name), Act::As(Shape::Record(record), _))
@@ -188,6 +213,13 @@ impl Judge<'_> {
                 for (record, found) in &facts.records {
                     let at = found.members.len().saturating_sub(1);
                     let last = found.members.last().filter(|last| last.is_open_array && last.name == *array);
+                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
+                }
+            }
+            Origin::Memory(block, 0) => {
+                for (record, found) in &facts.records {
+                    let at = found.members.len().saturating_sub(1);
+                    let last = found.members.last().filter(|last| *block == behind(record, &last.name));
                     held.extend(last.map(|_| (record, keep_up_to(found, at))));
                 }
             }

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Block {
     /// The records that it is used as.
     used_as: Vec<Name>,
+    /// Where it was used so first.
+    used_at: Option<Where>,
     /// The first thing that makes its bytes matter: in words, and where.
     crossing: Option<(String, Where)>,
 }
@@ -23,9 +25,10 @@ impl Blocks {
     pub(super) fn note(&mut self, block: &Name, act: &Act, at: &Where) {
         let crossing = match act {
             Act::As(Shape::Record(record), _) => {
-                let used_as = &mut self.blocks.entry(block.clone()).or_default().used_as;
-                if !used_as.contains(record) {
-                    used_as.push(record.clone());
+                let block = self.blocks.entry(block.clone()).or_default();
+                block.used_at.get_or_insert_with(|| at.clone());
+                if !block.used_as.contains(record) {
+                    block.used_as.push(record.clone());
                 }
                 return;
             }
@@ -39,6 +42,26 @@ impl Blocks {
             _ => return,
         };
         self.blocks.entry(block.clone()).or_default().crossing.get_or_insert((crossing, at.clone()));
+    }
+
+    /// Where a block, or what is the same memory by another name, is used as an object first, and as which.
+    pub(super) fn becomes_objects(
+        &self,
+        block: &Name,
+        same: &BTreeMap<Name, BTreeSet<Name>>,
+    ) -> Option<(Where, BTreeSet<Name>)> {
+        let (mut work, mut seen) = (vec![block], BTreeSet::from([block]));
+        let (mut first, mut objects) = (None, BTreeSet::new());
+        while let Some(next) = work.pop() {
+            if let Some(block) = self.blocks.get(next) {
+                first = first.or_else(|| block.used_at.clone());
+                objects.extend(block.used_as.iter().cloned());
+            }
+            let inside = same.iter().filter(|(_, calls)| calls.contains(next)).map(|(inner, _)| inner);
+            let same = same.get(next).into_iter().flatten().chain(inside);
+            work.extend(same.filter(|block| seen.insert(*block)));
+        }
+        first.map(|at| (at, objects))
     }
 
     /// The records whose bytes matter: record, reason, place. Memory that a call gave is that which the called function

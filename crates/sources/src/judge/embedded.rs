@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 impl Judge<'_> {
     /// Where an object's bytes are known to others, so are those of the objects in it. Where its start stands for it,
-    /// so does the start of what it begins with.
+    /// so does the start of what it begins with. Whoever has a header's bytes has those behind it.
     pub(super) fn embedded(&mut self) {
         let mut work: Vec<(Name, Finding)> = self
             .found
@@ -38,7 +38,9 @@ impl Judge<'_> {
         let members: Vec<Name> = match finding.verdict {
             // A volatile member or a union concerns the type that has it.
             Verdict::Refuse if !matches!(finding.kind, UseKind::Volatile | UseKind::Positional) => {
-                found.members.iter().filter_map(|member| member.record.clone()).collect()
+                let is_alone = self.alone_in_bytes.contains(&(record.clone(), finding.reason.clone()));
+                let behind = self.behind.get(record).into_iter().flatten().filter(|_| !is_alone).cloned();
+                found.members.iter().filter_map(|member| member.record.clone()).chain(behind).collect()
             }
             Verdict::First => {
                 found.members.first().and_then(|member| member.record.clone()).into_iter().collect()

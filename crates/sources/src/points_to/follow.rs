@@ -8,7 +8,7 @@ use super::through::is_reallocators;
 use super::ways::{Start, Way, Ways};
 use super::{ANY_BLOCK, Found, MANY, MANY_BLOCKS, Numbers, PointsTo, at_level};
 use crate::collect::further;
-use crate::facts::{Facts, Origin, Place, Reach};
+use crate::facts::{Facts, Origin, Place, Reach, RecordFact, behind};
 use crate::known;
 use crate::relation::{derives, lies_in};
 use crate::tree::{Name, OUTLIVES};
@@ -121,6 +121,8 @@ struct Follower<'w> {
     any_block: u32,
     /// Memory inside a function, and the place that holds what a call of it gave.
     same_memory: BTreeSet<(u32, u32)>,
+    /// Memory behind objects, which only an allocator gives anew at each call.
+    behind: BTreeSet<Name>,
     /// What memory is so many pointers further.
     levels: HashMap<(u32, i8), Vec<u32>>,
     /// First come, first followed: so that many come to a place before each of them has gone everywhere from there.
@@ -142,6 +144,7 @@ impl<'w> Follower<'w> {
             many: BTreeMap::new(),
             many_blocks: BTreeSet::new(),
             same_memory: BTreeSet::new(),
+            behind: facts.records.iter().filter_map(memory_behind).collect(),
             levels: HashMap::new(),
             any_block: 0,
             work: VecDeque::new(),
@@ -362,7 +365,9 @@ impl<'w> Follower<'w> {
         else {
             return origin;
         };
-        if inner == call {
+        let is_anew =
+            || way.out_of.is_some_and(|function| self.places[function as usize].is_allocators_result);
+        if inner == call || (self.behind.contains(inner) && !is_anew()) {
             return origin;
         }
         let own = Origin::Memory(call.clone(), *level);
@@ -394,6 +399,11 @@ impl<'w> Follower<'w> {
             }
         }
     }
+}
+
+/// The memory behind a record's objects.
+fn memory_behind((record, found): (&Name, &RecordFact)) -> Option<Name> {
+    found.members.last().filter(|last| last.is_open_array).map(|last| behind(record, &last.name))
 }
 
 /// What is not told apart where many come.
@@ -443,6 +453,7 @@ fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Na
         }
         // An array of bytes among the record's members, by its name.
         Origin::Bytes(array) if reach == Reach::Start && array == member => to_record(),
+        Origin::Memory(block, 0) if reach == Reach::Start && *block == behind(record, member) => to_record(),
         Origin::Object(object) if reach == Reach::Start && lies_in(facts, object, record) => to_record(),
         Origin::MemberOf(owner, _)
             if reach == Reach::Start && (owner == record || lies_in(facts, owner, record)) =>

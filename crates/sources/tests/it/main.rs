@@ -4,6 +4,7 @@ mod builds;
 mod cpp;
 mod exactness;
 mod headers;
+mod headers_before_objects;
 mod hidden_order;
 mod kernel;
 mod many_types;
