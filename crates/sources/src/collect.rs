@@ -31,6 +31,7 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
     }
     if !is_kernel {
         collector.note_mentions();
+        collector.note_signatures();
     }
     collector.facts
 }

@@ -145,6 +145,12 @@ pub(crate) enum Act {
     AsHandle(Shape, Name),
     /// A variable that another object file defines, when no unit does: identity, name.
     Elsewhere(Name, Name),
+    /// So many bytes from where it points are used, by an index that is written as a number.
+    Spans(u64),
+    /// Used as a function of this type: machine code, where it is memory.
+    Code(Name),
+    /// Made executable.
+    Executable,
 }
 
 /// Where it is written.
@@ -269,6 +275,18 @@ pub(crate) struct Copied {
     pub(crate) at: Where,
 }
 
+/// What a declaration says that a function takes or gives a pointer to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Slot {
+    pub(crate) function: Name,
+    /// The parameter, from 0; `None` for the result.
+    pub(crate) parameter: Option<usize>,
+    pub(crate) shape: Shape,
+    /// The type that is pointed to.
+    pub(crate) spelling: Name,
+    pub(crate) at: Where,
+}
+
 /// All that one unit, or the whole program, says.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Facts {
@@ -300,6 +318,8 @@ pub(crate) struct Facts {
     /// Files of the project that units of C read, and those that units of C++ read.
     pub(crate) read_as_c: BTreeSet<Name>,
     pub(crate) read_as_cpp: BTreeSet<Name>,
+    /// What units take functions of external linkage for.
+    pub(crate) signatures: BTreeSet<Slot>,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -358,6 +378,7 @@ impl Facts {
         self.mentions.extend(other.mentions);
         self.read_as_c.extend(other.read_as_c);
         self.read_as_cpp.extend(other.read_as_cpp);
+        self.signatures.extend(other.signatures);
         self.exported.extend(other.exported);
     }
 }

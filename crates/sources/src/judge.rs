@@ -2,12 +2,17 @@
 
 mod acts;
 mod blocks;
+mod contents;
 mod copies;
 mod embedded;
+mod first_words;
 mod further;
+mod generated_code;
 mod layout;
 mod made;
 mod sayings;
+mod signatures;
+mod spans;
 
 pub(crate) use further::unread_functions;
 
@@ -52,13 +57,18 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
         points_to,
         relations: Relations::new(facts),
         signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
+        generated: BTreeSet::new(),
         measured: facts.sayings.iter().filter_map(offset).collect(),
         behind: BTreeMap::new(),
         alone_in_bytes: BTreeSet::new(),
         found: BTreeMap::new(),
     };
+    judge.generated = judge.generated_code();
     judge.acts();
     judge.copies();
+    judge.signatures();
+    judge.first_words();
+    judge.contents();
     judge.sayings();
     judge.layouts();
     judge.exports(product);
@@ -101,6 +111,8 @@ struct Judge<'f> {
     relations: Relations<'f>,
     /// The types as which functions of the program are used by their address.
     signatures: BTreeSet<Name>,
+    /// The types as which memory that the program writes is called.
+    generated: BTreeSet<Name>,
     /// The records of whose members offsets are taken.
     measured: BTreeSet<Name>,
     /// The records of objects in the memory behind those of each record.

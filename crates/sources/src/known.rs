@@ -141,6 +141,14 @@ pub(crate) fn file_of_mapping(name: &str) -> Option<usize> {
     matches!(name, "mmap" | "mmap64").then_some(4)
 }
 
+/// The bit in a protection that lets memory be executed.
+pub(crate) const PROT_EXEC: i64 = 4;
+
+/// Which argument is the protection of memory, of functions that map it or change it.
+pub(crate) fn protection(name: &str) -> Option<usize> {
+    matches!(name, "mmap" | "mmap64" | "mprotect").then_some(2)
+}
+
 /// True for functions that end an object's life: what they do with its bytes is nobody's any more.
 pub(crate) fn ends_life(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -278,6 +278,13 @@ impl<'u> Cursor<'u> {
         Type { raw: unsafe { clang_getCursorType(self.raw) }, unit: PhantomData }
     }
 
+    /// The type of what a function gives.
+    pub(crate) fn result(self) -> Option<Type<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        let raw = unsafe { clang_getCursorResultType(self.raw) };
+        Type { raw, unit: PhantomData }.with(raw)
+    }
+
     pub(crate) fn referenced(self) -> Option<Cursor<'u>> {
         // SAFETY: the cursor is of a live unit.
         self.with(unsafe { clang_getCursorReferenced(self.raw) })
@@ -352,6 +359,30 @@ impl<'u> Cursor<'u> {
     pub(crate) fn offset_bits(self) -> Option<u64> {
         // SAFETY: the cursor is of a live unit.
         u64::try_from(unsafe { clang_Cursor_getOffsetOfField(self.raw) }).ok()
+    }
+
+    /// Where the text of the node begins and ends: line and column of each, from 1.
+    pub(crate) fn extent(self) -> [(u32, u32); 2] {
+        // SAFETY: the cursor is of a live unit, and so is its range.
+        let (start, end) = unsafe {
+            let range = clang_getCursorExtent(self.raw);
+            (clang_getRangeStart(range), clang_getRangeEnd(range))
+        };
+        [start, end].map(|location| {
+            let (mut line, mut column) = (0, 0);
+            // SAFETY: the location is of the live unit; the two numbers are written before the call returns, and the
+            // others are not asked for.
+            unsafe {
+                clang_getExpansionLocation(
+                    location,
+                    ptr::null_mut(),
+                    &mut line,
+                    &mut column,
+                    ptr::null_mut(),
+                );
+            }
+            (line, column)
+        })
     }
 
     /// The value of an expression that the compiler can work out as an integer.

@@ -4,6 +4,7 @@ mod arms;
 mod decls;
 mod known;
 mod macros;
+mod operators;
 mod records;
 
 pub(crate) use known::Known;
@@ -56,6 +57,24 @@ impl Texts {
         });
         let line = lines.get((site.line as usize).checked_sub(1)?)?;
         line.get((site.column as usize).checked_sub(1)?..)
+    }
+}
+
+impl Texts {
+    /// The text from one place of a file to another, each a line and a column; `None` when it stands elsewhere.
+    fn between(&mut self, tree: &Tree, file: usize, from: (u32, u32), to: (u32, u32)) -> Option<Vec<u8>> {
+        let site = |(line, column): (u32, u32)| Site { file, line, column, is_in_macro: false };
+        if from.0 == to.0 {
+            let length = to.1.checked_sub(from.1)? as usize;
+            return self.line_from(tree, site(from))?.get(..length).map(<[u8]>::to_vec);
+        }
+        let mut text = self.line_from(tree, site(from))?.to_vec();
+        for line in from.0 + 1..to.0 {
+            text.extend(self.line_from(tree, site((line, 1)))?);
+        }
+        let last = self.line_from(tree, site((to.0, 1)))?.get(..to.1.checked_sub(1)? as usize)?;
+        text.extend(last);
+        (from < to).then_some(text)
     }
 }
 
@@ -201,7 +220,9 @@ impl<'u, 'r> Reader<'u, 'r> {
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
             && !children.first().is_some_and(|left| begins_with_operator(*left));
         let is_minus = is_moving && self.is_subtraction(site);
-        self.tree.nodes.push(Node { kind, ty, decl, site, children: Vec::new(), value, is_minus });
+        let operator = self.operator(kind, ty, site, &children);
+        let node = Node { kind, ty, decl, site, children: Vec::new(), value, is_minus, operator };
+        self.tree.nodes.push(node);
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
         for child in children {
             let node = self.node(child);

@@ -62,6 +62,20 @@ pub(crate) struct Node {
     pub(crate) value: Option<i64>,
     /// A subtraction, where that could be read from the text.
     pub(crate) is_minus: bool,
+    /// What joins two numbers, where that could be read from the text.
+    pub(crate) operator: Option<Operator>,
+}
+
+/// Operators of numbers that say something of addresses and strides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operator {
+    Plus,
+    Minus,
+    Times,
+    ShiftLeft,
+    And,
+    Remainder,
+    Assign,
 }
 
 /// What a node is.
@@ -176,6 +190,10 @@ pub(crate) struct Decl {
     pub(crate) is_exported: bool,
     /// How many parameters a function names.
     pub(crate) parameters: usize,
+    /// The types of a function's parameters.
+    pub(crate) takes: Vec<TypeId>,
+    /// The type of what a function gives.
+    pub(crate) gives: Option<TypeId>,
     /// A method that other classes may define, too.
     pub(crate) is_virtual: bool,
     /// The methods of the program's own classes that it takes the place of.
@@ -190,6 +208,11 @@ pub(crate) struct Decl {
 }
 
 impl Decl {
+    /// A function that other units find by its name. C++ puts the types of its parameters into that.
+    pub(crate) fn is_function_of_other_units(&self) -> bool {
+        self.kind == DeclKind::Function && self.class.is_none() && self.usr.starts_with("c:@F@")
+    }
+
     /// A variable that other units find by its name: outside functions, and not `static`.
     pub(crate) fn is_seen_by_other_units(&self) -> bool {
         self.kind == DeclKind::Variable && self.usr.starts_with("c:@") && !self.usr.contains("@F@")

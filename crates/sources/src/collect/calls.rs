@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
 use crate::known::{self, Rule};
-use crate::tree::{Decl, DeclKind, Name, NodeId, TypeId, TypeKind};
+use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
 /// Where pointers are that a thread keeps for itself.
 const KEPT: &str = "kept by the thread";
@@ -18,9 +18,15 @@ impl Collector<'_> {
         let callees: Vec<NodeId> =
             tree.node(id).children.iter().copied().filter(|child| !arguments.contains(child)).collect();
         let decl = tree.decl_of(id);
-        match decl
-            .filter(|decl| matches!(decl.kind, DeclKind::Function | DeclKind::Special | DeclKind::Template))
-        {
+        // Of `make()(x)` libclang names `make`, which is not what is called with `x`.
+        let is_given_by_call = |&callee: &NodeId| {
+            tree.node(tree.bare(callee)).kind == Kind::Call && self.signature(callee).is_some()
+        };
+        let is_named = |decl: &&Decl| {
+            matches!(decl.kind, DeclKind::Function | DeclKind::Special | DeclKind::Template)
+                && (decl.class.is_some() || !callees.first().is_some_and(is_given_by_call))
+        };
+        match decl.filter(is_named) {
             Some(decl) => {
                 for callee in callees {
                     self.object_of_method(callee);
@@ -59,7 +65,17 @@ impl Collector<'_> {
             self.act(&values.concat(), &Act::Freed, id);
         }
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
+        if let Some(protection) = known::protection(function).and_then(|at| arguments.get(at))
+            && self.may_execute(*protection)
+        {
+            self.act(&value(0), &Act::Executable, id);
+        }
         match rule {
+            Rule::Returns(at) if known::gives_fresh_memory(function) => {
+                let mut values = value(at);
+                values.push(self.memory_given(id));
+                values
+            }
             Rule::Returns(at) => value(at),
             Rule::CallsBack { function, passes, gives } => {
                 for called in &value(function) {
@@ -150,6 +166,10 @@ impl Collector<'_> {
         if is_memory {
             values.push(self.memory_given(id));
         }
+        let protection = known::protection(&decl.name).and_then(|at| arguments.get(at));
+        if protection.is_some_and(|&protection| self.may_execute(protection)) {
+            self.act(&values, &Act::Executable, id);
+        }
         values
     }
 
@@ -157,6 +177,12 @@ impl Collector<'_> {
     fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let file = known::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
         file.is_some_and(|&file| self.tree.node(self.tree.bare(file)).value == Some(-1))
+    }
+
+    /// Whether memory with this protection may be executed: so it is where the compiler does not know the number.
+    fn may_execute(&self, protection: NodeId) -> bool {
+        let value = self.tree.node(self.tree.bare(protection)).value;
+        value.is_none_or(|value| value & known::PROT_EXEC != 0)
     }
 
     /// `vprint(format, list)`: the further arguments of the caller become those of the called.

@@ -31,7 +31,7 @@ impl Collector<'_> {
             (Some(behind), TypeKind::Pointer(ahead)) => {
                 if tree.ty(behind).spelling != tree.ty(ahead).spelling {
                     values.extend(self.typed_object(child));
-                    self.note_function_type(&values, ahead);
+                    self.note_function_type(&values, ahead, id);
                     self.note_short_allocation(child, ahead);
                     self.note_use_as(&values, ahead, id);
                     self.note_array_as(child, ahead, id);
@@ -52,6 +52,7 @@ impl Collector<'_> {
                     let origin = Origin::Foreign("".into(), format!("the address {address:#x}").into());
                     values.push(Value::origin(origin));
                 }
+                self.note_function_type(&values, ahead, id);
                 self.note_use_as(&values, ahead, id);
                 values
             }
@@ -79,7 +80,7 @@ impl Collector<'_> {
     }
 
     /// A function that is cast to another type may be called as that type.
-    fn note_function_type(&mut self, values: &[Value], ahead: TypeId) {
+    fn note_function_type(&mut self, values: &[Value], ahead: TypeId, at: NodeId) {
         let ahead = self.tree.ty(ahead);
         if ahead.kind != TypeKind::Function {
             return;
@@ -89,6 +90,7 @@ impl Collector<'_> {
                 self.facts.taken.insert((ahead.spelling.clone(), function.clone()));
             }
         }
+        self.act(values, &Act::Code(ahead.spelling.clone()), at);
     }
 
     fn note_use_as(&mut self, values: &[Value], ahead: TypeId, at: NodeId) {

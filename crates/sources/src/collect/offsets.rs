@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{Place, Saying, Value};
 use crate::known;
-use crate::tree::{DeclKind, Kind, Name, NodeId, Record, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, Operator, Record, TypeKind};
 
 impl Collector<'_> {
     /// The record and the member that an `offsetof` names.
@@ -53,6 +53,8 @@ impl Collector<'_> {
             let node = self.tree.node(above);
             match node.kind {
                 Kind::Assertion | Kind::SizeOf => return Saying::AssertedOffset(member),
+                // It is kept, and not computed with.
+                Kind::Binary if node.operator == Some(Operator::Assign) => break,
                 Kind::Binary | Kind::CompoundAssign => {
                     let is_pointer = |id: NodeId| self.tree.pointee(self.tree.node(id).ty).is_some();
                     // `(unsigned long)x + offsetof(…)` is the member's address, too.

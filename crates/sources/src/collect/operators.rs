@@ -3,7 +3,7 @@
 use super::Collector;
 use super::places::further;
 use crate::facts::{Act, Place, Reach, Source, Value};
-use crate::tree::{Kind, NodeId, TypeKind};
+use crate::tree::{Kind, NodeId, Operator, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn step(&mut self, id: NodeId) -> Vec<Value> {
@@ -48,7 +48,7 @@ impl Collector<'_> {
                 self.visit(&[left, right]);
                 Vec::new()
             }
-            _ if self.holds_pointer(node.ty) && self.is_place(left) && !self.is_sum(right) => {
+            _ if self.holds_pointer(node.ty) && self.is_assigned(id, left) && !self.is_sum(right) => {
                 let values = self.assign(left, right);
                 // Of `a + b` the left side is a value, of `a = b` it is a place, though perhaps in parentheses.
                 match tree.node(left).kind {
@@ -59,7 +59,13 @@ impl Collector<'_> {
             _ if self.holds_pointer(node.ty) => {
                 let mut values = self.value(left);
                 values.extend(self.value(right));
-                Self::inside(values)
+                let is_number = |id: NodeId| tree.node(tree.bare(id)).kind == Kind::Integer;
+                let reach = match node.operator.filter(|_| is_number(right) || is_number(left)) {
+                    Some(Operator::Plus) => Reach::Fixed,
+                    Some(Operator::Minus) => Reach::Before,
+                    _ => Reach::Inside,
+                };
+                Self::moved_by(values, reach)
             }
             _ => {
                 self.visit(&[left, right]);
@@ -68,14 +74,25 @@ impl Collector<'_> {
         }
     }
 
-    pub(super) fn inside(values: Vec<Value>) -> Vec<Value> {
-        let inside = |value: Value| Value { reach: further(value.reach, Reach::Inside), ..value };
-        values.into_iter().map(inside).collect()
+    fn inside(values: Vec<Value>) -> Vec<Value> {
+        Self::moved_by(values, Reach::Inside)
+    }
+
+    fn moved_by(values: Vec<Value>, by: Reach) -> Vec<Value> {
+        let moved = |value: Value| Value { reach: further(value.reach, by), ..value };
+        values.into_iter().map(moved).collect()
     }
 
     /// A variable or a member.
     pub(super) fn is_place(&self, id: NodeId) -> bool {
         matches!(self.tree.node(self.tree.bare(id)).kind, Kind::DeclRef | Kind::Member)
+    }
+
+    /// What may be the left side of an assignment.
+    fn is_assigned(&self, id: NodeId, left: NodeId) -> bool {
+        let is_behind_pointer =
+            matches!(self.tree.node(self.tree.bare(left)).kind, Kind::Subscript | Kind::Deref);
+        self.is_place(left) || (is_behind_pointer && self.tree.node(id).operator == Some(Operator::Assign))
     }
 
     /// Integers that are worked out are lengths and hashes; an address that is kept in an integer is put there as it is.

@@ -1,7 +1,7 @@
 //! What comes from, or is known to, other object files; and what functions take their parameters for.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Place, Saying, Shape, Value};
+use crate::facts::{Act, Origin, Place, Saying, Shape, Slot, Value};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
 
 impl Collector<'_> {
@@ -31,6 +31,24 @@ impl Collector<'_> {
             _ => Act::Declared(self.shape(ty), spelling),
         };
         self.act(&[Value::place(others)], &act, id);
+    }
+
+    /// Units find a function by its name alone as well: what one takes and gives is what the others declare.
+    pub(super) fn note_signatures(&mut self) {
+        let tree = self.tree;
+        for (id, node) in tree.nodes.iter().enumerate() {
+            let decl = tree.decl_of(id).filter(|_| matches!(node.kind, Kind::Function | Kind::Other));
+            let Some(decl) = decl.filter(|decl| decl.is_function_of_other_units()) else { continue };
+            let taken = decl.takes.iter().enumerate().map(|(at, &ty)| (Some(at), ty));
+            for (parameter, ty) in taken.chain(decl.gives.map(|ty| (None, ty))) {
+                let Some(to) = tree.pointee(ty) else { continue };
+                let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
+                if matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
+                    let (function, at) = (decl.usr.clone(), self.at(id));
+                    self.facts.signatures.insert(Slot { function, parameter, shape, spelling, at });
+                }
+            }
+        }
     }
 
     /// What other units can name to get at objects.

@@ -124,6 +124,7 @@ impl Collector<'_> {
         if literal == Some(0) {
             return values;
         }
+        self.note_spans(&values, (pointer, index), at);
         match tree.ty(to).kind {
             // `x + 1` is where a payload behind the object begins.
             TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),
@@ -179,6 +180,21 @@ impl Collector<'_> {
             }
             _ => values,
         }
+    }
+
+    /// `p[12]`, `p + 12`: what lies there is reached from what `p` points to.
+    fn note_spans(&mut self, values: &[Value], (pointer, index): (NodeId, NodeId), at: NodeId) {
+        let tree = self.tree;
+        let element = tree.pointee(tree.node(pointer).ty).and_then(|to| tree.ty(to).size_bytes);
+        let index = tree.node(tree.bare(index)).value.and_then(|index| u64::try_from(index).ok());
+        let (Some(element), Some(index)) = (element, index.filter(|&index| index > 0)) else { return };
+        // What an array's elements lead to is not the array.
+        let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
+        if is_array || tree.node(at).is_minus {
+            return;
+        }
+        let end = index.saturating_add(1).saturating_mul(element);
+        self.act(&Self::objects(values), &Act::Spans(end), at);
     }
 
     /// `-1`.

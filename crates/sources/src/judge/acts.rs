@@ -109,7 +109,9 @@ impl Judge<'_> {
             Act::Given(usr, name) => {
                 self.facts.defined.contains(usr) || self.signatures.contains(usr) || known::ends_life(name)
             }
-            Act::GivenThrough(signature) => self.signatures.contains(signature),
+            Act::GivenThrough(signature) => {
+                self.signatures.contains(signature) && !self.generated.contains(signature)
+            }
             Act::Instantiated(template, _) => !self.facts.byte_templates.contains(template),
             Act::Elsewhere(variable, _) => self.facts.defined.contains(variable),
             _ => false,
@@ -157,6 +159,9 @@ impl Judge<'_> {
             }
             (Origin::MemberOf(record, member), Act::Given(_, name)) => {
                 self.member_in_vector(record, member, name, at);
+            }
+            (Origin::MemberOf(record, member), Act::Spans(bytes)) if reach == Reach::Start => {
+                self.spanned((record, member), *bytes, value, is_generic, at);
             }
             (Origin::MemberOf(record, member), Act::As(shape, spelling)) => {
                 self.member_used_as((record, member), reach, (shape, spelling), value, at);
@@ -240,6 +245,16 @@ impl Judge<'_> {
             Act::Given(_, name) => {
                 (UseKind::Crossing, format!("it is given to {name}(), which is not compiled here"))
             }
+            Act::GivenThrough(signature) if self.generated.contains(signature) => {
+                if self.measured.contains(record) {
+                    return;
+                }
+                (
+                    UseKind::Crossing,
+                    "it is given to machine code that the program writes, and nothing takes offsets of its members"
+                        .to_string(),
+                )
+            }
             Act::GivenThrough(_) => (
                 UseKind::Crossing,
                 "it is given to a function behind a pointer, and none that is compiled here fits".to_string(),
@@ -264,7 +279,10 @@ impl Judge<'_> {
             | Act::Declared(..)
             | Act::AsHandle(..)
             | Act::Text
-            | Act::Freed => {
+            | Act::Freed
+            | Act::Spans(_)
+            | Act::Code(_)
+            | Act::Executable => {
                 return;
             }
         };
@@ -333,7 +351,7 @@ impl Judge<'_> {
     }
 
     /// `int *tag = object`.
-    fn used_as_value(
+    pub(super) fn used_as_value(
         &mut self,
         record: &Name,
         reach: Reach,

@@ -2,7 +2,7 @@
 
 use super::Reader;
 use crate::libclang::Cursor;
-use crate::tree::{Decl, DeclId, DeclKind, Name, OUTLIVES};
+use crate::tree::{Decl, DeclId, DeclKind, Name, OUTLIVES, TypeId};
 use clang_sys::*;
 
 impl<'u> Reader<'u, '_> {
@@ -17,7 +17,12 @@ impl<'u> Reader<'u, '_> {
             CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
             _ => None,
         };
-        let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
+        let is_function = kind == DeclKind::Function;
+        let takes: Vec<TypeId> = match is_function {
+            true => cursor.arguments().into_iter().map(|argument| self.type_of(argument.ty())).collect(),
+            false => Vec::new(),
+        };
+        let gives = cursor.result().filter(|_| is_function).map(|result| self.type_of(result));
         let kind_is_variable = kind == DeclKind::Variable;
         let is_virtual = cursor.is_virtual();
         let mut overrides = Vec::new();
@@ -38,7 +43,9 @@ impl<'u> Reader<'u, '_> {
             usr,
             name,
             kind,
-            parameters,
+            parameters: takes.len(),
+            takes,
+            gives,
             is_exported,
             is_virtual,
             overrides,

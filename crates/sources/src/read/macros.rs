@@ -1,5 +1,6 @@
 //! Which sign moves a pointer: libclang does not tell `+` from `-`, and shows a macro's text nowhere.
 
+use crate::tree::Operator;
 use std::collections::{BTreeSet, HashMap};
 
 /// The macros of a unit by name, each with the text of all its definitions.
@@ -59,6 +60,32 @@ impl Macros {
             }
             false => self.minus_follows(text),
         }
+    }
+
+    /// The operator of the macro that stands here, when its text has but one that joins two numbers.
+    pub(super) fn operator(&self, text: &[u8]) -> Option<Operator> {
+        let body = self.bodies.get(word(text).0)?;
+        let mut found = None;
+        let mut at = 0;
+        while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
+            let (operator, length) = match rest {
+                [b'-', b'>', ..] => (None, 2),
+                [b'<', b'<', ..] => (Some(Operator::ShiftLeft), 2),
+                [b'+', ..] => (Some(Operator::Plus), 1),
+                [b'-', ..] => (Some(Operator::Minus), 1),
+                [b'%', ..] => (Some(Operator::Remainder), 1),
+                [b'&', b' ', b'0'..=b'9', ..] => (Some(Operator::And), 1),
+                [b'&' | b'|' | b'^' | b'/' | b'<' | b'>', ..] => return None,
+                _ => (None, 1),
+            };
+            at += length;
+            match (found, operator) {
+                (Some(known), Some(new)) if known != new => return None,
+                (_, Some(new)) => found = Some(new),
+                _ => {}
+            }
+        }
+        found
     }
 
     /// No `+` in a macro, nor in those that it names.
@@ -137,7 +164,8 @@ mod tests {
         let mut macros = Macros::default();
         macros.add(
             b"#define ROOM (sizeof(void *))\n#define extra(L)\t((void *)((char *)(L) - ROOM))\n\
-              #define NEXT(p) ((char *)(p) + 8)\n# define BACK(p) \\\n  (NEXT(p) \\\n - 16)\n#define PLUS +\n",
+              #define NEXT(p) ((char *)(p) + 8)\n# define BACK(p) \\\n  (NEXT(p) \\\n - 16)\n#define PLUS +\n\
+              #define REG(n) (*(int *)(base + (n)))\n#define BOTH(n) ((n) + 4 - 2)\n#define LOW(p) ((long)(p) & 15)\n",
         );
         macros
     }
@@ -159,6 +187,14 @@ mod tests {
         ] {
             assert!(!macros().is_subtraction(text.as_bytes()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_macro_with_one_operator_has_that() {
+        assert_eq!(macros().operator(b"REG(8);"), Some(Operator::Plus));
+        assert_eq!(macros().operator(b"LOW(&x->v) == 0"), Some(Operator::And));
+        assert_eq!(macros().operator(b"BOTH(8)"), None);
+        assert_eq!(macros().operator(b"a + 8"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod builds;
 mod cpp;
 mod exactness;
+mod fixed_places;
 mod headers;
 mod headers_before_objects;
 mod hidden_order;

@@ -1,0 +1,165 @@
+//! Places that are reached by numbers, and objects that are known by their first word, each beside a program that does
+//! not depend on the order.
+
+use crate::program::Program;
+use lineup_sources::{CheckedType, Freedom, Verdict};
+
+fn checked(program: &Program) -> CheckedType {
+    program.check().named("t").next().expect("the type t").clone()
+}
+
+fn movable(program: &Program) {
+    let ty = checked(program);
+    assert_eq!(ty.freedom(), Freedom::Movable, "{:#?}", ty.uses);
+}
+
+fn asks(program: &Program, verdict: &Verdict, reason: &str) {
+    let ty = checked(program);
+    let is_it = |used: &lineup_sources::Use| used.verdict == *verdict && used.reason.contains(reason);
+    assert!(ty.uses.iter().any(is_it), "{verdict:?}, {reason}: {:#?}", ty.uses);
+}
+
+fn keep(names: &[&str]) -> Verdict {
+    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
+}
+
+#[test]
+fn an_index_past_a_member_through_a_variable_holds_what_lies_between() {
+    let types = "struct t { int low; char room[12]; int high; long last; };";
+    let of = |body: &str| Program::c(&format!("{types} int f(struct t *x) {{ {body} }}"));
+    let reason = "an index past the end of low";
+    asks(&of("int *p = &x->low; return p[4];"), &keep(&["low", "room", "high"]), reason);
+    asks(&of("int *p = &x->low; p += 4; return *p;"), &keep(&["low", "room", "high"]), reason);
+    asks(&of("int *p = &x->low; return *(p + 1);"), &keep(&["low", "room"]), reason);
+    movable(&of("int *p = &x->low; return p[0];"));
+    movable(&of("char *p = x->room; return p[11];"));
+}
+
+#[test]
+fn what_is_read_where_several_types_come_is_not_each_of_them() {
+    let text = "struct t { int low; int high; long last; }; struct other { int all[8]; char c; };
+        static int second(int *all) { return all[1]; }
+        int f(struct t *x, struct other *y) { return second(y->all) + (&x->low == 0); }";
+    movable(&Program::c(text));
+}
+
+/// Steps of a program that lie one behind the other, each of which begins with what runs it.
+const STEPS: &str = "#include <stdlib.h>\nstruct run { unsigned char *at; long out; };
+    typedef void (*op)(struct run *);
+    struct t { op code; long value; char name[8]; };
+    static void add(struct run *r) { struct t *x = (struct t *)r->at; r->out += x->value; r->at += sizeof *x; }
+    static unsigned char *room; static size_t used;
+    static void *emit(size_t n) { void *p = room + used; used += n; return p; }
+    void make(void) { struct t *x = emit(sizeof *x); x->code = add; x->value = 3; }";
+
+#[test]
+fn the_word_that_a_pointer_to_bytes_stands_at_stays_first() {
+    let reason = "a pointer that it is taken from is read as";
+    let run = "void go(struct run *r) { op code = *(op *)r->at; code(r); }";
+    asks(&Program::c(&format!("{STEPS} {run}")), &Verdict::First, reason);
+    let local = "void go(struct run *r) { unsigned char *at = r->at; (*(op *)at)(r); }";
+    asks(&Program::c(&format!("{STEPS} {local}")), &Verdict::First, reason);
+    let named = "void go(struct run *r) { ((struct t *)r->at)->code(r); }";
+    movable(&Program::c(&format!("{STEPS} {named}")));
+    let memory = "#include <stdlib.h>\nstruct t { int kind; long value; char name[8]; };
+        static int kind_of(const void *all) { return *(const int *)all; }
+        static long value_of(const void *all) { const struct t *x = all; return x->value; }
+        long f(void) { void *all = malloc(64); return kind_of(all) ? value_of(all) : 0; }";
+    asks(&Program::c(memory), &Verdict::First, reason);
+}
+
+#[test]
+fn functions_that_two_units_declare_with_other_types_cast() {
+    let own = "struct t { int number; char room[12]; int state; long more; }; struct t all[8];";
+    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c b.c"];
+    let both =
+        |inner: &str, outer: &str| Program::of(&[("a.c", &format!("{own} {inner}")), ("b.c", outer)], &calls);
+    let reason = "cast to or from view";
+    asks(
+        &both(
+            "struct t *get(int at) { return &all[at]; }",
+            "struct view { int id; char opaque[12]; int state; }; struct view *get(int); int f(void) { return get(3)->state; }",
+        ),
+        &keep(&["number", "room", "state"]),
+        reason,
+    );
+    asks(
+        &both(
+            "int put(int at, const struct t *x) { return x->state + at; }",
+            "struct view { long id; }; int put(int, const struct view *); int f(struct view *x) { return put(3, x); }",
+        ),
+        &Verdict::Refuse,
+        reason,
+    );
+    movable(&both(
+        "struct t *get(int at) { return &all[at]; }",
+        "struct hidden; struct hidden *get(int); int f(void) { return get(3) != 0; }",
+    ));
+    movable(&both(
+        "static struct t *get(int at) { return &all[at]; } int g(void) { return get(1)->state; }",
+        "struct view { long id; }; static struct view one; static struct view *get(int at) { return &one + at; } long f(void) { return get(0)->id; }",
+    ));
+}
+
+const VECTOR: &str = "#include <stdlib.h>\n#include <string.h>\nstruct t { int key; char room[12]; int weight; long more; };
+    struct brief { int id; char blank[12]; int weight; };
+    struct vector { char *memory; size_t count, size; };
+    static void *at(struct vector *v, size_t i) { return v->memory + i * v->size; }
+    static void push(struct vector *v, const void *one) { v->memory = realloc(v->memory, (v->count + 1) * v->size);
+                                                          memcpy(at(v, v->count++), one, v->size); }
+    void fill(struct vector *v, struct t *x) { push(v, x); }";
+
+#[test]
+fn elements_of_a_container_are_what_was_copied_there() {
+    let other = "int weigh(struct vector *v) { struct brief *x = at(v, 3); return x->weight; }";
+    asks(
+        &Program::c(&format!("{VECTOR} {other}")),
+        &keep(&["key", "room", "weight"]),
+        "cast to or from brief",
+    );
+    let same = "int weigh(struct vector *v) { struct t *x = at(v, 3); return x->weight; }";
+    movable(&Program::c(&format!("{VECTOR} {same}")));
+}
+
+#[test]
+fn numbers_added_to_the_address_of_memory_hold_what_lies_there() {
+    let types =
+        "#include <stdint.h>\n#include <stdlib.h>\nstruct t { uint32_t low; char room[12]; uint32_t high; };
+        static uintptr_t map[4];
+        #define BLOCK(n) ((struct t *)map[n])
+        uint32_t high(void) { return BLOCK(0)->high; }";
+    let of = |body: &str| {
+        Program::c(&format!("{types} void f(void) {{ char *m = malloc(64); map[0] = (uintptr_t)m; {body} }}"))
+    };
+    let reason = "is read at a fixed offset of the memory that it lies in";
+    asks(&of("*(uint32_t *)(map[0] + 16) = 3;"), &Verdict::Refuse, reason);
+    asks(&of("*(uint32_t *)(m + 16) = 3;"), &Verdict::Refuse, reason);
+    movable(&of("BLOCK(0)->high = 3;"));
+    let tagged = "#include <stdint.h>\nstruct t { int a; long b; };
+        struct t *plain(uintptr_t tagged) { return (struct t *)(tagged & ~3); } uintptr_t tag(struct t *x) { return (uintptr_t)x | 1; }";
+    movable(&Program::c(tagged));
+}
+
+/// A function that writes machine code, and a call of what it wrote.
+fn machine_code(bytes: &str, signature: &str) -> Program {
+    Program::c(&format!(
+        "#include <stddef.h>\n#include <string.h>\n#include <sys/mman.h>\nstruct t {{ int low; char room[12]; int high; }};
+        int slow(const struct t *x) {{ return x->high; }} int (*present)(const struct t *) = slow;
+        typedef int (*fast)(const {signature} *);
+        static fast make(void) {{ unsigned char *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                                  {bytes} return (fast)code; }}
+        int f(struct t *x) {{ return make()(x); }} int g(struct t *x) {{ fast call = make(); return call(x); }}"
+    ))
+}
+
+#[test]
+fn machine_code_that_the_program_writes_knows_offsets_by_offsetof_or_by_numbers() {
+    let number =
+        "static const unsigned char load[] = { 0x8b, 0x47, 16, 0xc3 }; memcpy(code, load, sizeof load);";
+    let taken = "code[0] = 0x8b; code[1] = 0x47; code[2] = offsetof(struct t, high); code[3] = 0xc3;";
+    for signature in ["void", "struct t"] {
+        asks(&machine_code(number, signature), &Verdict::Refuse, "machine code that the program writes");
+        movable(&machine_code(taken, signature));
+    }
+}
