@@ -4,6 +4,7 @@
 //! assertions behind the declaration, which the compiler judges without making code; the whole program is compiled once.
 
 use crate::group_text::is_marker;
+use crate::parting_text::is_room;
 use crate::placement::Placed;
 use crate::problem::Subject;
 use crate::spelling::Spelling;
@@ -145,10 +146,14 @@ impl Asserted {
     }
 
     fn has_members(&self, aggregate: &Aggregate) -> bool {
-        // A group that an order writes is two members more, which take no room.
+        // What an order writes besides: a group is two members more, which take no room, and room is a member that nobody uses.
+        let is_asserted = |name: &str| self.members.iter().any(|member| member.name.as_deref() == Some(name));
+        let is_besides = |name: Option<&str>| {
+            is_marker(name) || name.is_some_and(|name| is_room(name) && !is_asserted(name))
+        };
         let found = aggregate.members.iter().map(|member| (member.name.as_deref(), member.offset_bits));
         let wanted = self.members.iter().map(|member| (member.name.as_deref(), Some(member.offset_bits)));
-        found.filter(|(name, _)| !is_marker(*name)).eq(wanted.filter(|(name, _)| !is_marker(*name)))
+        found.filter(|(name, _)| !is_besides(*name)).eq(wanted.filter(|(name, _)| !is_marker(*name)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! A piece is one declaration (or one `#if` group) with the comments that belong to it: those directly
 //! above it, and those after it on its line. Everything else is a gap, and gaps stay where they are.
 
+use crate::comments_below;
 use crate::declarator::{self, Shape};
 use crate::language::SourceLanguage;
 use crate::lex::{Kind, Lexed, Token};
@@ -293,11 +294,15 @@ fn is_marker_macro(word: &str) -> bool {
 
 /// Widens each piece's span over the comments that belong to it.
 fn attach_comments(lexed: &Lexed<'_>, body: &Range<usize>, pieces: &mut [BodyPart]) {
+    let are_below = comments_below::are_usual(lexed, body);
     let mut floor = body.start;
     for index in 0..pieces.len() {
         let ceiling = pieces.get(index + 1).map_or(body.end, |next| next.tokens.start);
         let piece = &mut pieces[index];
-        let tokens = with_comments(lexed, &piece.tokens, floor..ceiling);
+        let mut tokens = with_comments(lexed, &piece.tokens, floor..ceiling);
+        while tokens.end < ceiling && comments_below::belongs_above(lexed, tokens.end, are_below) {
+            tokens.end += 1;
+        }
         piece.span = lexed.tokens[tokens.start].start()..lexed.tokens[tokens.end - 1].end();
         floor = tokens.end;
     }
@@ -360,7 +365,7 @@ fn points_back(comment: &str) -> bool {
     ["/**<", "/*!<", "///<", "//!<"].iter().any(|start| comment.starts_with(start))
 }
 
-fn newlines(lexed: &Lexed<'_>, from: &Token, to: &Token) -> usize {
+pub(crate) fn newlines(lexed: &Lexed<'_>, from: &Token, to: &Token) -> usize {
     lexed.text.as_bytes()[from.end()..to.start()].iter().filter(|&&byte| byte == b'\n').count()
 }
 

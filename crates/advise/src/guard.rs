@@ -121,6 +121,21 @@ impl Lock {
         Ok(Lock { groups: document.group })
     }
 
+    /// Leaves out the groups that a build with these types does not keep, and names their types.
+    pub fn leave_out_broken(&mut self, types: &Types, abi: Abi) -> Vec<String> {
+        let known = types.by_name();
+        let is_kept = |group: &Group| {
+            !known.contains_key(group.type_name.as_str())
+                || Lock { groups: vec![group.clone()] }.check(types, abi).violations.is_empty()
+        };
+        let (kept, broken): (Vec<Group>, Vec<Group>) =
+            std::mem::take(&mut self.groups).into_iter().partition(is_kept);
+        self.groups = kept;
+        let mut names: Vec<String> = broken.into_iter().map(|group| group.type_name).collect();
+        names.dedup();
+        names
+    }
+
     /// Holds the lock against the types of a file compiled for `abi`.
     pub fn check(&self, types: &Types, abi: Abi) -> CheckReport {
         let names = types.by_name();

@@ -140,7 +140,7 @@ const HEADING_WORDS: [&str; 22] = [
     "modified",
 ];
 
-fn is_heading(comment: &str) -> bool {
+pub(crate) fn is_heading(comment: &str) -> bool {
     let words = words(comment);
     let text = bare_text(comment);
     let is_drawn = ["---", "===", "***", "+++"].iter().any(|line| comment.trim_matches('/').contains(line));

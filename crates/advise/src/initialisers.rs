@@ -38,6 +38,17 @@ pub(crate) struct Positional {
 }
 
 impl Positional {
+    /// Whether there are no values by position, nor lists that may hold such.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.insertions.is_empty() && self.exchanges.is_empty() && self.lists.is_empty()
+    }
+
+    /// The members whose values get their names.
+    pub(crate) fn named(&self) -> BTreeSet<&str> {
+        let texts = self.insertions.values().flat_map(BTreeMap::values);
+        texts.map(|text| text.trim_start_matches('.').trim_end_matches(" = ")).collect()
+    }
+
     /// The texts in which the values follow an order of members.
     pub(crate) fn edited(&self, sources: &Sources, order: &[usize]) -> BTreeMap<String, String> {
         let inserted = self.insertions.iter().filter_map(|(path, insertions)| {

@@ -10,6 +10,7 @@ use crate::figures;
 use crate::fixing;
 use crate::groundwork::{Groundwork, has_one_type, member_names};
 use crate::group_text;
+use crate::initialisers::Positional;
 use crate::judge::Judge;
 use crate::options::Options;
 use crate::order_file::Arrangement;
@@ -429,10 +430,23 @@ impl<'s> Plan<'s> {
             lines,
             check,
             seen_outside: None,
+            rewritten_values: Vec::new(),
+            named_values: self.named_values(),
             parted: None,
             asserted: vec![asserted],
             edited: texts,
         })))
+    }
+
+    /// Whether the sources were looked through, and give no values by position: the language is C, or the type a struct.
+    pub(crate) fn has_no_values_by_position(&self) -> bool {
+        self.ground.values.as_ref().is_some_and(Positional::is_empty)
+    }
+
+    /// Members whose values by position get their names when the order is written.
+    fn named_values(&self) -> Vec<String> {
+        let values = self.ground.values.iter();
+        values.flat_map(|values| values.named()).map(str::to_owned).collect()
     }
 
     pub(crate) fn moved_members(&self, order: &[usize]) -> Vec<usize> {

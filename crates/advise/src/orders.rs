@@ -7,10 +7,11 @@ use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Verdict};
 use crate::problem::Subject;
-use crate::proposal::{Advice, OrderProposal, PART, Parted, REORDER, Refusal, SizeChange};
+use crate::proposal::{Advice, OrderProposal, PART, Parted, REORDER, Refusal, RegionLines, SizeChange};
 use crate::search::Outcome;
-use crate::spelling::spelling;
+use crate::spelling::{Spelling, spelling};
 use crate::usage::Usage;
+use crate::value_lines::ValueLines;
 use crate::worth;
 use lineup_model::types::{TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +46,9 @@ impl FixKind for Orders {
             }
             if let Some(proposal) = advice.orders.iter().find(|order| order.type_name == name) {
                 guarding::add_order(lock, &subject, proposal, task.options);
-            } else if advice.already_good.contains(&name) {
+            } else if advice.already_good.contains(&name)
+                && !guarding::holds_resized(task.types, subject.id, &advice.orders)
+            {
                 guarding::add_present(lock, &subject, &name, task.options);
             }
         }
@@ -141,6 +144,12 @@ fn order_type(
         }
         Err(verdict) => verdict,
     };
+    let verdict = match verdict {
+        Verdict::Proposed(proposal) => {
+            Verdict::Proposed(with_values_as_they_are(task, advice, (&subject, &spelling), proposal)?)
+        }
+        other => other,
+    };
     match verdict {
         Verdict::Proposed(mut proposal) => {
             proposal.seen_outside = options.meaning.seen_outside(&spelling.name);
@@ -159,6 +168,52 @@ fn order_type(
         }
     }
     Ok(())
+}
+
+/// What an order has to save of what the best one does to be preferred because it leaves values by position as they are.
+const ENOUGH: f64 = 0.5;
+
+/// The order, or where it rewrites many lines of values by position one that leaves them as they are and saves enough.
+fn with_values_as_they_are(
+    task: &mut Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    mut proposal: Box<OrderProposal>,
+) -> Result<Box<OrderProposal>, AdviseError> {
+    let sources = task.sources.with(&advice.edited);
+    let values = ValueLines::of(&proposal, &sources);
+    if values.iter().any(ValueLines::is_unwelcome) && !proposal.named_values.is_empty() {
+        let mut options = task.options.clone();
+        let pinned = proposal.named_values.iter().map(|member| (spelling.name.clone(), member.clone()));
+        options.pins.extend(pinned);
+        let other = match member_order::foresee(subject, spelling, &sources, &options) {
+            Ok(order) => member_order::write(
+                subject,
+                spelling,
+                &sources,
+                &options,
+                &mut *task.judge,
+                &advice.edited,
+                order,
+            )?,
+            Err(verdict) => verdict,
+        };
+        let primary = task.options.primary.bytes();
+        if let Verdict::Proposed(other) = other
+            && saved(&other, primary) >= ENOUGH * saved(&proposal, primary)
+        {
+            proposal = other;
+        }
+    }
+    let values = ValueLines::of(&proposal, &sources);
+    proposal.rewritten_values = values.iter().map(ValueLines::in_words).collect();
+    Ok(proposal)
+}
+
+/// Lines of a size saved over all regions.
+fn saved(proposal: &OrderProposal, line_bytes: u64) -> f64 {
+    let rows = proposal.lines.iter().filter(|row| row.line_bytes == line_bytes);
+    rows.map(RegionLines::gain).sum()
 }
 
 /// True for what says that the declaration was not found or not understood.
@@ -187,6 +242,7 @@ pub(crate) fn describe(one: &OrderProposal) -> Description {
         one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
     reasons.extend(one.sizes.first().and_then(side_effect));
     reasons.extend(one.seen_outside.clone());
+    reasons.extend(one.rewritten_values.clone());
     Description {
         reasons,
         lines: one.lines.clone(),

@@ -6,8 +6,8 @@ use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::Plan;
 use crate::options::Options;
-use crate::parting_layout::{Layout, place};
-use crate::parting_text::{Room, write_room};
+use crate::parting_layout::{self, Layout, place};
+use crate::parting_text::{Room, RoomStyle, write_room};
 use crate::placement::Placed;
 use crate::problem::Subject;
 use crate::proposal::{Advice, Check, OrderProposal, PART, Parted, Reason, Refusal, Suggestion};
@@ -232,7 +232,13 @@ fn texts(
     });
     let behind = Room { before: None, fields: layout.behind };
     let all: Vec<Room> = room.chain((layout.behind > 0).then_some(behind)).collect();
-    let text = write_room(&sources.with(&texts), subject, spelling, &all)?;
+    let is_counted = |model: &Model| parting_layout::may_be_arrays(model, layout);
+    // An array is a member more: values by position would go to it.
+    let style = match plan.has_no_values_by_position() && plan.models.models.iter().all(is_counted) {
+        true => RoomStyle::Arrays,
+        false => RoomStyle::BitFields,
+    };
+    let text = write_room(&sources.with(&texts), subject, spelling, &all, style)?;
     texts.insert(plan.ground.body.found.path.clone(), text);
     Ok(texts)
 }
@@ -263,6 +269,8 @@ fn proposal(
         reasons: Vec::new(),
         obeyed: plan.obeyed(),
         seen_outside: None,
+        rewritten_values: Vec::new(),
+        named_values: Vec::new(),
         field_order: layout.fields.clone(),
         parted: None,
         asserted: Vec::new(),

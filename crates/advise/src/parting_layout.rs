@@ -1,7 +1,8 @@
 //! Where members lie when there is room between those of different threads.
 //!
-//! Room is made by unnamed bit-fields: they are no members, so that values by position stay as they are, and they ask for no
-//! alignment, which memory from `malloc` would not have. There is as much of it as keeps the two apart wherever an object begins.
+//! Room is made by arrays of `char`, or where values are given by position by unnamed bit-fields, which are no members, so that
+//! these stay as they are. Neither asks for an alignment, which memory from `malloc` would not have. There is as much of it as
+//! keeps the two apart wherever an object begins.
 
 use crate::constraint::{Binding, Constraint};
 use crate::member_order::Plan;
@@ -12,7 +13,7 @@ use crate::score::Model;
 use std::collections::BTreeMap;
 
 /// Bits of each bit-field that makes room.
-const ROOM_BITS: u64 = 32;
+pub(crate) const ROOM_BITS: u64 = 32;
 
 /// What is tried: an order, and room before some members and behind all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,7 +153,19 @@ fn end_bytes(model: &Model, fields: &[usize], placed: &Placed) -> Option<u64> {
 
 /// Where members are then.
 pub(crate) fn place(model: &Model, layout: &Layout) -> Option<Placed> {
+    place_with_room(model, layout).map(|(placed, _)| placed)
+}
+
+/// Whether all room begins at a multiple of a bit-field's size, where arrays of as many bytes take the same place.
+pub(crate) fn may_be_arrays(model: &Model, layout: &Layout) -> bool {
+    let begins = place_with_room(model, layout).map(|(_, begins)| begins);
+    begins.is_some_and(|begins| begins.iter().all(|begin| begin.is_multiple_of(ROOM_BITS)))
+}
+
+/// Where members are then, and where the room before some and behind all begins, in bits.
+fn place_with_room(model: &Model, layout: &Layout) -> Option<(Placed, Vec<u64>)> {
     let mut fields = model.fields.clone();
+    let mut begins = Vec::new();
     for (place_of, field) in layout.fields.iter().enumerate() {
         let Some(count) = layout.room.get(field) else { continue };
         let before = &layout.fields[..place_of];
@@ -162,13 +175,17 @@ pub(crate) fn place(model: &Model, layout: &Layout) -> Option<Placed> {
             .map_or(Some(model.head_bits), |last| end_after(&fields[*last], placed.offsets_bits[*last]))?;
         let room = end.checked_next_multiple_of(ROOM_BITS)? - end + ROOM_BITS * count;
         fields[*field].lead = Lead::Bits(room);
+        begins.push(end);
     }
     let placed = place_after(&fields, &layout.fields, model.align_bytes, model.head_bits)?;
     if layout.behind == 0 {
-        return Some(placed);
+        return Some((placed, begins));
     }
     let last = layout.fields.last()?;
-    let end = end_after(&fields[*last], placed.offsets_bits[*last])?.checked_next_multiple_of(ROOM_BITS)?;
+    let end = end_after(&fields[*last], placed.offsets_bits[*last])?;
+    begins.push(end);
+    let end = end.checked_next_multiple_of(ROOM_BITS)?;
     let end = (end + ROOM_BITS * layout.behind).div_ceil(8);
-    Some(Placed { size_bytes: end.checked_next_multiple_of(model.align_bytes)?, ..placed })
+    let placed = Placed { size_bytes: end.checked_next_multiple_of(model.align_bytes)?, ..placed };
+    Some((placed, begins))
 }

@@ -4,6 +4,7 @@ use crate::body::{Body, Mode};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration;
 use crate::groundwork::{has_one_type, member_names};
+use crate::parting_layout::ROOM_BITS;
 use crate::problem::Subject;
 use crate::sources::Sources;
 use crate::spelling::Spelling;
@@ -18,6 +19,26 @@ pub(crate) struct Room {
     pub(crate) fields: u64,
 }
 
+/// How room is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RoomStyle {
+    /// `char pad[52];`, by the name that the file gives to such members.
+    Arrays,
+    /// `int : 32, : 32;`, which is no member.
+    BitFields,
+}
+
+/// Names of members that only make room.
+const STEMS: [&str; 4] = ["__pad", "_pad", "padding", "pad"];
+
+/// Whether a member's name says that it only makes room.
+pub(crate) fn is_room(name: &str) -> bool {
+    STEMS.iter().any(|stem| {
+        let rest = name.strip_prefix(stem);
+        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+    })
+}
+
 const WHY: &str = "/* other threads use what lies before and behind */";
 
 /// The text of the file that declares the type, with room in the declaration.
@@ -26,6 +47,7 @@ pub(crate) fn write_room(
     subject: &Subject<'_>,
     spelling: &Spelling,
     all: &[Room],
+    style: RoomStyle,
 ) -> Result<String, Binding> {
     let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
     let mut body = Body::read(found, &member_names(subject))?;
@@ -34,10 +56,18 @@ pub(crate) fn write_room(
     }
     let text = body.found.lexed.text;
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
+    let mut names = names_of_room(&body);
     for room in all {
+        let declared = match style {
+            RoomStyle::Arrays => {
+                let name = names.next().ok_or_else(|| unclear(&body, "no name is left for room"))?;
+                format!("char {name}[{}];", room.fields * ROOM_BITS / 8)
+            }
+            RoomStyle::BitFields => bit_fields(room.fields),
+        };
         changes.push(match &room.before {
-            Some(member) => before(&body, member, room.fields)?,
-            None => behind(&body, room.fields)?,
+            Some(member) => before(&body, member, &declared)?,
+            None => behind(&body, &declared)?,
         });
     }
     changes.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
@@ -48,8 +78,19 @@ pub(crate) fn write_room(
     Ok(new)
 }
 
+/// Names for members that only make room, as the file calls others; none that it uses already.
+fn names_of_room<'b>(body: &'b Body<'_>) -> impl Iterator<Item = String> + 'b {
+    let lexed = &body.found.lexed;
+    let words =
+        || (0..lexed.tokens.len()).filter(|&index| lexed.is_word(index)).map(|index| lexed.str(index));
+    let stem_of = |word: &str| STEMS.iter().find(|stem| is_room(word) && word.starts_with(**stem));
+    let stem = words().find_map(stem_of).copied().unwrap_or("pad");
+    let names = std::iter::once(stem.to_owned()).chain((1..100).map(move |number| format!("{stem}{number}")));
+    names.filter(move |name| words().all(|word| word != name))
+}
+
 /// `int : 32, : 32;`
-fn declared(fields: u64) -> String {
+fn bit_fields(fields: u64) -> String {
     let widths: Vec<&str> = (0..fields).map(|_| ": 32").collect();
     format!("int {};", widths.join(", "))
 }
@@ -58,18 +99,18 @@ fn unclear(body: &Body<'_>, why: &str) -> Binding {
     Binding::new(Constraint::UnclearSource).at(&body.found.path, body.found.line()).because(why.to_owned())
 }
 
-fn before(body: &Body<'_>, member: &str, fields: u64) -> Result<(Range<usize>, String), Binding> {
+fn before(body: &Body<'_>, member: &str, declared: &str) -> Result<(Range<usize>, String), Binding> {
     let text = body.found.lexed.text;
     let unit = body.units.iter().position(|unit| unit.names.first().is_some_and(|name| name == member));
     let Some(unit) = unit else {
-        let later = between_declarators(body, member, fields);
+        let later = between_declarators(body, member, declared);
         return later
             .ok_or_else(|| unclear(body, "no room can be made before a member that moves with others"));
     };
     let start = body.span(&body.units[unit]).start;
     if body.mode == Mode::Lines {
         let indent = indent(&text[body.span(&body.units[unit])]);
-        return Ok((start..start, format!("{indent}{} {WHY}\n", declared(fields))));
+        return Ok((start..start, format!("{indent}{declared} {WHY}\n")));
     }
     let between = unit.checked_sub(1).map(|before| body.span(&body.units[before]).end..start);
     match between.filter(|between| text[between.clone()].trim() == ",") {
@@ -78,14 +119,14 @@ fn before(body: &Body<'_>, member: &str, fields: u64) -> Result<(Range<usize>, S
             let open = body.found.lexed.tokens[body.found.declaration.open].end();
             let first = body.units.first().map_or(open, |first| body.span(first).start);
             let of = text[open..first].trim();
-            Ok((between, format!("; {} {of} ", declared(fields))))
+            Ok((between, format!("; {declared} {of} ")))
         }
-        None => Ok((start..start, format!("{} ", declared(fields)))),
+        None => Ok((start..start, format!("{declared} "))),
     }
 }
 
 /// `std::atomic<long> a{0}, b{0};` becomes two declarations with room between.
-fn between_declarators(body: &Body<'_>, member: &str, fields: u64) -> Option<(Range<usize>, String)> {
+fn between_declarators(body: &Body<'_>, member: &str, declared: &str) -> Option<(Range<usize>, String)> {
     let unit = body.units.iter().find(|unit| unit.names.iter().any(|name| name == member))?;
     let lexed = &body.found.lexed;
     let span = body.span(unit);
@@ -111,7 +152,7 @@ fn between_declarators(body: &Body<'_>, member: &str, fields: u64) -> Option<(Ra
             "," => (comma, at) = (Some(index), index + 1),
             word if word == member => {
                 let comma = lexed.tokens[comma?].range();
-                return Some((comma, format!("; {} {ty}", declared(fields))));
+                return Some((comma, format!("; {declared} {ty}")));
             }
             _ => at = index + 1,
         }
@@ -119,17 +160,17 @@ fn between_declarators(body: &Body<'_>, member: &str, fields: u64) -> Option<(Ra
     None
 }
 
-fn behind(body: &Body<'_>, fields: u64) -> Result<(Range<usize>, String), Binding> {
+fn behind(body: &Body<'_>, declared: &str) -> Result<(Range<usize>, String), Binding> {
     let text = body.found.lexed.text;
     let last = body.units.last().ok_or_else(|| unclear(body, "it has no members"))?;
     let span = body.span(last);
     if body.mode == Mode::Lines {
         let end = if text[..span.end].ends_with('\n') { "" } else { "\n" };
         let indent = indent(&text[span.clone()]);
-        return Ok((span.end..span.end, format!("{end}{indent}{} {WHY}\n", declared(fields))));
+        return Ok((span.end..span.end, format!("{end}{indent}{declared} {WHY}\n")));
     }
     let close = body.found.lexed.tokens[body.found.declaration.close].start();
-    Ok((close..close, format!("{} ", declared(fields))))
+    Ok((close..close, format!("{declared} ")))
 }
 
 /// The white space before the last line of a member.

@@ -101,6 +101,12 @@ pub struct OrderProposal {
     /// What an audit saw of it outside the regions, when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_outside: Option<String>,
+    /// Lines of values by position that the patch rewrites in other files, a sentence a file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rewritten_values: Vec<String>,
+    /// Members whose values by position get their names in the patch.
+    #[serde(skip)]
+    pub named_values: Vec<String>,
     /// Room that keeps data of different threads apart, when the proposal is to do that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parted: Option<Parted>,

@@ -200,6 +200,8 @@ fn proposal(
         check: Check::Predicted,
         obeyed: Vec::new(),
         seen_outside: None,
+        rewritten_values: Vec::new(),
+        named_values: Vec::new(),
         parted: None,
         asserted: Vec::new(),
         edited: texts,

@@ -8,6 +8,7 @@ use crate::problem::{Subject, merge_spans};
 use crate::proposal::{Advice, RegionLines, SPLIT, SplitAdvice};
 use crate::reasons::member_name;
 use crate::score::{Demand, ONE};
+use crate::sketch;
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
@@ -26,12 +27,17 @@ impl FixKind for Splits {
         let (usage, types) = (task.usage, task.types);
         let ids: BTreeSet<TypeId> =
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-        advice.splits.extend(ids.into_iter().filter_map(|id| split(usage, types, id, task.options)));
+        for id in ids {
+            match split(usage, types, id, task.options) {
+                Some(split) => advice.splits.push(split),
+                None => advice.suggestions.extend(sketch::of_type(task, advice, id)),
+            }
+        }
         Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {
-        advice.splits.iter().map(describe).collect()
+        advice.splits.iter().map(describe).chain(advice.suggestions_of(SPLIT)).collect()
     }
 }
 
@@ -77,7 +83,8 @@ fn lines(usage: &Usage, types: &Types, id: TypeId, demands: &[Demand]) -> Vec<Re
 
 fn describe(one: &SplitAdvice) -> Description {
     let summary = format!(
-        "Calls use {} of the {} bytes of an object, and {} objects each. Stored apart, {} hot parts would share a line.",
+        "By hand, since no patch is made for a split. Calls use {} of the {} bytes of an object, and {} objects each. Stored \
+         apart, {} hot parts would share a line.",
         one.hot_bytes,
         one.size_bytes,
         per_call(one.objects_per_call),

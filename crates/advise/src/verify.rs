@@ -6,6 +6,7 @@ use crate::data_model::counterpart;
 use crate::error::AdviseError;
 use crate::group_text::is_marker;
 use crate::judge::{Compiled, Judge};
+use crate::parting_text::is_room;
 use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::Check;
@@ -105,9 +106,9 @@ fn read_back(
 ) -> Result<Placed, String> {
     let known = |member: &&Member| {
         subject.aggregate.members.iter().any(|old| old.name == member.name)
-            || !is_marker(member.name.as_deref())
+            || !(is_marker(member.name.as_deref()) || member.name.as_deref().is_some_and(is_room))
     };
-    // A group that an order writes is two members more, which take no room.
+    // A group that an order writes is two members more, which take no room, and room is a member that nobody uses.
     let own =
         |aggregate: &Aggregate| aggregate.members.iter().filter(known).cloned().collect::<Vec<Member>>();
     let aggregate = build.types.by_name().get(spelling.name.as_str()).and_then(|ids| {

@@ -71,6 +71,16 @@ fn groups_for_another_data_model_are_counted_not_checked() {
 }
 
 #[test]
+fn groups_that_a_build_does_not_keep_are_left_out_and_named() {
+    let mut kept = lock();
+    assert_eq!(kept.leave_out_broken(&types(0, 8, 128), Abi::X86_64), [""; 0]);
+    assert_eq!(kept, lock());
+    assert_eq!(kept.leave_out_broken(&Types::new(), Abi::X86_64), [""; 0], "nothing is known of the type");
+    assert_eq!(kept.leave_out_broken(&types(0, 64, 128), Abi::X86_64), ["rec"]);
+    assert!(kept.groups.is_empty());
+}
+
+#[test]
 fn a_text_that_is_no_lock_is_refused_with_its_line() {
     let cases = [
         ("schema = \"lineup.lock/1\"\n[[group]]\ntype = \"t\"\n", 2, "missing field"),

@@ -138,6 +138,27 @@ fn counters_of_two_threads_are_parted_however_they_are_declared() {
 }
 
 #[test]
+fn room_is_an_array_by_the_files_name_for_it_and_the_guard_holds_what_was_built() {
+    for (declaration, room) in [
+        ("struct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n", "\tchar pad[56]; /* other"),
+        (
+            "struct wire { char _pad[3]; };\nstruct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n",
+            "\tchar _pad1[56]; /* other",
+        ),
+    ] {
+        let advice = advice(declaration, &EACH_OWN, Some(true), true);
+        let proposal = parted(&advice);
+        assert_eq!(at(proposal, "second") - at(proposal, "first"), 64, "{declaration}");
+        assert!(advice.edited["a.c"].contains(room), "{}", advice.edited["a.c"]);
+        let groups: Vec<_> =
+            advice.guard.groups.iter().map(|one| (&one.members[..], &one.apart[..])).collect();
+        let own = |name: &str| [name.to_owned()];
+        let (first, second) = (own("first"), own("second"));
+        assert_eq!(groups, [(&first[..], &second[..]), (&second[..], &first[..])]);
+    }
+}
+
+#[test]
 fn members_of_one_thread_stay_together_and_what_is_read_is_apart_from_what_is_written() {
     let text = "struct rec {\n\tlong a;\n\tchar b;\n\tlong c;\n\tlong d;\n\tint name;\n};\nstruct rec r;\n";
     let used: [Used<'_>; 4] = [("a", &[0], &[0]), ("b", &[1], &[1]), ("c", &[0], &[0]), ("d", &[0, 1], &[])];

@@ -31,6 +31,25 @@ fn a_moved_member_takes_its_comments_along_and_groups_keep_their_blank_lines() {
     );
 }
 
+/// As in compressors: what is said of a member stands below it, before a blank line.
+#[test]
+fn a_comment_below_a_member_belongs_to_that() {
+    let text = "struct s {\n    int heap_max; /* largest */\n    /* sons of n are 2n and 2n+1\n     */\n\n    char depth[9];\n    /* depth of each */\n\n    int size;\n    /* entries of the buffer */\n    int matches; /* in the\n                    block */\n    int last;\n};\n";
+    let moved = reordered(&c(text), "s", &[4, 1, 0, 2, 3]);
+    assert_eq!(
+        moved,
+        "struct s {\n    int last;\n    char depth[9];\n    /* depth of each */\n    int heap_max; /* largest */\n    /* sons of n are 2n and 2n+1\n     */\n\n    int size;\n    /* entries of the buffer */\n    int matches; /* in the\n                    block */\n};\n"
+    );
+    // Where comments stand above members, a blank line below one parts it from the next.
+    let above = "struct s {\n    /* the key */\n    int key;\n    /* not used */\n\n    /* the value */\n    int value;\n};\n";
+    assert_eq!(
+        units(&c(above), "s").expect("parses"),
+        ["    /* the key */\n    int key;\n    /* not used */\n", "    /* the value */\n    int value;\n"]
+    );
+    let heading = "struct s {\n    int key;\n    /* statistics: */\n\n    int hits;\n};\n";
+    assert_eq!(units(&c(heading), "s").expect("parses")[0], "    int key;\n");
+}
+
 #[test]
 fn members_that_keep_their_relative_order_are_not_touched() {
     let text = reordered(&Sources::new([("c.h".into(), CLOCKCHIPS.into())]), "clock_event_device", &{

@@ -185,6 +185,8 @@ mod tests {
             reasons: Vec::new(),
             obeyed: Vec::new(),
             seen_outside: None,
+            rewritten_values: Vec::new(),
+            named_values: Vec::new(),
             asserted: Vec::new(),
             edited: Default::default(),
         }

@@ -57,7 +57,7 @@ impl StudyReport {
         let mut report = StudyReport::new(found.title.clone());
         report.line_bytes = u32::try_from(found.line.bytes()).unwrap_or(64);
         report.data_model = found.before.abi().data_model().to_owned();
-        report.side_effects = side_effects(&found);
+        report.side_effects.extend(side_effects(&found));
         report.regions = regions(&found);
         report.coverage = Some(Coverage::of_explained(&found.before.explanation));
         report.shared_lines = found.before.explanation.shared_lines.iter().map(Into::into).collect();

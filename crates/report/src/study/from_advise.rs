@@ -18,6 +18,8 @@ impl StudyReport {
         self.proposals.extend(proposals);
         self.refusals.extend(refusals);
         self.already_good.extend(advice.already_good.iter().cloned());
+        let rewritten = advice.orders.iter().flat_map(|order| &order.rewritten_values);
+        self.side_effects.extend(rewritten.cloned());
         if !advice.types_not_read.is_empty() {
             let reason = |(name, binding): &(String, Binding)| format!("{name} ({binding})");
             let reasons: Vec<String> = advice.types_not_read.iter().map(reason).collect();

@@ -42,6 +42,8 @@ fn advice() -> Advice {
         reasons: vec![Reason { member: "hot".into(), because: "joins the line of next_event".into() }],
         obeyed: vec![Binding::new(Constraint::BitFieldRun).on(["state", "flags"]).at("include/device.h", 12)],
         seen_outside: None,
+        rewritten_values: Vec::new(),
+        named_values: Vec::new(),
         asserted: vec![],
         edited: BTreeMap::from([("include/device.h".into(), "struct device;".into())]),
     };

@@ -1,0 +1,107 @@
+//! Sketches of edits that no kind of fix makes: of a type that the patch leaves as it is, what a person can do.
+
+use crate::constraint::Constraint;
+use crate::kind::Task;
+use crate::problem::{RecordedOffsets, Subject, members_in, merge_spans};
+use crate::proposal::{Advice, RegionLines, SPLIT, Suggestion};
+use crate::reasons::member_name;
+use crate::score::Span;
+use crate::spelling::spelling;
+use crate::worth;
+use lineup_model::region::{Region, RegionId};
+use lineup_model::types::{Language, TypeId};
+use std::collections::BTreeSet;
+
+/// Members named in a sketch.
+const MEMBERS: usize = 8;
+
+/// The sketch of a split, where calls use at most half of an object and the split would save enough lines. `None` of types
+/// that the patch changes, and of those of libraries.
+pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Suggestion> {
+    let (usage, types) = (task.usage, task.types);
+    let subject = Subject::new(types, id, usage)?;
+    let name = spelling(types, subject.id)?.name;
+    let is_changed = advice.orders.iter().any(|order| order.type_name == name)
+        || advice.gathers.iter().any(|gather| gather.reordered_types.contains(&name));
+    let is_foreign = ["std::", "core::", "alloc::"].iter().any(|library| name.starts_with(library))
+        || advice.refusals.iter().any(|refusal| {
+            let is_outside = |one: &Constraint| *one == Constraint::OutsideSource;
+            refusal.owner == name && refusal.constraints.iter().any(|one| is_outside(&one.constraint))
+        });
+    if is_changed || is_foreign {
+        return None;
+    }
+    let size_bytes = types.size_bytes(subject.id)?;
+    let used = used(&subject)?;
+    let used_bytes: u64 = used.iter().map(|(_, _, size)| size).sum();
+    if used_bytes == 0 || used_bytes.saturating_mul(2) > size_bytes {
+        return None;
+    }
+    let lines = lines(task, &subject, used_bytes);
+    let saves = worth::of_lines(usage, &lines, task.options.primary.bytes());
+    let share = saves.iter().filter_map(|worth| worth.share).max_by(f64::total_cmp)?;
+    if share < task.options.least_share.max(LEAST_SHARE) {
+        return None;
+    }
+    let fields: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
+    let hot: Vec<String> = fields.iter().map(|&field| member_name(subject.aggregate, field)).collect();
+    let others = subject.aggregate.members.len().saturating_sub(hot.len());
+    let hot = listed(&hot);
+    let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
+    let link = if is_rust { "a Box of" } else { "a pointer to" };
+    let summary = format!(
+        "By hand, since no patch is made for a split: {name} keeps {hot} ({used_bytes} of its {size_bytes} bytes) and {link} a second \
+         struct with the other {others} members. Where objects lie in an array, an array for each of {hot} needs no pointer."
+    );
+    Some(Suggestion { lines, ..Suggestion::new(SPLIT, name, summary) })
+}
+
+/// A split that saves a smaller share of a region's lines is not worth a person's time.
+const LEAST_SHARE: f64 = 0.05;
+
+/// The parts of members that calls use.
+fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
+    let offsets = subject.types.layout_offsets(subject.id)?;
+    let patterns = subject.uses.iter().flat_map(|used| &used.patterns);
+    let ranges = patterns
+        .flat_map(|pattern| &pattern.bytes)
+        .map(|bytes| bytes.offset..bytes.offset.saturating_add(bytes.size_bytes));
+    let parts = ranges.flat_map(|range| members_in(subject.types, subject.aggregate, &offsets, &range));
+    Some(merge_spans(parts.map(|(field, part)| (field, part.start, part.end - part.start)).collect()))
+}
+
+/// Lines per call now, and with the used parts beside each other: the fewest that there can be.
+fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionLines> {
+    let line = task.options.primary;
+    let of_region = |(id, region): (RegionId, &Region)| {
+        let (mut before, mut objects) = (0.0, 0.0);
+        for used in subject.uses.iter().filter(|used| used.region == id) {
+            for pattern in &used.patterns {
+                let base = u64::from(pattern.base_in_line);
+                let bytes = pattern.bytes.iter().filter(|bytes| bytes.size_bytes > 0);
+                let lines: BTreeSet<u64> =
+                    bytes.flat_map(|bytes| line.lines(base + bytes.offset, bytes.size_bytes)).collect();
+                let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
+                before += per_call * lines.len() as f64;
+                objects += per_call;
+            }
+        }
+        (objects > 0.0).then(|| RegionLines {
+            id,
+            region: region.name.clone(),
+            data_model: task.usage.abi.data_model(),
+            line_bytes: line.bytes(),
+            before: Some(before),
+            after: objects * used_bytes as f64 / line.bytes() as f64,
+        })
+    };
+    task.usage.regions.iter().filter_map(of_region).collect()
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(MEMBERS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MEMBERS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
