@@ -100,6 +100,38 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{:.2} %", percent.abs())
 }
 
+/// An interval whose upper end is more than so many times its lower one says nothing of a change that may be none.
+const WIDEST: f64 = 4.0;
+
+/// Whether the ends of a ratio's interval say anything: an interval that excludes 1 does, and a narrow one.
+///
+/// ```
+/// use lineup_report::figure::is_estimate;
+/// assert!(is_estimate(0.9, 1.1) && is_estimate(0.01, 0.5));
+/// assert!(!is_estimate(0.0055, 69.06));
+/// ```
+pub fn is_estimate(low: f64, high: f64) -> bool {
+    let holds_one = low <= 1.0 && 1.0 <= high;
+    !holds_one || (low > 0.0 && high / low <= WIDEST)
+}
+
+/// A change with its interval: `−3.50 % [−5.00 %, −2.00 %]`, or that there is no estimate.
+///
+/// ```
+/// use lineup_report::figure::estimated;
+/// assert_eq!(estimated(0.965, [0.95, 0.98]), "−3.50 % [−5.00 %, −2.00 %]");
+/// assert_eq!(estimated(1.2, [0.0055, 69.06]), "no estimate: runs differ by more than any change would");
+/// ```
+pub fn estimated(ratio: f64, [low, high]: [f64; 2]) -> String {
+    match is_estimate(low, high) {
+        true => format!("{} [{}, {}]", change(ratio), change(low), change(high)),
+        false => NO_ESTIMATE.into(),
+    }
+}
+
+/// Stands for an estimate where the interval says nothing.
+pub const NO_ESTIMATE: &str = "no estimate: runs differ by more than any change would";
+
 /// How many times as fast.
 ///
 /// ```

@@ -1,11 +1,15 @@
 //! What a reader has to know first, on one screen: the verdict, what was compared, what the regions need before and after,
 //! the patch in short, and what to type next.
 
-use super::study::Writer;
+use super::screen::SCREEN_LINES;
+use super::study::{Writer, note_text};
 use super::{Align, Table};
-use crate::figure::{UNKNOWN, change, factor, mean, mean_or_unknown, share, whole};
+use crate::figure::{
+    NO_ESTIMATE, UNKNOWN, change, estimated, factor, is_estimate, mean, mean_or_unknown, share, whole,
+};
 use crate::study::{
-    CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
+    CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, Refusal, RegionReport, StudyReport,
+    region_letter,
 };
 use crate::study::{SOURCES, WEIGHTS};
 use crate::visible::{one_line, shortened};
@@ -16,6 +20,20 @@ const MOST_REGIONS: usize = 4;
 const MOST_PROPOSALS: usize = 2;
 const MOST_TIMED: usize = 2;
 const MOST_NAMES: usize = 2;
+/// Types whose reasons are shown in one list, and further ones that are named.
+const MOST_REASONS: usize = 6;
+const MOST_NAMED: usize = 4;
+
+/// Lines below the reasons: side effects, coverage, what comes next.
+const LINES_BELOW: usize = 13;
+
+/// Sentences on what changes besides, and how long they are.
+const MOST_EFFECTS: usize = 2;
+const EFFECT_CHARACTERS: usize = 150;
+
+/// Longest reason, on a terminal and elsewhere.
+const REASON_CHARACTERS: usize = 200;
+const PLAIN_CHARACTERS: usize = 500;
 
 /// Longest name.
 const NAME_CHARACTERS: usize = 40;
@@ -108,9 +126,8 @@ impl Writer {
     fn call_times_in_short(&mut self, report: &StudyReport) {
         let timed = report.regions.iter().enumerate().filter_map(|(index, region)| {
             let all = &region.time.as_ref()?.all_calls;
-            let (low, high) = (change(all.ratio_low), change(all.ratio_high));
-            let verdict = all.verdict.word();
-            Some(format!("{} {} [{low}, {high}] {verdict}", region_letter(index), change(all.ratio)))
+            let figures = estimated(all.ratio, [all.ratio_low, all.ratio_high]);
+            Some(format!("{} {figures} {}", region_letter(index), all.verdict.word()))
         });
         let timed: Vec<String> = timed.collect();
         let more = timed.len().saturating_sub(MOST_TIMED);
@@ -133,7 +150,10 @@ impl Writer {
             let all = &time.all_calls;
             let (low, high) = (factor(1.0 / all.ratio_high), factor(1.0 / all.ratio_low));
             let cpus = if *cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
-            format!("{cpus} {} [{low}, {high}] {}", factor(1.0 / all.ratio), all.verdict.word())
+            match is_estimate(all.ratio_low, all.ratio_high) {
+                true => format!("{cpus} {} [{low}, {high}] {}", factor(1.0 / all.ratio), all.verdict.word()),
+                false => format!("{cpus} {NO_ESTIMATE}"),
+            }
         };
         let points: Vec<String> = points.iter().map(point).collect();
         if !points.is_empty() {
@@ -156,15 +176,75 @@ impl Writer {
         if more > 0 {
             self.line(&format!("- and {more} more"));
         }
-        if !told.is_empty() {
-            self.line(&format!("Not in the patch: {}", listed(told.iter().map(|one| one.target.as_str()))));
+        if !made.is_empty() && self.room() > 2 {
+            self.measured(report);
         }
-        if !report.refusals.is_empty() {
-            self.line(&format!("Refused: {}", listed(report.refusals.iter().map(|one| one.target.as_str()))));
+        // Of a type that the patch changes it is said what else of it stays as it is.
+        let is_made = |target: &str| made.iter().any(|one| one.target == target);
+        let left = told.iter().map(|one| (&*one.target, left_to_do(one)));
+        let refused = report.refusals.iter().map(|one| (&*one.target, why_refused(one)));
+        let (of_made, told): (Vec<Reasoned<'_>>, Vec<Reasoned<'_>>) = left.partition(|one| is_made(one.0));
+        let (refused_of_made, refused): (Vec<Reasoned<'_>>, Vec<Reasoned<'_>>) =
+            refused.partition(|one| is_made(one.0));
+        self.reasons("Changed in part; what the patch leaves as it is", &[of_made, refused_of_made].concat());
+        self.reasons("Not in the patch, for you to decide", &told);
+        self.reasons("Refused", &refused);
+        if report.patch.is_none() && report.proposals.is_empty() && report.refusals.is_empty() {
+            self.line(&nothing_to_change(report));
         }
-        for effect in report.side_effects.iter().take(1) {
-            self.line(&shortened(effect, 150));
+        for effect in report.side_effects.iter().take(MOST_EFFECTS) {
+            self.line(&shortened(effect, EFFECT_CHARACTERS));
         }
+    }
+
+    /// What the patch as a whole does to lines of data, where it was recorded.
+    fn measured(&mut self, report: &StudyReport) {
+        let regions = report.regions.iter().enumerate().take(MOST_TIMED);
+        let measured = regions.filter_map(|(index, region)| {
+            let decides = |one: &&Footprint| {
+                one.kind == LineKind::Data && one.line_bytes == report.line_bytes && one.after.is_some()
+            };
+            region.footprints.iter().find(decides)?;
+            let lines = lines(region, report.line_bytes, true).into_iter().next()?;
+            Some(format!("{} {lines}", region_letter(index)))
+        });
+        let measured: Vec<String> = measured.collect();
+        if !measured.is_empty() {
+            self.line(&format!("  recorded with the whole patch, lines per call: {}", measured.join("; ")));
+        }
+    }
+
+    /// Types with why each stays as it is, as far as there is room for reasons; else their names.
+    fn reasons(&mut self, title: &str, all: &[Reasoned<'_>]) {
+        if all.is_empty() {
+            return;
+        }
+        let characters = if self.is_plain() { PLAIN_CHARACTERS } else { REASON_CHARACTERS };
+        let told = |(target, why): &Reasoned<'_>| {
+            format!("- {}: {}", shortened(target, NAME_CHARACTERS), shortened(why, characters))
+        };
+        let mut room = self.room().saturating_sub(1 + self.height(&rest_of(all)));
+        let heights = all.iter().map(|one| self.height(&told(one)));
+        let fitting = heights.take(MOST_REASONS).take_while(|height| {
+            let fits = *height <= room;
+            room = room.saturating_sub(*height);
+            fits
+        });
+        let (shown, more) = all.split_at(fitting.count());
+        if shown.is_empty() {
+            self.line(&format!("{title}: {}", listed(more.iter().map(|one| one.0))));
+            return;
+        }
+        self.line(&format!("{title}:"));
+        shown.iter().for_each(|one| self.line(&told(one)));
+        if !more.is_empty() {
+            self.line(&rest_of(more));
+        }
+    }
+
+    /// Lines that the first screen has left for reasons.
+    fn room(&self) -> usize {
+        SCREEN_LINES.saturating_sub(LINES_BELOW + self.height_so_far())
     }
 
     fn seen(&mut self, report: &StudyReport) {
@@ -193,6 +273,40 @@ impl Writer {
             self.unbroken(&format!("  {}    # {}", one_line(&command.text), one_line(&command.purpose)));
         }
     }
+}
+
+/// A type or variable, and why it stays as it is.
+type Reasoned<'r> = (&'r str, String);
+
+/// The types whose reasons are not shown.
+fn rest_of(more: &[Reasoned<'_>]) -> String {
+    let names = more.iter().take(MOST_NAMED).map(|one| shortened(one.0, LISTED_CHARACTERS));
+    let names: Vec<String> = names.collect();
+    let rest = more.len().saturating_sub(names.len());
+    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("- reasons with --full: {}{rest}", names.join(", "))
+}
+
+/// What is proposed and left to the user.
+fn left_to_do(proposal: &Proposal) -> String {
+    format!("{}: {}", proposal.kind.words, proposal.summary)
+}
+
+fn why_refused(refusal: &Refusal) -> String {
+    let reasons: Vec<String> = refusal.because.iter().map(note_text).collect();
+    reasons.join("; ")
+}
+
+/// Why there is nothing to list.
+fn nothing_to_change(report: &StudyReport) -> String {
+    if report.already_good.is_empty() {
+        return "The recorded calls use no type of several members and no variables that could lie elsewhere.".to_owned();
+    }
+    let names = report.already_good.iter().map(|name| shortened(name, LISTED_CHARACTERS));
+    let names: Vec<String> = names.take(MOST_NAMED).collect();
+    let more = report.already_good.len().saturating_sub(names.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("No order of their members needs fewer lines in these calls: {}{more}.", names.join(", "))
 }
 
 /// Cells of a region: lines, and when there is a changed program their change.
@@ -243,7 +357,7 @@ fn in_short(report: &StudyReport, proposal: &Proposal) -> String {
         format!("; {} → {} bytes", whole(size.before_bytes), whole(size.after_bytes))
     });
     let region = region_letter(best.region);
-    format!("{} per call of {region}, predicted{size}", best.lines())
+    format!("predicted of it alone: {} per call of {region}{size}", best.lines())
 }
 
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {

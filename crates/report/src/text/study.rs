@@ -2,7 +2,10 @@
 
 use super::wrap::wrapped;
 use super::{Align, Table, Telling, TextStyle};
-use crate::figure::{UNKNOWN, change, factor, mean, mean_or_unknown, share, short_time_ns, signed, whole};
+use crate::figure::{
+    NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, mean, mean_or_unknown, share, short_time_ns, signed,
+    whole,
+};
 use crate::study::{
     ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
     RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
@@ -71,6 +74,23 @@ impl Writer {
             }
             TextStyle::Plain => self.unbroken(text),
         }
+    }
+
+    /// Whether lines stay as long as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.telling.style == TextStyle::Plain
+    }
+
+    /// How many lines a sentence takes.
+    pub(super) fn height(&self, text: &str) -> usize {
+        let mut alone = Writer { text: String::new(), telling: self.telling };
+        alone.line(text);
+        alone.height_so_far()
+    }
+
+    /// How many lines were written.
+    pub(super) fn height_so_far(&self) -> usize {
+        self.text.lines().count()
     }
 
     /// A line that stays whole, such as a command.
@@ -475,6 +495,9 @@ pub(crate) fn note_text(note: &ConstraintNote) -> String {
 /// Time and its verdict in one sentence.
 pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
     let small = time.smallest_detectable;
+    if !is_estimate(time.ratio_low, time.ratio_high) {
+        return format!("Whole-process time, over {} blocks: {NO_ESTIMATE}.", whole(blocks));
+    }
     format!(
         "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {} (margin {}; {} would have been seen).",
         change(time.ratio),
