@@ -1,10 +1,11 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
 use crate::advice_options::{AdviceOptions, ReportOptions, tell_unfounded_reviews};
+use crate::default_build;
 use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::grouping::GroupOptions;
-use crate::guard::AssertionLanguage;
+use crate::guard::{self, AssertionLanguage};
 use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::{Ground, series};
 use crate::kernel::what_if;
@@ -23,7 +24,6 @@ use lineup_recording::Mode;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport, WEIGHTS};
 use lineup_report::text::study_text;
 use lineup_study::companions::DebugInfos;
-use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
     /// Shell command that builds the program in a copy of the source folder; a kernel is not built
-    #[arg(long, value_name = "COMMAND", default_value = "make")]
+    #[arg(long, value_name = "COMMAND", default_value = default_build::COMMAND)]
     build: String,
     /// Write the patch to this file; `not-built` is put into the name of a kernel's
     #[arg(long, value_name = "FILE")]
@@ -102,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut wanted = options.advice.meant()?;
     check_pins(&wanted.pins, recorded.types())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
-    let interrupts = Interrupts::watch()?;
+    let interrupts = stages.watch_signals()?;
     stages.stage("copying the sources");
     let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
@@ -112,7 +112,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut as_it_is = scratch.copy(Role::Before)?;
     stages.stage("building the program as it is, and reading its sources");
-    let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))?;
+    let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))
+        .map_err(|error| default_build::explain(error, &options.build, &program))?;
     let sources = reading.in_their_languages(&sources);
     wanted.meaning = reading.meaning().and(wanted.meaning);
     tell_unfounded_reviews(&wanted.meaning);
@@ -209,7 +210,7 @@ fn write(
         put(path, &extra.patch)?;
     }
     if let Some(path) = &options.guard {
-        put(path, &advice.guard.to_text())?;
+        guard::write(path, &advice.guard, None)?;
     }
     if let Some(words) = extra.weights.as_ref().filter(|_| options.json) {
         eprintln!("note: weights {words}");

@@ -35,8 +35,8 @@ pub(crate) struct Options {
 
 /// Runs `lineup effects`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let surroundings = &options.surroundings;
     let like = Run {
         input: surroundings.input(&interrupts, &stages)?,

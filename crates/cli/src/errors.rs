@@ -5,9 +5,13 @@ use clap::error::ErrorKind;
 use lineup_debuginfo::Error as DebugInfoError;
 use lineup_recording::RecordingError;
 use lineup_study::error::Error as StudyError;
+use lineup_study::interrupt::Interrupted;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::io;
+
+/// The exit code of a command that gave no result.
+pub(crate) const EXIT_CODE: u8 = 2;
 
 /// What kind of error it is. The names are part of the JSON form and stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -79,7 +83,7 @@ pub(crate) fn tell(error: &anyhow::Error, as_json: bool) {
 /// Tells that arguments are wrong, or prints the help that was asked for, and ends.
 pub(crate) fn refuse(error: &clap::Error) -> ! {
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    if !is_help && asks_for_json(std::env::args_os().skip(1)) {
+    if !is_help && json_is_typed() {
         let text = error.to_string();
         let mut paragraphs = text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
         let message = paragraphs.next().unwrap_or_default();
@@ -89,6 +93,11 @@ pub(crate) fn refuse(error: &clap::Error) -> ! {
         let _ = crate::files::print(&json(Code::Usage, message, next));
     }
     error.exit()
+}
+
+/// True when `--json` was typed.
+pub(crate) fn json_is_typed() -> bool {
+    asks_for_json(std::env::args_os().skip(1))
 }
 
 /// True when `--json` is among the arguments before those of another program.
@@ -111,6 +120,9 @@ fn code(error: &anyhow::Error) -> Code {
 fn own_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
     if error.is::<UnknownName>() {
         return Some(Code::UnknownName);
+    }
+    if error.is::<Interrupted>() {
+        return Some(Code::Interrupted);
     }
     if let Some(error) = error.downcast_ref::<StudyError>() {
         return of_study(error);

@@ -1,5 +1,6 @@
 //! `lineup find`: what is worth fixing in a whole program.
 
+mod again;
 mod allocations;
 mod contexts;
 mod diff;
@@ -21,7 +22,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::{Clock, Findings, Recorded};
+use lineup_find::{Again, Clock, Findings, Recorded};
 use lineup_recording::{Mode, ProgramExit, Reader};
 use lineup_report::find::find_page;
 use lineup_study::interrupt::Interrupts;
@@ -114,6 +115,8 @@ pub(crate) struct Wanted {
     pub(crate) least_gain: f64,
     /// Whether the clock is asked as well.
     pub(crate) asks_clock: bool,
+    /// How the commands that findings go on with run the program.
+    pub(crate) again: Again,
 }
 
 /// Memory for windows of the run when nothing else is asked for, in MiB.
@@ -130,8 +133,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             &Stages::new(),
         );
     }
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
     let findings = match options.kernel.kernel.is_some() {
         true => kernel::find(options, &stages, &interrupts)?,
@@ -159,6 +162,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         least_gain: options.least,
         asks_clock: !options.no_clock,
+        again: again::again(&options.command, &options.environment, &options.limits),
     };
     let subject = Subject::load(&wanted.run, None)?;
     find(wanted, subject, stages, interrupts)
@@ -191,7 +195,12 @@ pub(crate) fn find(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Findings> {
-    let (recording, least_gain) = (wanted.recording.clone(), wanted.least_gain);
+    let recording = wanted.recording.clone();
+    let options = lineup_find::Options {
+        least_gain: wanted.least_gain,
+        again: wanted.again.clone(),
+        ..lineup_find::Options::default()
+    };
     let timed = wanted.asks_clock.then(|| wanted.run.clone());
     stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
@@ -202,8 +211,8 @@ pub(crate) fn find(
         stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
     }
     let clock = timed.map(|run| clock(&run, &subject, stages, interrupts)).transpose()?;
-    let mut findings =
-        work_out(&recording, subject, clock.as_ref().and_then(|one| one.as_ref().ok()), least_gain, stages)?;
+    let sampled = clock.as_ref().and_then(|one| one.as_ref().ok());
+    let mut findings = work_out(&recording, subject, sampled, &options, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
     Ok(findings)
 }
@@ -254,7 +263,7 @@ fn work_out(
     recording: &Path,
     subject: Subject,
     clock: Option<&Clock>,
-    least_gain: f64,
+    options: &lineup_find::Options,
     stages: &Stages,
 ) -> Result<Findings> {
     let recorded = read(recording, stages)?;
@@ -266,8 +275,7 @@ fn work_out(
     let debug: Vec<Option<DebugInfo>> =
         images.map(|image| known.take_or(image, || explain::debug_info(image, stages))).collect();
     stages.stage("naming accesses and trying layouts");
-    let wanted = lineup_find::Options { least_gain, ..lineup_find::Options::default() };
-    Ok(lineup_find::work_out(&recorded, &debug, &program, clock, &wanted)?)
+    Ok(lineup_find::work_out(&recorded, &debug, &program, clock, options)?)
 }
 
 /// Reads a recording of a whole program.

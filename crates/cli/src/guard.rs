@@ -1,4 +1,5 @@
-//! `lineup layout --check lineup.lock FILE`: does the file keep what the lock promises?
+//! The guard: written for what is proposed, and `lineup layout --check lineup.lock FILE`: does the file keep what the lock
+//! promises?
 
 use crate::files;
 use crate::outcome::Outcome;
@@ -7,7 +8,7 @@ use lineup_advise::assertions::{Dialect, assertions};
 use lineup_advise::guard::{CheckReport, Lock};
 use lineup_model::abi::Abi;
 use lineup_model::types::{TypeKind, Types};
-use lineup_report::visible::many_lines;
+use lineup_report::visible::{many_lines, one_line};
 use lineup_study::companions;
 use std::path::Path;
 
@@ -57,9 +58,24 @@ pub(crate) fn check(lock: &Path, file: &Path, types: &Types, form: Form) -> Resu
     let text = std::str::from_utf8(&text).with_context(|| format!("{} is not text", lock.display()))?;
     let parsed = Lock::parse(&lock.display().to_string(), text)?;
     let Some(abi) = data_model(types) else {
-        bail!("{}: no pointer type tells its data model", file.display());
+        bail!("{}: its data model is not known, because it has no pointer type", file.display());
     };
+    if parsed.groups.is_empty() {
+        bail!(
+            "{} promises nothing, so a check would keep nothing: it holds no group of members; record functions that use several \
+             members of an object, and write it anew with `lineup advise --guard`",
+            lock.display()
+        );
+    }
     let report = parsed.check(types, abi);
+    if report.not_checked == report.groups {
+        bail!(
+            "{}: nothing was checked: no group of {} is for {}",
+            file.display(),
+            lock.display(),
+            abi.data_model()
+        );
+    }
     let is_kept = report.violations.is_empty();
     match form {
         Form::Json => files::print(&json(&report)?)?,
@@ -68,6 +84,29 @@ pub(crate) fn check(lock: &Path, file: &Path, types: &Types, form: Form) -> Resu
         Form::Text => files::print(&plain(&report, lock, file, abi))?,
     }
     Ok(if is_kept { Outcome::Done } else { Outcome::Finding })
+}
+
+/// Writes the guard, without what the build that it is for does not keep, and says whether there is one: a guard that promises
+/// nothing is not written, since a check of it would pass whatever changes.
+pub(crate) fn write(path: &Path, lock: &Lock, built: Option<(&Types, Abi)>) -> Result<bool> {
+    let mut lock = lock.clone();
+    let broken = built.map_or_else(Vec::new, |(types, abi)| lock.leave_out_broken(types, abi));
+    if !broken.is_empty() {
+        eprintln!(
+            "lineup: warning: the guard leaves out members of {}: the build that it is for does not keep them on one line",
+            one_line(&broken.join(", "))
+        );
+    }
+    if lock.groups.is_empty() {
+        eprintln!(
+            "lineup: warning: no {} is written: in no type do the recorded calls use several members on one line, so a guard \
+             would promise nothing",
+            path.display()
+        );
+        return Ok(false);
+    }
+    std::fs::write(path, lock.to_text()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(true)
 }
 
 /// LP64 or ILP32, by the size of the file's pointers. Raw BTF names no machine.

@@ -7,6 +7,7 @@ mod built_commit;
 mod code;
 mod compare;
 mod completions;
+mod default_build;
 mod derive;
 mod doctor;
 mod effects;
@@ -169,7 +170,7 @@ fn main() -> ExitCode {
         Ok(Outcome::CutShort(error)) => errors::tell(&error, false),
         Err(error) => errors::tell(&error, errors::is_json(&matches)),
     }
-    ExitCode::from(2)
+    ExitCode::from(errors::EXIT_CODE)
 }
 
 /// An error and its causes, each once: a cause may already be part of what came of it.

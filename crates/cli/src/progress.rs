@@ -1,20 +1,28 @@
-//! What happens now, for whoever waits: on a terminal a spinner or a bar, in a pipe a line for each long stage.
+//! What happens now, for whoever waits: on a terminal a spinner or a bar, in a pipe a line for each long stage, while it
+//! lasts and when it ends. A signal ends whatever stage it is.
 
+use crate::errors;
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use lineup_report::visible;
+use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::progress::Progress;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A stage that took less is not worth a line in a pipe.
 const WORTH_A_LINE: Duration = Duration::from_secs(2);
 
+/// After so long a stage is said to be under way in a pipe, then after twice as long, and so on.
+const STILL_AT_IT: Duration = Duration::from_secs(15);
+
 /// Shows stages on standard error. The last one ends when this is dropped.
 pub(crate) struct Stages {
-    now: Mutex<Option<Stage>>,
+    now: Arc<Mutex<Option<Stage>>>,
     is_terminal: bool,
 }
 
@@ -22,18 +30,27 @@ struct Stage {
     what: String,
     began: Instant,
     bar: ProgressBar,
+    /// Says in a pipe that it lasts, until this is dropped.
+    _lasting: Option<Sender<()>>,
 }
 
 impl Stages {
     /// Nothing has begun yet.
     pub(crate) fn new() -> Self {
-        Stages { now: Mutex::default(), is_terminal: std::io::stderr().is_terminal() }
+        Stages { now: Arc::default(), is_terminal: std::io::stderr().is_terminal() }
+    }
+
+    /// Watches for signals. A stage that does not end in time after one is cut off, with an error that names it.
+    pub(crate) fn watch_signals(&self) -> Result<Interrupts> {
+        let now = self.now.clone();
+        Interrupts::watch_or_exit(move |interrupted| cut_off(&now, interrupted))
+            .context("watching for signals")
     }
 
     /// Ends the stage under way, if any.
     pub(crate) fn end(&self) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stage) = now.take() else { return };
+        let stage = locked(&self.now).take();
+        let Some(stage) = stage else { return };
         stage.bar.finish_and_clear();
         let took = stage.began.elapsed();
         if !self.is_terminal && took >= WORTH_A_LINE {
@@ -42,7 +59,7 @@ impl Stages {
     }
 
     fn with_bar(&self, change: impl FnOnce(&ProgressBar)) {
-        if let Some(stage) = &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(stage) = &*locked(&self.now) {
             change(&stage.bar);
         }
     }
@@ -82,8 +99,8 @@ impl Progress for Stages {
         self.end();
         let what = visible::one_line(what).into_owned();
         let bar = if self.is_terminal { spinner(&what) } else { ProgressBar::hidden() };
-        let stage = Stage { what, began: Instant::now(), bar };
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
+        let lasting = (!self.is_terminal).then(|| say_that_it_lasts(what.clone()));
+        *locked(&self.now) = Some(Stage { what, began: Instant::now(), bar, _lasting: lasting });
     }
 
     fn advance(&self, done: u64, total: u64) {
@@ -98,7 +115,7 @@ impl Progress for Stages {
 
     fn line(&self, text: &str) {
         let text = visible::one_line(text).into_owned();
-        let shown = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = locked(&self.now);
         match &*shown {
             Some(stage) => stage.bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
@@ -110,6 +127,40 @@ impl Drop for Stages {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn locked(now: &Mutex<Option<Stage>>) -> MutexGuard<'_, Option<Stage>> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says from time to time that a stage is under way, until the sender is dropped.
+fn say_that_it_lasts(what: String) -> Sender<()> {
+    let (stage, ended) = channel();
+    std::thread::spawn(move || {
+        let (mut wait, mut waited) = (STILL_AT_IT, Duration::ZERO);
+        while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            waited += wait;
+            wait = waited;
+            eprintln!("lineup: {what}: {} s so far", waited.as_secs());
+        }
+    });
+    stage
+}
+
+/// Says which stage a signal cuts off; returns the exit code.
+fn cut_off(now: &Mutex<Option<Stage>>, interrupted: Interrupted) -> u8 {
+    // Whoever holds it may be what does not end.
+    let stage = now.try_lock().ok().and_then(|mut now| now.take());
+    let error = anyhow::Error::from(interrupted);
+    let error = match stage {
+        Some(stage) => {
+            stage.bar.finish_and_clear();
+            error.context(format!("{}: cut off", stage.what))
+        }
+        None => error,
+    };
+    errors::tell(&error, errors::json_is_typed());
+    errors::EXIT_CODE
 }
 
 fn spinner(what: &str) -> ProgressBar {

@@ -172,8 +172,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if !options.caches.is_empty() && !options.whole_program {
         bail!("--cache goes with --whole-program or --kernel");
     }
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let request = request(&options, &interrupts, &stages)?;
     let subject = Subject::load(&request.run, options.program.as_deref())?;
     stages.stage(&doing(&request));

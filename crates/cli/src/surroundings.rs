@@ -100,6 +100,26 @@ impl Surroundings {
         Ok(input)
     }
 
+    /// The options that were typed, as words of another command.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
+        let rule = match self.leftovers {
+            Leftovers::WhileWorking => None,
+            Leftovers::Wait => Some("wait".to_owned()),
+            Leftovers::End => Some("end".to_owned()),
+        };
+        let all = [
+            ("--stdin", self.stdin.as_ref().map(|file| file.to_string_lossy().into_owned())),
+            ("--max-seconds", self.max_seconds.map(seconds)),
+            ("--stop-after", self.stop_after.map(|calls| calls.to_string())),
+            ("--leftovers", rule),
+            ("--drive", self.drive.clone()),
+            ("--drive-after", self.drive_after.map(seconds)),
+        ];
+        let given = all.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
     /// How long a run may take.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.max_seconds

@@ -182,7 +182,7 @@ pub struct Trial {
 pub struct Finding {
     /// The type, or the function; `None` for the code of the whole program.
     pub subject: Option<String>,
-    /// What to do: what saves most, or what `lineup study` can do where that saves nearly as much.
+    /// What to do: what saves most, or what is less to edit where that saves nearly as much.
     pub kind: Kind,
     /// The share of all modelled stalls that the subject has.
     pub stalls: f64,
@@ -198,8 +198,10 @@ pub struct Finding {
     pub trials: Vec<Trial>,
     /// The functions in which the subject stalls most.
     pub functions: Vec<String>,
-    /// The command to go on with.
+    /// The command to go on with; empty when there is none.
     pub next: String,
+    /// The edit in words, where a person has to make it: no patch is made for the kind, or the type is a library's.
+    pub by_hand: Option<String>,
     /// How the members of a type are used, and where the layout puts them; `None` of code.
     pub map: Option<MemberMap>,
 }

@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 const MOST_TYPES: usize = 16;
 /// Functions, besides the code of the whole program, which holds them all.
 const MOST_FUNCTIONS: usize = 3;
-/// A layout that `lineup study` can carry out is preferred to one that it cannot, when it gains at least this share of it.
+/// An order or a split, which are less to edit than the rest, is preferred when it gains at least this share of the best.
 const GOOD_ENOUGH: f64 = 0.8;
 /// A member is used much when it is accessed at least once for so many accesses of the most used one.
 const MUCH: u64 = 8;
@@ -205,8 +205,9 @@ struct Best {
 /// The one to go for, of trials with the best first.
 fn preferred(trials: &[Trial]) -> Option<usize> {
     let enough = trials.first()?.gain * GOOD_ENOUGH;
-    let can_be_done = |trial: &Trial| matches!(trial.kind, Kind::Order | Kind::Split) && trial.gain >= enough;
-    Some(trials.iter().position(can_be_done).unwrap_or(0))
+    let is_less_to_edit =
+        |trial: &Trial| matches!(trial.kind, Kind::Order | Kind::Split) && trial.gain >= enough;
+    Some(trials.iter().position(is_less_to_edit).unwrap_or(0))
 }
 
 /// What could be gained for the types with most stalls.

@@ -13,6 +13,7 @@
 
 mod attribution;
 mod between;
+mod by_hand;
 mod clock;
 mod configurations;
 mod contexts;
@@ -20,6 +21,7 @@ mod error;
 mod findings;
 mod gains;
 mod layouts;
+mod library;
 mod member_map;
 mod naming;
 mod notes;
@@ -50,4 +52,4 @@ pub use sampled::{
     SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource, SampledUser,
     SampledWithCallees, Worth, against_model, operand_at, sampled,
 };
-pub use work_out::{Options, work_out};
+pub use work_out::{Again, Options, work_out};

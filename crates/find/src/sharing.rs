@@ -70,6 +70,7 @@ impl Work<'_, '_> {
             },
             trials: vec![Trial { kind: Kind::OwnLines, gain }],
             next: self.next_of_fight(fighters, &functions),
+            by_hand: None,
             functions,
             map: None,
         }
@@ -94,18 +95,9 @@ impl Work<'_, '_> {
     /// `lineup study` parts what is declared: members and objects of a type, and variables. Of memory behind pointers `lineup
     /// threads` tells more.
     fn next_of_fight(&self, fighters: &Fighters, functions: &[String]) -> String {
-        let command = self.recorded.header.command.iter().map(String::as_str);
-        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
-        let words = |first: &[&'static str]| {
-            shell_words::join(first.iter().copied().chain(regions).chain(["--"]).chain(command))
-        };
-        match fighters.are_declared() {
-            _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
-            true => words(&["lineup", "study", "--allow-growth"]),
-            false => {
-                let recorded = words(&["lineup", "record", "--engine", "native", "--out", "threads.rec"]);
-                format!("{recorded} && lineup threads threads.rec")
-            }
+        match fighters.are_declared() || functions.is_empty() {
+            true => self.next(Kind::OwnLines, functions),
+            false => self.next_of_threads(functions),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::attribution::{Attribution, FunctionCounts, Tally};
 use crate::between::Between;
+use crate::by_hand;
 use crate::clock::Clock;
 use crate::configurations::configurations;
 use crate::contexts;
 use crate::error::FindError;
 use crate::findings::{Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
 use crate::gains::{self, Bench, Gain, Subject};
+use crate::library::Library;
 use crate::member_map::member_map;
 use crate::naming::Naming;
 use crate::owner::Owner;
@@ -35,11 +37,30 @@ pub struct Options {
     /// Words of the command that a finding goes on with, up to its functions; `None` for a program that `lineup study`
     /// can build.
     pub next: Option<Vec<String>>,
+    /// How the commands that a finding goes on with run the program.
+    pub again: Again,
+}
+
+/// How a program is run again as it was recorded: words of commands.
+#[derive(Clone, Default, Debug)]
+pub struct Again {
+    /// Options of every command that runs it, such as `--drive` with its line.
+    pub run: Vec<String>,
+    /// Options of `lineup study` besides: where the sources are, and what builds them.
+    pub build: Vec<String>,
+    /// The program and its arguments as `lineup study` takes them; empty when as they were recorded.
+    pub studied: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { least_gain: 0.01, most_findings: 10, latency: Latency::default(), next: None }
+        Options {
+            least_gain: 0.01,
+            most_findings: 10,
+            latency: Latency::default(),
+            next: None,
+            again: Again::default(),
+        }
     }
 }
 
@@ -221,6 +242,7 @@ impl Work<'_, '_> {
         let all_cycles = bench.all_cycles;
         let sign = gain.sign(bench.configurations);
         let best = gain.trials.first()?.clone();
+        let library = self.library(gain.subject);
         let (subject, stalls, functions) = match gain.subject {
             Subject::Type(ty) => {
                 let tallies = self.by_owner();
@@ -254,8 +276,17 @@ impl Work<'_, '_> {
             Subject::Type(ty) => member_map(&mut self.naming, &self.attribution, ty, &gain, bench.line_bytes),
             Subject::Function(_) => None,
         };
+        let by_hand = match (&library, &subject) {
+            (Some(library), Some(name)) => Some(by_hand::of_library(name, library)),
+            (_, Some(name)) if self.options.next.is_none() => by_hand::edit(name, best.kind, &gain.evidence),
+            _ => None,
+        };
         Some(Finding {
-            next: self.next(best.kind, &functions),
+            next: match library {
+                Some(_) => String::new(),
+                None => self.next(best.kind, &functions),
+            },
+            by_hand,
             subject,
             kind: best.kind,
             stalls: stalls / all_cycles,
@@ -278,29 +309,57 @@ impl Work<'_, '_> {
     /// The command to go on with.
     pub(crate) fn next(&self, kind: Kind, functions: &[String]) -> String {
         let command = &self.recorded.header.command;
-        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
-        let words = |first: &'static [&'static str]| -> String {
-            let all = first.iter().copied().chain(regions.clone()).chain(["--"]);
-            shell_words::join(all.chain(command.iter().map(String::as_str)))
+        let again = &self.options.again;
+        let regions = functions.iter().flat_map(|name| ["--region".to_owned(), name.clone()]);
+        let regions: Vec<String> = regions.collect();
+        let join = |first: &[&str], own: &[String], command: &[String]| {
+            let first = first.iter().map(|word| (*word).to_owned());
+            let own = own.iter().chain(&regions).cloned().chain(["--".to_owned()]);
+            shell_words::join(first.chain(own).chain(command.iter().cloned()).collect::<Vec<String>>())
+        };
+        let study = |option: &'static [&'static str]| {
+            let own = [again.build.as_slice(), &again.run].concat();
+            let command = if again.studied.is_empty() { command } else { &again.studied };
+            join(&[&["lineup", "study"], option].concat(), &own, command)
         };
         if let Some(next) = &self.options.next {
-            return shell_words::join(next.iter().map(String::as_str).chain(regions));
+            return shell_words::join(next.iter().chain(&regions));
         }
         match kind {
-            Kind::Code if self.recorded.header.abi.machine == Machine::X86_64 => {
-                words(&["lineup", "study", "--code"])
-            }
+            Kind::Code if self.recorded.header.abi.machine == Machine::X86_64 => study(&["--code"]),
             Kind::Code => {
                 let with = |first: String| shell_words::join([first].iter().chain(command.iter().skip(1)));
                 let program = command.first().map_or("", String::as_str);
                 let both = [with(program.to_owned()), with(format!("{program}.profiled"))];
                 shell_words::join(["lineup", "compare"].into_iter().chain(both.iter().map(String::as_str)))
             }
-            _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
-            Kind::Order | Kind::Split => words(&["lineup", "study"]),
-            Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant | Kind::OwnLines => {
-                words(&["lineup", "record"])
+            _ if functions.is_empty() => join(&["lineup", "record", "--whole-program"], &again.run, command),
+            Kind::OwnLines => study(&["--allow-growth"]),
+            // Where no kind of fix makes the edit, the study says so and sketches it.
+            Kind::Order | Kind::Split | Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => {
+                study(&[])
             }
         }
+    }
+
+    /// The command that records these functions, and shows what threads do to each other in them.
+    pub(crate) fn next_of_threads(&self, functions: &[String]) -> String {
+        let again = &self.options.again;
+        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
+        let own = again.run.iter().map(String::as_str).chain(regions).chain(["--"]);
+        let first = ["lineup", "record", "--engine", "native", "--out", "threads.rec"].into_iter();
+        let command = self.recorded.header.command.iter().map(String::as_str);
+        format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))
+    }
+
+    /// Whose a type is that is none of the program's own sources.
+    fn library(&mut self, subject: Subject) -> Option<Library> {
+        let Subject::Type(ty) = subject else { return None };
+        if self.options.next.is_some() {
+            return None;
+        }
+        let (types, described) = self.naming.namer.catalog().table(ty)?;
+        let image = self.recorded.images.get(described.image).map(|image| image.path.as_str());
+        Library::of(types.get(described.id)?, image.filter(|path| *path != self.program))
     }
 }

@@ -5,12 +5,22 @@ use crate::guardian::Guardian;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::atomic::{AtomicI32, Ordering};
+use signal_hook::low_level::{self, signal_name};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a child may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How long the work may take to end by itself, from the signal on.
+const MOST_DELAY: Duration = Duration::from_millis(900);
+
+/// How long it may take to end once the last result is kept.
+const AFTER_KEEPING: Duration = Duration::from_millis(300);
+
+/// How often the work is looked at.
+const TICK: Duration = Duration::from_millis(10);
 
 /// Watches for SIGINT, SIGTERM and SIGHUP and ends the process groups entrusted to it.
 #[derive(Clone)]
@@ -18,29 +28,94 @@ pub struct Interrupts {
     received: Arc<AtomicI32>,
     groups: Arc<Mutex<Vec<Pid>>>,
     guardian: Arc<OnceLock<Arc<Guardian>>>,
+    keeping: Arc<AtomicUsize>,
+}
+
+/// Something is being kept that must not be cut off, such as a recording that is being sealed, until this is dropped.
+pub struct Keeping(Arc<AtomicUsize>);
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// The work was cut short by a signal; what was done until then is valid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("interrupted by signal {signal}")]
+#[error("interrupted by signal {signal}{}", name(*signal))]
 pub struct Interrupted {
     /// The signal's number.
     pub signal: i32,
 }
 
+/// What is said before the process exits in the middle of its work; returns the exit code.
+type LastWords = Box<dyn Fn(Interrupted) -> u8 + Send>;
+
+/// The signal as it is usually called, where it has a name.
+fn name(signal: i32) -> String {
+    signal_name(signal).map_or_else(String::new, |name| format!(" ({name})"))
+}
+
 impl Interrupts {
-    /// Starts watching.
+    /// Starts watching. The work ends when it next asks [`Interrupts::check`].
+    ///
+    /// # Errors
+    /// When handlers of signals cannot be set.
     pub fn watch() -> std::io::Result<Self> {
-        let interrupts = Self { received: Arc::default(), groups: Arc::default(), guardian: Arc::default() };
+        Self::start(None)
+    }
+
+    /// Starts watching. When work does not ask in time, such as a long computation, the process exits: within a second of
+    /// the signal, later while something is [kept](Interrupts::keeping), or at once with a second signal. `last_words` says
+    /// so, and returns the exit code.
+    ///
+    /// # Errors
+    /// When handlers of signals cannot be set.
+    pub fn watch_or_exit(last_words: impl Fn(Interrupted) -> u8 + Send + 'static) -> std::io::Result<Self> {
+        Self::start(Some(Box::new(last_words)))
+    }
+
+    fn start(last_words: Option<LastWords>) -> std::io::Result<Self> {
+        let interrupts = Self {
+            received: Arc::default(),
+            groups: Arc::default(),
+            guardian: Arc::default(),
+            keeping: Arc::default(),
+        };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let watcher = interrupts.clone();
         std::thread::spawn(move || {
-            for signal in signals.forever() {
+            while let Some(signal) = signals.wait().next() {
+                let came = Instant::now();
                 watcher.received.store(signal, Ordering::SeqCst);
                 watcher.end_groups();
+                let Some(last_words) = &last_words else { continue };
+                if watcher.is_still_at_work(came, &mut signals) {
+                    let code = last_words(Interrupted { signal });
+                    // Destructors must not run while other threads use what they destroy.
+                    low_level::exit(code.into());
+                }
             }
         });
         Ok(interrupts)
+    }
+
+    /// Keeps the process until what is returned is dropped, a signal or not.
+    pub fn keeping(&self) -> Keeping {
+        self.keeping.fetch_add(1, Ordering::SeqCst);
+        Keeping(self.keeping.clone())
+    }
+
+    /// Waits until the work should have ended. False when the signal has done what it was sent for.
+    fn is_still_at_work(&self, came: Instant, signals: &mut Signals) -> bool {
+        let mut until = came + MOST_DELAY;
+        while self.check().is_err() && Instant::now() < until && signals.pending().next().is_none() {
+            if self.keeping.load(Ordering::SeqCst) > 0 {
+                until = until.max(Instant::now() + AFTER_KEEPING);
+            }
+            std::thread::sleep(TICK);
+        }
+        self.check().is_err()
     }
 
     /// An error once a signal has come.
@@ -107,5 +182,74 @@ impl Interrupts {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Pid>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getpid, kill_process};
+    use std::process::Command;
+
+    /// What the process does that a test starts of itself.
+    const ROLE: &str = "LINEUP_TEST_OF_INTERRUPTS";
+
+    /// The exit code of this test's program in a role.
+    fn in_role(test: &str, role: &str) -> Option<i32> {
+        let own = std::env::current_exe().expect("this program");
+        let name = format!("interrupt::tests::{test}");
+        let mut command = Command::new(own);
+        command.args(["--exact", &name, "--nocapture"]).env(ROLE, role);
+        command.status().expect("starts").code()
+    }
+
+    fn signal_self() {
+        kill_process(getpid(), Signal::TERM).expect("sent");
+    }
+
+    fn work_for_ever() -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn work_that_does_not_ask_is_cut_off_and_what_is_kept_is_kept() {
+        let Ok(role) = std::env::var(ROLE) else {
+            let test = "work_that_does_not_ask_is_cut_off_and_what_is_kept_is_kept";
+            assert_eq!(in_role(test, "computes"), Some(7));
+            assert_eq!(in_role(test, "keeps"), Some(8), "it exits by itself when its result is kept");
+            assert_eq!(in_role(test, "keeps for ever"), Some(7), "a second signal ends that as well");
+            assert_eq!(in_role(test, "uses the signal"), Some(9));
+            return;
+        };
+        let interrupts = Interrupts::watch_or_exit(|interrupted| {
+            assert_eq!(interrupted.to_string(), "interrupted by signal 15 (SIGTERM)");
+            7
+        });
+        let interrupts = interrupts.expect("watches");
+        let keeping = role.starts_with("keeps").then(|| interrupts.keeping());
+        signal_self();
+        while interrupts.check().is_ok() {
+            std::thread::yield_now();
+        }
+        match role.as_str() {
+            "keeps" => {
+                std::thread::sleep(2 * MOST_DELAY);
+                drop(keeping);
+                std::process::exit(8);
+            }
+            "keeps for ever" => {
+                std::thread::sleep(GRACE);
+                signal_self();
+                work_for_ever();
+            }
+            "uses the signal" => {
+                assert!(interrupts.take());
+                std::thread::sleep(2 * MOST_DELAY);
+                std::process::exit(9);
+            }
+            _ => work_for_ever(),
+        }
     }
 }

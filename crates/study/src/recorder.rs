@@ -20,6 +20,7 @@ pub use emulator::{
 };
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use recorded_code::RecordedCode;
+pub use regions::without_inlined;
 pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;
 pub use subject::Subject;
@@ -49,6 +50,8 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 /// When it cannot be recorded, and when no region was called.
 pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, subject.files())?;
+    // Whatever ends the program, what it did until then is sealed.
+    let _keeping = interrupts.keeping();
     let abi = subject.debug().abi();
     let emulated = |request: &RecordRequest| {
         let emulator = Emulator::find(abi.machine)?;

@@ -5,6 +5,7 @@ use crate::figures::{change, duration, grouped, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
 use lineup_prove::links::{links_mean, of_links, share_in_words};
 use lineup_prove::metric::Unit;
+use lineup_report::figure::estimated;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::verdict::Verdict;
 use std::fmt::Write;
@@ -44,7 +45,8 @@ fn in_short(report: &Report) -> String {
     tail(&mut out, report);
     for metric in metrics {
         for contrast in &metric.contrasts {
-            let _ = writeln!(out, "  {}  {}", metric.name, sentence(metric, contrast, report));
+            let _ =
+                writeln!(out, "  {}{DOES_NOT_DECIDE}  {}", metric.name, sentence(metric, contrast, report));
         }
     }
     let _ = writeln!(out, "  Means, quantiles, groups and what is not supported here: {MORE}");
@@ -72,8 +74,11 @@ fn head(out: &mut String, report: &Report) {
     out.push('\n');
 }
 
+/// Marks a metric that says nothing of whether the program is better, such as the system's time and context switches.
+const DOES_NOT_DECIDE: &str = " (does not decide)";
+
 fn variants(out: &mut String, metric: &ComparedMetric, is_primary: bool) {
-    let mark = if is_primary { " (decides)" } else { "" };
+    let mark = if is_primary { " (decides)" } else { DOES_NOT_DECIDE };
     let _ = writeln!(out, "  {}{mark}", metric.name);
     for (index, variant) in metric.variants.iter().enumerate() {
         let letter = Report::letter(index);
@@ -135,12 +140,9 @@ fn series(out: &mut String, values: &VariantValues) {
 fn sentence(metric: &ComparedMetric, contrast: &Contrast, report: &Report) -> String {
     let letter = Report::letter(contrast.variant.0);
     let figures = match &contrast.estimate {
-        Estimated::Ratio { judged, .. } => format!(
-            "{} [{}, {}]",
-            change(judged.ratio),
-            change(judged.interval.low),
-            change(judged.interval.high)
-        ),
+        Estimated::Ratio { judged, .. } => {
+            estimated(judged.ratio, [judged.interval.low, judged.interval.high])
+        }
         Estimated::Difference(estimate) => format!(
             "{} [{}, {}]",
             figure(estimate.difference, &metric.unit),

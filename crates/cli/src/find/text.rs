@@ -24,6 +24,12 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     head(&mut out, findings);
     for (index, finding) in findings.findings.iter().enumerate() {
         finding_text(&mut out, findings, finding);
+        if let Some(by_hand) = &finding.by_hand {
+            let _ = writeln!(out, "    {}", one_line(by_hand));
+        }
+        if finding.next.is_empty() {
+            continue;
+        }
         let before = findings.findings.iter().take(index).find(|one| one.next == finding.next);
         let _ = match before {
             Some(before) => writeln!(out, "    → as for {}", words::subject(before)),

@@ -124,8 +124,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let name = || options.image.display().to_string();
     let kernel = KernelImage::parse(&companions::read(&options.image)?).with_context(name)?;
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
-    let interrupts = Interrupts::watch().context("watching for signals")?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let mut list = || {
         let nothing = Workload::nothing();
         Ok(list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All, &stages), &interrupts)?)

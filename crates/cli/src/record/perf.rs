@@ -9,7 +9,6 @@ use clap::Args;
 use lineup_prove::run::Ending;
 use lineup_report::figure::{time_ns, whole};
 use lineup_report::visible::one_line;
-use lineup_study::interrupt::Interrupts;
 use lineup_study::perf::{self, Basis, PerfOutcome, PerfRequest};
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -78,8 +77,8 @@ struct NotSampled {
 
 /// Runs it.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let run = match options.pid {
         Some(process) => options.limits.of_process(process)?,
         None => options.limits.run(&options.command, &options.environment, &interrupts, &stages)?,

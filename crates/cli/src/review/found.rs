@@ -3,7 +3,7 @@
 use super::{Around, Options, calls};
 use crate::find::{self, WINDOW_MIB, Wanted};
 use anyhow::{Context, Result};
-use lineup_find::Findings;
+use lineup_find::{Again, Findings};
 use lineup_report::find::words::subject;
 use lineup_review::FindingOfRun;
 use lineup_study::process::Streams;
@@ -27,6 +27,7 @@ pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Resul
         streams: Streams::Captured,
         least_gain: LEAST_GAIN,
         asks_clock: false,
+        again: Again::default(),
     };
     Ok(of(&find::find(wanted, subject, around.stages, around.interrupts)?))
 }

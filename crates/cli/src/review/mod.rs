@@ -104,7 +104,8 @@ pub(super) struct Around<'a> {
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let (stages, interrupts) = (Stages::new(), Interrupts::watch().context("watching for signals")?);
+    let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let around = Around { stages: &stages, interrupts: &interrupts };
     let repository = git::repository()?;
     let tip = git::resolve(&repository, &options.base)?;

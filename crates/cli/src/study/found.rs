@@ -4,8 +4,8 @@ use crate::find::{self, WINDOW_MIB, Wanted};
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::Built;
-use anyhow::{Context, Result, bail};
-use lineup_find::{Finding, Findings, Kind};
+use anyhow::{Context, Result};
+use lineup_find::{Again, Finding, Findings, Kind};
 use lineup_model::region::{Region, Regions};
 use lineup_report::find::words;
 use lineup_report::visible::one_line;
@@ -27,13 +27,13 @@ pub(super) struct FoundRegions {
     pub(super) why: String,
 }
 
-/// Finds what is worth a study in the program as it was built.
+/// Finds what is worth a study in the program as it was built; when nothing is, says so in sentences.
 pub(super) fn regions(
     plan: &Plan,
     built: &Built,
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<FoundRegions> {
+) -> Result<Result<FoundRegions, String>> {
     let run = plan.run(&built.tree)?;
     let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
     let subject = Subject::load(&run, named.as_deref())?;
@@ -47,33 +47,28 @@ pub(super) fn regions(
         streams: Streams::Captured,
         least_gain: LEAST_GAIN,
         asks_clock: false,
+        again: Again::default(),
     };
     let findings = find::find(wanted, subject, stages, interrupts)?;
-    let found = choose(&findings, plan.advice.allow_growth)?;
-    stages.line(&format!("lineup: {}", found.why));
+    let found = choose(&findings, plan.advice.allow_growth);
+    if let Ok(found) = &found {
+        stages.line(&format!("lineup: {}", found.why));
+    }
     Ok(found)
 }
 
-/// The best findings that an order or a split can fix, and the functions in which they stall. Where objects may grow, threads
-/// that fight over lines can be parted as well.
-fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions> {
+/// The best findings of a layout, and the functions in which they stall; or, when there are none, what there is, in
+/// sentences. Where objects may grow, threads that fight over lines can be parted as well.
+fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, String> {
     let can_be_studied = |finding: &&Finding| {
         let is_layout = matches!(finding.kind, Kind::Order | Kind::Split);
         let is_fight =
             allow_growth && finding.kind == Kind::OwnLines && finding.next.starts_with("lineup study ");
-        (is_layout || is_fight) && !finding.functions.is_empty()
+        (is_layout || is_fight) && !finding.functions.is_empty() && !finding.next.is_empty()
     };
     let chosen: Vec<&Finding> = findings.findings.iter().filter(can_be_studied).take(MOST_FINDINGS).collect();
     if chosen.is_empty() {
-        let first = findings.findings.first().map(|first| match &first.subject {
-            Some(subject) => format!("; the best is the {} of {}", kind_name(first.kind), one_line(subject)),
-            None => "; the best is the code of the whole program".to_owned(),
-        });
-        bail!(
-            "nothing is found that an order of members or a split gains much from{}: `lineup find` shows all, and --region \
-             studies a function all the same",
-            first.unwrap_or_default()
-        );
+        return Err(nothing(findings));
     }
     let mut names: Vec<&str> = Vec::new();
     for name in chosen.iter().flat_map(|finding| &finding.functions) {
@@ -93,14 +88,22 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions> {
     })
 }
 
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Order => "order",
-        Kind::Split => "split",
-        Kind::Columns => "columns",
-        Kind::ReprC => "order",
-        Kind::Boxed | Kind::BoxedVariant => "box",
-        Kind::Code => "code",
-        Kind::OwnLines => "parting",
+/// What a study says that has nothing to change.
+fn nothing(findings: &Findings) -> String {
+    let mut text =
+        "No patch: in the whole program no order of members and no split gains 1 % of the modelled stalls.\n"
+            .to_owned();
+    for finding in findings.findings.iter().take(MOST_FINDINGS) {
+        let subject = words::subject(finding);
+        text += &format!(
+            "- {subject}: {}, at best {} of {}\n",
+            words::layout(finding.kind),
+            words::saved(finding.gain),
+            words::base(finding)
+        );
+        if let Some(by_hand) = &finding.by_hand {
+            text += &format!("  {}\n", one_line(by_hand));
+        }
     }
+    text + "`lineup find` shows all of it; --region studies a function all the same.\n"
 }

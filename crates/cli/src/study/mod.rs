@@ -9,12 +9,14 @@ mod from_caches;
 mod inside;
 mod kernel;
 mod links;
+mod output_folder;
 mod outputs;
 pub(crate) mod plan;
 mod trials;
 mod variant;
 
 use crate::files;
+use crate::guard;
 use crate::machine;
 use crate::named_members::check_pins;
 use crate::outcome::Outcome;
@@ -24,12 +26,12 @@ use audit::Audited;
 use lineup_report::commit_message;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
-use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
 use lineup_study::timing::{Placing, allowed_cpus};
 use lineup_study::transfers::Transfers;
+use outputs::Left;
 pub(crate) use plan::Options;
 use plan::Plan;
 use trials::{Settled, Trials};
@@ -44,21 +46,29 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if options.code.code {
         return code::run(options);
     }
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let mut plan = Plan::of(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let scratch = links::linked(&plan, scratch, &interrupts)?;
     let built = Variant::build(&plan, &scratch, None, &stages)?;
-    let found = match plan.regions.is_empty() {
-        true => Some(found::regions(&plan, &built, &stages, &interrupts)?),
-        false => None,
-    };
-    let why_found = found.map(|found| {
-        plan.regions = found.regions;
-        found.why
-    });
+    let mut why_found = None;
+    if plan.regions.is_empty() {
+        match found::regions(&plan, &built, &stages, &interrupts)? {
+            Ok(found) => {
+                plan.regions = found.regions;
+                why_found = Some(found.why);
+            }
+            Err(nothing) => {
+                stages.end();
+                outputs::tell_that_nothing_is_found(&plan, &nothing)?;
+                return Ok(Outcome::Done);
+            }
+        }
+    }
+    let left_out = plan.leave_out_inlined(&built.tree)?;
+    left_out.iter().for_each(|region| stages.line(&format!("lineup: {region}")));
     let before = Variant::record((&plan, plan.engine), &scratch, built, &stages, &interrupts)?;
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;
@@ -96,11 +106,22 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     };
     let fetched = fetched.and_then(|fetched| fetched.map_err(|missing| timed.not_timed.push(missing)).ok());
     stages.end();
+    let _keeping = interrupts.keeping();
+    let built = &after.as_ref().unwrap_or(&before).recorded;
+    let lock = plan.guard.then(|| {
+        guard::write(&plan.out.join(outputs::LOCK), &advice.guard, Some((built.types(), built.abi())))
+    });
+    let left = Left {
+        patch: after.is_some(),
+        recording: after.is_none(),
+        lock: lock.transpose()?.unwrap_or_default(),
+    };
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
-        commands: outputs::commands(plan, before.program(), after.is_some()),
+        commands: outputs::commands(plan, before.program(), left),
         setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
             .into_iter()
+            .chain(left_out.into_iter().map(|value| Fact { name: "left out".into(), value }))
             .chain(waits([Some(&before), after.as_ref()]))
             .chain(fetched)
             .collect(),
@@ -123,9 +144,6 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     outputs::write(&plan.out, &report, diff)?;
-    if plan.guard {
-        outputs::write_guard(&plan.out, &advice)?;
-    }
     files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
     match rejected {
         None => Ok(Outcome::Done),

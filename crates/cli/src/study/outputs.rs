@@ -1,10 +1,10 @@
 //! What a study leaves behind.
 
 use crate::advice_options::ReportOptions;
+use crate::files;
 use crate::study::plan::Plan;
 use crate::typed;
 use anyhow::{Context, Result};
-use lineup_advise::proposal::Advice;
 use lineup_report::html::study_page;
 use lineup_report::study::{CommandLine, StudyReport};
 use lineup_report::text::study_text;
@@ -34,10 +34,21 @@ pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) ->
     put_or_remove(out, REJECTED, rejected)
 }
 
-/// Writes the guard for later builds.
-pub(crate) fn write_guard(out: &Path, advice: &Advice) -> Result<()> {
-    put(out, "lineup.lock", &advice.guard.to_text())
+/// Says that a program has nothing to study; with `--json` in a report without regions.
+pub(crate) fn tell_that_nothing_is_found(plan: &Plan, nothing: &str) -> Result<()> {
+    let text = match plan.json {
+        true => StudyReport {
+            not_proven: Some(nothing.to_owned()),
+            ..StudyReport::new(plan.started.display().to_string())
+        }
+        .to_json()?,
+        false => nothing.to_owned(),
+    };
+    files::print(&text)
 }
+
+/// Name of the guard.
+pub(crate) const LOCK: &str = "lineup.lock";
 
 fn put(out: &Path, name: &str, text: &str) -> Result<()> {
     let path = out.join(name);
@@ -54,16 +65,35 @@ fn put_or_remove(out: &Path, name: &str, text: Option<&str>) -> Result<()> {
     }
 }
 
+/// What a study leaves to go on with.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Left {
+    /// [`PATCH`].
+    pub(crate) patch: bool,
+    /// [`LOCK`].
+    pub(crate) lock: bool,
+    /// No change, but the recording, which shows what a change by hand would have to reach.
+    pub(crate) recording: bool,
+}
+
 /// The commands that repeat a study and go on from it, from where the user stands.
-pub(crate) fn commands(plan: &Plan, program: &Path, has_patch: bool) -> Vec<CommandLine> {
+pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLine> {
     let mut commands =
         vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];
-    if has_patch {
+    if left.patch {
         let apply = apply(&plan.source, &plan.out.join(PATCH));
         commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
     }
-    if plan.guard {
-        let (lock, program) = (plan.out.join("lineup.lock"), plan.source.join(program));
+    if left.recording {
+        let recording = plan.out.join("before").join("calls.rec");
+        let explain: [OsString; 3] = ["lineup".into(), "explain".into(), recording.into()];
+        commands.push(CommandLine {
+            purpose: "show the lines that these calls touch, by type and member".into(),
+            text: typed::line(explain),
+        });
+    }
+    if left.lock {
+        let (lock, program) = (plan.out.join(LOCK), plan.source.join(program));
         let check: [OsString; 5] =
             ["lineup".into(), "layout".into(), "--check".into(), lock.into(), program.into()];
         commands.push(CommandLine {

@@ -1,11 +1,13 @@
 //! What was typed → what is meant.
 
 use crate::advice_options::{AdviceOptions, ReportOptions};
+use crate::default_build;
 use crate::engine_name::EngineName;
 use crate::progress::Stages;
 use crate::share::Share;
 use crate::study::code::CodeOptions;
 use crate::study::kernel::KernelSourceOptions;
+use crate::study::output_folder;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -16,13 +18,12 @@ use lineup_prove::ProofPlan;
 use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder::{Engine, on_path};
+use lineup_study::recorder::{self, Engine, Subject, on_path};
 use lineup_study::run::{Drive, Leftovers, On, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
 use lineup_study::timing::{Placing, allowed_cpus};
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -44,15 +45,19 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,
     /// Shell command that builds the program in a copy of the source folder
-    #[arg(long, value_name = "COMMAND", default_value = "make")]
+    #[arg(long, value_name = "COMMAND", default_value = default_build::COMMAND)]
     build: String,
     /// Program to study, a path inside the source folder, when it is not the one that is started but one that this starts in
     /// turn; found by itself unless two have functions of these names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Folder for report.html, report.json and fix.patch
+    /// Folder for report.html, report.json and fix.patch; where that holds the results of an earlier study, one beside it:
+    /// DIR-2, DIR-3 and so on
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     pub(super) out: PathBuf,
+    /// Delete the results of an earlier study in the folder of --out, and write there
+    #[arg(long)]
+    pub(super) overwrite: bool,
     /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub(super) calls: u64,
@@ -184,13 +189,13 @@ impl Plan {
             Err(error) => return Err(error),
         };
         let program = options.program.map(|program| inside(&program, &options.source)).transpose()?;
-        prepare_output(&options.out, &options.source)?;
+        let out = output_folder::prepare(&options.out, &options.source, options.overwrite)?;
         Ok(Plan {
             regions,
             source: options.source,
             build: options.build,
             units: options.advice.units(),
-            out: options.out,
+            out,
             calls: options.calls,
             selection: match (options.first, options.advice.allow_growth) {
                 (true, _) => Selection::First,
@@ -232,6 +237,18 @@ impl Plan {
     /// The line size that decides.
     pub(crate) fn line(&self) -> LineSize {
         self.advice.primary
+    }
+
+    /// Leaves out regions that the program, built in this copy, has inlined everywhere, and says which.
+    pub(crate) fn leave_out_inlined(&mut self, tree: &Tree) -> Result<Vec<String>> {
+        if self.regions.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let named = self.program.as_ref().map(|program| tree.path.join(program));
+        let subject = Subject::load(&self.run(tree)?, named.as_deref())?;
+        let (regions, left_out) = recorder::without_inlined(&self.regions, &subject);
+        self.regions = regions;
+        Ok(left_out)
     }
 
     /// The run of a variant in its own copy of the sources.
@@ -301,61 +318,6 @@ pub(crate) fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
         bail!("{} leads out of the source folder; {hint}", program.display());
     }
     Ok(relative)
-}
-
-/// Makes the output folder, checks that it can be written, and takes away an earlier study's results, before any long
-/// work.
-pub(super) fn prepare_output(out: &Path, source: &Path) -> Result<()> {
-    check_output(out, source)?;
-    std::fs::create_dir_all(out)
-        .with_context(|| format!("cannot make the output folder {}", out.display()))?;
-    tempfile::tempfile_in(out)
-        .with_context(|| format!("cannot write in the output folder {}", out.display()))?;
-    remove_earlier(out)
-}
-
-/// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last study.
-fn remove_earlier(out: &Path) -> Result<()> {
-    for name in RESULTS {
-        let path = out.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove the earlier {}", path.display()));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// What a study concludes, by file.
-const RESULTS: [&str; 6] =
-    ["report.html", "report.json", "fix.patch", "unproven.patch", "rejected.patch", "lineup.lock"];
-
-/// Where a study keeps its recordings.
-const FOLDERS: [&str; 3] = ["before", "after", "counts"];
-
-/// Refuses a folder in which files of someone else's would be replaced.
-fn check_output(out: &Path, source: &Path) -> Result<()> {
-    let named = out.display();
-    if let (Ok(out), Ok(source)) = (out.canonicalize(), source.canonicalize())
-        && out == source
-    {
-        bail!(
-            "--out {named} is the source folder, which is never written to; name another, such as lineup-study"
-        );
-    }
-    // A kernel's study that came no further than its build has made no recording.
-    let is_study = ["before/calls.rec", "before/build.log"].iter().any(|name| out.join(name).exists())
-        || std::fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"));
-    let mut taken = RESULTS.iter().chain(&FOLDERS).map(|name| out.join(name)).filter(|path| path.exists());
-    match taken.next() {
-        Some(path) if !is_study => bail!(
-            "--out {named} holds {}, which no study wrote and which this one would replace; name another folder",
-            path.display()
-        ),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One variant of the program: copied, built, recorded, explained.
 
+use crate::default_build;
 use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
@@ -110,7 +111,10 @@ impl Variant {
             None => {
                 let mut tree = scratch.copy(Role::Before)?;
                 let program = plan.program.as_ref().unwrap_or(&plan.started);
-                let reading = meaning::build_and_read(scratch, &mut tree, &plan.units, Some(program))?;
+                let reading = meaning::build_and_read(scratch, &mut tree, &plan.units, Some(program));
+                let reading = reading.map_err(|error| {
+                    default_build::explain(error, &plan.build, &plan.source.join(program))
+                })?;
                 (tree, Some(reading))
             }
         };

@@ -75,8 +75,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot make the folder {}", options.out.display()))?;
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let measure =
         |(index, variant): (usize, &Variant)| measure(options, variant, index, &stages, &interrupts);
     let measured = variants.iter().enumerate().map(measure).collect::<Result<_>>()?;

@@ -111,8 +111,8 @@ struct Bucket {
 
 /// Runs `lineup time`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let request = request(options, &interrupts, &stages)?;
     let subject = Subject::load(&request.run, None)?;
     stages.stage("timing calls");

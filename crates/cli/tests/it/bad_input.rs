@@ -149,15 +149,18 @@ fn a_pin_that_names_nothing_is_refused_with_near_names() {
 }
 
 #[test]
-fn a_study_that_fails_leaves_no_report_of_an_earlier_one() {
+fn an_earlier_study_keeps_its_results_and_one_that_fails_leaves_none() {
     let folder = Folder::new();
     result(&folder.study("hot", BUILD, &["--", "program"]));
-    assert!(folder.path("out/report.html").exists() && folder.path("out/report.json").exists());
-    folder.refused("hot", "false", &["--", "program"]);
+    let earlier = std::fs::read(folder.path("out/report.json")).expect("a report");
+    let message = refusal(&folder.study("hot", "false", &["--", "program"]));
+    holds(&message, &["holds results of an earlier study", "out-2", "--overwrite"]);
+    assert_eq!(std::fs::read(folder.path("out/report.json")).expect("a report"), earlier);
     for name in ["report.html", "report.json", "fix.patch", "rejected.patch"] {
-        assert!(!folder.path(&format!("out/{name}")).exists(), "{name} is of an earlier study");
+        assert!(!folder.path(&format!("out-2/{name}")).exists(), "{name} is of no study that ended");
     }
-    result(&folder.study("hot", BUILD, &["--", "program"]));
+    folder.refused("hot", "false", &["--overwrite", "--", "program"]);
+    assert!(!folder.path("out/report.json").exists(), "it was to be overwritten");
 }
 
 #[test]
@@ -259,4 +262,16 @@ fn hostile_names_are_shown_and_do_nothing() {
     assert!(!page.contains("<script>alert") && !page.contains('\x1b') && page.contains("&lt;script&gt;"));
     let report = fs::read_to_string(folder.path("out/report.json")).expect("the report");
     assert!(!report.contains('\x1b') && report.contains("last<script>"));
+}
+
+#[test]
+fn a_region_inlined_everywhere_does_not_end_a_study_of_others() {
+    let folder = Folder::new();
+    let (stdout, stderr) =
+        result(&folder.study("hot", BUILD, &["--region", "folded", "--json", "--", "program"]));
+    holds(&stderr, &["folded is not studied", "inlined into hotter"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let regions = report["regions"].as_array().expect("regions");
+    assert_eq!(regions.iter().map(|region| &region["name"]).collect::<Vec<_>>(), ["hot"]);
+    holds(&report["setting"].to_string(), &["folded is not studied"]);
 }

@@ -87,10 +87,13 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
             @let doubt = words::doubt(finding);
             @if !doubt.is_empty() { p { b.worse { (shortened(&doubt, SENTENCE)) } "." } }
             (tried(findings, finding))
-            p { "Next: " }
-            @match same_before(findings, index) {
-                Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
-                None => { pre.command tabindex="0" { span { (words::before_next(finding)) (finding.next) } } }
+            @if let Some(by_hand) = &finding.by_hand { p { (shortened(by_hand, SENTENCE)) "." } }
+            @if !finding.next.is_empty() {
+                p { "Next: " }
+                @match same_before(findings, index) {
+                    Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
+                    None => { pre.command tabindex="0" { span { (words::before_next(finding)) (finding.next) } } }
+                }
             }
             @if let Some(map) = &finding.map { (mapped(finding, map)) }
         }

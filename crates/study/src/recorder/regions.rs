@@ -41,6 +41,26 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<S
     }
 }
 
+/// The regions without those that the program has inlined everywhere, and a sentence on each of these. All stay when there
+/// would be none left: a recording then says what to do.
+pub fn without_inlined(wanted: &Regions, subject: &Subject) -> (Regions, Vec<String>) {
+    let (mut kept, mut left_out) = (Regions::default(), Vec::new());
+    for (_, region) in wanted.iter() {
+        match subject.debug().find_functions(&region.name) {
+            FoundFunctions::InlinedEverywhere { name, callers } => left_out.push(format!(
+                "{name} is not studied: it has no code of its own, since it was inlined into {}; --region with one of \
+                 these studies its code there",
+                listed(&callers)
+            )),
+            FoundFunctions::OutOfLine(_) | FoundFunctions::Unknown { .. } => kept.push(region.clone()),
+        }
+    }
+    match kept.is_empty() {
+        true => (wanted.clone(), Vec::new()),
+        false => (kept, left_out),
+    }
+}
+
 /// Looks for regions that no file of the run has a symbol of in the debug information of the programs that ran; whether
 /// any was found.
 pub(super) fn find_elsewhere(

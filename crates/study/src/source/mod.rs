@@ -2,6 +2,7 @@
 
 mod archives;
 pub mod build;
+pub mod build_system;
 mod compiler_calls;
 pub mod compilers;
 mod copy;

@@ -22,6 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// A file in a folder with results of a study.
+pub const STUDY_MARK: &str = ".lineup-study";
+
 /// Copies of one source folder. All live at paths of equal length, because a path's length moves
 /// the program's stack and with it the timing.
 pub struct Scratch {
@@ -77,7 +80,7 @@ impl Role {
 
 impl Scratch {
     /// Prepares copies of `source`, built with the shell command `build`. `leave_out` (the output
-    /// folder) is not copied when it lies inside.
+    /// folder) is not copied when it lies inside, nor are results of other studies.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -90,9 +93,10 @@ impl Scratch {
             return Err(Error::file(source, why));
         }
         let root = interrupts.temporary_folder().doing("cannot make a scratch folder")?;
-        let leave_out = [leave_out, root.path()]
+        let mut leave_out = [leave_out, root.path()]
             .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
             .to_vec();
+        leave_out.extend(studies(&source));
         let place = place(&source, build, &leave_out, interrupts)?;
         let untouched = Untouched::note(&source, &leave_out)?;
         let (build, interrupts, remarks) = (build.to_owned(), interrupts.clone(), RefCell::default());
@@ -380,6 +384,12 @@ fn not_recompiled(tree: &Tree, paths: &[&Path]) -> String {
     let names: Vec<String> = paths.iter().map(name).collect();
     let edited: Vec<&str> = tree.written.iter().map(String::as_str).collect();
     format!("the build did not recompile {} after a change of {}", names.join(", "), edited.join(", "))
+}
+
+/// The folder's own folders with results of studies.
+fn studies(source: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(source).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.join(STUDY_MARK).is_file()).collect()
 }
 
 /// Where copies are built: where they lie, unless something names the original by its path.

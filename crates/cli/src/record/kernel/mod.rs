@@ -200,8 +200,8 @@ pub(crate) fn usual_caches() -> Result<Vec<CacheSpec>> {
 
 /// Runs `lineup record --kernel`.
 pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let prepared = prepare(options, wanted, &stages, &interrupts)?;
     let recorded = record(&prepared, &stages, &interrupts)?;
     stages.end();

@@ -9,9 +9,10 @@ use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::inside::inside;
+use crate::study::outputs::{self, Left};
 use crate::study::trials::{Compared, failure_of};
 use crate::study::variant::Variant;
-use crate::study::{call_times, links, outputs, plan};
+use crate::study::{call_times, links, plan};
 use anyhow::{Context, Result};
 use lineup_advise::hints::{Hints, hints};
 use lineup_advise::sources::Sources;
@@ -22,7 +23,6 @@ use lineup_report::study::{
     COUNTS, CodeReport, Found, HintsReport, Patch, StudyReport, UnusedCode, UnusedInline,
 };
 use lineup_study::effects::Snapshot;
-use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -41,8 +41,8 @@ struct Worked {
 
 /// Counts a run, writes hints, and compares the program as it is with the one that is compiled with them.
 pub(super) fn run(options: plan::Options) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let (mut plan, training, is_held_out) = gates::plan(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
@@ -159,7 +159,11 @@ fn conclude(
     let is_proposed = after.is_some() && matches!(outcome, Outcome::Done);
     let mut report = StudyReport::of_found(Found {
         title: before.variant.program().display().to_string(),
-        commands: outputs::commands(plan, before.variant.program(), is_proposed),
+        commands: outputs::commands(
+            plan,
+            before.variant.program(),
+            Left { patch: is_proposed, ..Left::default() },
+        ),
         setting: gates.setting(None),
         machine: machine::facts(),
         line: plan.line(),

@@ -14,10 +14,11 @@ use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::links::{self, Programs};
+use crate::study::outputs::{self, Left};
 use crate::study::plan::Plan;
 use crate::study::trials::failure_of;
 use crate::study::variant::Variant;
-use crate::study::{call_times, outputs, plan};
+use crate::study::{call_times, plan};
 use anyhow::{Context, Result, bail};
 use cold::Cold;
 use counts::Training;
@@ -28,7 +29,6 @@ use lineup_prove::{Proof, Proven};
 use lineup_report::study::{CALLS, COUNTS, CodeReport, Found, NotObserved, Optimisers, StudyReport};
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
-use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::linkers::Linkers;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
@@ -74,8 +74,8 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         return hints::run(options);
     }
     let bolt = Bolt::find(asked.bolt.as_deref())?;
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let (mut plan, training, is_held_out) = gates::plan(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let linkers = match plan.proof.links {
@@ -136,7 +136,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     scratch.check_untouched()?;
     let mut report = StudyReport::of_found(Found {
         title: before.variant.program().display().to_string(),
-        commands: outputs::commands(&plan, before.variant.program(), false),
+        commands: outputs::commands(&plan, before.variant.program(), Left::default()),
         setting: study.setting(Some("with --emit-relocs, by linkers that COMPILER_PATH names")),
         machine: machine::facts(),
         line: plan.line(),

@@ -12,7 +12,7 @@ use crate::machine;
 use crate::named_members::check_pins;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use crate::study::{outputs, plan};
+use crate::study::{output_folder, outputs, plan};
 use crate::{files, typed};
 use anyhow::{Context, Result, bail};
 use lineup_cache::CacheSpec;
@@ -20,7 +20,6 @@ use lineup_model::region::Regions;
 use lineup_prove::footprint::LineKind;
 use lineup_recording::Selection;
 use lineup_report::study::{CommandLine, Fact, Found, Patch, SOURCES, StudyReport};
-use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::require_recorder;
 use lineup_study::source::kernel_tree::KernelTree;
@@ -63,10 +62,10 @@ pub(super) struct KernelPlan<'p> {
 
 /// Studies the kernel whose sources are in `tree`.
 pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
-    let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
-    plan::prepare_output(&typed.out, tree)?;
-    let out = typed.out.canonicalize().with_context(|| format!("cannot find {}", typed.out.display()))?;
+    let interrupts = stages.watch_signals()?;
+    let out = output_folder::prepare(&typed.out, tree, typed.overwrite)?;
+    let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
     let plan = KernelPlan::of(typed, &out)?;
     // A kernel takes long to build, and is of no use where none can be recorded.
     require_recorder()?;
