@@ -36,6 +36,7 @@ fn finding(name: &str) -> Finding {
         trials: vec![Trial { kind: Kind::Order, gain: 0.25 }, Trial { kind: Kind::Columns, gain: 0.2 }],
         functions: vec![HOSTILE.to_owned()],
         next: format!("lineup study --region '{HOSTILE}' -- ./a"),
+        by_hand: Some(format!("by hand: {HOSTILE}")),
         map: Some(MemberMap {
             size_bytes: 80,
             size_bytes_after: Some(80),
