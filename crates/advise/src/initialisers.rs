@@ -9,7 +9,7 @@ use crate::parsed::Parsed;
 use crate::sources::Sources;
 use crate::syntax::{self, Site, SiteKind, line_of, node_at, parts, text_of};
 use crate::words::{self, Words};
-use lineup_model::types::{Member, TypeId, TypeKind, Types};
+use lineup_model::types::{Aggregate, Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use tree_sitter::Node;
@@ -41,6 +41,14 @@ impl Positional {
     /// Whether there are no values by position, nor lists that may hold such.
     pub(crate) fn is_empty(&self) -> bool {
         self.insertions.is_empty() && self.exchanges.is_empty() && self.lists.is_empty()
+    }
+
+    /// Whether all values by position are for members that an order leaves where they are: the first ones.
+    pub(crate) fn stay(&self, aggregate: &Aggregate, order: &[usize]) -> bool {
+        let named = self.named();
+        let is_named = |member: &Member| member.name.as_deref().is_some_and(|name| named.contains(name));
+        let end = aggregate.members.iter().rposition(is_named).map_or(0, |last| last + 1);
+        self.exchanges.is_empty() && order.iter().take(end).copied().eq(0..end)
     }
 
     /// The members whose values get their names.

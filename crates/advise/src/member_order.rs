@@ -465,9 +465,10 @@ impl<'s> Plan<'s> {
     ) -> Result<BTreeMap<String, String>, Binding> {
         let text_order: Vec<usize> =
             order.iter().filter_map(|unit| unit.checked_sub(self.head_units)).collect();
-        let values = self.ground.values.as_ref();
-        let mut edited = values
-            .map_or_else(BTreeMap::new, |values| values.edited(sources, &self.problem.field_order(order)));
+        let field_order = self.problem.field_order(order);
+        let values = self.ground.values.as_ref().filter(|values| !values.stay(subject.aggregate, &field_order));
+        let mut edited =
+            values.map_or_else(BTreeMap::new, |values| values.edited(sources, &field_order));
         let path = &self.ground.body.found.path;
         match edited.get(path) {
             None => {

@@ -45,13 +45,16 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     }
     let fields: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
     let hot: Vec<String> = fields.iter().map(|&field| member_name(subject.aggregate, field)).collect();
-    let others = subject.aggregate.members.len().saturating_sub(hot.len());
+    let others = match subject.aggregate.members.len().saturating_sub(hot.len()) {
+        1 => "the other member".to_owned(),
+        others => format!("the other {others} members"),
+    };
     let hot = listed(&hot);
     let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
     let link = if is_rust { "a Box of" } else { "a pointer to" };
     let summary = format!(
         "By hand, since no patch is made for a split: {name} keeps {hot} ({used_bytes} of its {size_bytes} bytes) and {link} a second \
-         struct with the other {others} members. Where objects lie in an array, an array for each of {hot} needs no pointer."
+         struct with {others}. Where objects lie in an array, an array for each of {hot} needs no pointer."
     );
     Some(Suggestion { lines, ..Suggestion::new(SPLIT, name, summary) })
 }

@@ -152,8 +152,8 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let plan = plan(&compare)?;
-    let interrupts = Interrupts::watch().context("watching for signals")?;
     let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     stages.stage("linking the programs");
     let linked = links::link(&compare, &interrupts, &stages)?;
     stages.end();
@@ -162,6 +162,8 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
     stages.stage("running the variants in turn");
     let collected = collect_shown(&mut runner, &plan, &stages);
+    // What a signal has cut short is judged as far as it goes.
+    let _keeping = interrupts.check().is_err().then(|| interrupts.keeping());
     if let Some(load) = load {
         load.end().context("the background load")?;
     }

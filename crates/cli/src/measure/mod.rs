@@ -98,15 +98,17 @@ struct Report {
 
 /// Runs the command.
 pub(crate) fn run(measure: Measure) -> Result<Outcome> {
-    let interrupts = Interrupts::watch().context("watching for signals")?;
+    let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
     let run = Run {
         command: measure.command.clone(),
         input: given_input(measure.stdin.as_deref(), &interrupts)?,
         ..Run::default()
     };
     let mut runner = runner(&measure, run.clone(), &interrupts)?;
-    let stages = Stages::new();
     let (runs, failed_runs, interrupted) = collect(&measure, &mut runner, &stages)?;
+    // What a signal has cut short is summed up as far as it goes.
+    let _keeping = interrupted.map(|_| interrupts.keeping());
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
         return Err(interrupted.into());
     }
