@@ -1,5 +1,6 @@
 //! From a unit's tree to its facts: every function and initialiser is walked once.
 
+mod alignment;
 mod calls;
 mod convert;
 mod declared;
@@ -200,6 +201,9 @@ impl Collector<'_> {
         let is_passing = self.is_kernel && node.site.is_in_macro;
         for &child in &node.children {
             let values = self.pointer(child);
+            if let Some(&operands) = self.tree.operands.get(&id) {
+                self.note_operand(id, child, operands);
+            }
             if !is_passing {
                 self.act(&values, &Act::Assembly, id);
             }

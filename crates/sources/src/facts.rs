@@ -147,6 +147,8 @@ pub(crate) enum Act {
     Elsewhere(Name, Name),
     /// So many bytes from where it points are used, by an index that is written as a number.
     Spans(u64),
+    /// Used, in these words, in a way that asks for an alignment of so many bytes.
+    Aligned(u64, Name),
     /// Used as a function of this type: machine code, where it is memory.
     Code(Name),
     /// Made executable.
@@ -199,6 +201,10 @@ pub(crate) enum Saying {
     VolatilePointer,
     /// Copied or cleared whole.
     Whole(Name),
+    /// It has bytes alone in it and is laid over bytes.
+    Format,
+    /// Objects are found by a number that is its size.
+    Stride(u64),
     /// An ABI's constant measures it.
     AbiConstant(Name),
 }
@@ -226,6 +232,8 @@ pub(crate) struct Member {
     /// The record that it points to.
     pub(crate) points_to: Option<Name>,
     pub(crate) offset_bits: u64,
+    /// The alignment that the compiler gives it wherever it stands.
+    pub(crate) align_bytes: u64,
     pub(crate) size_bytes: u64,
     pub(crate) is_volatile: bool,
     pub(crate) is_array: bool,

@@ -1,6 +1,7 @@
 //! From facts and what comes where to verdicts.
 
 mod acts;
+mod alignment;
 mod blocks;
 mod contents;
 mod copies;

@@ -141,6 +141,19 @@ pub(crate) fn file_of_mapping(name: &str) -> Option<usize> {
     matches!(name, "mmap" | "mmap64").then_some(4)
 }
 
+/// Stands for an alignment that is not known.
+pub(crate) const MOST_ALIGNMENT: u64 = 4096;
+
+/// True for functions that say how far an address is aligned.
+pub(crate) fn assumes_alignment(name: &str) -> bool {
+    matches!(name, "__builtin_assume_aligned" | "assume_aligned")
+}
+
+/// True for operations that are atomic only on what is aligned to its size.
+pub(crate) fn is_atomic(name: &str) -> bool {
+    ["__atomic_", "__sync_"].iter().any(|family| name.starts_with(family))
+}
+
 /// The bit in a protection that lets memory be executed.
 pub(crate) const PROT_EXEC: i64 = 4;
 

@@ -345,6 +345,19 @@ impl<'u> Cursor<'u> {
         text(unsafe { clang_getCursorSpelling(self.raw) })
     }
 
+    /// The declaration as the compiler would write it, attributes included, without values and bodies.
+    pub(crate) fn written(self) -> String {
+        // SAFETY: the cursor is of a live unit; the policy is disposed of once, after its last use.
+        unsafe {
+            let policy = clang_getCursorPrintingPolicy(self.raw);
+            clang_PrintingPolicy_setProperty(policy, CXPrintingPolicy_TerseOutput, 1);
+            clang_PrintingPolicy_setProperty(policy, CXPrintingPolicy_SuppressInitializers, 1);
+            let written = text(clang_getCursorPrettyPrinted(self.raw, policy));
+            clang_PrintingPolicy_dispose(policy);
+            written
+        }
+    }
+
     /// The arguments of a call, the parameters of a function.
     pub(crate) fn arguments(self) -> Vec<Cursor<'u>> {
         // SAFETY: the cursor is of a live unit.
@@ -494,6 +507,13 @@ impl<'u> Type<'u> {
         }
         // SAFETY: the type is of a live unit.
         u64::try_from(unsafe { clang_Type_getSizeOf(self.raw) }).ok()
+    }
+
+    /// The alignment of what has a size.
+    pub(crate) fn align_bytes(self) -> Option<u64> {
+        self.canonical().size_bytes()?;
+        // SAFETY: the type is of a live unit.
+        u64::try_from(unsafe { clang_Type_getAlignOf(self.raw) }).ok()
     }
 
     pub(crate) fn declaration(self) -> Option<Cursor<'u>> {

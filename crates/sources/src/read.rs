@@ -1,6 +1,7 @@
 //! From libclang's cursors to a plain [`Tree`].
 
 mod arms;
+mod assembly;
 mod decls;
 mod known;
 mod macros;
@@ -28,6 +29,9 @@ pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool, known: Option<&Known>
     }
     reader.finish()
 }
+
+/// How the names of atomic operations begin.
+const ATOMIC: [&str; 3] = ["__atomic_", "__c11_atomic_", "atomic_"];
 
 /// A path without `.` and `..`.
 pub fn normal(path: &Path) -> PathBuf {
@@ -220,9 +224,16 @@ impl<'u, 'r> Reader<'u, 'r> {
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
             && !children.first().is_some_and(|left| begins_with_operator(*left));
         let is_minus = is_moving && self.is_subtraction(site);
-        let operator = self.operator(kind, ty, site, &children);
+        let (operator, child_count) = (self.operator(kind, ty, site, &children), children.len());
         let node = Node { kind, ty, decl, site, children: Vec::new(), value, is_minus, operator };
         self.tree.nodes.push(node);
+        if kind == Kind::Wrap && child_count > 1 && ATOMIC.iter().any(|name| self.is_written(site, name)) {
+            self.tree.atomics.insert(id);
+        }
+        if kind == Kind::Assembly && self.known.is_none() {
+            let operands = self.operands(site);
+            self.tree.operands.insert(id, operands);
+        }
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
         for child in children {
             let node = self.node(child);

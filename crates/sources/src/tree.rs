@@ -1,6 +1,6 @@
 //! A translation unit's syntax tree as plain data: what the rules are applied to, with no library behind it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Index of a [`Node`] in [`Tree::nodes`].
@@ -28,6 +28,10 @@ pub(crate) struct Tree {
     pub(crate) files: Vec<Name>,
     /// The arguments of calls; `None` for those that are not written.
     pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
+    /// What the texts of statements of assembly say of the operands.
+    pub(crate) operands: HashMap<NodeId, Operands>,
+    /// Atomic operations, which libclang has no kind for: the address comes first.
+    pub(crate) atomics: HashSet<NodeId>,
     /// What stands at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
     /// The compiler call takes no designated initialisers.
@@ -64,6 +68,15 @@ pub(crate) struct Node {
     pub(crate) is_minus: bool,
     /// What joins two numbers, where that could be read from the text.
     pub(crate) operator: Option<Operator>,
+}
+
+/// What assembly does with its operands in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Operands {
+    /// A number is added to one: what is used lies elsewhere.
+    pub(crate) is_moved: bool,
+    /// They must lie at multiples of so many bytes, which are used as one.
+    pub(crate) vector_bytes: Option<u64>,
 }
 
 /// Operators of numbers that say something of addresses and strides.
@@ -178,6 +191,8 @@ pub(crate) struct Field {
     pub(crate) name: Name,
     pub(crate) ty: TypeId,
     pub(crate) offset_bits: u64,
+    /// The alignment that the compiler gives it wherever it stands.
+    pub(crate) align_bytes: u64,
 }
 
 /// A declaration that names refer to.
@@ -203,6 +218,8 @@ pub(crate) struct Decl {
     pub(crate) template: Option<Name>,
     /// The class of a method.
     pub(crate) class: Option<RecordId>,
+    /// The section that a variable is put into.
+    pub(crate) section: Option<Name>,
     /// A variable that this declaration does not define.
     pub(crate) is_elsewhere: bool,
 }

@@ -65,6 +65,7 @@ impl Collector<'_> {
             self.act(&values.concat(), &Act::Freed, id);
         }
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
+        self.note_aligned_call(function, arguments, &values, id);
         if let Some(protection) = known::protection(function).and_then(|at| arguments.get(at))
             && self.may_execute(*protection)
         {

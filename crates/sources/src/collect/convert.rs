@@ -14,6 +14,10 @@ impl Collector<'_> {
         let children = &tree.node(id).children;
         let Some((&child, rest)) = children.split_last() else { return Vec::new() };
         self.visit(rest);
+        if let (true, Some(&pointer)) = (tree.atomics.contains(&id), rest.first()) {
+            let values = self.value(pointer);
+            self.note_atomic("an atomic operation", pointer, &values, id);
+        }
         let (from, to) = (tree.node(child).ty, tree.node(id).ty);
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
@@ -27,12 +31,15 @@ impl Collector<'_> {
             return found;
         }
         let mut values = self.value(child);
+        values.extend(self.vector_behind(child, to));
         match (tree.pointee(from), tree.ty(to).kind) {
             (Some(behind), TypeKind::Pointer(ahead)) => {
                 if tree.ty(behind).spelling != tree.ty(ahead).spelling {
                     values.extend(self.typed_object(child));
                     self.note_function_type(&values, ahead, id);
                     self.note_short_allocation(child, ahead);
+                    self.note_stride(child, ahead, id);
+                    self.note_format(behind, ahead, id);
                     self.note_use_as(&values, ahead, id);
                     self.note_array_as(child, ahead, id);
                     self.note_typed_place(&values, behind, id);
@@ -53,6 +60,7 @@ impl Collector<'_> {
                     values.push(Value::origin(origin));
                 }
                 self.note_function_type(&values, ahead, id);
+                self.note_stride(child, ahead, id);
                 self.note_use_as(&values, ahead, id);
                 values
             }

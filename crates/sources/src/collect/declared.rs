@@ -60,6 +60,7 @@ impl Collector<'_> {
     pub(super) fn variable(&mut self, id: NodeId) -> Vec<Value> {
         self.note_volatile(id);
         self.note_declared(id);
+        self.note_section(id);
         let node = self.tree.node(id);
         if let Some(decl) = self.tree.decl_of(id).filter(|decl| !decl.is_elsewhere) {
             self.facts.defined.insert(decl.usr.clone());

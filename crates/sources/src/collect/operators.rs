@@ -58,6 +58,7 @@ impl Collector<'_> {
             }
             _ if self.holds_pointer(node.ty) => {
                 let mut values = self.value(left);
+                self.note_alignment_asked(id, left, right, &values);
                 values.extend(self.value(right));
                 let is_number = |id: NodeId| tree.node(tree.bare(id)).kind == Kind::Integer;
                 let reach = match node.operator.filter(|_| is_number(right) || is_number(left)) {

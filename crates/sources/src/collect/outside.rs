@@ -4,6 +4,9 @@ use super::Collector;
 use crate::facts::{Act, Origin, Place, Saying, Shape, Slot, Value};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
 
+/// How the linker names where a section begins and ends.
+const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
+
 impl Collector<'_> {
     /// Units find a variable of external linkage by its name alone: what one defines is to others what they declare.
     pub(super) fn note_declared(&mut self, id: NodeId) {
@@ -25,12 +28,35 @@ impl Collector<'_> {
         if let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) {
             self.flow(&[Value::origin(Origin::Object(record))], &own);
         }
+        let is_end = SECTION_ENDS.iter().any(|end| decl.name.starts_with(end));
         let act = match tree.ty(ty).kind {
+            // What is done with it shows what it is taken for.
+            TypeKind::Byte if is_end => return,
             TypeKind::Byte => Act::Bytes,
             TypeKind::Scalar | TypeKind::Pointer(_) if is_array => Act::Walk(spelling, true),
             _ => Act::Declared(self.shape(ty), spelling),
         };
         self.act(&[Value::place(others)], &act, id);
+    }
+
+    /// An object in a section of its own is what the linker's names for the section's ends lead to.
+    pub(super) fn note_section(&mut self, id: NodeId) {
+        let tree = self.tree;
+        let Some(decl) = tree.decl_of(id) else { return };
+        let Some(section) = &decl.section else { return };
+        let mut ty = decl.ty;
+        while let TypeKind::Array(of, _) = tree.ty(ty).kind {
+            ty = of;
+        }
+        let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) else { return };
+        for end in SECTION_ENDS {
+            let usr = format!("c:@{end}{section}");
+            for place in [usr.clone(), format!("{usr} (defined)")] {
+                let object = Value::origin(Origin::Object(record.clone()));
+                self.flow(&[object], &Place::Variable(place.into()));
+            }
+            self.facts.defined.insert(usr.into());
+        }
     }
 
     /// Units find a function by its name alone as well: what one takes and gives is what the others declare.

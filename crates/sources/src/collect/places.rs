@@ -43,6 +43,7 @@ impl Collector<'_> {
         let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
         let values = self.value(child);
         self.note_bytes(&values, child, id);
+        self.note_wide_access(&values, child, id);
         match self.first_pointer(child, id) {
             Some(first) => vec![first],
             None => self.read_pointer(values, id),
@@ -94,6 +95,7 @@ impl Collector<'_> {
         let values = self.value(base);
         self.value(index);
         self.note_bytes(&values, base, id);
+        self.note_wide_access(&values, base, id);
         self.note_past_end(base, index, id);
         let moved = self.moved(values, base, index, id);
         if self.is_negative(index) {

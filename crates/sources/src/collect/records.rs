@@ -56,6 +56,7 @@ impl Collector<'_> {
                 _ => None,
             },
             offset_bits: field.offset_bits,
+            align_bytes: field.align_bytes,
             size_bytes: ty.size_bytes.unwrap_or(0),
             is_volatile,
             is_array,

@@ -27,7 +27,7 @@ impl Collector<'_> {
     }
 
     /// The member that is an array of numbers and whose elements' address this is.
-    fn array_member(&self, id: NodeId) -> Option<Value> {
+    pub(super) fn array_member(&self, id: NodeId) -> Option<Value> {
         let tree = self.tree;
         let mut inner = tree.uncast(id);
         while let (Kind::AddressOf | Kind::Subscript, [first, ..]) =

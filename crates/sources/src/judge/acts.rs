@@ -135,6 +135,10 @@ impl Judge<'_> {
                 self.used_as_value(record, reach, shape, spelling, is_generic, at);
             }
             (Origin::Object(record), Act::Text) => self.used_as_text(record, reach, at),
+            (Origin::Object(record), Act::Aligned(bytes, by)) if reach == Reach::Start => {
+                let reason = format!("{by} asks for objects at multiples of {bytes} bytes");
+                self.aligned_objects(record, *bytes, &reason, at);
+            }
             (Origin::Object(record), _) => self.object(record, reach, act, at),
             (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
                 self.used_as_record(record, reach, other, is_generic, at);
@@ -159,6 +163,10 @@ impl Judge<'_> {
             }
             (Origin::MemberOf(record, member), Act::Given(_, name)) => {
                 self.member_in_vector(record, member, name, at);
+            }
+            (Origin::MemberOf(record, member), Act::Aligned(bytes, by)) if reach != Reach::Address => {
+                let reason = format!("{by} asks for {member} at a multiple of {bytes} bytes");
+                self.aligned((record, member), *bytes, &reason, at);
             }
             (Origin::MemberOf(record, member), Act::Spans(bytes)) if reach == Reach::Start => {
                 self.spanned((record, member), *bytes, value, is_generic, at);
@@ -281,6 +289,7 @@ impl Judge<'_> {
             | Act::Text
             | Act::Freed
             | Act::Spans(_)
+            | Act::Aligned(..)
             | Act::Code(_)
             | Act::Executable => {
                 return;
@@ -456,6 +465,12 @@ impl Judge<'_> {
             }
             VectorAccess::Scattered => (Verdict::Refuse, "bytes at distances that are worked out".to_owned()),
         };
+        if let VectorAccess::Bytes(bytes) = access
+            && vectors::is_aligned(function)
+        {
+            let reason = format!("{function}() asks for {member} at a multiple of {bytes} bytes");
+            self.aligned((record, member), bytes, &reason, at);
+        }
         let reason = format!("{what} from {member} on are a vector of {function}()");
         self.find(record, verdict, UseKind::PartialMemory, at, reason);
     }
@@ -511,7 +526,7 @@ pub(super) fn is_generic(objects: &Objects) -> bool {
 }
 
 /// Of so many types, what is done with an object that was kept among them is done with others.
-const CROWD: usize = 6;
+pub(super) const CROWD: usize = 6;
 
 fn is_crowd(objects: &Objects) -> bool {
     !objects.many.is_empty() || records(&objects.each, true).len() > CROWD

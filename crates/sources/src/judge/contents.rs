@@ -1,7 +1,7 @@
 //! What lies in memory that has no type of its own: what was copied there, and what is read there at fixed places.
 
 use super::Judge;
-use super::acts::is_generic;
+use super::acts::{CROWD, is_generic};
 use crate::facts::{Act, Origin, Reach, Shape, Value, Where};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -27,6 +27,8 @@ impl<'f> Judge<'f> {
         let mut memory: BTreeMap<Name, Contents<'f>> = BTreeMap::new();
         self.copied_into(&mut memory);
         self.used_inside(&mut memory);
+        // Memory that serves so many types is an allocator's.
+        memory.retain(|_, contents| contents.used_as.len() <= CROWD);
         for contents in memory.into_values() {
             self.taken_for_others(&contents);
             for (spelling, at) in contents.fixed.iter().take(1) {

@@ -1,7 +1,7 @@
 //! The first word of whatever a pointer to bytes stands at: it says which object lies there.
 
 use super::Judge;
-use super::acts::is_generic;
+use super::acts::{CROWD, is_generic};
 use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
 use crate::relation::first_leaf;
 use crate::tree::Name;
@@ -54,8 +54,11 @@ impl<'f> Judge<'f> {
                 }
             }
         }
-        for starts in streams.into_values() {
-            self.begin_with(&starts);
+        for (stream, starts) in streams {
+            // Memory that serves so many types is an allocator's.
+            if matches!(stream, Stream::Places(_)) || starts.records.len() <= CROWD {
+                self.begin_with(&starts);
+            }
         }
     }
 
@@ -75,14 +78,18 @@ impl<'f> Judge<'f> {
     }
 }
 
-/// Places that are assigned to each other as they are.
+/// Places, with the variables that they are assigned to as they are.
 struct Groups<'f>(BTreeMap<&'f Place, &'f Place>);
 
 impl<'f> Groups<'f> {
     fn of(facts: &'f Facts) -> Groups<'f> {
         let mut groups = Groups(BTreeMap::new());
         for (value, to) in &facts.flows {
-            if let Value { source: Source::Place(from), reach: Reach::Start, level: 0 } = value {
+            // A member may be given what every other holds.
+            let is_variable = matches!(to, Place::Variable(_));
+            if let Value { source: Source::Place(from), reach: Reach::Start, level: 0 } = value
+                && is_variable
+            {
                 let (one, two) = (groups.first(from), groups.first(to));
                 if one != two {
                     groups.0.insert(two, one);

@@ -102,6 +102,15 @@ impl Judge<'_> {
                 "a pointer to volatile objects, such as a device's registers".into(),
             ),
             Saying::Whole(what) => (Verdict::Harmless, UseKind::Whole, what.to_string()),
+            Saying::Format => (
+                Verdict::Refuse,
+                UseKind::Bytes,
+                "it has bytes alone in it and is laid over bytes, as a format is".to_string(),
+            ),
+            Saying::Stride(bytes) => {
+                let reason = format!("objects are found by the number {bytes}, which is its size");
+                return self.keep_size(record, at, &reason);
+            }
             Saying::AbiConstant(what) => {
                 (Verdict::Refuse, UseKind::Crossing, format!("its size is part of {what}"))
             }

@@ -18,6 +18,17 @@ pub(crate) fn access(name: &str) -> Option<VectorAccess> {
     Some(if is_scattered { VectorAccess::Scattered } else { VectorAccess::Bytes(bytes) })
 }
 
+/// Whether an intrinsic asks for an address that is a multiple of what it reads or writes.
+pub(crate) fn is_aligned(name: &str) -> bool {
+    const ALIGNED: [&str; 5] = ["_load_", "_store_", "_stream_", "_loadr_", "_storer_"];
+    const PARTS: [&str; 6] = ["_ss", "_sd", "_sh", "_si16", "_si32", "_si64"];
+    const WHOLE: [&str; 4] = ["_mm_store1_ps", "_mm_store_ps1", "_mm_store1_pd", "_mm_store_pd1"];
+    let is_of_x86 = name.starts_with("_mm");
+    let is_broadcast = matches!(name, "_mm_load_ps1" | "_mm_load_pd1");
+    let is_part = PARTS.iter().any(|end| name.ends_with(end)) || is_broadcast;
+    WHOLE.contains(&name) || (is_of_x86 && !is_part && ALIGNED.iter().any(|word| name.contains(word)))
+}
+
 /// `vld1q_f32`, `vst3_u8`, `vld1q_s32_x4`: registers of 8 bytes, with `q` of 16.
 fn of_arm(name: &str) -> Option<u64> {
     let rest = name.strip_prefix("vld").or_else(|| name.strip_prefix("vst"))?;
@@ -44,6 +55,19 @@ mod tests {
             assert_eq!(access(name), Some(VectorAccess::Bytes(bytes)), "{name}");
         }
         assert_eq!(access("__builtin_ia32_gatherd_d"), Some(VectorAccess::Scattered));
+        for name in ["_mm_load_ps", "_mm256_store_si256", "_mm_stream_si128", "_mm512_mask_load_ps"] {
+            assert!(is_aligned(name), "{name}");
+        }
+        for name in [
+            "_mm_loadu_ps",
+            "_mm_load_ss",
+            "_mm_load1_ps",
+            "_mm_storel_epi64",
+            "_mm_stream_si64",
+            "vld1q_f32",
+        ] {
+            assert!(!is_aligned(name), "{name}");
+        }
         for name in ["memcpy", "vldr", "mm_load", "valid"] {
             assert_eq!(access(name), None, "{name}");
         }

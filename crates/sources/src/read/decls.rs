@@ -33,6 +33,7 @@ impl<'u> Reader<'u, '_> {
             }
             work.extend(base.overridden());
         }
+        let section = self.section(cursor).filter(|_| kind_is_variable);
         let is_exported = kind == DeclKind::Function && cursor.is_exported();
         let outlives = kind == DeclKind::Variable && cursor.is_static();
         let usr = self.usr_of(cursor) + if outlives { OUTLIVES } else { "" };
@@ -52,6 +53,7 @@ impl<'u> Reader<'u, '_> {
             ty,
             template,
             class,
+            section,
             is_elsewhere: kind_is_variable && cursor.is_extern(),
         });
         self.decls.insert(cursor.identity(), id);
@@ -78,6 +80,20 @@ impl<'u> Reader<'u, '_> {
             },
             _ => DeclKind::Other,
         }
+    }
+
+    /// `__attribute__((section("table")))` of a variable outside functions. A kernel's sections are its linker script's.
+    fn section(&self, cursor: Cursor<'u>) -> Option<Name> {
+        let is_attribute = |child: &Cursor<'u>| child.kind() == CXCursor_UnexposedAttr;
+        let is_global = cursor.kind() == CXCursor_VarDecl
+            && self.known.is_none()
+            && cursor.parent().is_some_and(|parent| parent.kind() == CXCursor_TranslationUnit);
+        if !is_global || !cursor.children().iter().any(is_attribute) {
+            return None;
+        }
+        let written = cursor.written();
+        let (_, rest) = written.split_once("section(\"")?;
+        rest.split_once('"').map(|(name, _)| name.into())
     }
 
     /// libclang's name of a declaration. What a macro declares inside functions has one name for all places where the macro

@@ -62,6 +62,11 @@ impl Macros {
         }
     }
 
+    /// The text of the macro that stands here.
+    pub(super) fn body(&self, text: &[u8]) -> Option<&[u8]> {
+        self.bodies.get(word(text).0).map(Vec::as_slice)
+    }
+
     /// The operator of the macro that stands here, when its text has but one that joins two numbers.
     pub(super) fn operator(&self, text: &[u8]) -> Option<Operator> {
         let body = self.bodies.get(word(text).0)?;

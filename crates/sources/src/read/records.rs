@@ -56,7 +56,8 @@ impl<'u> Reader<'u, '_> {
                     let ty = self.type_of(child.ty());
                     let offset_bits = child.offset_bits().unwrap_or(0);
                     is_closed |= child.is_hidden();
-                    fields.push(Field { name: child.spelling().into(), ty, offset_bits });
+                    let align_bytes = align_bytes(child);
+                    fields.push(Field { name: child.spelling().into(), ty, offset_bits, align_bytes });
                 }
                 CXCursor_StructDecl | CXCursor_UnionDecl
                     if child.is_definition()
@@ -64,7 +65,8 @@ impl<'u> Reader<'u, '_> {
                         && !ends_named.contains(&child.identity()) =>
                 {
                     let ty = self.type_of(child.ty());
-                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX });
+                    let align_bytes = child.ty().align_bytes().unwrap_or(1);
+                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX, align_bytes });
                 }
                 CXCursor_CXXBaseSpecifier => {
                     if let Some(base) = child.ty().canonical().declaration() {
@@ -107,6 +109,24 @@ impl<'u> Reader<'u, '_> {
             }
         }
     }
+}
+
+/// What a member's type and its own attributes ask for.
+fn align_bytes(member: Cursor<'_>) -> u64 {
+    let of_type = member.ty().align_bytes().unwrap_or(1);
+    let has_attribute = member.children().iter().any(|child| child.kind() == CXCursor_AlignedAttr);
+    let own = if has_attribute { asked_alignment(&member.written()) } else { None };
+    own.unwrap_or(1).max(of_type)
+}
+
+/// `__attribute__((aligned(16)))`, `_Alignas(16)`, `alignas(16)`.
+fn asked_alignment(written: &str) -> Option<u64> {
+    const WORDS: [&str; 3] = ["aligned(", "_Alignas(", "alignas("];
+    let number = |rest: &str| {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    WORDS.iter().filter_map(|word| number(written.split(word).nth(1)?)).max()
 }
 
 /// True when an expression below calls a function or a constructor.

@@ -1,5 +1,6 @@
 //! Every integration test of this crate, in one program.
 
+mod alignment;
 mod builds;
 mod cpp;
 mod exactness;

@@ -1,0 +1,103 @@
+//! The text of assembly inside a source, of which libclang shows the operands alone.
+
+use super::Reader;
+use crate::tree::{Operands, Site};
+
+/// So many lines of one statement are read.
+const MOST_LINES: u32 = 64;
+
+/// Instructions that fault where their operand in memory is not at a multiple of these bytes.
+const ALIGNED: [(&str, u64); 10] = [
+    ("cmpxchg16b", 16),
+    ("movaps", 16),
+    ("movapd", 16),
+    ("movdqa", 16),
+    ("movntdq", 16),
+    ("movntps", 16),
+    ("movntpd", 16),
+    ("cmpxchg8b", 8),
+    ("fxsave", 16),
+    ("xsave", 64),
+];
+
+impl Reader<'_, '_> {
+    /// What the statement of assembly that stands here does with its operands; of one in a macro, by the macro's text.
+    pub(super) fn operands(&mut self, site: Site) -> Operands {
+        let mut text = Vec::new();
+        for line in 0..MOST_LINES {
+            let column = if line == 0 { site.column } else { 1 };
+            let at = Site { line: site.line + line, column, ..site };
+            let Some(rest) = self.texts.line_from(&self.tree, at) else { break };
+            text.extend(rest);
+            text.push(b'\n');
+            if text.contains(&b';') && has_ended(&text) {
+                break;
+            }
+        }
+        let body = self.macros.body(&text).map_or(text.clone(), <[u8]>::to_vec);
+        operands(&String::from_utf8_lossy(&body))
+    }
+}
+
+/// True where all brackets that were opened are closed.
+fn has_ended(text: &[u8]) -> bool {
+    let count = |byte: u8| text.iter().filter(|&&known| known == byte).count();
+    count(b'(') <= count(b')')
+}
+
+fn operands(text: &str) -> Operands {
+    // The instructions come before the first colon outside of quotes.
+    let template: String = text.split(':').next().unwrap_or(text).split('"').skip(1).step_by(2).collect();
+    let vector = ALIGNED.iter().find(|(name, _)| template.contains(name)).map(|(_, bytes)| *bytes);
+    Operands { is_moved: moves_operand(&template), vector_bytes: vector }
+}
+
+/// `128+%1`, `8%[x]`, `%1+8`, `-4+%0`. A register with a number before it is none: `8(%rax)`, `$8, %0`.
+fn moves_operand(template: &str) -> bool {
+    let bytes = template.as_bytes();
+    (0..bytes.len()).filter(|&at| bytes[at] == b'%').any(|at| {
+        let before = template[..at].trim_end();
+        let is_number = |text: &str| {
+            let start = text.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |end| end + 1);
+            let is_immediate = text[..start].ends_with('$');
+            text[start..].starts_with(|c: char| c.is_ascii_digit()) && !is_immediate
+        };
+        let is_added_before = match before.strip_suffix('+') {
+            Some(number) => is_number(number.trim_end()),
+            None => before.len() == at && is_number(before),
+        };
+        let name = &template[at + 1..];
+        let after = match name.strip_prefix('[') {
+            Some(name) => name.split_once(']').map_or("", |(_, after)| after),
+            None => name.trim_start_matches(|c: char| c.is_ascii_alphanumeric()),
+        };
+        let is_operand =
+            name.starts_with(|c: char| c.is_ascii_digit() || c == '[' || c.is_ascii_alphabetic());
+        let after = after.trim_start();
+        let is_added_after = after.starts_with(['+', '-'])
+            && after[1..].trim_start().starts_with(|c: char| c.is_ascii_digit());
+        is_operand && (is_added_before || is_added_after)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beside_operands_move_them() {
+        for text in ["movl 128+%1, %0", "movl 8%[x], %0", "movl %1+8, %0", "movl 4 + %a1, %0"] {
+            assert!(moves_operand(text), "{text}");
+        }
+        for text in ["movl %1, %0", "movl $8, %0", "addl 8(%%rax), %0", "lock; xaddl %0, %1", "shll $3,%0"] {
+            assert!(!moves_operand(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn instructions_of_the_template_alone_count() {
+        let aligned = operands("asm volatile(\"lock cmpxchg16b %0\" : \"+m\"(x->pair))");
+        assert_eq!(aligned, Operands { is_moved: false, vector_bytes: Some(16) });
+        assert_eq!(operands("asm(\"nop\" : : \"m\"(movaps))"), Operands::default());
+    }
+}
