@@ -466,9 +466,9 @@ impl<'s> Plan<'s> {
         let text_order: Vec<usize> =
             order.iter().filter_map(|unit| unit.checked_sub(self.head_units)).collect();
         let field_order = self.problem.field_order(order);
-        let values = self.ground.values.as_ref().filter(|values| !values.stay(subject.aggregate, &field_order));
-        let mut edited =
-            values.map_or_else(BTreeMap::new, |values| values.edited(sources, &field_order));
+        let values =
+            self.ground.values.as_ref().filter(|values| !values.stay(subject.aggregate, &field_order));
+        let mut edited = values.map_or_else(BTreeMap::new, |values| values.edited(sources, &field_order));
         let path = &self.ground.body.found.path;
         match edited.get(path) {
             None => {

@@ -280,12 +280,11 @@ impl Work<'_, '_> {
         let has_order = gain.trials.iter().any(|trial| trial.kind == Kind::Order && is_worth_it(trial));
         let by_hand = match (&library, &subject) {
             (Some(library), Some(name)) => Some(by_hand::of_library(name, library)),
-            (_, Some(name)) if self.options.next.is_none() => {
-                by_hand::edit(name, best.kind, &gain.evidence).map(|edit| match has_order {
+            (_, Some(name)) if self.options.next.is_none() => by_hand::edit(name, best.kind, &gain.evidence)
+                .map(|edit| match has_order {
                     true => format!("{edit}; lineup study orders the members instead"),
                     false => edit,
-                })
-            }
+                }),
             _ => None,
         };
         Some(Finding {

@@ -331,8 +331,10 @@ fn an_order_that_leaves_generated_values_as_they_are_is_preferred() {
     assert!(advice.edited["table.h"].contains(".key = 1"), "{}", advice.edited["table.h"]);
     assert_eq!(
         order.rewritten_values,
-        ["The patch rewrites 2 lines of values by position in table.h, which says that a program generates it: \
-          that program has to be changed as well."]
+        [
+            "The patch rewrites 2 lines of values by position in table.h, which says that a program generates it: \
+          that program has to be changed as well."
+        ]
     );
     assert!(advice.descriptions[0].reasons.contains(&order.rewritten_values[0]));
 }

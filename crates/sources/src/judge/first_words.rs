@@ -54,11 +54,15 @@ impl<'f> Judge<'f> {
                 }
             }
         }
-        for (stream, starts) in streams {
-            // Memory that serves so many types is an allocator's.
-            if matches!(stream, Stream::Places(_)) || starts.records.len() <= CROWD {
-                self.begin_with(&starts);
+        for (stream, mut starts) in streams {
+            let count = starts.records.len();
+            // Memory of several types is mostly an array's, whose elements are told apart by where they are; but not that
+            // where code is called by its first word. Memory that serves more types is an allocator's.
+            if matches!(stream, Stream::Memory(_)) {
+                let is_code = |spelling: &Name| spelling.contains("( * )");
+                starts.words.retain(|(_, spelling, _)| count == 1 || (count <= CROWD && is_code(spelling)));
             }
+            self.begin_with(&starts);
         }
     }
 

@@ -43,6 +43,17 @@ fn what_is_read_where_several_types_come_is_not_each_of_them() {
     movable(&Program::c(text));
 }
 
+#[test]
+fn code_that_memory_of_several_types_begins_with_stays_first() {
+    let text = "#include <stdlib.h>\ntypedef long (*op)(unsigned char *);
+        struct t { op code; long value; char name[8]; }; struct other { op code; int left, right; };
+        static long one(unsigned char *at) { struct t *x = (struct t *)at; return x->value; }
+        static long two(unsigned char *at) { struct other *x = (struct other *)at; return x->left; }
+        static long go(unsigned char *at) { return (*(op *)at)(at); }
+        long f(int n) { unsigned char *all = malloc(64); *(op *)all = n ? one : two; return go(all); }";
+    asks(&Program::c(text), &Verdict::First, "a pointer that it is taken from is read as");
+}
+
 /// Steps of a program that lie one behind the other, each of which begins with what runs it.
 const STEPS: &str = "#include <stdlib.h>\nstruct run { unsigned char *at; long out; };
     typedef void (*op)(struct run *);
