@@ -12,6 +12,7 @@ mod operators;
 mod outside;
 mod places;
 mod records;
+mod sent_pointers;
 mod sizes;
 mod vectors;
 

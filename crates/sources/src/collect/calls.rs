@@ -122,11 +122,14 @@ impl Collector<'_> {
 
     fn direct_call(&mut self, id: NodeId, decl: &Decl, arguments: &[NodeId]) -> Vec<Value> {
         let tree = self.tree;
+        let sent = self.note_sent_pointer(decl, arguments, id);
         let mut given = Vec::new();
         for &argument in arguments {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
-            self.given(decl, argument, &values, id);
+            if sent != Some(argument) {
+                self.given(decl, argument, &values, id);
+            }
             self.note_given_to_intrinsic(decl, argument, id);
             self.pass_on_variadic(decl, argument);
             self.note_given_for(id, argument, arguments);

@@ -401,3 +401,23 @@ fn tables_of_offsets_and_plain_initialisers_leave_a_type_movable() {
         "struct t { int a, b; }; struct t one = { .b = 1, .a = 2 }, two = {0}, three = { 1, 2 }; int f(void) { return one.a + two.a + three.b; }",
     );
 }
+
+#[test]
+fn a_pointer_that_goes_through_a_pipe_comes_back_as_it_went() {
+    let text = |sent: &str, received: &str| {
+        format!(
+            "#include <unistd.h>\nstruct t {{ int a; char pad[60]; long b; }}; struct s {{ long x, y; }};\n\
+             long f(int *p, struct t *x, struct s *y) {{ (void)y; {sent} struct t *k = 0; struct s *l = 0; (void)l;\n\
+             {received} return k ? k->b : 0; }}"
+        )
+    };
+    movable(&text("write(p[1], &x, sizeof x);", "read(p[0], &k, sizeof k);"));
+    refused(
+        &text("write(p[1], &x, sizeof x);", "read(p[0], &l, sizeof l);"),
+        UseKind::Cast,
+        "cast to or from s",
+    );
+    refused(&text("write(p[1], x, sizeof x);", ""), UseKind::Crossing, "write()");
+    refused(&text("write(p[1], &x, 2 * sizeof x);", ""), UseKind::Crossing, "write()");
+    refused(&text("write(p[1], &x[1], 8);", ""), UseKind::Crossing, "write()");
+}
