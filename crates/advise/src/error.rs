@@ -57,7 +57,7 @@ pub enum Stopped {
         what: String,
     },
     /// A signal asked the whole work to end.
-    #[error("interrupted by signal {signal}")]
+    #[error("interrupted by {}", lineup_model::signal_name(*.signal))]
     Interrupted {
         /// The signal's number.
         signal: i32,

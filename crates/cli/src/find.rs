@@ -18,7 +18,7 @@ use crate::record::kernel::KernelOptions;
 use crate::record::{host_caches, variable};
 use crate::sampled::{self, Symbols};
 use crate::surroundings::Surroundings;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
@@ -136,8 +136,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
-    let findings = match options.kernel.kernel.is_some() {
-        true => kernel::find(options, &stages, &interrupts)?,
+    let Found { findings, crash } = match options.kernel.kernel.is_some() {
+        true => Found { findings: kernel::find(options, &stages, &interrupts)?, crash: None },
         false => of_program(options, &stages, &interrupts)?,
     };
     stages.end();
@@ -148,10 +148,27 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (false, None) => text::text(&findings, options.top, files::text_style()),
     };
     files::print(&out)?;
-    Ok(Outcome::Done)
+    Ok(crash.map_or(Outcome::Done, |crash| Outcome::CutShort(anyhow!(crash))))
 }
 
-fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Findings> {
+/// What was found.
+pub(crate) struct Found {
+    pub(crate) findings: Findings,
+    /// The program did not end by itself: how it ended.
+    pub(crate) crash: Option<String>,
+}
+
+impl Found {
+    /// The findings of a program that ended by itself.
+    pub(crate) fn whole(self) -> Result<Findings> {
+        match self.crash {
+            Some(crash) => bail!(crash),
+            None => Ok(self.findings),
+        }
+    }
+}
+
+fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Found> {
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let wanted = Wanted {
         run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
@@ -194,7 +211,7 @@ pub(crate) fn find(
     subject: Subject,
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<Findings> {
+) -> Result<Found> {
     let recording = wanted.recording.clone();
     let options = lineup_find::Options {
         least_gain: wanted.least_gain,
@@ -205,16 +222,19 @@ pub(crate) fn find(
     stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
     outcome.require_whole(&recording)?;
-    if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
-        && outcome.finished.stopped.is_none()
-    {
-        stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
-    }
+    let crash = match outcome.ending.exit {
+        exit @ ProgramExit::Signaled(_) if outcome.finished.stopped.is_none() => Some(format!(
+            "{} {} while it was recorded; the findings are of what it did until then",
+            subject.program().display(),
+            in_words(exit)
+        )),
+        _ => None,
+    };
     let clock = timed.map(|run| clock(&run, &subject, stages, interrupts)).transpose()?;
     let sampled = clock.as_ref().and_then(|one| one.as_ref().ok());
     let mut findings = work_out(&recording, subject, sampled, &options, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
-    Ok(findings)
+    Ok(Found { findings, crash })
 }
 
 /// Runs the program at its own speed, and samples it; why not, where that cannot be.

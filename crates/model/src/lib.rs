@@ -25,7 +25,10 @@ pub mod process;
 pub mod program;
 pub mod region;
 pub mod sampling;
+mod signal_name;
 pub mod spelling;
 pub mod types;
 pub mod usage;
 mod variants;
+
+pub use signal_name::signal_name;

@@ -16,7 +16,10 @@ pub enum ProveError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A variant was ended by a signal.
-    #[error("the {variant} variant was ended by signal {signal}; a program that crashes cannot be compared")]
+    #[error(
+        "the {variant} variant was ended by {}; a program that crashes cannot be compared",
+        lineup_model::signal_name(*.signal)
+    )]
     Killed {
         /// Which variant.
         variant: Variant,

@@ -52,7 +52,7 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ending::Exited(status) => write!(f, "exit status {status}"),
-            Ending::Killed(signal) => write!(f, "signal {signal}"),
+            Ending::Killed(signal) => f.write_str(&lineup_model::signal_name(*signal)),
             Ending::Stopped => f.write_str("stopped from outside"),
         }
     }

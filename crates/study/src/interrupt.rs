@@ -5,7 +5,7 @@ use crate::guardian::Guardian;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::{self, signal_name};
+use signal_hook::low_level;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Drop for Keeping {
 
 /// The work was cut short by a signal; what was done until then is valid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("interrupted by signal {signal}{}", name(*signal))]
+#[error("interrupted by {}", lineup_model::signal_name(*.signal))]
 pub struct Interrupted {
     /// The signal's number.
     pub signal: i32,
@@ -50,11 +50,6 @@ pub struct Interrupted {
 
 /// What is said before the process exits in the middle of its work; returns the exit code.
 type LastWords = Box<dyn Fn(Interrupted) -> u8 + Send>;
-
-/// The signal as it is usually called, where it has a name.
-fn name(signal: i32) -> String {
-    signal_name(signal).map_or_else(String::new, |name| format!(" ({name})"))
-}
 
 impl Interrupts {
     /// Starts watching. The work ends when it next asks [`Interrupts::check`].
@@ -224,7 +219,7 @@ mod tests {
             return;
         };
         let interrupts = Interrupts::watch_or_exit(|interrupted| {
-            assert_eq!(interrupted.to_string(), "interrupted by signal 15 (SIGTERM)");
+            assert_eq!(interrupted.to_string(), "interrupted by SIGTERM");
             7
         });
         let interrupts = interrupts.expect("watches");

@@ -221,7 +221,7 @@ fn first_calls(stop_after: u64, request: &RecordRequest) -> u64 {
 pub fn in_words(exit: ProgramExit) -> String {
     match exit {
         ProgramExit::Exited(status) => format!("exited with status {status}"),
-        ProgramExit::Signaled(signal) => format!("was ended by signal {signal}"),
+        ProgramExit::Signaled(signal) => format!("was ended by {}", lineup_model::signal_name(signal)),
         ProgramExit::Left => "was left running".to_owned(),
     }
 }

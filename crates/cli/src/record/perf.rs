@@ -100,7 +100,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     files::print(&out)?;
     match outcome.finished.map(|finished| (finished.ending, finished.stopped)) {
         Some((Ending::Killed(signal), None)) => bail!(
-            "the program was ended by signal {signal}; the samples until then are kept in {}",
+            "the program was ended by {}; the samples until then are kept in {}",
+            lineup_model::signal_name(signal),
             request.output.display()
         ),
         _ => Ok(Outcome::Done),

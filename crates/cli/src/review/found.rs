@@ -29,7 +29,7 @@ pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Resul
         asks_clock: false,
         again: Again::default(),
     };
-    Ok(of(&find::find(wanted, subject, around.stages, around.interrupts)?))
+    Ok(of(&find::find(wanted, subject, around.stages, around.interrupts)?.whole()?))
 }
 
 fn of(findings: &Findings) -> Vec<FindingOfRun> {

@@ -49,7 +49,7 @@ pub(super) fn regions(
         asks_clock: false,
         again: Again::default(),
     };
-    let findings = find::find(wanted, subject, stages, interrupts)?;
+    let findings = find::find(wanted, subject, stages, interrupts)?.whole()?;
     let found = choose(&findings, plan.advice.allow_growth);
     if let Ok(found) = &found {
         stages.line(&format!("lineup: {}", found.why));

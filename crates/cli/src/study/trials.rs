@@ -295,7 +295,7 @@ mod tests {
     fn a_crash_is_the_changes_and_a_signal_that_somebody_sent_is_not() {
         for error in ended_by(11) {
             let failure = failure_of(error).expect("the change's");
-            assert!(failure.because.contains("signal 11"), "{}", failure.because);
+            assert!(failure.because.contains("SIGSEGV"), "{}", failure.because);
         }
         for signal in [9, 15] {
             for error in ended_by(signal) {

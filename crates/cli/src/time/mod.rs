@@ -125,7 +125,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     match times.finished.ending {
         Ending::Killed(signal) if times.finished.stopped.is_none() => {
-            bail!("the program was ended by signal {signal}; times until then are above")
+            bail!(
+                "the program was ended by {}; times until then are above",
+                lineup_model::signal_name(signal)
+            )
         }
         _ => Ok(Outcome::Done),
     }

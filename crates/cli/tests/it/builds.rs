@@ -167,7 +167,7 @@ fn broke(program: &Program, output: &Output, because: &str) {
 #[test]
 fn a_compiler_that_is_killed_ends_the_study() {
     for (line, because) in
-        [("cc() { ./cc.sh \"$@\"; }; cc -g -O2 main.c -o walk", "signal 9"), ("make", "Killed")]
+        [("cc() { ./cc.sh \"$@\"; }; cc -g -O2 main.c -o walk", "SIGKILL"), ("make", "Killed")]
     {
         let program = Program::with_compiler("kill -KILL $$");
         program.write("Makefile", "walk: main.c record.h\n\t./cc.sh -g -O2 main.c -o walk\n");
@@ -199,7 +199,7 @@ fn sources_that_no_longer_build_by_themselves_are_not_the_candidates_fault() {
 
 #[test]
 fn a_signal_ends_the_study_and_the_compiler() {
-    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+    for signal in ["INT", "TERM"] {
         let program =
             Program::with_compiler("echo $$ > \"$MARK.new\"; mv \"$MARK.new\" \"$MARK\"; exec sleep 600");
         let mark = program.root.path().join("mark");
@@ -213,7 +213,7 @@ fn a_signal_ends_the_study_and_the_compiler() {
         let compiler = wait_for(&mark);
         kill(signal, lineup.id());
         let output = ended(lineup);
-        broke(&program, &output, &format!("interrupted by signal {number}"));
+        broke(&program, &output, &format!("interrupted by SIG{signal}"));
         assert!(!is_alive(compiler.trim()), "the compiler stayed behind");
     }
 }

@@ -96,7 +96,7 @@ fn other_bytes_of_a_struct_are_found_wherever_they_leave_and_the_call_is_named()
         ("stream", "bytes written to local stream socket 1 (sendto)", &in_stream),
         ("pipe", "bytes written to pipe 1 (write)", &in_stream),
         ("bind", "call 1 of bind on datagram socket 1", "127.0.0.1:0 against 127.0.0.30:0"),
-        ("signal", "call 1 of kill on itself", "signal 10 against signal 12"),
+        ("signal", "call 1 of kill on itself", "SIGUSR1 against SIGUSR2"),
         ("child", "end of process 0.1", "exit status 1 against exit status 30"),
         ("threads", "file o0 (changed by openat, write)", &in_stream),
     ];

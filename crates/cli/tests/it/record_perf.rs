@@ -147,7 +147,7 @@ fn samples_until_a_signal_ended_the_program_are_kept() {
     let line = ["record", "--perf", "--", "sh", "-c", "./busy 100000000; kill -9 $$"];
     let done = lineup(folder, &line);
     assert_eq!(done.status.code(), Some(2));
-    assert!(said(&done).contains("ended by signal 9; the samples until then are kept in perf.data"));
+    assert!(said(&done).contains("ended by SIGKILL; the samples until then are kept in perf.data"));
     assert!(share(folder, "perf.data", "spin") > 0.5, "what a program starts is sampled, too");
 }
 

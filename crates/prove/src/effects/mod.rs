@@ -158,7 +158,7 @@ impl CallList {
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// What was asked for in words, such as `request 0x4008550d` or `signal 15`.
+    /// What was asked for in words, such as `request 0x4008550d` or `SIGTERM`.
     pub what: String,
     /// The bytes that went with it, up to [`KEPT_ARGUMENT_BYTES`].
     pub bytes: Vec<u8>,

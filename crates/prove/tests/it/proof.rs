@@ -166,7 +166,7 @@ fn a_crash_and_a_failed_start_are_errors_that_name_the_variant() {
         ..same(slot)
     };
     let error = Simulated::new(0.0, crash).prove(&patient(), (3, 2)).unwrap_err();
-    assert!(error.to_string().contains("second variant was ended by signal 11"), "{error}");
+    assert!(error.to_string().contains("second variant was ended by SIGSEGV"), "{error}");
     let error = prove(&recorded(3), &recorded(2), &mut |_: &Slot| Err("no such file".into()), &patient())
         .unwrap_err();
     assert!(error.to_string().contains("first variant could not be run: no such file"), "{error}");

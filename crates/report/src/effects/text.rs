@@ -44,7 +44,7 @@ pub fn effects_text(report: &EffectsReport, style: TextStyle) -> String {
 fn heading(process: &ProcessReport) -> String {
     let end = match (process.exit_status, process.signal) {
         (Some(status), _) => format!("exit status {status}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, Some(signal)) => format!("ended by {}", lineup_model::signal_name(signal)),
         (None, None) => "stopped from outside, or still running at the end".to_owned(),
     };
     format!("process {}: {end}\n", process.process)

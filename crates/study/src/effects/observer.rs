@@ -247,7 +247,7 @@ impl Observer {
             }
             (Meaning::Signal(to, signal), _) => {
                 let target = self.signalled(process, value(to) as i32, process_of);
-                let call = Call::new(format!("signal {}", value(signal)), &[]);
+                let call = Call::new(lineup_model::signal_name(value(signal) as i32), &[]);
                 self.push(process, name, Target::Process(target), call);
             }
             (Meaning::NotObserved(what), _) => self.note(what),

@@ -42,12 +42,17 @@ const COMPLAINTS: [&str; 6] =
 /// them.
 pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
     let status = match ending {
-        Ending::Killed(signal) => return Fault::Machine(format!("it was ended by signal {signal}")),
+        Ending::Killed(signal) => {
+            return Fault::Machine(format!("it was ended by {}", lineup_model::signal_name(signal)));
+        }
         Ending::Exited(status @ (126 | 127)) => {
             return Fault::Machine(format!("a command could not be run (status {status})"));
         }
         Ending::Exited(status @ 128..) => {
-            return Fault::Machine(format!("a command was ended by signal {}", status - 128));
+            return Fault::Machine(format!(
+                "a command was ended by {}",
+                lineup_model::signal_name(status - 128)
+            ));
         }
         Ending::Stopped => return Fault::Machine("it was stopped from outside".into()),
         Ending::Exited(status) => status,

@@ -59,7 +59,7 @@ fn a_crash_and_a_violent_death_keep_every_call_that_ended() {
             let output = lineup_record(program.folder.path(), &arguments);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{how} {said}");
-            assert!(said.contains("ended by signal"), "{how} {said}");
+            assert!(said.contains("ended by SIG"), "{how} {said}");
             let summary = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(summary.contains("region: 20,000 calls recorded of 20,000 made"), "{how} {summary}");
             check(&recording(&program));

@@ -334,11 +334,12 @@ impl Caller {
                     if registers.rip == NOWHERE {
                         return Ok(registers.rax);
                     }
-                    return Err(Error::Start("the engine's own code in the process met signal 11".into()));
+                    return Err(Error::Start("the engine's own code in the process met SIGSEGV".into()));
                 }
                 Stop::Signal(signal) => {
                     return Err(Error::Start(format!(
-                        "the engine's own code in the process met signal {signal}"
+                        "the engine's own code in the process met {}",
+                        lineup_model::signal_name(signal)
                     )));
                 }
                 Stop::Told | Stop::SystemCall | Stop::NewProgram | Stop::Gone => {}
