@@ -44,18 +44,38 @@ impl Interpreter {
 /// Whether a 64-bit little-endian program names a loader, which loads libraries into it: one that is linked statically
 /// does not. `begin` holds its table of parts, as the begin of a file does.
 pub fn names_loader(begin: &[u8]) -> bool {
-    const LOADER: u32 = 3;
-    let number = |at: usize, bytes: usize| {
-        let field = begin.get(at..at.checked_add(bytes)?)?;
-        Some(field.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte)))
+    const LOADER: u64 = 3;
+    parts(begin).any(|part| number(begin, part, 4) == Some(LOADER))
+}
+
+/// Whether a 64-bit little-endian program says which libraries it needs: one that names a loader and none of them has no C
+/// library. `bytes` is the file.
+pub fn needs_libraries(bytes: &[u8]) -> bool {
+    const DYNAMIC: u64 = 2;
+    const NEEDED: u64 = 1;
+    const ENTRY_BYTES: usize = 16;
+    let needs = |part: usize| {
+        let (start, length) = (number(bytes, part + 8, 8)?, number(bytes, part + 32, 8)?);
+        let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
+        let mut entries = bytes.get(start..start.checked_add(length)?)?.chunks_exact(ENTRY_BYTES);
+        Some(entries.any(|entry| number(entry, 0, 8) == Some(NEEDED)))
     };
-    let kinds = || {
-        let (first, bytes, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
-        let place = move |part: u64| usize::try_from(first.checked_add(part * bytes)?).ok();
-        Some((0..count).filter_map(move |part| number(place(part)?, 4)))
-    };
-    begin.starts_with(b"\x7fELF\x02\x01")
-        && kinds().is_some_and(|mut kinds| kinds.any(|kind| kind == LOADER.into()))
+    let dynamic = parts(bytes).filter(|part| number(bytes, *part, 4) == Some(DYNAMIC));
+    dynamic.filter_map(needs).any(|needs| needs)
+}
+
+/// Where the entries of a program's table of parts stand.
+fn parts(begin: &[u8]) -> impl Iterator<Item = usize> {
+    let is_program = begin.starts_with(b"\x7fELF\x02\x01");
+    let table = || Some((number(begin, 0x20, 8)?, number(begin, 0x36, 2)?, number(begin, 0x38, 2)?));
+    let (first, bytes, count) = table().filter(|_| is_program).unwrap_or_default();
+    (0..count).filter_map(move |part| usize::try_from(first.checked_add(part * bytes)?).ok())
+}
+
+/// A number of a file.
+fn number(file: &[u8], at: usize, bytes: usize) -> Option<u64> {
+    let field = file.get(at..at.checked_add(bytes)?)?;
+    Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
 /// The function that starts a sanitizer's runtime, as it stands between zero bytes in a program's table of names, and the
@@ -87,6 +107,22 @@ mod tests {
         let mut far = program([1, 1]);
         far[0x20..0x28].fill(0xff);
         assert!(!names_loader(&far));
+    }
+
+    #[test]
+    fn a_program_that_needs_libraries_says_so_in_its_dynamic_part() {
+        // A head, a dynamic part of 56 bytes, and two entries of it.
+        let program = |tags: [u8; 2]| {
+            let mut bytes = b"\x7fELF\x02\x01".to_vec();
+            bytes.resize(64 + 56 + 32, 0);
+            (bytes[0x20], bytes[0x36], bytes[0x38]) = (64, 56, 1);
+            (bytes[64], bytes[64 + 8], bytes[64 + 32]) = (2, 64 + 56, 32);
+            (bytes[64 + 56], bytes[64 + 56 + 16]) = (tags[0], tags[1]);
+            bytes
+        };
+        assert!(needs_libraries(&program([21, 1])) && needs_libraries(&program([1, 0])));
+        assert!(!needs_libraries(&program([21, 0])) && !needs_libraries(&program([21, 1])[..150]));
+        assert!(!needs_libraries(b"#!/bin/sh\n"));
     }
 
     fn of(begin: &str) -> Option<(String, Option<String>)> {

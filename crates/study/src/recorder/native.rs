@@ -31,7 +31,7 @@ use followers::Followers;
 use lineup_bundle::Library;
 use lineup_cache::SpecError;
 use lineup_model::abi::{Abi, Machine};
-use lineup_model::executable::names_loader;
+use lineup_model::executable::{names_loader, needs_libraries};
 use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
 use lineup_recording::native::{Refusal, note, region, state, word};
@@ -77,12 +77,21 @@ fn unfit(subject: &Subject) -> Option<String> {
         ));
     }
     let bytes = companions::read(program).ok()?;
+    let is_go = || memchr::memmem::find(&bytes, GO_PROGRAM).is_some();
     if names_loader(&bytes) {
-        return None;
+        // With cgo the C library makes its threads.
+        let sets_bases = !needs_libraries(&bytes) && is_go();
+        return sets_bases.then(|| {
+            format!(
+                "{} is written in Go without cgo: it gives its threads bases of its own, where the engine's words of a \
+                 thread would lie",
+                program.display()
+            )
+        });
     }
     let why = if subject.is_started_by_another() {
         "is started by another program, so that the engine cannot be brought to it"
-    } else if memchr::memmem::find(&bytes, GO_PROGRAM).is_some() {
+    } else if is_go() {
         "is written in Go, whose threads have no room for the engine's words"
     } else {
         return None;

@@ -1,7 +1,7 @@
 //! Programs that are linked statically: the engine is brought to them, and records what it records in others.
 
 use super::engines::assert_engines_agree;
-use super::program::{Program, X86_64, c, cpp, lineup_record};
+use super::program::{Program, X86_64, build, c, cpp, lineup_record};
 use super::whole::{by_address, whole};
 use std::process::Command;
 
@@ -229,4 +229,10 @@ fn what_the_engine_cannot_be_brought_to_is_refused_before_it_does_anything() {
     let bytes = std::fs::read(folder.join("program")).expect("the program");
     std::fs::write(folder.join("program"), [&bytes, &go[..]].concat()).expect("a Go program");
     refused(&["--engine", "native", "--", "./program"], "is written in Go");
+    // It names a loader, and needs no library.
+    let bare = "int hot(int x) { return x; } void _start(void) { for (;;) hot(1); }";
+    build(X86_64, folder, "bare.c", bare, "bare", &["-nostdlib", "-pie", "-fPIE"]);
+    let bytes = std::fs::read(folder.join("bare")).expect("the program");
+    std::fs::write(folder.join("bare"), [&bytes, &go[..]].concat()).expect("a Go program");
+    refused(&["--engine", "native", "--", "./bare"], "is written in Go without cgo");
 }
