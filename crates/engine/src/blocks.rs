@@ -11,6 +11,7 @@ use crate::machine::{Gates, Host, Route, Task, Translated, Translation, Ways};
 use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
+use crate::sequences::Sequences;
 use crate::system;
 use crate::targets::Targets;
 use crate::traps;
@@ -33,6 +34,8 @@ static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 pub(crate) struct Block {
     pub(crate) start: u64,
     pub(crate) body: u64,
+    /// Where it goes on when no restartable sequence begins.
+    pub(crate) plain: u64,
     /// Where others lead to it.
     pub(crate) inner: u64,
     /// The lowest address of its code in the program.
@@ -83,6 +86,7 @@ pub(crate) struct Blocks {
     counts: u32,
     /// When all of a whole program's run is logged.
     pub(crate) targets: Option<Targets>,
+    pub(crate) sequences: Sequences,
 }
 
 impl Blocks {
@@ -110,18 +114,21 @@ impl Blocks {
             near: Vec::new(),
             counts: 0,
             targets,
+            sequences: Sequences::default(),
         }
     }
 
     /// The program's code at an address, as it was before entries were patched, and whether nothing writes to it.
-    fn bytes(&mut self, pc: u64) -> Option<(Vec<u8>, bool)> {
+    pub(crate) fn bytes(&mut self, pc: u64) -> Option<(Vec<u8>, bool)> {
         let find = |mappings: &[Mapping]| {
             let found = mappings.iter().find(|mapping| mapping.range.contains(&pc));
             found.filter(|mapping| mapping.is_code).cloned()
         };
         let known = find(&self.mappings).filter(|mapping| mapping.is_fixed_code);
         let mapping = known.or_else(|| {
-            self.mappings = maps::read();
+            if !system::is_sealed() {
+                self.mappings = maps::read();
+            }
             find(&self.mappings)
         })?;
         let (end, is_fixed_code) = maps::code_from(&self.mappings, &mapping, pc + MOST_CODE_BYTES);
@@ -133,11 +140,20 @@ impl Blocks {
             self.unpatch(pc, &mut bytes);
             return (read > 0).then_some((bytes, false));
         }
+        self.sequences.look(&self.mappings, &mapping);
         // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
         // in a recorded call would have to be in it.
         let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, length) }.to_vec();
         self.unpatch(pc, &mut bytes);
         Some((bytes, true))
+    }
+
+    /// Reads what will be looked at of the program's code when the engine makes no system call any more.
+    pub(crate) fn read_ahead(&mut self) {
+        self.mappings = maps::read();
+        for mapping in self.mappings.iter().filter(|mapping| mapping.is_fixed_code) {
+            self.sequences.look(&self.mappings, mapping);
+        }
     }
 
     /// Whether the program's code at an address is still what the block was made from.
@@ -193,6 +209,10 @@ impl Blocks {
 
     /// Makes a block.
     fn make(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
+        if system::is_sealed() && !crate::has_memory() {
+            engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+            return None;
+        }
         let Some((bytes, is_fixed)) = self.bytes(pc) else {
             engine.shared.note(&format!(
                 "there is no code at {pc:#x} that can be read: calls that run it are recorded up to there"
@@ -260,8 +280,9 @@ impl Blocks {
         }
         self.places.insert(start, pc);
         let Range { start: low, end } = translated.range;
-        let (body, inner) = (start + translated.body as u64, start + translated.inner as u64);
-        Some(Block { start, body, inner, low, number, end, made_from })
+        let place = |offset: usize| start + offset as u64;
+        let (body, plain, inner) = (place(translated.body), place(translated.plain), place(translated.inner));
+        Some(Block { start, body, plain, inner, low, number, end, made_from })
     }
 
     /// Notes what a block is made of, and puts its numbers into its code: that of the definition, or `None` when there is no
@@ -317,6 +338,7 @@ impl Blocks {
         route: &Route,
     ) -> Option<Translated> {
         let whole = engine.whole.as_ref().map(|whole| &whole.blocks);
+        let zones = self.sequences.zones();
         let task = Task {
             bytes,
             pc,
@@ -325,10 +347,16 @@ impl Blocks {
             is_changeable: !is_fixed,
             at,
             whole,
+            zones: &zones,
         };
-        match whole.filter(|whole| whole.targets != 0) {
-            Some(whole) => Host::translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route),
-            None => Some(Host::translate(&task)),
+        let Some(whole) = whole.filter(|whole| whole.targets != 0) else {
+            return Some(Host::translate(&task));
+        };
+        let translated = Host::translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route);
+        // It may go on in a file that is met for the first time, and has sequences.
+        match Arc::ptr_eq(&zones, &self.sequences.zones()) {
+            true => translated,
+            false => self.translated(engine, bytes, pc, is_fixed, at, route),
         }
     }
 
@@ -387,6 +415,7 @@ impl Blocks {
         self.within.forget(range);
         self.past_patches.extend(self.patches.extract_if(.., |patch| range.contains(&patch.pc)));
         traps::forget(range);
+        self.sequences.forget(range);
         engine.shared.forget_entries(range);
     }
 

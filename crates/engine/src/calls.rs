@@ -3,6 +3,7 @@
 
 use crate::blocks::Blocks;
 use crate::engine::{self, Engine};
+use crate::guards::{self, After};
 use crate::handlers;
 use crate::lock::Lock;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
@@ -67,7 +68,7 @@ impl Engine {
     /// A file was mapped to be executed: entries may lie in it.
     fn notice_mapped(&self, protection: u64, file: u64, result: i64) {
         let is_code = protection & libc::PROT_EXEC as u64 != 0 && (file as i32) >= 0 && result > 0;
-        if !is_code || !self.is_on() {
+        if !is_code || !self.is_on() || system::is_sealed() {
             return;
         }
         self.shared.word(word::MAPPED).fetch_add(1, Ordering::Release);
@@ -77,6 +78,9 @@ impl Engine {
             LOOKING.with(|()| patch::more(self, signals));
             system::restore_signals(signals);
         }
+        let signals = system::block_signals();
+        LOOKING.with(|()| guards::lead(self, Some(result as u64)));
+        system::restore_signals(signals);
         if had_traps {
             let signals = system::block_signals();
             LOOKING.with(|()| masks::lead(self, Some(result as u64)));
@@ -101,6 +105,9 @@ impl Engine {
             self.log_time(slots);
         }
         self.commit(slots);
+        if guards::watch(number) && guards::before(self, registers, 1) == After::Natively {
+            return self.lose(slots, slots.pc - Host::SYSTEM_CALL_BYTES);
+        }
         let sets_mask = number == libc::SYS_rt_sigprocmask && traps::are_on();
         if number == libc::SYS_rt_sigaction || sets_mask {
             if sets_mask {

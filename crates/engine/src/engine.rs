@@ -3,10 +3,12 @@
 use crate::attach;
 use crate::blocks::Blocks;
 use crate::choosers;
+use crate::guards;
 use crate::lock::Lock;
 use crate::machine::{Abi, Entry, Host, HostRegisters, Registers, Translation};
 use crate::maps;
 use crate::restore;
+use crate::sequences::Begun;
 use crate::shared::Shared;
 use crate::sieve;
 use crate::signals::Signals;
@@ -71,7 +73,7 @@ pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
     let Some(engine) = get() else { return };
     // SAFETY: this thread's own; the gate runs one at a time in a thread, since a busy thread enters none.
     let (slots, registers) = unsafe { (&mut *Host::slots(), &mut *registers) };
-    engine.go_on(slots, registers);
+    guards::inside(|| engine.go_on(slots, registers));
 }
 
 impl Engine {
@@ -88,7 +90,12 @@ impl Engine {
                 self.leave(slots, pc)
             }
             reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - Host::SYSTEM_CALL_BYTES),
-            reason::GO | reason::INNER | reason::FULL | reason::RETURNED | reason::STATE
+            reason::GO
+            | reason::INNER
+            | reason::FULL
+            | reason::RETURNED
+            | reason::STATE
+            | reason::SEQUENCE
                 if attach::leaves() =>
             {
                 self.lose(slots, pc)
@@ -137,6 +144,7 @@ impl Engine {
                 self.go_into(slots, pc)
             }
             reason::ALLOCATION => self.note_allocation(slots, registers),
+            reason::SEQUENCE => self.begin_sequence(slots, registers),
             _ => self.find(slots, pc),
         };
         slots.resume = resume;
@@ -176,6 +184,27 @@ impl Engine {
         let found = self.code.with(|code| code.current(self, pc));
         system::restore_signals(signals);
         found.map_or_else(|| self.lose(slots, pc), |block| block.body)
+    }
+
+    /// A store comes next that may begin a restartable sequence.
+    fn begin_sequence(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
+        let pc = slots.pc;
+        let signals = system::block_signals();
+        let (begun, plain) = self.code.with(|code| {
+            let begun = code.begin_sequence(self, pc, registers);
+            let is_plain = matches!(begun, Begun::Nothing);
+            (begun, if is_plain { code.current(self, pc).map(|block| block.plain) } else { None })
+        });
+        system::restore_signals(signals);
+        match begun {
+            Begun::Copied(copy, instructions) => {
+                self.shared.word(word::SEQUENCES).fetch_add(1, Ordering::Relaxed);
+                self.shared.word(word::SEQUENCE_INSTRUCTIONS).fetch_add(instructions, Ordering::Relaxed);
+                copy
+            }
+            Begun::Natively => self.lose(slots, pc),
+            Begun::Nothing => plain.unwrap_or_else(|| self.lose(slots, pc)),
+        }
     }
 
     /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
@@ -416,7 +445,7 @@ impl Engine {
     }
 
     /// Nothing is recorded any more.
-    fn stop(&self, why: &str) {
+    pub(crate) fn stop(&self, why: &str) {
         if self.is_on.swap(0, Ordering::Relaxed) != 0 {
             self.shared.note(&format!(
                 "recording ended before the program, and later calls were not counted: {why}"

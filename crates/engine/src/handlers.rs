@@ -7,6 +7,7 @@ use crate::machine::{HostRegisters, Registers};
 use crate::signals;
 use crate::system;
 use crate::traps;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the kernel is told of a handler.
@@ -177,7 +178,7 @@ pub(crate) fn current(signal: usize) -> Option<Action> {
     let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
     let arguments = [signal as u64, 0, &raw mut action as u64, 8, 0, 0];
     // SAFETY: the kernel writes one action there.
-    let done = unsafe { system::call(libc::SYS_rt_sigaction, arguments) };
+    let done = unsafe { system::own(libc::SYS_rt_sigaction, arguments) };
     (done == 0).then_some(action)
 }
 
@@ -185,8 +186,17 @@ pub(crate) fn current(signal: usize) -> Option<Action> {
 pub(crate) fn put(signal: usize, action: &Action) {
     // SAFETY: a handler of ours or the program's own.
     unsafe {
-        system::call(libc::SYS_rt_sigaction, [signal as u64, std::ptr::from_ref(action) as u64, 0, 8, 0, 0])
+        system::own(libc::SYS_rt_sigaction, [signal as u64, std::ptr::from_ref(action) as u64, 0, 8, 0, 0])
     };
+}
+
+/// Whether the program handles any signal, but for those that the C library keeps for itself.
+pub(crate) fn are_set() -> bool {
+    const OF_LIBRARY: Range<usize> = 32..34;
+    let is_ours = |signal: usize| signal == libc::SIGTRAP as usize && traps::are_on();
+    let is_handled = |signal: usize| current(signal).is_some_and(|action| action.is_handled());
+    let mut programs = (1..SIGNALS).filter(|signal| !OF_LIBRARY.contains(signal) && !is_ours(*signal));
+    programs.any(is_handled)
 }
 
 /// What a pointer of the program points to; `None` when it is null or cannot be read, which the kernel then tells.
@@ -197,6 +207,6 @@ fn read(at: u64) -> Option<Action> {
     let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: bytes };
     let arguments = [system::process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
     // SAFETY: the kernel checks what cannot be read.
-    let read = unsafe { system::call(libc::SYS_process_vm_readv, arguments) };
+    let read = unsafe { system::own(libc::SYS_process_vm_readv, arguments) };
     (at != 0 && read == bytes as i64).then_some(action)
 }

@@ -31,6 +31,16 @@ impl Allocator {
 }
 
 impl Allocator {
+    /// Maps so much at once for what is taken next. False when the system has no memory.
+    pub(crate) fn reserve(&self, bytes: usize) -> bool {
+        self.0.with(|heap| heap.map(bytes))
+    }
+
+    /// Bytes that can be taken without asking the system.
+    pub(crate) fn left_bytes(&self) -> usize {
+        self.0.with(|heap| heap.end as usize - heap.next as usize)
+    }
+
     /// Does some work while nobody takes or gives back memory; nor may the work.
     pub(crate) fn while_still<R>(&self, work: impl FnOnce() -> R) -> R {
         self.0.with(|_| work())
@@ -56,12 +66,19 @@ impl Heap {
         // Blocks lie at multiples of their size.
         let at = (self.next as usize).next_multiple_of(bytes);
         if self.next.is_null() || at + bytes > self.end as usize {
-            let Some(piece) = system::memory(PIECE_BYTES) else { return ptr::null_mut() };
-            // SAFETY: within the piece.
-            (self.next, self.end) = (piece, unsafe { piece.add(PIECE_BYTES) });
+            if !self.map(PIECE_BYTES) {
+                return ptr::null_mut();
+            }
             return self.take_aligned(bytes);
         }
         self.take_aligned(bytes)
+    }
+
+    fn map(&mut self, bytes: usize) -> bool {
+        let Some(piece) = system::memory(bytes) else { return false };
+        // SAFETY: within the piece.
+        (self.next, self.end) = (piece, unsafe { piece.add(bytes) });
+        true
     }
 
     fn take_aligned(&mut self, bytes: usize) -> *mut u8 {
@@ -77,6 +94,18 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
             Some(class) => self.0.with(|heap| heap.take(class)),
+            // It is not given back.
+            None if system::is_sealed() => self.0.with(|heap| {
+                let bytes = layout.size().next_multiple_of(1 << SMALLEST_SHIFT);
+                let has_room = heap.end as usize - heap.next as usize > 2 * layout.size() + layout.align();
+                let at = (heap.next as usize).next_multiple_of(layout.align().max(1 << SMALLEST_SHIFT));
+                let block = heap.next.wrapping_add(at - heap.next as usize);
+                if !has_room {
+                    return ptr::null_mut();
+                }
+                heap.next = block.wrapping_add(bytes);
+                block
+            }),
             None => system::memory(layout.size()).unwrap_or(ptr::null_mut()),
         }
     }

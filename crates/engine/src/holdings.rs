@@ -67,7 +67,7 @@ pub(crate) fn hold(address: u64) -> bool {
 pub(crate) unsafe fn give_back() {
     each(|at, bytes| {
         // SAFETY: mapped by the engine, and nobody's any more, as the caller promises.
-        unsafe { system::call(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0]) };
+        unsafe { system::own(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0]) };
     });
 }
 

@@ -27,7 +27,9 @@ mod calls;
 mod choosers;
 mod ends;
 mod engine;
+mod filters;
 mod forks;
+mod guards;
 mod handlers;
 mod heap;
 mod holdings;
@@ -41,6 +43,7 @@ mod own_thread;
 mod patch;
 mod processes;
 mod restore;
+mod sequences;
 mod shared;
 mod sieve;
 mod signals;
@@ -57,3 +60,16 @@ mod within;
 #[cfg_attr(not(miri), global_allocator)]
 #[cfg_attr(miri, allow(dead_code))]
 static ALLOCATOR: heap::Allocator = heap::Allocator::new();
+
+/// Sees to memory for all that the engine takes from now on, since it cannot ask the system for more. False when there is
+/// none.
+fn reserve_memory() -> bool {
+    const RESERVED_BYTES: usize = 256 << 20;
+    ALLOCATOR.reserve(RESERVED_BYTES)
+}
+
+/// Whether there is memory left of what was reserved, with room for what is taken at once.
+fn has_memory() -> bool {
+    const MOST_AT_ONCE: usize = 16 << 20;
+    ALLOCATOR.left_bytes() > MOST_AT_ONCE
+}

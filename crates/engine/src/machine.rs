@@ -8,6 +8,7 @@
 mod abi;
 mod entries;
 mod gates;
+mod restarts;
 mod timing;
 mod translation;
 
@@ -15,15 +16,16 @@ mod translation;
 mod x86_64;
 
 pub(crate) use abi::{Abi, Context, Registers, ThreadBlock};
-pub(crate) use entries::{CallSite, Displaced, Entries, MaskSite, Moved, Write};
-pub(crate) use gates::{Entry, Gates, Places};
+pub(crate) use entries::{CallSite, Displaced, Entries, Moved, SpreadSite, Write};
+pub(crate) use gates::{Entry, Gates, Led, Places};
+pub(crate) use restarts::{Restarts, SequenceCopy, SequenceTask};
 pub(crate) use timing::Timing;
 pub(crate) use translation::{
     LineUser, Link, Mark, OpenLog, Route, Source, Task, Translated, Translation, Turn, Unlogged, Ways, Whole,
 };
 
 /// A machine: all that the engine asks of it.
-pub(crate) trait Machine: Abi + Gates + Entries + Translation + Timing {}
+pub(crate) trait Machine: Abi + Gates + Entries + Translation + Restarts + Timing {}
 
 /// The machine that this library is built for.
 #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
 //! Where the program's files set which signals are blocked: system calls of that number lead to the engine while
-//! traps may stand in the program's code.
+//! traps may stand in the program's code. The C library's function for any call leads there always, see [`crate::guards`].
 
 use crate::engine::Engine;
-use crate::machine::{Entries, Host, HostRegisters, MaskSite, Registers};
+use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};
 use crate::patch::{self, Near};
 use crate::system::{self, File};
 use crate::{maps, traps};
@@ -18,17 +18,17 @@ pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
         }
         let mut code = vec![0; (range.end - range.start) as usize];
         let read = system::read_memory(range.start, &mut code);
-        for site in Host::mask_sites(&code[..read], range.start) {
+        for site in Host::spread_sites(&code[..read], range.start, &[libc::SYS_rt_sigprocmask]) {
             lead_one(engine, (&memory, &mut near), &site);
         }
     }
     engine.code.with(|code| code.near = near);
 }
 
-fn lead_one(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), site: &impl MaskSite) {
+fn lead_one(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), site: &impl SpreadSite) {
     let at = site.at();
     let Ok(place) = patch::place_near(near, &(at..at + Host::JUMP_BYTES)) else { return };
-    let Some(code) = site.code(place.next(), from_site as *const () as u64) else { return };
+    let Some(code) = site.code(place.next(), from_site as *const () as u64, false) else { return };
     if let Some(to) = place.put(memory, &code) {
         patch::write(engine, memory, at, &[Host::jump(at, to)], &[]);
     }
@@ -38,9 +38,14 @@ fn lead_one(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), site: &imp
 ///
 /// # Safety
 /// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of the system call.
-unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
+pub(crate) unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
     registers.come_back_to_site();
-    traps::set_mask(registers);
+    if traps::are_on() {
+        return traps::set_mask(registers);
+    }
+    // SAFETY: the program's own system call.
+    let result = unsafe { system::call(libc::SYS_rt_sigprocmask, registers.arguments()) };
+    registers.set_result(result as u64);
 }

@@ -2,11 +2,11 @@
 
 use crate::engine::Engine;
 use crate::lock::Lock;
-use crate::machine::{Abi, CallSite, Displaced, Entries, Entry, Gates, Host, Write};
+use crate::machine::{Abi, CallSite, Displaced, Entries, Entry, Gates, Host, Led, Write};
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{attach, calls, choosers, ends, handlers, masks, processes, traps, within};
+use crate::{attach, calls, choosers, ends, guards, handlers, masks, processes, traps, within};
 use lineup_recording::native::{Refusal, entry, note, state, timed, word};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
-const MOST_BYTES: u64 = 1024;
+pub(crate) const MOST_BYTES: u64 = 1024;
 
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
 /// file.
@@ -155,10 +155,6 @@ pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> b
     is_changed.unwrap_or(false)
 }
 
-/// A system call that the engine must hear of: its number, the function that it leads to, and whether it is made after
-/// that function.
-type Led = (i64, u64, bool);
-
 /// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
 /// handler and those that map and unmap memory, and before they are made those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
@@ -185,6 +181,7 @@ pub(crate) fn system_calls(engine: &Engine) {
         }
     }
     engine.code.with(|code| code.near = near);
+    guards::lead(engine, None);
     if traps::are_on() {
         masks::lead(engine, None);
     }
@@ -279,12 +276,19 @@ fn prepare(
         }
         Ok(displaced) => displaced,
     };
+    refuse_sequence(engine, pc, &displaced)?;
     let multiplier = engine.shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
     let thunk = choosers::code_before(engine, number, Host::thunk(&raw const *entry as u64, engine.entry));
     place_before(near, pc, thunk, &displaced)
+}
+
+/// Refuses to move what must stay where the kernel expects it.
+fn refuse_sequence(engine: &Engine, pc: u64, displaced: &impl Displaced) -> Result<(), Refusal> {
+    let zones = engine.code.with(|code| code.zones_at(pc));
+    if displaced.breaks(&zones) { Err(Refusal::Restartable) } else { Ok(()) }
 }
 
 /// Writes code, and behind it what is moved from an entry, that the entry is to lead to.
@@ -314,6 +318,7 @@ pub(crate) fn lead_entry(
     before: Vec<u8>,
 ) -> Result<(), Refusal> {
     let displaced = Host::displace(pc, size, room)?;
+    refuse_sequence(engine, pc, &displaced)?;
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     let led = place_before((memory, &mut near), pc, before, &displaced);
     engine.code.with(|code| code.near = near);

@@ -4,9 +4,11 @@
 //! held in it.
 
 use crate::engine::{self, Engine};
+use crate::guards;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::system;
-use lineup_recording::native::{note, word};
+use lineup_recording::native::{VARIABLE, note, word};
+use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 /// What a system call makes.
@@ -82,17 +84,19 @@ impl Fork {
 /// What a system call with these registers will make; told to the user when it is a process or another program.
 pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
     let number = registers.call();
-    let [first, second, ..] = registers.arguments();
+    let [first, second, third, fourth, ..] = registers.arguments();
     let flags = match number {
         libc::SYS_clone => first,
         libc::SYS_clone3 => system::read_word(first).unwrap_or(libc::CLONE_VM as u64),
         _ if Some(number) == Host::FORK => 0,
         _ if Some(number) == Host::VFORK => libc::CLONE_VM as u64,
         libc::SYS_execve => {
+            hide_engine(third);
             tell_exec(engine, libc::AT_FDCWD as u64, first);
             return New::Nothing;
         }
         libc::SYS_execveat => {
+            hide_engine(fourth);
             tell_exec(engine, first, second);
             return New::Nothing;
         }
@@ -147,6 +151,27 @@ unsafe fn before(registers: *mut HostRegisters, number: i64) {
     registers.set_call(number);
     if let Some(engine) = engine::get() {
         before_call(engine, registers);
+    }
+}
+
+/// A program with this environment is not to start the engine, if its filter of system calls would end it for that: the
+/// variable that names the engine's memory gets another name.
+fn hide_engine(environment: u64) {
+    if !guards::hides_engine() || environment == 0 {
+        return;
+    }
+    let mut at = environment as *const *mut u8;
+    // SAFETY: the environment that the program gives: terminated texts, and null at the end. Texts that begin so are copies
+    // of the one that was made for the engine.
+    unsafe {
+        while !(*at).is_null() {
+            let text = CStr::from_ptr((*at).cast_const().cast()).to_bytes();
+            let is_ours = text.strip_prefix(VARIABLE.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+            if is_ours {
+                (*at).write(b'_');
+            }
+            at = at.add(1);
+        }
     }
 }
 

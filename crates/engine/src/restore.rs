@@ -5,7 +5,7 @@
 //! that a jump leads to stays where it is, for threads that are in it.
 
 use crate::engine::Engine;
-use crate::machine::{Abi, Host};
+use crate::machine::{Abi, Entries, Host};
 use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::system::{self, File};
@@ -72,6 +72,19 @@ fn take_out(engine: &Engine, number: u64) -> bool {
     all
 }
 
+/// Takes the traps out of the program's code: what they lead to needs the kernel's return from a handler.
+pub(crate) fn take_out_traps(engine: &Engine) {
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let blocked = system::block_signals();
+    engine.code.with(|code| {
+        let is_trap = |patch: &&Patch| Host::is_trap(&patch.written);
+        code.patches.iter().filter(is_trap).for_each(|patch| {
+            memory.write_at(&patch.original, patch.pc);
+        });
+    });
+    system::restore_signals(blocked);
+}
+
 /// A jump, or a trap, in place of code.
 pub(crate) struct Patch {
     pub(crate) pc: u64,
@@ -102,6 +115,10 @@ impl Patch {
 
     /// Whether it is still where it was written.
     pub(crate) fn stands(&self) -> bool {
+        if system::is_sealed() {
+            // It stood there when it could last be seen.
+            return true;
+        }
         let mut now = vec![0; self.written.len()];
         system::read_memory(self.pc, &mut now) == now.len() && now == self.written
     }

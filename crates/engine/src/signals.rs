@@ -9,6 +9,7 @@ use crate::engine::{self, Engine};
 use crate::handlers::{self, Action, HIGHEST_CONSTANT};
 use crate::interrupted::{self, Unfinished};
 use crate::machine::{Abi, Context, Gates, Host, HostContext, Mark, Translated, Translation};
+use crate::sequences;
 use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
@@ -172,7 +173,11 @@ fn program_state(engine: &Engine, slots: &Slots, registers: &HostContext) -> Opt
         return Some(Host::unmasked(registers, slots));
     }
     if !engine.signals.cache.contains(&pc) {
-        return None;
+        let is_copied = sequences::may_hold(pc);
+        let at = is_copied.then(|| engine.code.with(|code| code.sequences.program_pc(pc))).flatten()?;
+        let mut program = *registers;
+        program.set_pc(at);
+        return Some(program);
     }
     if let Some(left) = engine.code.with(|code| code.left_at(pc)) {
         let mut program = *registers;
@@ -215,7 +220,7 @@ unsafe fn defer(
     // SAFETY: takes nothing; sends a copy of the signal to ourselves.
     unsafe {
         let thread = system::thread();
-        system::call(
+        system::own(
             libc::SYS_rt_tgsigqueueinfo,
             [system::process(), thread, signal as u64, info as u64, 0, 0],
         );

@@ -181,4 +181,6 @@ pub(crate) mod reason {
     pub(crate) const ALLOCATION: u64 = 10;
     /// An instruction comes next that keeps the processor's state in memory, or loads it; the block goes on.
     pub(crate) const STATE: u64 = 11;
+    /// A store comes next that may begin a restartable sequence, see [`crate::sequences`].
+    pub(crate) const SEQUENCE: u64 = 12;
 }

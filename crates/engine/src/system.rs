@@ -2,6 +2,8 @@
 
 use crate::holdings;
 use crate::machine::{Abi, Host};
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes a system call; errors are negative.
 ///
@@ -10,6 +12,32 @@ use crate::machine::{Abi, Host};
 pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
     // SAFETY: the caller's promise.
     unsafe { Host::system_call(number, arguments) }
+}
+
+/// The engine makes no system call any more.
+static IS_SEALED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it. All that
+/// needs one fails, and signals stay as they are.
+pub(crate) fn seal() {
+    IS_SEALED.store(true, Ordering::Release);
+}
+
+/// Whether the engine makes no system call of its own.
+pub(crate) fn is_sealed() -> bool {
+    IS_SEALED.load(Ordering::Acquire)
+}
+
+/// As [`call`], of the engine's own: fails when it is to make none.
+///
+/// # Safety
+/// As for the call.
+pub(crate) unsafe fn own(number: i64, arguments: [u64; 6]) -> i64 {
+    if is_sealed() {
+        return -i64::from(libc::EPERM);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call(number, arguments) }
 }
 
 /// An open file, by its number.
@@ -22,7 +50,7 @@ impl File {
         let flags = (flags | libc::O_CLOEXEC) as u64;
         // SAFETY: the path is terminated.
         let opened =
-            unsafe { call(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0]) };
+            unsafe { own(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0]) };
         (opened >= 0).then_some(File(opened as i32))
     }
 
@@ -31,11 +59,11 @@ impl File {
         let name = b"lineup-code\0";
         // SAFETY: the name is terminated.
         let made = unsafe {
-            call(libc::SYS_memfd_create, [name.as_ptr() as u64, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])
+            own(libc::SYS_memfd_create, [name.as_ptr() as u64, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])
         };
         let file = (made >= 0).then_some(File(made as i32))?;
         // SAFETY: our own file.
-        let sized = unsafe { call(libc::SYS_ftruncate, [file.0 as u64, bytes as u64, 0, 0, 0, 0]) };
+        let sized = unsafe { own(libc::SYS_ftruncate, [file.0 as u64, bytes as u64, 0, 0, 0, 0]) };
         (sized == 0).then_some(file)
     }
 
@@ -50,7 +78,7 @@ impl File {
             let room = &mut all[length..];
             // SAFETY: the room is ours.
             let read = unsafe {
-                call(libc::SYS_read, [self.0 as u64, room.as_mut_ptr() as u64, room.len() as u64, 0, 0, 0])
+                own(libc::SYS_read, [self.0 as u64, room.as_mut_ptr() as u64, room.len() as u64, 0, 0, 0])
             };
             if read <= 0 {
                 break;
@@ -65,7 +93,7 @@ impl File {
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> bool {
         let arguments = [self.0 as u64, bytes.as_ptr() as u64, bytes.len() as u64, at, 0, 0];
         // SAFETY: the bytes are readable.
-        let written = unsafe { call(libc::SYS_pwrite64, arguments) };
+        let written = unsafe { own(libc::SYS_pwrite64, arguments) };
         written == bytes.len() as i64
     }
 
@@ -90,7 +118,7 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: our own file.
-        unsafe { call(libc::SYS_close, [self.0 as u64, 0, 0, 0, 0, 0]) };
+        unsafe { own(libc::SYS_close, [self.0 as u64, 0, 0, 0, 0, 0]) };
     }
 }
 
@@ -98,7 +126,7 @@ fn map(at: usize, bytes: usize, protection: i32, flags: i32, file: i32, offset: 
     let arguments =
         [at as u64, bytes as u64, protection as u64, flags as u64, i64::from(file) as u64, offset];
     // SAFETY: a new mapping, or one over memory that the caller reserved.
-    let mapped = unsafe { call(libc::SYS_mmap, arguments) };
+    let mapped = unsafe { own(libc::SYS_mmap, arguments) };
     if mapped > 0 && flags & libc::MAP_FIXED == 0 {
         holdings::add(mapped as u64, bytes as u64);
     }
@@ -136,20 +164,20 @@ pub(crate) fn addresses(bytes: usize) -> Option<*mut u8> {
 pub(crate) fn unmap(at: *mut u8, bytes: usize) {
     holdings::remove(at as u64);
     // SAFETY: what the caller mapped, and nobody uses any more.
-    unsafe { call(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
+    unsafe { own(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
 }
 
 /// Changes what may be done with memory of our own.
 pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
     // SAFETY: the caller's own memory.
-    unsafe { call(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
+    unsafe { own(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
 }
 
 /// Puts memory of our own in the place of other memory, in one step for all threads.
 pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
     // SAFETY: the caller's own memory, in place of what holds the same.
-    let moved = unsafe { call(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) };
+    let moved = unsafe { own(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) };
     if moved == to as i64 {
         // It is the program's from now on.
         holdings::remove(from as u64);
@@ -161,21 +189,21 @@ pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
 pub(crate) fn register_serializing() {
     const REGISTER: u64 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE as u64;
     // SAFETY: changes no memory.
-    unsafe { call(libc::SYS_membarrier, [REGISTER, 0, 0, 0, 0, 0]) };
+    unsafe { own(libc::SYS_membarrier, [REGISTER, 0, 0, 0, 0, 0]) };
 }
 
 /// Has every thread decode its next instructions anew. Where the system cannot, replacing a page has done it.
 pub(crate) fn serialize_threads() {
     const SERIALIZE: u64 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE as u64;
     // SAFETY: changes no memory.
-    unsafe { call(libc::SYS_membarrier, [SERIALIZE, 0, 0, 0, 0, 0]) };
+    unsafe { own(libc::SYS_membarrier, [SERIALIZE, 0, 0, 0, 0, 0]) };
 }
 
 /// Memory of ours is all zeros again.
 pub(crate) fn forget(at: *mut u8, bytes: usize) {
     // SAFETY: private memory that was mapped here for us; what is not given back is written.
     unsafe {
-        if call(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_DONTNEED as u64, 0, 0, 0]) != 0 {
+        if own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_DONTNEED as u64, 0, 0, 0]) != 0 {
             std::ptr::write_bytes(at, 0, bytes);
         }
     }
@@ -184,14 +212,20 @@ pub(crate) fn forget(at: *mut u8, bytes: usize) {
 /// Empties a page in processes that are forked off.
 pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     // SAFETY: the caller's own memory.
-    unsafe { call(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
+    unsafe { own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
 }
 
 /// Sleeps for so long. Not by `nanosleep`: that forgets how an interrupted call of the program is to go on.
 pub(crate) fn sleep_ns(ns: i64) {
+    if is_sealed() {
+        // How long that is does not matter; the counter may be forbidden as well.
+        const ROUND_NS: i64 = 16;
+        (0..ns / ROUND_NS).for_each(|_| hint::spin_loop());
+        return;
+    }
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: ns };
     // SAFETY: the time is ours, and nothing is waited for.
-    unsafe { call(libc::SYS_ppoll, [0, 0, &raw mut time as u64, 0, 8, 0]) };
+    unsafe { own(libc::SYS_ppoll, [0, 0, &raw mut time as u64, 0, 8, 0]) };
 }
 
 /// The clock that only goes forward.
@@ -199,14 +233,14 @@ pub(crate) fn clock_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let arguments = [libc::CLOCK_MONOTONIC as u64, &raw mut time as u64, 0, 0, 0, 0];
     // SAFETY: the time is ours.
-    unsafe { call(libc::SYS_clock_gettime, arguments) };
+    unsafe { own(libc::SYS_clock_gettime, arguments) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The process.
 pub(crate) fn process() -> u64 {
     // SAFETY: takes nothing.
-    unsafe { call(libc::SYS_getpid, [0; 6]) as u64 }
+    unsafe { own(libc::SYS_getpid, [0; 6]) as u64 }
 }
 
 /// The process, as `/proc` numbers it, where the command looks for it: the same unless it has numbers of its own.
@@ -219,7 +253,7 @@ pub(crate) fn process_in_proc() -> Option<u64> {
 /// The thread.
 pub(crate) fn thread() -> u64 {
     // SAFETY: takes nothing.
-    unsafe { call(libc::SYS_gettid, [0; 6]) as u64 }
+    unsafe { own(libc::SYS_gettid, [0; 6]) as u64 }
 }
 
 /// Threads that the process has; 0 when that is not known.
@@ -235,14 +269,14 @@ pub(crate) fn blocked_signals() -> u64 {
     let mut blocked = 0u64;
     let arguments = [libc::SIG_SETMASK as u64, 0, &raw mut blocked as u64, 8, 0, 0];
     // SAFETY: the set is ours and has the kernel's size.
-    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    unsafe { own(libc::SYS_rt_sigprocmask, arguments) };
     blocked
 }
 
 /// Whether a thread of this process lives.
 pub(crate) fn is_thread(thread: u64) -> bool {
     // SAFETY: sends nothing.
-    unsafe { call(libc::SYS_tgkill, [process(), thread, 0, 0, 0, 0]) != -i64::from(libc::ESRCH) }
+    unsafe { own(libc::SYS_tgkill, [process(), thread, 0, 0, 0, 0]) != -i64::from(libc::ESRCH) }
 }
 
 /// Blocks all signals of this thread; what was blocked before.
@@ -250,7 +284,7 @@ pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);
     let arguments = [libc::SIG_SETMASK as u64, &raw const all as u64, &raw mut before as u64, 8, 0, 0];
     // SAFETY: both sets are ours and have the kernel's size.
-    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    unsafe { own(libc::SYS_rt_sigprocmask, arguments) };
     before
 }
 
@@ -258,7 +292,7 @@ pub(crate) fn block_signals() -> u64 {
 pub(crate) fn restore_signals(before: u64) {
     // SAFETY: as above.
     unsafe {
-        call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const before as u64, 0, 8, 0, 0])
+        own(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const before as u64, 0, 8, 0, 0])
     };
 }
 
@@ -268,7 +302,7 @@ pub(crate) fn read_memory(at: u64, into: &mut [u8]) -> usize {
     let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: into.len() };
     let arguments = [process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
     // SAFETY: the room is ours, and the kernel checks what cannot be read.
-    let read = unsafe { call(libc::SYS_process_vm_readv, arguments) };
+    let read = unsafe { own(libc::SYS_process_vm_readv, arguments) };
     usize::try_from(read).unwrap_or(0)
 }
 
@@ -293,7 +327,7 @@ pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
 /// Whether a path, terminated, leads from a folder to a file that can be executed.
 pub(crate) fn is_executable(folder: u64, path: u64) -> bool {
     // SAFETY: the kernel checks the path.
-    unsafe { call(libc::SYS_faccessat, [folder, path, libc::X_OK as u64, 0, 0, 0]) == 0 }
+    unsafe { own(libc::SYS_faccessat, [folder, path, libc::X_OK as u64, 0, 0, 0]) == 0 }
 }
 
 /// What a symbolic link says, terminated path given.

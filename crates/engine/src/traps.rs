@@ -182,7 +182,7 @@ fn end_process(info: *mut libc::siginfo_t) {
 fn send(info: u64) {
     let arguments = [system::process(), system::thread(), libc::SIGTRAP as u64, info, 0, 0];
     // SAFETY: what the kernel has told of a signal.
-    unsafe { system::call(libc::SYS_rt_tgsigqueueinfo, arguments) };
+    unsafe { system::own(libc::SYS_rt_tgsigqueueinfo, arguments) };
 }
 
 /// Notes whether the program blocks SIGTRAP in this thread. One that waits comes when it does not.

@@ -157,6 +157,10 @@ pub mod word {
     /// How far into the engine's words of a thread the one lies that says that the program blocks SIGTRAP there, which the
     /// kernel does not; 0 while no trap stands in the program's code.
     pub const TRAP_SLOT: usize = 57;
+    /// Restartable sequences that were executed and not recorded.
+    pub const SEQUENCES: usize = 58;
+    /// Their instructions at most.
+    pub const SEQUENCE_INSTRUCTIONS: usize = 59;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -504,9 +508,11 @@ pub enum Refusal {
     EngineUses,
     /// There is room for a trap alone, and it would come too late.
     TooLate,
+    /// What would be moved is a restartable sequence, which the kernel knows by its address.
+    Restartable,
 }
 
-const REFUSALS: [(Refusal, &str); 10] = [
+const REFUSALS: [(Refusal, &str); 11] = [
     (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
     (Refusal::JumpedTo, "code jumps to its first instructions, so that calls cannot be told from rounds"),
@@ -523,6 +529,10 @@ const REFUSALS: [(Refusal, &str); 10] = [
     (
         Refusal::TooLate,
         "it has room for a trap alone, and its file was mapped when the program had several threads or blocked SIGTRAP",
+    ),
+    (
+        Refusal::Restartable,
+        "a jump there would move instructions of a restartable sequence (rseq), which the kernel knows by its address",
     ),
 ];
 

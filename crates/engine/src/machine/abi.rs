@@ -30,6 +30,10 @@ pub(crate) trait Abi {
     const FORK: Option<i64>;
     /// See [`Abi::FORK`].
     const VFORK: Option<i64>;
+    /// The system call that gives a thread another base, and its first argument then.
+    const SET_BASE: (i64, u64);
+    /// What filters of system calls (seccomp) know this machine by.
+    const AUDITED_AS: u32;
 
     /// Bytes of the system's pages, a power of two: mappings begin and end at multiples.
     fn page_bytes() -> u64;

@@ -3,6 +3,7 @@
 use super::HostContext;
 use crate::engine::Engine;
 use crate::patch::Near;
+use crate::sequences::Zones;
 use crate::system::File;
 use crate::within;
 use lineup_recording::native::Refusal;
@@ -18,8 +19,8 @@ pub(crate) type Write = (u64, Vec<u8>);
 pub(crate) trait Entries {
     /// What is displaced from an entry.
     type Displaced: Displaced;
-    /// A place where the program's files set which signals are blocked.
-    type MaskSite: MaskSite;
+    /// A system call whose number is set some instructions before.
+    type SpreadSite: SpreadSite;
 
     /// Bytes of a jump from the program's code to code near by.
     const JUMP_BYTES: u64;
@@ -36,6 +37,9 @@ pub(crate) trait Entries {
     /// A jump in the program's code from `at` to code within its reach.
     fn jump(at: u64, to: u64) -> Write;
 
+    /// Whether what is written is a trap.
+    fn is_trap(written: &[u8]) -> bool;
+
     /// Where a trap stands that has a thread with these registers get SIGTRAP; `code` is what the kernel says that the
     /// signal comes from. `None` when it comes from elsewhere.
     fn trap_at(code: i32, registers: &HostContext) -> Option<u64>;
@@ -44,8 +48,12 @@ pub(crate) trait Entries {
     /// calls do.
     fn call_sites(code: &[u8]) -> impl Iterator<Item = CallSite>;
 
-    /// Where code from `start` on sets which signals are blocked, as far as it can be led elsewhere.
-    fn mask_sites(code: &[u8], start: u64) -> Vec<Self::MaskSite>;
+    /// Where system calls of these numbers are made in code from `start` on, as far as they can be led elsewhere: other
+    /// instructions may stand between the number and the call.
+    fn spread_sites(code: &[u8], start: u64, numbers: &[i64]) -> Vec<Self::SpreadSite>;
+
+    /// Where a function makes a system call whose number it is given.
+    fn any_call_sites(code: &[u8], start: u64) -> Vec<u64>;
 
     /// Leads jumps from one of these functions to another, or to itself, past what the entries were patched with: they
     /// are no calls.
@@ -75,6 +83,9 @@ pub(crate) trait Displaced {
     /// What is written to lead from the entry to a target, in this order.
     fn writes(&self, pc: u64, target: u64) -> Vec<Write>;
 
+    /// Whether what was displaced is part of a restartable sequence, or begins one.
+    fn breaks(&self, zones: &Zones) -> bool;
+
     /// The code that does what was displaced, to be put at an address, and then goes on behind it. `None` when that
     /// cannot be.
     fn moved_to(&self, at: u64) -> Option<Moved>;
@@ -97,12 +108,15 @@ pub(crate) struct CallSite {
     pub(crate) bytes: u64,
 }
 
-/// See [`Entries::mask_sites`].
-pub(crate) trait MaskSite {
+/// See [`Entries::spread_sites`].
+pub(crate) trait SpreadSite {
     /// Where a jump is to stand.
     fn at(&self) -> u64;
 
-    /// What it leads to, to be put at an address: in place of the call, when it sets a mask, a function is called with
-    /// the registers, see [`super::Gates::in_place_of_call`]. `None` when that cannot be.
-    fn code(&self, at: u64, function: u64) -> Option<Vec<u8>>;
+    /// The call's number.
+    fn number(&self) -> i64;
+
+    /// What it leads to, to be put at an address: in place of the call a function is called with the registers, see
+    /// [`super::Gates::in_place_of_call`], or before it, when the call is then made. `None` when that cannot be.
+    fn code(&self, at: u64, function: u64, goes_on: bool) -> Option<Vec<u8>>;
 }

@@ -5,6 +5,10 @@ use super::HostContext;
 use crate::slots::Slots;
 use std::ops::Range;
 
+/// A system call that the engine must hear of: its number, the function that it leads to, and whether it is made after
+/// that function.
+pub(crate) type Led = (i64, u64, bool);
+
 /// The part of a machine that takes threads into the cache, out of it, and to the engine.
 ///
 /// All of it is code that may lie anywhere. Unless said otherwise it leaves every register, flags and vectors included,
@@ -93,6 +97,10 @@ pub(crate) trait Gates {
     /// In place of a system call: calls a function with the registers. The function makes the call, unless its number
     /// is given: then it is made after the function has returned, with the registers as they were. Goes on at `back`.
     fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8>;
+
+    /// Before the system call of any number at a place of [`super::Entries::any_call_sites`]: for some numbers, what
+    /// [`Gates::in_place_of_call`] does.
+    fn in_place_of_any_call(at: u64, led: &[Led]) -> Vec<u8>;
 }
 
 /// What an entry's code needs to know of it.

@@ -3,6 +3,7 @@
 use super::{Host, HostContext, HostRegisters};
 use crate::engine::Engine;
 use crate::level::Level;
+use crate::sequences::Zones;
 use crate::sieve::Sieves;
 use crate::slots::Slots;
 use lineup_recording::native::Definition;
@@ -178,6 +179,8 @@ pub(crate) struct Translated {
     pub(crate) inner: usize,
     /// Where it goes on when the engine has noted that an entry was reached.
     pub(crate) body: usize,
+    /// Where it goes on when the engine has seen that no restartable sequence begins.
+    pub(crate) plain: usize,
     /// Where the number of its definition stands in the code, four bytes each.
     pub(crate) definition_holes: Vec<usize>,
     /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the
@@ -223,6 +226,9 @@ pub(crate) struct Task<'a> {
     pub(crate) at: u64,
     /// When the whole program is recorded: then blocks count themselves, and no call ends.
     pub(crate) whole: Option<&'a Whole>,
+    /// Stores that may begin a restartable sequence: a block ends before one, and hands over to the engine when one is
+    /// its first instruction.
+    pub(crate) zones: &'a Zones,
 }
 
 /// What the blocks of a program that is recorded as a whole need to know.

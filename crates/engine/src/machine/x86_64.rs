@@ -9,6 +9,7 @@ mod ends;
 mod gates;
 mod held;
 mod registers;
+mod restarts;
 mod signals;
 mod sites;
 mod stamps;
@@ -21,8 +22,9 @@ mod uses;
 mod within;
 
 use super::{
-    Abi, CallSite, Entries, Gates, HostContext, LineUser, Machine, Mark, OpenLog, Places, Route, Source,
-    Task, ThreadBlock, Timing, Translated, Translation, Whole, Write,
+    Abi, CallSite, Entries, Gates, HostContext, Led, LineUser, Machine, Mark, OpenLog, Places, Restarts,
+    Route, SequenceCopy, SequenceTask, Source, Task, ThreadBlock, Timing, Translated, Translation, Whole,
+    Write,
 };
 use crate::addresses::Map;
 use crate::ends::Asked;
@@ -54,6 +56,10 @@ impl Abi for X86_64 {
     const RETURN_BYTES: u64 = 8;
     const FORK: Option<i64> = Some(libc::SYS_fork);
     const VFORK: Option<i64> = Some(libc::SYS_vfork);
+    /// `arch_prctl(ARCH_SET_FS)`.
+    const SET_BASE: (i64, u64) = (libc::SYS_arch_prctl, 0x1002);
+    /// `AUDIT_ARCH_X86_64`.
+    const AUDITED_AS: u32 = 0xc000_003e;
 
     #[inline]
     fn page_bytes() -> u64 {
@@ -80,7 +86,7 @@ impl Abi for X86_64 {
     unsafe fn read_link(path: *const u8, text: &mut [u8]) -> i64 {
         let arguments = [path as u64, text.as_mut_ptr() as u64, text.len() as u64, 0, 0, 0];
         // SAFETY: the path is terminated, the room is the caller's.
-        unsafe { system::call(libc::SYS_readlink, arguments) }
+        unsafe { system::own(libc::SYS_readlink, arguments) }
     }
 
     #[inline]
@@ -202,6 +208,10 @@ impl Gates for X86_64 {
     fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8> {
         gates::in_place_of_call(function, number, back)
     }
+
+    fn in_place_of_any_call(at: u64, led: &[Led]) -> Vec<u8> {
+        sites::in_place_of_any(at, led)
+    }
 }
 
 impl Translation for X86_64 {
@@ -275,7 +285,7 @@ impl Translation for X86_64 {
 
 impl Entries for X86_64 {
     type Displaced = Displaced;
-    type MaskSite = sites::OfMask;
+    type SpreadSite = sites::Site;
 
     const JUMP_BYTES: u64 = JUMP_BYTES;
     const JUMP_REACH: u64 = 1 << 31;
@@ -292,6 +302,10 @@ impl Entries for X86_64 {
         displaced::jump(at, to)
     }
 
+    fn is_trap(written: &[u8]) -> bool {
+        written == [displaced::TRAP]
+    }
+
     #[inline]
     fn trap_at(code: i32, registers: &HostContext) -> Option<u64> {
         const OF_KERNEL: i32 = 0x80;
@@ -303,8 +317,12 @@ impl Entries for X86_64 {
         sites::of_calls(code)
     }
 
-    fn mask_sites(code: &[u8], start: u64) -> Vec<sites::OfMask> {
-        sites::of_masks(code, start)
+    fn spread_sites(code: &[u8], start: u64, numbers: &[i64]) -> Vec<sites::Site> {
+        sites::spread(code, start, numbers)
+    }
+
+    fn any_call_sites(code: &[u8], start: u64) -> Vec<u64> {
+        sites::anys(code).map(|offset| start + offset as u64).collect()
     }
 
     fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[Entry]) {
@@ -331,6 +349,23 @@ impl Entries for X86_64 {
     /// Processors see to that themselves.
     #[inline]
     fn code_was_written(_executed: u64, _bytes: usize) {}
+}
+
+impl Restarts for X86_64 {
+    fn signatures(code: &[u8], signature: u32) -> Vec<usize> {
+        restarts::signatures(code, signature)
+    }
+
+    fn stored(code: &[u8], pc: u64, registers: &Registers) -> Option<(u64, u64)> {
+        restarts::stored(code, pc, registers)
+    }
+
+    fn copy_sequence(
+        task: &SequenceTask<'_>,
+        way_in: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<SequenceCopy> {
+        restarts::copy(task, way_in)
+    }
 }
 
 impl Timing for X86_64 {

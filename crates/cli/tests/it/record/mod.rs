@@ -29,6 +29,8 @@ mod hot_paths;
 mod injected;
 mod interventions;
 #[cfg(target_arch = "x86_64")]
+mod limited;
+#[cfg(target_arch = "x86_64")]
 mod logged;
 #[cfg(target_arch = "x86_64")]
 mod native;
@@ -36,6 +38,8 @@ mod places;
 mod program;
 mod refusals;
 mod registers;
+#[cfg(target_arch = "x86_64")]
+mod restartable;
 #[cfg(target_arch = "x86_64")]
 mod sequences;
 mod several;

@@ -7,6 +7,7 @@
 
 use crate::machine::{Moved, Write};
 use crate::maps;
+use crate::sequences::Zones;
 use crate::system;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
@@ -23,7 +24,7 @@ pub(crate) const JUMP_BYTES: u64 = 5;
 const SHORT_BYTES: u64 = 2;
 /// A trap's.
 pub(crate) const TRAP_BYTES: u64 = 1;
-const TRAP: u8 = 0xcc;
+pub(crate) const TRAP: u8 = 0xcc;
 /// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
 /// As that, where only jumps to the first bytes matter.
@@ -86,6 +87,10 @@ impl crate::machine::Displaced for Displaced {
         self.way.writes(pc, target)
     }
 
+    fn breaks(&self, zones: &Zones) -> bool {
+        breaks(&self.moved, zones)
+    }
+
     fn moved_to(&self, at: u64) -> Option<Moved> {
         let block = InstructionBlock::new(&self.moved, at);
         let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
@@ -95,6 +100,12 @@ impl crate::machine::Displaced for Displaced {
         let places = own.map(|(one, offset)| (one.ip(), at + u64::from(*offset))).collect();
         Some(Moved { code: encoded.code_buffer, places })
     }
+}
+
+/// Whether instructions that are to be moved are part of a restartable sequence, or begin one. Those that were added have
+/// no address in the program.
+pub(crate) fn breaks(moved: &[Instruction], zones: &Zones) -> bool {
+    moved.iter().any(|one| one.ip() != 0 && zones.hold(&(one.ip()..one.next_ip())))
 }
 
 impl Displaced {

@@ -80,6 +80,14 @@ impl Writer<'_> {
         let mut whole = Whole::new(parts, read);
         whole.targets.extend(ranges.iter().flat_map(targets_around));
         let ends = whole.plan()?;
+        let zones = self.engine.code.with(|code| asked.first().map(|one| code.zones_at(one.pc)));
+        let breaks =
+            |moved: &[Instruction]| zones.as_ref().is_some_and(|zones| displaced::breaks(moved, zones));
+        let is_broken = entries.iter().any(|(_, displaced)| breaks(&displaced.moved))
+            || ends.windows.iter().any(|window| breaks(&window.moved));
+        if is_broken {
+            return Err(Refusal::Restartable);
+        }
         // What is unmapped is forgotten by these.
         self.engine.code.with(|code| code.entries.extend(asked.iter().map(|one| one.pc)));
         // All code is written before anything leads there.

@@ -4,7 +4,7 @@
 use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::machine::x86_64::translate::LOG;
-use crate::machine::{Entry, Places};
+use crate::machine::{Entry, Led, Places};
 use crate::slots::{at, reason};
 use std::ops::Range;
 
@@ -97,16 +97,23 @@ pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) ->
     code.bytes
 }
 
-/// In place of a system call of any number, with the instruction before it: one number's leads to a function, as above.
-pub(crate) fn in_place_of_any_call(before: &[u8], (number, function): (u8, u64), back: u64) -> Vec<u8> {
+/// In place of the instruction before a system call of any number: some numbers' lead to functions, as above, and go on at
+/// `back`. Others are made at `call`, their own place: a thread may wait in one for as long as it lives.
+pub(crate) fn in_place_of_any_call(before: &[u8], led: &[Led], (call, back): (u64, u64)) -> Vec<u8> {
+    const EQUAL: u8 = 4;
     let mut code = Code::default();
     code.put(before);
-    code.put(&[0x48, 0x83, 0xf8, number]); // cmp rax, number
-    let other = code.jump_if(5);
-    code.put(&in_place_of_call(function, None, back));
-    code.land(other);
-    code.put(&[0x0f, 0x05]);
-    code.jump_far(back);
+    let mut holes = Vec::new();
+    for (number, ..) in led {
+        code.put(&[0x48, 0x3d]); // cmp rax, number
+        code.put(&(*number as u32).to_le_bytes());
+        holes.push(code.jump_if(EQUAL));
+    }
+    code.jump_far(call);
+    for ((number, function, goes_on), hole) in led.iter().zip(holes) {
+        code.land(hole);
+        code.put(&in_place_of_call(*function, goes_on.then_some(*number as u32), back));
+    }
     code.bytes
 }
 

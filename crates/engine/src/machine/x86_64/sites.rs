@@ -1,11 +1,11 @@
 //! Where the program's files make system calls that the engine must hear of.
 //!
-//! Compilers put other instructions between the one that sets the number and the call. Where masks are set, those are
-//! moved: the jump stands in place of the first.
+//! Compilers put other instructions between the one that sets the number and the call. Those are moved: the jump
+//! stands in place of the first.
 
 use super::gates;
 use crate::machine::x86_64::displaced::JUMP_BYTES;
-use crate::machine::{CallSite, MaskSite};
+use crate::machine::{CallSite, Led, SpreadSite};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionBlock, InstructionInfoFactory, Register,
@@ -15,8 +15,12 @@ use iced_x86::{
 const MOST_BETWEEN: usize = 8;
 /// So far before it is begun to read, to know where instructions begin.
 const BEFORE: usize = 96;
-/// `mov eax, 14`.
-const NUMBER: [u8; 5] = [0xb8, libc::SYS_rt_sigprocmask as u8, 0, 0, 0];
+/// `mov eax, number`.
+const NUMBER: [u8; 1] = [0xb8];
+/// `mov rax, number`, as Go's assembler has it.
+const LONGER: [u8; 3] = [0x48, 0xc7, 0xc0];
+/// Bytes of the number.
+const NUMBER_BYTES: usize = 4;
 /// `mov r9, [rsp + 8]; syscall`: the C library's function that makes any call.
 const ANY: [u8; 7] = [0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05];
 
@@ -31,62 +35,55 @@ pub(crate) fn of_calls(code: &[u8]) -> impl Iterator<Item = CallSite> {
     })
 }
 
-/// Where a mask may be set.
-pub(crate) enum OfMask {
-    Number(Site),
-    /// The number is the first argument's; the jump goes there.
-    Any(u64),
-}
-
-impl MaskSite for OfMask {
-    fn at(&self) -> u64 {
-        match self {
-            OfMask::Number(site) => site.at,
-            OfMask::Any(at) => *at,
-        }
-    }
-
-    fn code(&self, at: u64, function: u64) -> Option<Vec<u8>> {
-        match self {
-            OfMask::Number(site) => {
-                let block = InstructionBlock::new(&site.between, at);
-                let moved = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
-                let called = gates::in_place_of_call(function, None, site.back);
-                Some([moved.code_buffer, called].concat())
-            }
-            OfMask::Any(at) => {
-                let number = (libc::SYS_rt_sigprocmask as u8, function);
-                let back = at + ANY.len() as u64;
-                Some(gates::in_place_of_any_call(&ANY[..JUMP_BYTES as usize], number, back))
-            }
-        }
-    }
-}
-
-/// Where code from `start` on sets masks, or may.
-pub(crate) fn of_masks(code: &[u8], start: u64) -> Vec<OfMask> {
-    let anys = anys(code).map(|offset| OfMask::Any(start + offset as u64));
-    sites(code, start).into_iter().map(OfMask::Number).chain(anys).collect()
-}
-
-/// A place where masks are set.
+/// A system call whose number is set some instructions before.
 #[derive(PartialEq, Debug)]
 pub(crate) struct Site {
     /// Where the jump goes.
     at: u64,
+    number: i64,
     /// What follows the first instruction, up to the system call.
     between: Vec<Instruction>,
     /// What follows the system call.
     back: u64,
 }
 
-/// Where code from `start` on sets masks.
-fn sites(code: &[u8], start: u64) -> Vec<Site> {
-    let places = code.windows(NUMBER.len()).enumerate().filter(|(_, bytes)| *bytes == NUMBER);
-    places.filter_map(|(offset, _)| site(code, offset, start)).collect()
+impl SpreadSite for Site {
+    fn at(&self) -> u64 {
+        self.at
+    }
+
+    fn number(&self) -> i64 {
+        self.number
+    }
+
+    fn code(&self, at: u64, function: u64, goes_on: bool) -> Option<Vec<u8>> {
+        let block = InstructionBlock::new(&self.between, at);
+        let moved = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
+        let number = goes_on.then_some(self.number as u32);
+        Some([moved.code_buffer, gates::in_place_of_call(function, number, self.back)].concat())
+    }
 }
 
-fn site(code: &[u8], offset: usize, start: u64) -> Option<Site> {
+/// See [`crate::machine::Gates::in_place_of_any_call`].
+pub(crate) fn in_place_of_any(at: u64, led: &[Led]) -> Vec<u8> {
+    gates::in_place_of_any_call(&ANY[..JUMP_BYTES as usize], led, (at + JUMP_BYTES, at + ANY.len() as u64))
+}
+
+/// Where code from `start` on makes system calls of these numbers.
+pub(crate) fn spread(code: &[u8], start: u64, numbers: &[i64]) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for moves in [&NUMBER[..], &LONGER] {
+        let places = code.windows(moves.len() + NUMBER_BYTES).enumerate();
+        let named = places.filter(|(_, bytes)| bytes.starts_with(moves)).filter_map(|(offset, bytes)| {
+            let number = i64::from(u32::from_le_bytes(bytes[moves.len()..].try_into().ok()?));
+            numbers.contains(&number).then_some((offset, number))
+        });
+        sites.extend(named.filter_map(|(offset, number)| site(code, offset, start, number)));
+    }
+    sites
+}
+
+fn site(code: &[u8], offset: usize, start: u64, number: i64) -> Option<Site> {
     let at = start + offset as u64;
     let begins = |before: usize| {
         let from = offset.saturating_sub(before);
@@ -98,11 +95,12 @@ fn site(code: &[u8], offset: usize, start: u64) -> Option<Site> {
     }
     let mut info = InstructionInfoFactory::new();
     let mut between = Vec::new();
-    let bytes = &code[offset + NUMBER.len()..];
-    let read = Decoder::with_ip(64, bytes, at + NUMBER.len() as u64, DecoderOptions::NONE);
+    let mut read = Decoder::with_ip(64, &code[offset..], at, DecoderOptions::NONE);
+    // What sets the number.
+    let _ = read.decode();
     for one in read.into_iter().take(MOST_BETWEEN + 1) {
         if one.code() == Code::Syscall {
-            return Some(Site { at, between, back: one.next_ip() });
+            return Some(Site { at, number, between, back: one.next_ip() });
         }
         let is_number = |register: Register| register.full_register() == Register::RAX;
         let uses_number = info.info(&one).used_registers().iter().any(|used| is_number(used.register()));
@@ -115,7 +113,7 @@ fn site(code: &[u8], offset: usize, start: u64) -> Option<Site> {
 }
 
 /// Where a function makes any system call.
-fn anys(code: &[u8]) -> impl Iterator<Item = usize> {
+pub(crate) fn anys(code: &[u8]) -> impl Iterator<Item = usize> {
     code.windows(ANY.len()).enumerate().filter(|(_, bytes)| *bytes == ANY).map(|(offset, _)| offset)
 }
 
@@ -123,9 +121,12 @@ fn anys(code: &[u8]) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
+    /// `mov eax, 14`.
+    const MASK: [u8; 5] = [0xb8, libc::SYS_rt_sigprocmask as u8, 0, 0, 0];
+
     /// Where sites are found in code at 0x1000, how much stands between, and where they go on.
     fn found(code: &[&[u8]]) -> Vec<(u64, usize, u64)> {
-        let found = sites(&code.concat(), 0x1000).into_iter();
+        let found = spread(&code.concat(), 0x1000, &[libc::SYS_rt_sigprocmask]).into_iter();
         found.map(|site| (site.at, site.between.len(), site.back)).collect()
     }
 
@@ -146,12 +147,14 @@ mod tests {
     fn calls_that_set_masks_are_found_with_what_stands_between() {
         const SYSCALL: &[u8] = &[0x0f, 0x05];
         let lea: &[u8] = &[0x48, 0x8d, 0xb3, 0xf0, 8, 0, 0]; // lea rsi, [rbx + 0x8f0]
-        let next = found(&[&[0x90], &NUMBER, SYSCALL]);
+        let next = found(&[&[0x90], &MASK, SYSCALL]);
         assert_eq!(next, [(0x1001, 0, 0x1008)]);
-        assert_eq!(found(&[&[0x90], &NUMBER, lea, SYSCALL]), [(0x1001, 1, 0x100f)]);
-        assert_eq!(found(&[&[0x41], &NUMBER, SYSCALL]), [], "mov r8d, 14");
-        assert_eq!(found(&[&NUMBER, &[0xff, 0xc0], SYSCALL]), [], "inc eax");
-        assert_eq!(found(&[&NUMBER, &[0x75, 2], SYSCALL]), [], "it may jump away");
-        assert_eq!(found(&[&NUMBER, &[0xc3], SYSCALL]), []);
+        assert_eq!(found(&[&[0x90], &MASK, lea, SYSCALL]), [(0x1001, 1, 0x100f)]);
+        assert_eq!(found(&[&[0x41], &MASK, SYSCALL]), [], "mov r8d, 14");
+        assert_eq!(found(&[&MASK, &[0xff, 0xc0], SYSCALL]), [], "inc eax");
+        assert_eq!(found(&[&MASK, &[0x75, 2], SYSCALL]), [], "it may jump away");
+        assert_eq!(found(&[&MASK, &[0xc3], SYSCALL]), []);
+        let longer = [0x48, 0xc7, 0xc0, libc::SYS_rt_sigprocmask as u8, 0, 0, 0]; // mov rax, 14
+        assert_eq!(found(&[&[0x90], &longer, SYSCALL]), [(0x1001, 0, 0x100a)]);
     }
 }

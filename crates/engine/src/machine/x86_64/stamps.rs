@@ -106,6 +106,8 @@ impl Stamps {
     pub(crate) fn end(&self, jumps: bool) -> Vec<u8> {
         let mut code = Code::default();
         save(&mut code);
+        // Before anything of the thread's is looked at: it may have another base by then, and may not read the counter.
+        let off = self.when_off(&mut code, RAX);
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
         code.with_slot(0x3b, RDX, self.own()); // cmp
         let other = code.jump_if(5);
@@ -119,7 +121,6 @@ impl Stamps {
         code.with_slot(0x2b, RAX, self.own() + 8); // sub
         // At once: a handler of a signal may call the function as well.
         code.clear_slot(self.own());
-        let off = self.when_off(&mut code, RCX);
         code.load_slot(RDX, self.table());
         let drawn = self.lots.map(|_| {
             code.lea_plus(RCX, RSP, PUSHED_BYTES + 16);
@@ -150,9 +151,9 @@ impl Stamps {
             trials::note(&mut code, self.region, lots);
         }
         code.land(over);
-        code.land(off);
         code.put(&[0x5e, 0x59]); // pop rsi; pop rcx
         code.land(other);
+        code.land(off);
         restore(&mut code);
         code.bytes
     }

@@ -25,6 +25,7 @@ use pieces::Piece;
 use reading::{Read, read};
 use sifting::Stub;
 pub(crate) use superblock::{LOG, translate as translate_superblock};
+pub(crate) use tail::counted_opcode;
 
 /// Instructions in a block at most.
 const MOST_INSTRUCTIONS: usize = 48;
@@ -68,6 +69,8 @@ struct Block<'a> {
     holds_counter: bool,
     /// The first instruction keeps the processor's state, or loads it.
     begins_with_state: bool,
+    /// The first instruction may begin a restartable sequence.
+    begins_sequence: bool,
     /// Words of the log so far.
     words: usize,
     stubs: Vec<Stub>,
@@ -89,8 +92,17 @@ pub(crate) fn translate(task: &Task<'_>) -> Translated {
 /// As [`translate`], so many instructions at most. An error says how many can be moved with the registers that so many
 /// leave free.
 fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> {
-    let Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition } =
-        read(task, most);
+    let Read {
+        steps,
+        ending,
+        lost,
+        log,
+        scratch,
+        holds_counter,
+        begins_with_state,
+        begins_sequence,
+        definition,
+    } = read(task, most);
     let end = steps.last().map_or(task.pc, |step| step.instruction.next_ip());
     let mut block = Block {
         task,
@@ -103,6 +115,7 @@ fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> 
         scratch,
         holds_counter,
         begins_with_state,
+        begins_sequence,
         words: 1,
         stubs: Vec::new(),
     };
@@ -139,6 +152,10 @@ impl Block<'_> {
             (false, _) => {}
         }
         self.out.body = self.code.here();
+        if self.begins_sequence {
+            self.leave_for(reason::SEQUENCE, self.task.pc);
+        }
+        self.out.plain = self.code.here();
         if self.ending == Ending::Lost {
             self.leave_for(reason::LOST, self.task.pc);
             return Ok(());
@@ -323,6 +340,7 @@ const FULL_REGISTERS: [Register; 16] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sequences::Zones;
 
     #[test]
     fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
@@ -336,6 +354,7 @@ mod tests {
             is_changeable: false,
             at: 0,
             whole: None,
+            zones: &Zones::default(),
         });
         assert_eq!(translated.definition.lengths, [6]);
         assert_eq!(translated.links.iter().map(|link| link.target).collect::<Vec<_>>(), [0x1006]);

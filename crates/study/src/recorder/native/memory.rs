@@ -374,7 +374,22 @@ impl Memory {
 
     /// What the engine has to say to the user.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.told().into_iter().filter(|(kind, _)| *kind == note::TEXT).map(|(_, text)| text).collect()
+        let told = self.told().into_iter().filter(|(kind, _)| *kind == note::TEXT).map(|(_, text)| text);
+        told.chain(self.note_of_sequences()).collect()
+    }
+
+    /// How many restartable sequences were executed and not recorded.
+    pub(super) fn note_of_sequences(&self) -> Option<String> {
+        let instructions = self.word(word::SEQUENCE_INSTRUCTIONS);
+        match self.word(word::SEQUENCES) {
+            0 => None,
+            1 => Some(format!(
+                "1 restartable sequence (rseq) was executed and not recorded: {instructions} instructions at most"
+            )),
+            many => Some(format!(
+                "{many} restartable sequences (rseq) were executed and not recorded: {instructions} instructions at most"
+            )),
+        }
     }
 
     /// What the engine has to say, with its kind: see [`note`].

@@ -228,6 +228,7 @@ impl<'a> ProcessFiles<'a> {
             _ => None,
         })
         .chain(self.notes_of_traps())
+        .chain(self.memory.note_of_sequences())
         .collect()
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
 use crate::machine::x86_64::assembly::{Gpr, RCX};
+use crate::machine::x86_64::restarts::{self, Beginning};
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
 use lineup_recording::native::Definition;
 
@@ -35,6 +36,8 @@ pub(super) struct Read {
     pub(super) holds_counter: bool,
     /// Its first instruction keeps the processor's state, or loads it.
     pub(super) begins_with_state: bool,
+    /// It may begin a restartable sequence.
+    pub(super) begins_sequence: bool,
     /// What is known of its accesses already.
     pub(super) definition: Definition,
 }
@@ -48,6 +51,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     let mut ending = Ending::Falls;
     let mut lost = None;
     let mut begins_with_state = false;
+    let mut begins_sequence = false;
     let mut definition = Definition::default();
     if most == 0 {
         // Not even one can be moved.
@@ -61,6 +65,16 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
             break;
         }
+        let beginning = restarts::beginning(&mut factory, &instruction, task.zones);
+        if beginning == Beginning::Unclear {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        if beginning == Beginning::Store && !steps.is_empty() {
+            break;
+        }
+        begins_sequence |= beginning == Beginning::Store;
         let with_this = all_used | used(&mut factory, &instruction);
         let Some(registers) = free(with_this) else { break };
         (log, scratch) = registers;
@@ -99,7 +113,17 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     }
     let Some(whole) = task.whole else {
         let holds_counter = false;
-        return Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition };
+        return Read {
+            steps,
+            ending,
+            lost,
+            log,
+            scratch,
+            holds_counter,
+            begins_with_state,
+            begins_sequence,
+            definition,
+        };
     };
     steps.iter_mut().flat_map(|step| &mut step.plans.all).for_each(|plan| plan.is_valued = false);
     if !definition.stands_alone {
@@ -107,7 +131,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     }
     pieces::mark_idle_flags(&mut steps);
     let holds_counter = all_used & 1 << RCX.0 == 0;
-    Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition }
+    Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, begins_sequence, definition }
 }
 
 pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {

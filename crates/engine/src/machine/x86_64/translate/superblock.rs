@@ -149,8 +149,12 @@ impl Writer<'_> {
             self.begin_again(pc);
             return;
         }
+        if path.begins_sequence {
+            self.leave_for(reason::SEQUENCE, pc);
+        }
+        self.out.plain = self.code.here();
         self.take_log(pc);
-        if self.task.is_changeable {
+        if self.task.is_changeable || path.begins_sequence {
             self.see_to_room(path, pc);
             self.write_steps(path);
             self.begin_again(pc);

@@ -7,7 +7,7 @@ use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
 
 /// The opcode of a jump that counts `rcx`, or looks at it.
-pub(super) fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
+pub(crate) fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
     match code {
         Opcode::Loopne_rel8_64_RCX => Some(&[0xe0]),
         Opcode::Loope_rel8_64_RCX => Some(&[0xe1]),

@@ -228,6 +228,13 @@ impl<'a> Attached<'a> {
 
     /// Leaves the process as it was.
     pub(super) fn leave(self) -> Result<Left> {
+        if self.process.threads().into_iter().any(refusals::limits_calls) {
+            // A call of the engine's, or of the loader's to unload it, would end the process.
+            changes::take_back(&self.process, self.memory, (self.own, &self.code()))?;
+            let stays = "the process has forbidden itself system calls (seccomp) while it was recorded; the engine's memory, \
+                         library and thread stay in it";
+            return Ok(Left { stood: self.process.longest_stop(), stays: Some(stays.into()) });
+        }
         let mut own = self.own_thread()?;
         let is_known = own.call(self.leave, [0; 2])? == 1;
         let unsettled = changes::take_back(&self.process, self.memory, (self.own, &self.code()))?;

@@ -109,6 +109,11 @@ pub(super) fn of_start(process: Tid) -> Option<&'static str> {
     Status::of(&process.to_string()).filter(Status::ignores_faults).map(|_| IGNORES_FAULTS)
 }
 
+/// Whether a thread has forbidden itself system calls.
+pub(super) fn limits_calls(thread: Tid) -> bool {
+    Status::of(&thread.to_string()).is_some_and(|status| status.number("Seccomp") != 0)
+}
+
 /// What of its program does not fit.
 fn of_program(process: Tid) -> Option<String> {
     let link = format!("/proc/{process}/exe");

@@ -3,10 +3,12 @@
 use super::LOG;
 use super::values::MOST_SOURCES;
 use crate::machine::x86_64::assembly::{Gpr, RSP};
+use crate::machine::x86_64::restarts::{self, Beginning};
 use crate::machine::x86_64::translate::accesses::{self, Place, Planned, Plans};
 use crate::machine::x86_64::translate::gpr;
 use crate::machine::x86_64::translate::reading::{is_translatable, unlogged, used};
 use crate::machine::{Source, Task, Unlogged};
+use crate::sequences::Zones;
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
 };
@@ -55,6 +57,8 @@ pub(super) struct Path {
     pub(super) parts: usize,
     /// What comes first, when that cannot be translated.
     pub(super) lost: Option<Unlogged>,
+    /// What comes first may begin a restartable sequence.
+    pub(super) begins_sequence: bool,
 }
 
 /// Words that an access takes at most.
@@ -81,8 +85,9 @@ pub(super) fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruc
 /// Follows the program from the task's address on, and turns behind these parts.
 pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
     let mut reading = Reading {
+        zones: task.zones,
         factory: InstructionInfoFactory::new(),
-        path: Path { steps: Vec::new(), end: End::Flow, parts: 1, lost: None },
+        path: Path { steps: Vec::new(), end: End::Flow, parts: 1, lost: None, begins_sequence: false },
         turns,
         returns: Vec::new(),
         bytes: task.bytes.to_vec(),
@@ -101,6 +106,7 @@ pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
 }
 
 struct Reading<'a> {
+    zones: &'a Zones,
     factory: InstructionInfoFactory,
     path: Path,
     /// Parts behind which it is to go another way.
@@ -138,6 +144,11 @@ impl Reading<'_> {
         let is_first = self.path.steps.is_empty();
         if instruction.is_invalid() || !is_translatable(&instruction) {
             return self.cannot(&instruction, pc, is_first);
+        }
+        match restarts::beginning(&mut self.factory, &instruction, self.zones) {
+            Beginning::Unclear => return self.cannot(&instruction, pc, is_first),
+            Beginning::Store if !is_first => return self.end(End::Falls(pc)),
+            beginning => self.path.begins_sequence |= beginning == Beginning::Store,
         }
         let mut plans = accesses::plan(&mut self.factory, &instruction);
         plans.is_timed = false;

@@ -1,0 +1,81 @@
+//! Restartable sequences: the kernel starts one anew when a thread loses its processor in it, however the program is
+//! recorded.
+
+use super::program::{Program, X86_64, c};
+use crate::installed::lineup;
+use std::process::Output;
+
+const SOURCE: &str = include_str!("restartable.c");
+/// Rounds of each of three threads: on one processor, threads lose it in the middle of hundreds.
+const ROUNDS: u64 = 60_000;
+
+/// Ways of recording whose last word is what the program's arguments follow.
+const WAYS: [&[&str]; 7] = [
+    &["record", "--whole-program", "--out", "r.rec"],
+    &["record", "--whole-program", "--children", "--out", "r.rec"],
+    &["record", "--whole-program", "--log", "r.log"],
+    &["record", "--region", "work", "--out", "r.rec"],
+    &["record", "--region", "add", "--calls", "500", "--out", "r.rec"],
+    &["find", "--no-clock"],
+    &["time", "--region", "add"],
+];
+
+fn run(program: &Program, way: &[&str], how: &str, processors: &str) -> Output {
+    let rounds = ROUNDS.to_string();
+    let mut command = lineup();
+    command.current_dir(program.folder.path()).args(way);
+    if way[0] != "find" && way[0] != "time" {
+        command.args(["--engine", "native"]);
+    }
+    command.args(["--", "./program", how, &rounds, processors]);
+    // Only one of the two registers memory.
+    command.env("GLIBC_TUNABLES", if how.starts_with("own") { "glibc.pthread.rseq=0" } else { "" });
+    command.output().expect("lineup runs")
+}
+
+/// No round is lost, and what was not recorded is counted.
+fn assert_whole(program: &Program, ways: &[&[&str]], hows: &[&str]) {
+    for (way, how) in ways.iter().flat_map(|way| hows.iter().map(move |how| (way, how))) {
+        for processors in ["1", "2"] {
+            let output = run(program, way, how, processors);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            let sum = said.lines().chain(told.lines()).find_map(|line| line.parse::<u64>().ok());
+            assert_eq!(sum, Some(3 * ROUNDS), "{way:?} {how} on {processors}: {said}{told}");
+            assert!(output.status.success(), "{way:?} {how} on {processors}: {said}{told}");
+            if way.contains(&"--whole-program") && !way.contains(&"--log") {
+                assert!(said.contains("restartable sequences (rseq)"), "{way:?} {how}: {said}{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sequences_that_a_thread_loses_its_processor_in_begin_anew_however_they_are_recorded() {
+    let program = c(X86_64, SOURCE, &[]);
+    assert_whole(&program, &WAYS, &["plain"]);
+}
+
+#[test]
+fn sequences_with_loops_and_names_relative_to_them_begin_anew() {
+    let program = c(X86_64, SOURCE, &[]);
+    assert_whole(&program, &WAYS[..4], &["often"]);
+}
+
+#[test]
+fn sequences_whose_descriptors_are_made_while_the_program_runs_begin_anew() {
+    let program = c(X86_64, SOURCE, &[]);
+    assert_whole(&program, &WAYS[..4], &["made"]);
+}
+
+#[test]
+fn sequences_of_a_program_that_registers_memory_with_a_signature_of_its_own_begin_anew() {
+    let program = c(X86_64, SOURCE, &["-DOWN", "-DSIGNATURE=0x12345678"]);
+    assert_whole(&program, &WAYS[..4], &["own", "own made"]);
+}
+
+#[test]
+fn sequences_of_a_program_that_is_linked_statically_begin_anew() {
+    let program = c(X86_64, SOURCE, &["-static"]);
+    assert_whole(&program, &[WAYS[0], WAYS[3]], &["plain", "made"]);
+}

@@ -1,0 +1,299 @@
+//! System calls of the program after which the engine could not go on as before: those that forbid other calls
+//! (seccomp), that give a thread another base, and that register memory for restartable sequences with a signature of
+//! the program's own.
+//!
+//! They lead to the engine before they are made, wherever the program makes them: in the cache, in the code of its
+//! files where their number stands, and in the C library's function for any call.
+
+use crate::engine::{self, Engine};
+use crate::handlers;
+use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
+use crate::patch::{self, Near};
+use crate::sequences;
+use crate::system::{self, File};
+use crate::{filters, lock, maps, masks, restore, traps};
+use lineup_recording::native::{timed, whole, word};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+const NUMBERS: [i64; 4] = [libc::SYS_prctl, libc::SYS_seccomp, libc::SYS_rseq, Host::SET_BASE.0];
+
+/// Where calls of each of these numbers lead.
+fn led() -> [Led; NUMBERS.len()] {
+    let functions: [unsafe extern "C" fn(*mut HostRegisters); NUMBERS.len()] =
+        [before_prctl, before_seccomp, before_rseq, before_base];
+    std::array::from_fn(|place| (NUMBERS[place], functions[place] as *const () as u64, true))
+}
+
+/// What comes after such a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum After {
+    /// The thread goes on as before.
+    AsBefore,
+    /// Nothing is recorded any more: the thread goes on natively, before the call.
+    Natively,
+}
+
+/// Set when the engine could not start in programs that this process becomes or starts.
+static HIDES: AtomicBool = AtomicBool::new(false);
+
+/// Whether programs that are started are not to find the engine: their filter of system calls would end them for it.
+pub(crate) fn hides_engine() -> bool {
+    HIDES.load(Ordering::Acquire)
+}
+
+/// Threads that the engine runs for.
+static INSIDE: AtomicU32 = AtomicU32::new(0);
+
+/// Does the engine's work for a thread.
+pub(crate) fn inside<R>(work: impl FnOnce() -> R) -> R {
+    INSIDE.fetch_add(1, Ordering::AcqRel);
+    let result = work();
+    INSIDE.fetch_sub(1, Ordering::AcqRel);
+    result
+}
+
+/// Waits until the engine runs for no more threads than these: they have system calls to make.
+fn wait_for_others(own: u32) {
+    const ROUNDS: u32 = 20_000;
+    const ROUND_NS: i64 = 50_000;
+    for _ in 0..ROUNDS {
+        if INSIDE.load(Ordering::Acquire) <= own {
+            return;
+        }
+        system::sleep_ns(ROUND_NS);
+    }
+}
+
+/// Leads such calls in the program's files to the engine, or those in the code that an address lies in.
+pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let led = led();
+    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
+    for mapping in patch::others_code(maps::read(), lead as *const () as u64) {
+        let range = mapping.range;
+        if only.is_some_and(|only| !range.contains(&only)) {
+            continue;
+        }
+        let mut code = vec![0; (range.end - range.start) as usize];
+        let read = system::read_memory(range.start, &mut code);
+        for site in Host::spread_sites(&code[..read], range.start, &NUMBERS) {
+            let function = led.iter().find(|(number, ..)| *number == site.number());
+            let code = |at: u64| site.code(at, function?.1, true);
+            lead_one(engine, (&memory, &mut near), site.at(), code);
+        }
+        for at in Host::any_call_sites(&code[..read], range.start) {
+            let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
+            let code = |_: u64| Some(Host::in_place_of_any_call(at, &[&led[..], &[masks]].concat()));
+            lead_one(engine, (&memory, &mut near), at, code);
+        }
+    }
+    engine.code.with(|code| code.near = near);
+}
+
+fn lead_one(
+    engine: &Engine,
+    (memory, near): (&File, &mut Vec<Near>),
+    at: u64,
+    code: impl FnOnce(u64) -> Option<Vec<u8>>,
+) {
+    let Ok(place) = patch::place_near(near, &(at..at + Host::JUMP_BYTES)) else { return };
+    let Some(code) = code(place.next()) else { return };
+    if let Some(to) = place.put(memory, &code) {
+        patch::write(engine, memory, at, &[Host::jump(at, to)], &[]);
+    }
+}
+
+/// Before such a call that the program makes natively.
+///
+/// # Safety
+/// Only from [`crate::machine::Gates::in_place_of_call`], with the registers of the system call.
+unsafe extern "C" fn before_prctl(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    unsafe { before_natively(registers, libc::SYS_prctl) };
+}
+
+/// As [`before_prctl`].
+///
+/// # Safety
+/// As for [`before_prctl`].
+unsafe extern "C" fn before_seccomp(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    unsafe { before_natively(registers, libc::SYS_seccomp) };
+}
+
+/// As [`before_prctl`].
+///
+/// # Safety
+/// As for [`before_prctl`].
+unsafe extern "C" fn before_rseq(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    unsafe { before_natively(registers, libc::SYS_rseq) };
+}
+
+/// As [`before_prctl`].
+///
+/// # Safety
+/// As for [`before_prctl`].
+unsafe extern "C" fn before_base(registers: *mut HostRegisters) {
+    // SAFETY: the caller's promise.
+    unsafe { before_natively(registers, Host::SET_BASE.0) };
+}
+
+unsafe fn before_natively(registers: *mut HostRegisters, number: i64) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut *registers };
+    // The site's first instruction, which sets it, is where the jump stands.
+    registers.set_call(number);
+    if let Some(engine) = engine::get() {
+        before(engine, registers, 0);
+    }
+}
+
+/// Whether calls of a number are looked at.
+pub(crate) fn watch(number: i64) -> bool {
+    NUMBERS.contains(&number)
+}
+
+/// Before such a call, by a thread that is one of so many that the engine runs for.
+pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> After {
+    let number = registers.call();
+    let [first, second, third, fourth, ..] = registers.arguments();
+    if lock::is_borrowed() {
+        // What this process limits is its own, and what is kept here another's.
+        return After::AsBefore;
+    }
+    if !engine.is_on() {
+        // A process that was forked off makes calls of the engine's where it sets handlers and maps memory.
+        if forbidden(number, [first, second, third]).is_some() {
+            system::seal();
+        }
+        return After::AsBefore;
+    }
+    if number == libc::SYS_rseq {
+        let is_registered = third == 0;
+        if is_registered {
+            sequences::add_signature(engine, fourth as u32);
+        }
+        return After::AsBefore;
+    }
+    if (number, first) == Host::SET_BASE {
+        stop(
+            engine,
+            "the program sets the base of a thread by itself, where the engine's words of the thread lie",
+        );
+        return After::Natively;
+    }
+    let is_whole = engine.shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE;
+    if forbids_counter(number, [first, second]) && !is_whole {
+        stop(
+            engine,
+            "the program forbids itself the processor's counter, which the engine reads at each call",
+        );
+        wait_for_others(own);
+        if (number, first) != (libc::SYS_prctl, libc::PR_SET_TSC as u64) {
+            system::seal();
+        }
+        return After::Natively;
+    }
+    if filter(number, [first, second, third]).is_some_and(filters::forbids_start) {
+        HIDES.store(true, Ordering::Release);
+    }
+    match forbidden(number, [first, second, third]) {
+        Some(call) => limit(engine, call, own),
+        None => After::AsBefore,
+    }
+}
+
+/// Whether a call has the processor's counter end the program: the strict mode of seccomp does, too.
+fn forbids_counter(number: i64, [first, second]: [u64; 2]) -> bool {
+    const IS_STRICT: u64 = libc::SECCOMP_MODE_STRICT as u64;
+    match number {
+        libc::SYS_prctl if first == libc::PR_SET_TSC as u64 => second == libc::PR_TSC_SIGSEGV as u64,
+        libc::SYS_prctl => first == libc::PR_SET_SECCOMP as u64 && second == IS_STRICT,
+        libc::SYS_seccomp => first == u64::from(libc::SECCOMP_SET_MODE_STRICT),
+        _ => false,
+    }
+}
+
+/// Where the filter lies that a call installs.
+fn filter(number: i64, [first, second, third]: [u64; 3]) -> Option<u64> {
+    let by_prctl = first == libc::PR_SET_SECCOMP as u64 && second == u64::from(libc::SECCOMP_MODE_FILTER);
+    let is_installed = match number {
+        libc::SYS_prctl => by_prctl,
+        libc::SYS_seccomp => first == u64::from(libc::SECCOMP_SET_MODE_FILTER),
+        _ => false,
+    };
+    is_installed.then_some(third)
+}
+
+/// What of the engine's own calls a call forbids.
+fn forbidden(number: i64, arguments: [u64; 3]) -> Option<&'static str> {
+    let [first, second, _] = arguments;
+    let by_prctl = first == libc::PR_SET_SECCOMP as u64 && second == u64::from(libc::SECCOMP_MODE_STRICT);
+    let is_strict = match number {
+        libc::SYS_prctl => by_prctl,
+        libc::SYS_seccomp => first == u64::from(libc::SECCOMP_SET_MODE_STRICT),
+        _ => false,
+    };
+    match is_strict {
+        true => Some("every call but read, write, exit and rt_sigreturn"),
+        false => filter(number, arguments).and_then(filters::forbidden_by),
+    }
+}
+
+/// The engine makes no system call of its own from now on, since one would end the program. What it can do without, it
+/// goes on with.
+fn limit(engine: &Engine, call: &str, own: u32) -> After {
+    let is_timed = engine.shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
+    if is_timed {
+        engine.shared.note(&format!(
+            "the program's seccomp filter forbids {call}, which the engine needs for threads that make their first call \
+             later: their calls are not timed"
+        ));
+        system::seal();
+        return After::AsBefore;
+    }
+    // The C library's own are set with the first thread, and called when the process changes its user or a thread is
+    // cancelled: with them the program goes on as alone.
+    if handlers::are_set() || traps::are_on() {
+        stop(
+            engine,
+            &format!(
+                "its seccomp filter forbids {call}, which the engine needs where a program handles signals"
+            ),
+        );
+        wait_for_others(own);
+        system::seal();
+        return After::Natively;
+    }
+    let signals = system::block_signals();
+    engine.code.with(|code| code.read_ahead());
+    system::restore_signals(signals);
+    engine.shared.note(&format!(
+        "the program's seccomp filter forbids {call}: from there on the engine makes no system call, and records neither \
+         threads that begin nor code that is loaded later"
+    ));
+    handlers::give_back();
+    wait_for_others(own);
+    match crate::reserve_memory() {
+        true => {
+            system::seal();
+            After::AsBefore
+        }
+        false => {
+            stop(engine, "there is no memory for what the engine needs behind its seccomp filter");
+            system::seal();
+            After::Natively
+        }
+    }
+}
+
+/// Nothing is recorded any more, and the program meets nothing of the engine's.
+fn stop(engine: &Engine, why: &str) {
+    engine.stop(why);
+    handlers::give_back();
+    if traps::are_on() {
+        restore::take_out_traps(engine);
+        traps::give_back();
+    }
+}
