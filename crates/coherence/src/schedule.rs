@@ -37,11 +37,44 @@ pub struct Span {
 type Place = (u16, usize);
 
 /// Accesses, and what must come before what.
+///
+/// Whatever must come before an access has an earlier place by time. So the earliest access that is left never has to wait, and
+/// every order comes to its end.
 #[derive(Debug)]
 pub struct Orders {
     threads: Vec<Vec<Timed>>,
-    /// What must have happened before an access, of other threads.
-    after: HashMap<Place, Vec<Place>>,
+    /// What must have happened before an access, of other threads: by thread.
+    after: Vec<Requirements>,
+}
+
+/// What the accesses of one thread have to come after.
+#[derive(Default, Debug)]
+struct Requirements {
+    /// Of each access, where its part of the list begins; the last is the list's length.
+    firsts: Vec<usize>,
+    list: Vec<Place>,
+}
+
+impl Requirements {
+    /// From pairs of an access's number and what it comes after. There are `accesses` of them.
+    fn new(mut pairs: Vec<(usize, Place)>, accesses: usize) -> Requirements {
+        pairs.sort_unstable();
+        let mut firsts = Vec::with_capacity(accesses + 1);
+        for (position, (number, _)) in pairs.iter().enumerate() {
+            while firsts.len() <= *number {
+                firsts.push(position);
+            }
+        }
+        firsts.resize(accesses + 1, pairs.len());
+        Requirements { firsts, list: pairs.into_iter().map(|(_, place)| place).collect() }
+    }
+
+    fn of(&self, number: usize) -> &[Place] {
+        match (self.firsts.get(number), self.firsts.get(number + 1)) {
+            (Some(from), Some(to)) => &self.list[*from..*to],
+            _ => &[],
+        }
+    }
 }
 
 /// Every address where it was recorded.
@@ -58,11 +91,30 @@ struct LastUses {
 }
 
 impl Orders {
-    /// The accesses of each thread in its own order, with its calls.
-    pub fn new(threads: Vec<Vec<Timed>>, spans: &[Span]) -> Orders {
-        let mut orders = Orders { threads, after: HashMap::new() };
-        orders.keep_calls_apart(spans);
-        orders.keep_values();
+    /// The accesses of each thread in its own order, with its calls. Clocks of processors may differ by a little: an access is
+    /// taken to happen no earlier than the one before, and a call to last as long as its accesses.
+    pub fn new(mut threads: Vec<Vec<Timed>>, spans: &[Span]) -> Orders {
+        for timed in &mut threads {
+            let mut latest = 0;
+            for one in timed {
+                latest = latest.max(one.at);
+                one.at = latest;
+            }
+        }
+        let lasting = |span: &Span| {
+            let own = threads.get(usize::from(span.thread))?.get(span.first..span.end)?;
+            let (first, last) = (own.first()?, own.last()?);
+            let (began_at, ended_at) = (span.began_at.min(first.at), span.ended_at.max(last.at));
+            Some(Span { began_at, ended_at, ..*span })
+        };
+        let spans: Vec<Span> = spans.iter().filter_map(lasting).collect();
+        let mut orders = Orders { threads, after: Vec::new() };
+        let mut pairs = vec![Vec::new(); orders.threads.len()];
+        orders.keep_calls_apart(&spans, &mut pairs);
+        orders.keep_values(&mut pairs);
+        let accesses = orders.threads.iter().map(Vec::len);
+        orders.after =
+            pairs.into_iter().zip(accesses).map(|(own, all)| Requirements::new(own, all)).collect();
         orders
     }
 
@@ -149,7 +201,7 @@ impl Orders {
 
     /// A thread that must go on before this one's next access.
     fn waits_for(&self, thread: u16, done: &[usize]) -> Option<u16> {
-        let before = self.after.get(&(thread, done[usize::from(thread)]))?;
+        let before = self.after.get(usize::from(thread))?.of(done[usize::from(thread)]);
         before.iter().find(|(other, number)| done[usize::from(*other)] <= *number).map(|(other, _)| *other)
     }
 
@@ -163,8 +215,9 @@ impl Orders {
         places.into_iter().map(|(_, place)| place).collect()
     }
 
-    fn keep_calls_apart(&mut self, spans: &[Span]) {
-        let mut ends: Vec<&Span> = spans.iter().filter(|span| span.first < span.end).collect();
+    /// `pairs` are those of each thread: the number of an access, and what it comes after.
+    fn keep_calls_apart(&self, spans: &[Span], pairs: &mut [Vec<(usize, Place)>]) {
+        let mut ends: Vec<&Span> = spans.iter().collect();
         let mut begins = ends.clone();
         ends.sort_by_key(|span| span.ended_at);
         begins.sort_by_key(|span| span.began_at);
@@ -176,12 +229,12 @@ impl Orders {
                 *known = (*known).max(Some((over.thread, over.end - 1)));
             }
             let others = last.iter().flatten().filter(|(thread, _)| *thread != span.thread);
-            let before = self.after.entry((span.thread, span.first)).or_default();
-            before.extend(others);
+            pairs[usize::from(span.thread)].extend(others.map(|place| (span.first, *place)));
         }
     }
 
-    fn keep_values(&mut self) {
+    /// See [`Orders::keep_calls_apart`].
+    fn keep_values(&self, pairs: &mut [Vec<(usize, Place)>]) {
         let mut bytes: HashMap<u64, LastUses> = HashMap::new();
         // What each thread is known to come after, by other thread.
         let mut waited = vec![vec![None; self.threads.len()]; self.threads.len()];
@@ -195,7 +248,7 @@ impl Orders {
                     let known: &mut Option<usize> = &mut waited[thread][usize::from(other)];
                     if usize::from(other) != thread && *known < Some(before) {
                         *known = Some(before);
-                        self.after.entry(place).or_default().push((other, before));
+                        pairs[thread].push((number, (other, before)));
                     }
                 }
                 if access.kind.writes() {

@@ -261,3 +261,32 @@ fn calls_that_did_not_overlap_and_values_that_were_found_hold_the_order() {
         assert_eq!(misses_of_line(&outcome), (18, 0));
     }
 }
+
+/// The end of a call is a guess where its times do not tell. The next call of the thread then begins before the accesses of the
+/// call before are taken to have happened, and a call of another thread lies between.
+#[test]
+fn orders_end_where_a_call_is_taken_to_last_longer_than_it_did() {
+    let at = |thread, at| Timed {
+        access: Access { thread, address: 0x1000, size_bytes: 8, kind: Kind::Update, tag: 0 },
+        at,
+    };
+    let span = |thread, first, began_at, ended_at| Span { thread, first, end: first + 1, began_at, ended_at };
+    let rounds = 50;
+    let (mut own, mut others, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let now = 10_000 * round as u64;
+        own.extend([at(0, now + 1000), at(0, now + 520)]);
+        others.push(at(1, now + 650));
+        spans.extend([
+            span(0, 2 * round, now, now + 1000),
+            span(0, 2 * round + 1, now + 500, now + 550),
+            span(1, round, now + 600, now + 700),
+        ]);
+    }
+    let orders = Orders::new(vec![own, others], &spans);
+    let lines = Lines::of(64);
+    let recorded = orders.recorded(lines).events();
+    // All add to one number: every order is the recorded one. What a thread needs for the first time was taken by nobody.
+    assert_eq!(recorded, (2 * rounds as u64 - 2, 0));
+    assert_eq!((orders.fewest(lines).events(), orders.most(lines).events()), (recorded, recorded));
+}
