@@ -7,6 +7,7 @@ use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
 use crate::callees::{Callees, Parameter};
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
+use crate::containers::{self, Holders};
 use crate::error::ExplainError;
 use crate::evaluate::{State, Surroundings, fresh};
 use crate::fixpoint::{MAX_VISITS, fixpoint};
@@ -16,7 +17,7 @@ use crate::image::{Image, meant};
 use crate::instruction::{
     Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, decode,
 };
-use crate::located::{Located, Names, Slot};
+use crate::located::{Located, Names, RegisterFact, Slot};
 use crate::percpu::PerCpu;
 use crate::refine::refine;
 use crate::thread_block::ThreadBlocks;
@@ -81,6 +82,18 @@ pub struct World<'w, 'a> {
     pub(crate) percpu: &'w PerCpu,
     /// What functions take and return.
     pub callees: &'w Callees,
+    /// Which types have which members.
+    pub(crate) holders: &'w mut Holders,
+}
+
+/// What a pointer into the middle of an object is taken for, where debug info says which object that is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum View {
+    /// A pointer into the object.
+    OfWhole,
+    /// A pointer to the member there: where one path knows the object and another, which follows the links of a list, knows the
+    /// member alone, both know that.
+    OfMember,
 }
 
 /// The sites of a function's instructions, by link address.
@@ -97,10 +110,40 @@ pub fn analyse(
     let pointer_bytes = u64::from(graph.convention.pointer_bytes);
     let located = Located::of(world.catalog, world.names, image, function, pointer_bytes);
     let facts = facts_by_instruction(&graph, &located);
-    let mut pass =
-        Pass { world, image, function, graph: &graph, located: &located, facts, popped: HashMap::default() };
-    let entries = pass.settle();
-    Ok(pass.sites(&entries))
+    let mut pass = Pass {
+        world,
+        image,
+        function,
+        graph: &graph,
+        located: &located,
+        facts,
+        view: View::OfWhole,
+        popped: HashMap::default(),
+    };
+    let mut sites = pass.look();
+    if located.registers.iter().any(|fact| fact.offset.exact().is_some_and(|offset| offset > 0))
+        && sites.values().flatten().any(|site| site.place == Place::Unknown)
+    {
+        pass.view = View::OfMember;
+        add_unknown(&mut sites, pass.look());
+    }
+    let block_of = |pc: u64| {
+        let index = graph.instructions.partition_point(|instruction| instruction.address < pc);
+        graph.blocks.partition_point(|block| block.range.end <= index)
+    };
+    containers::resolve((world.catalog, world.holders), image, (&located.pointees, &block_of), &mut sites);
+    Ok(sites)
+}
+
+/// Takes over what was found of operands of which nothing was known.
+fn add_unknown(sites: &mut HashMap<u64, Vec<Site>>, others: HashMap<u64, Vec<Site>>) {
+    for (pc, others) in others {
+        for (site, other) in sites.get_mut(&pc).into_iter().flatten().zip(others) {
+            if site.place == Place::Unknown {
+                site.place = other.place;
+            }
+        }
+    }
 }
 
 /// The facts that hold before each instruction, by index.
@@ -118,6 +161,13 @@ fn facts_by_instruction(graph: &Graph, located: &Located) -> Vec<Vec<u32>> {
     by_instruction
 }
 
+/// A pointer into an object as a pointer to the member there.
+fn of_member(catalog: &mut Catalog<'_>, fact: &RegisterFact) -> Option<RegisterFact> {
+    let offset = fact.offset.exact().and_then(|offset| u64::try_from(offset).ok()).filter(|at| *at > 0)?;
+    let target = containers::member_at(catalog, fact.target, offset)?;
+    Some(RegisterFact { target, offset: Congruence::exactly(0), ..fact.clone() })
+}
+
 struct Pass<'p, 'w, 'a> {
     world: &'p mut World<'w, 'a>,
     image: usize,
@@ -125,11 +175,17 @@ struct Pass<'p, 'w, 'a> {
     graph: &'p Graph,
     located: &'p Located,
     facts: Vec<Vec<u32>>,
+    view: View,
     /// What functions called from here take off the stack, by entry.
     popped: HashMap<u64, i64>,
 }
 
 impl Pass<'_, '_, '_> {
+    fn look(&mut self) -> HashMap<u64, Vec<Site>> {
+        let entries = self.settle();
+        self.sites(&entries)
+    }
+
     /// The state at the start of each block. When the analysis comes to no end, nothing of it is kept but what debug
     /// info says at each place.
     fn settle(&mut self) -> Vec<State> {
@@ -179,7 +235,10 @@ impl Pass<'_, '_, '_> {
         let Some(facts) = self.facts.get(index) else { return };
         for number in facts {
             if let Some(fact) = self.located.registers.get(*number as usize) {
-                let refined = refine(self.world.catalog, state.register(fact.register), fact);
+                let catalog = &mut *self.world.catalog;
+                let of_member = if self.view == View::OfMember { of_member(catalog, fact) } else { None };
+                let refined =
+                    refine(catalog, state.register(fact.register), of_member.as_ref().unwrap_or(fact));
                 state.learn(fact.register, refined);
             }
         }

@@ -78,6 +78,11 @@ impl<'a> Catalog<'a> {
         found
     }
 
+    /// The types that an image describes.
+    pub fn types_of(&self, image: usize) -> Option<&'a Types> {
+        self.tables.get(image).copied()
+    }
+
     /// The type that an image defines under a name.
     pub fn defined(&mut self, image: usize, name: &str) -> Option<Ty> {
         let id = *self.definitions.get(image)?.get(name)?;

@@ -1,5 +1,6 @@
 //! The lifetimes of objects: when memory was given out and given back.
 
+use crate::by_address::{ByAddress, Ranged};
 use lineup_model::access::{MemoryEvent, MemoryEventKind, ProcessId};
 use lineup_model::process::{Origin, Process};
 use std::collections::{BTreeMap, HashMap};
@@ -32,11 +33,17 @@ pub struct ObjectLifetimes {
 /// What the events of one process tell.
 #[derive(Default, Debug)]
 struct ProcessLifetimes {
-    /// Sorted by start.
-    blocks: Vec<Block>,
-    /// The greatest end among the blocks up to this one.
-    reach: Vec<u64>,
-    unmapped: Vec<(u64, u64, u64)>,
+    /// Equal ones in the order in which they were given back.
+    blocks: ByAddress<Life>,
+    /// When memory was unmapped; equal ranges in order of time.
+    unmapped: ByAddress<u64>,
+}
+
+/// When a block was given out and given back.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    born: u64,
+    died: u64,
 }
 
 impl ObjectLifetimes {
@@ -84,72 +91,59 @@ impl ObjectLifetimes {
 impl ProcessLifetimes {
     fn new(ordered: &[&MemoryEvent]) -> Self {
         let mut open: HashMap<u64, Block> = HashMap::new();
-        let mut lifetimes = ProcessLifetimes::default();
+        let (mut blocks, mut unmapped) = (Vec::new(), Vec::new());
         for event in ordered {
             let end = event.address.saturating_add(event.size_bytes.unwrap_or(0));
             match event.kind {
                 MemoryEventKind::Allocated => {
                     let block = Block { start: event.address, end, born: event.at, died: u64::MAX };
                     if let Some(old) = open.insert(event.address, block) {
-                        lifetimes.blocks.push(Block { died: event.at, ..old });
+                        blocks.push(Block { died: event.at, ..old });
                     }
                 }
                 MemoryEventKind::Freed => match open.remove(&event.address) {
-                    Some(block) => lifetimes.blocks.push(Block { died: event.at, ..block }),
+                    Some(block) => blocks.push(Block { died: event.at, ..block }),
                     None if end > event.address => {
-                        lifetimes.blocks.push(Block { start: event.address, end, born: 0, died: event.at });
+                        blocks.push(Block { start: event.address, end, born: 0, died: event.at });
                     }
-                    None => lifetimes.unmapped.push((event.address, event.address + 1, event.at)),
+                    None => unmapped.push((event.address, event.address + 1, event.at)),
                 },
-                MemoryEventKind::Unmapped => lifetimes.unmapped.push((event.address, end, event.at)),
+                MemoryEventKind::Unmapped => unmapped.push((event.address, end, event.at)),
                 MemoryEventKind::Private | MemoryEventKind::Shared => {}
             }
         }
-        lifetimes.blocks.extend(open.into_values());
-        lifetimes.blocks.sort_by_key(|block| (block.start, block.born));
-        let mut furthest = 0;
-        lifetimes.reach = lifetimes
-            .blocks
-            .iter()
-            .map(|block| {
-                furthest = furthest.max(block.end);
-                furthest
-            })
-            .collect();
-        lifetimes
-    }
-
-    /// The blocks that hold an address, from the last one by its start on, with their indices.
-    fn blocks_over(&self, address: u64) -> impl Iterator<Item = (usize, &Block)> {
-        let after = self.blocks.partition_point(|block| block.start <= address);
-        let reaches = move |(_, reach): &(usize, &u64)| **reach > address;
-        let indices = self.reach.iter().enumerate().take(after).rev().take_while(reaches);
-        indices
-            .filter_map(|(index, _)| Some((index, self.blocks.get(index)?)))
-            .filter(move |(_, block)| address < block.end)
+        blocks.extend(open.into_values());
+        blocks.sort_by_key(|block| block.died);
+        let life = |block: Block| {
+            let value = Life { born: block.born, died: block.died };
+            Ranged { start: block.start, end: block.end, value }
+        };
+        let unmap = |(start, end, at): (u64, u64, u64)| Ranged { start, end, value: at };
+        ProcessLifetimes {
+            blocks: ByAddress::new(blocks.into_iter().map(life).collect()),
+            unmapped: ByAddress::new(unmapped.into_iter().map(unmap).collect()),
+        }
     }
 
     fn block_at(&self, address: u64, at: u64) -> Option<(u32, Block)> {
-        let mut best: Option<(usize, Block)> = None;
-        for (index, block) in self.blocks_over(address).filter(|(_, block)| at < block.died) {
-            if best.is_none_or(|(_, best)| block.born < best.born) {
-                best = Some((index, *block));
-            }
-        }
-        best.and_then(|(index, block)| Some((u32::try_from(index).ok()?, block)))
+        let living = self.blocks.holding(address).filter_map(|(first, group)| {
+            let dead = group.partition_point(|block| block.value.died <= at);
+            Some((first + dead, group.get(dead)?))
+        });
+        let (index, block) = living.min_by_key(|(_, block)| block.value.born)?;
+        let Ranged { start, end, value: Life { born, died } } = *block;
+        Some((u32::try_from(index).ok()?, Block { start, end, born, died }))
     }
 
     /// True when memory at an address ended a life before a time.
     fn ended_before(&self, address: u64, at: u64) -> bool {
-        self.blocks_over(address).any(|(_, block)| block.died <= at) || self.times_unmapped(address, at) > 0
+        let mut first_lives = self.blocks.holding(address).filter_map(|(_, group)| group.first());
+        first_lives.any(|block| block.value.died <= at) || self.times_unmapped(address, at) > 0
     }
 
     fn times_unmapped(&self, address: u64, at: u64) -> u32 {
-        let before = self
-            .unmapped
-            .iter()
-            .filter(|(start, end, when)| *when <= at && (*start..*end).contains(&address));
-        before.count() as u32
+        let before = self.unmapped.holding(address);
+        before.map(|(_, group)| group.partition_point(|one| one.value <= at) as u32).sum()
     }
 }
 

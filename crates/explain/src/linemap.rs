@@ -192,7 +192,7 @@ pub fn variable_lines(namer: &mut Namer<'_>, tally: &RegionTally, line: LineSize
         let mut needed: BTreeSet<(usize, u64)> = BTreeSet::new();
         for (variable, runs) in variables {
             let Some((reference, ty)) = variable_ref(namer, variable.0, variable.1) else { continue };
-            for run in runs {
+            for run in &runs.runs() {
                 let at = reference.address + run.offset;
                 let path = ty.and_then(|ty| namer.catalog().field(ty, run.offset, run.size_bytes));
                 let name = with_path(&reference.name, path.as_ref().map_or("", |field| &field.path));

@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::instruction::Register;
 use lineup_model::program::{Function, Location, Piece, Variable};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Texts by number, so that values stay small.
@@ -80,6 +80,8 @@ pub struct Located {
     pub registers: Vec<RegisterFact>,
     /// Variables on the stack.
     pub locals: Vec<Local>,
+    /// What its variables point to, wherever they are.
+    pub pointees: BTreeSet<Ty>,
 }
 
 /// A variable whose places are read.
@@ -120,6 +122,7 @@ impl Located {
         for (function, scope, variable) in own.chain(inlined) {
             let Some(id) = variable.ty else { continue };
             let pointee = catalog.pointee(image, id);
+            located.pointees.extend(pointee);
             let Some(ty) = catalog.intern(image, id) else { continue };
             let size_bytes = catalog.size_bytes(ty).unwrap_or(0);
             let name = variable.name.as_deref().unwrap_or("(unnamed)");

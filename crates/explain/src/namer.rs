@@ -4,11 +4,13 @@ mod behind;
 mod code;
 mod learning;
 mod places;
+mod pools;
 
 use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site};
 use crate::callees::Callees;
 use crate::catalog::{Catalog, Ty};
+use crate::containers::Holders;
 use crate::copied::Copied;
 use crate::error::ExplainError;
 use crate::explanation::Lack;
@@ -28,6 +30,7 @@ use foldhash::{HashMap, HashSet};
 use lineup_model::access::{Access, MemoryEvent, StackRange};
 use lineup_model::process::Process;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A run of bytes that an access touched, with its name.
@@ -65,6 +68,9 @@ pub struct Namer<'a> {
     library: LibraryCode,
     copied: Copied,
     behind: Behind,
+    holders: Holders,
+    /// The bytes of a variable's type that memory may be handed out from.
+    pools: HashMap<Ty, Rc<[Range<u64>]>>,
 }
 
 /// An access with what the code around it says of it.
@@ -111,6 +117,8 @@ impl<'a> Namer<'a> {
             library: LibraryCode::default(),
             copied: Copied::default(),
             behind: Behind::default(),
+            holders: Holders::default(),
+            pools: HashMap::default(),
         }
     }
 
@@ -272,7 +280,19 @@ impl<'a> Namer<'a> {
     /// When the disassembler fails.
     pub fn name_sampled(&mut self, access: &Access) -> Result<Option<Named>, ExplainError> {
         if let Some(at) = self.data_at(access.address) {
-            let named = self.in_data(access, at, None);
+            let mut named = self.in_data(access, at, None);
+            if self.is_pool(at.0, at.1)
+                && let Some(by_code) = self.name_by_code(access)?
+            {
+                named = match by_code.name {
+                    Name::Member { ty, offset, is_on_stack, .. } => {
+                        let base = access.address.checked_sub(offset);
+                        let name = Name::Member { ty, base, offset, is_on_stack };
+                        self.or_variable(Named { name, ..by_code }, named)
+                    }
+                    _ => named,
+                };
+            }
             if named.evidence != Evidence::None {
                 return Ok(Some(named));
             }
@@ -334,7 +354,15 @@ impl<'a> Namer<'a> {
             return Ok(named);
         }
         if let Some((image, link)) = self.data_at(access.address) {
-            return Ok(self.in_data(access, (image, link), library));
+            let of_variable = self.in_data(access, (image, link), library);
+            if !self.is_pool(image, link) {
+                return Ok(of_variable);
+            }
+            let found = match seen.place {
+                Place::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
+                _ => self.untyped(access, at, library),
+            };
+            return Ok(self.or_variable(found, of_variable));
         }
         Ok(match seen.place {
             Place::Stack(local) => {

@@ -1,5 +1,6 @@
 //! Which bytes of an object one call uses together, and how often each combination occurs.
 
+use crate::byte_sums::ByteSums;
 use foldhash::HashMap;
 use lineup_model::usage::{ByteUse, NeededAnyway};
 use std::hash::Hash;
@@ -33,7 +34,7 @@ impl Touches {
 }
 
 /// Cuts overlapping runs at each other's ends and adds up what falls together.
-pub fn disjoint(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
+fn disjoint(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
     runs.sort_unstable();
     let overlaps = runs.windows(2).any(|pair| match pair {
         [first, second] => first.offset + first.size_bytes > second.offset,
@@ -42,24 +43,9 @@ pub fn disjoint(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
     if !overlaps {
         return runs;
     }
-    let mut cuts: Vec<u64> = runs.iter().flat_map(|run| [run.offset, run.offset + run.size_bytes]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
-    let mut pieces: Vec<ByteUse> = Vec::new();
-    for pair in cuts.windows(2) {
-        let &[start, end] = pair else { continue };
-        let covering = runs.iter().filter(|run| run.offset <= start && end <= run.offset + run.size_bytes);
-        let (mut loads, mut stores, mut any) = (0, 0, false);
-        for run in covering {
-            loads += run.loads;
-            stores += run.stores;
-            any = true;
-        }
-        if any {
-            pieces.push(ByteUse { offset: start, size_bytes: end - start, loads, stores });
-        }
-    }
-    pieces
+    let mut sums = ByteSums::default();
+    sums.extend(&runs);
+    sums.runs()
 }
 
 /// A combination without its counts.
@@ -73,7 +59,7 @@ fn shape(runs: &[ByteUse]) -> Shape {
 #[derive(Debug)]
 pub struct Patterns<Subject> {
     known: HashMap<Subject, HashMap<Shape, Counted>>,
-    folded: HashMap<Subject, Counted>,
+    folded: HashMap<Subject, Folded>,
 }
 
 /// A combination with its counts.
@@ -85,6 +71,20 @@ pub struct Counted {
     pub occurrences: u64,
     /// In how many of them a line at an end of the subject was needed anyway.
     pub needed_anyway: NeededAnyway,
+}
+
+/// Combinations that are kept as one.
+#[derive(Clone, Default, Debug)]
+struct Folded {
+    bytes: ByteSums,
+    occurrences: u64,
+    needed_anyway: NeededAnyway,
+}
+
+impl Folded {
+    fn counted(&self) -> Counted {
+        Counted { bytes: self.bytes.runs(), occurrences: self.occurrences, needed_anyway: self.needed_anyway }
+    }
 }
 
 impl<Subject> Default for Patterns<Subject> {
@@ -103,8 +103,7 @@ impl<Subject: Hash + Eq + Clone + Ord> Patterns<Subject> {
             let folded = self.folded.entry(subject.clone()).or_default();
             folded.occurrences += 1;
             folded.needed_anyway.add(needed_anyway);
-            folded.bytes.extend_from_slice(runs);
-            folded.bytes = disjoint(std::mem::take(&mut folded.bytes));
+            folded.bytes.extend(runs);
             return;
         }
         let counted = of_subject.entry(key).or_insert_with(|| Counted {
@@ -125,7 +124,7 @@ impl<Subject: Hash + Eq + Clone + Ord> Patterns<Subject> {
             .known
             .iter()
             .flat_map(|(subject, shapes)| shapes.values().map(|counted| (subject.clone(), counted.clone())))
-            .chain(self.folded.iter().map(|(subject, counted)| (subject.clone(), counted.clone())))
+            .chain(self.folded.iter().map(|(subject, folded)| (subject.clone(), folded.counted())))
             .collect();
         all.sort_by(|(a, x), (b, y)| (a, y.occurrences, &x.bytes).cmp(&(b, x.occurrences, &y.bytes)));
         all
@@ -133,7 +132,7 @@ impl<Subject: Hash + Eq + Clone + Ord> Patterns<Subject> {
 
     /// How many occurrences were folded because there were too many distinct combinations.
     pub fn folded(&self) -> u64 {
-        self.folded.values().map(|counted| counted.occurrences).sum()
+        self.folded.values().map(|folded| folded.occurrences).sum()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counts of one region, call by call.
 
 use crate::beside::{TouchedBytes, Use, granules};
+use crate::byte_sums::ByteSums;
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
 use crate::name::{Class, VariableId};
@@ -58,7 +59,7 @@ pub struct RegionTally {
     /// Where objects of each type lay.
     pub(crate) placed: BTreeSet<(Ty, u64)>,
     /// Per combination of variables, to group them.
-    pub(crate) together: HashMap<VariableSet, (u64, BTreeMap<VariableKey, Vec<ByteUse>>)>,
+    pub(crate) together: HashMap<VariableSet, (u64, BTreeMap<VariableKey, ByteSums>)>,
     pub(crate) folded_together: u64,
     pub(crate) footprints: HashMap<Footprint, u64>,
 }
@@ -186,9 +187,7 @@ impl RegionTally {
         let (occurrences, sums) = self.together.entry(key).or_default();
         *occurrences += 1;
         for (variable, runs) in variables {
-            let sum = sums.entry(variable).or_default();
-            sum.extend(runs);
-            *sum = crate::patterns::disjoint(merged(std::mem::take(sum)));
+            sums.entry(variable).or_default().extend(&runs);
         }
     }
 
@@ -238,22 +237,6 @@ fn touched(
         each.map(move |(granule, bytes)| (granule, used, bytes))
     });
     of_none.chain(of_objects).collect()
-}
-
-/// Adds up equal runs.
-fn merged(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
-    runs.sort_unstable();
-    let mut out: Vec<ByteUse> = Vec::new();
-    for run in runs {
-        match out.last_mut().filter(|last| (last.offset, last.size_bytes) == (run.offset, run.size_bytes)) {
-            Some(last) => {
-                last.loads += run.loads;
-                last.stores += run.stores;
-            }
-            None => out.push(run),
-        }
-    }
-    out
 }
 
 fn footprint(call: &Call, tally: &CallTally) -> Footprint {

@@ -199,7 +199,7 @@ impl Explainer<'_> {
                 {
                     types.push((reference.clone(), id));
                 }
-                variables.push((reference, bytes.clone()));
+                variables.push((reference, bytes.runs()));
             }
             if !variables.is_empty() {
                 patterns.push(VariablePattern { variables, occurrences: *occurrences });

@@ -87,6 +87,7 @@ impl Namer<'_> {
             names: &mut self.names,
             percpu: &self.percpu,
             callees: &self.callees,
+            holders: &mut self.holders,
         };
         let found = analyse(&mut world, image, function)?;
         self.sites.extend(found.into_iter().map(|(link, sites)| ((image, link), Rc::from(sites))));

@@ -44,7 +44,9 @@ impl Namer<'_> {
             if let Some(global) = self.globals.get(image).and_then(|globals| globals.at(link)).copied() {
                 self.see_value(access, global.ty, link - global.start, at);
             }
-            return Ok(());
+            if !self.is_pool(image, link) {
+                return Ok(());
+            }
         }
         match seen.place {
             Place::Object(pointer) => self.see_object(access, pointer, seen.into, at),
@@ -100,7 +102,10 @@ impl Namer<'_> {
         if !spot.is_certain {
             return;
         }
-        if !is_on_stack && let Some(start) = access.address.checked_sub(spot.offset) {
+        if !is_on_stack
+            && let Some(start) = access.address.checked_sub(spot.offset)
+            && self.may_lie_at(start, pointer.target)
+        {
             let home = self.lifetimes.at(at.process, start, at.call);
             let sighting = Sighting::Access { kind: access.kind, offset: spot.offset, size_bytes: size };
             self.objects.see(home, start, pointer.target, sighting, at);
@@ -118,7 +123,7 @@ impl Namer<'_> {
 
     /// Learns from a pointer to a type.
     fn see_pointer(&mut self, value: u64, target: Ty, (origin, how): (Origin, Sighting), at: Moment) {
-        if value == 0 || self.data_at(value).is_some() || self.is_on_stack(value) {
+        if value == 0 || !self.may_lie_at(value, target) || self.is_on_stack(value) {
             return;
         }
         let home = self.lifetimes.at(at.process, value, at.call);

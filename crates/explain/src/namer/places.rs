@@ -23,7 +23,16 @@ impl Namer<'_> {
             return named;
         }
         match self.data_at(access.address) {
-            Some((image, link)) => self.in_data(access, (image, link), library),
+            Some((image, link)) => {
+                let of_variable = self.in_data(access, (image, link), library);
+                match self.is_pool(image, link) {
+                    true => {
+                        let found = self.untyped(access, at, library);
+                        self.or_variable(found, of_variable)
+                    }
+                    false => of_variable,
+                }
+            }
             None => self.untyped(access, at, library),
         }
     }
@@ -56,7 +65,12 @@ impl Namer<'_> {
         };
         let home = self.lifetimes.at(at.process, address, at.call);
         let own_end = own.map_or(u64::MAX, |own| address.saturating_add(own));
+        let is_of_pool = !matches!(named.name, Name::Member { .. })
+            && self.data_at(address).is_some_and(|(image, link)| self.is_pool(image, link));
         let next = self.objects.next_start(home, address).unwrap_or(u64::MAX);
+        if is_of_pool {
+            return own_end.min(next);
+        }
         if own.is_some() { own_end } else { next.min(home.1.map_or(u64::MAX, |block| block.end)) }
     }
 

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 /// sizes and places can be tried.
 const GRANULE_BYTES: u64 = 256;
 
-/// Accesses to shared lines kept of a thread at most, and their bytes: what follows grows with both.
-const MOST_ACCESSES: usize = 1 << 20;
+/// Accesses to shared lines kept of all threads at most, and their bytes: what follows grows with both.
+const MOST_ACCESSES: usize = 1 << 21;
 /// See [`MOST_ACCESSES`].
 const MOST_BYTES: u64 = 1 << 24;
 
@@ -54,7 +54,6 @@ pub(super) struct Log {
     pub(super) time: u64,
     pub(super) regions: BTreeMap<RegionId, u64>,
     pub(super) left_out: u64,
-    bytes: u64,
 }
 
 /// What is collected of all calls.
@@ -68,6 +67,8 @@ pub struct Collector {
     pub(super) of: Of,
     pub(super) tasks: Tasks,
     pub(super) reaches: Reaches,
+    /// Accesses that are kept in all logs, and their bytes.
+    kept: (usize, u64),
 }
 
 /// What an access is done for.
@@ -95,6 +96,7 @@ impl Collector {
             of,
             tasks,
             reaches,
+            kept: (0, 0),
         }
     }
 
@@ -161,15 +163,17 @@ impl Collector {
                 AccessKind::Load if is_updated => Kind::Update,
                 AccessKind::Load => Kind::Load,
             };
+            let (mut accesses, mut bytes) = self.kept;
             for (address, size_bytes, tag) in self.on_shared_lines(call.process, &named) {
-                if log.accesses.len() >= MOST_ACCESSES || log.bytes >= MOST_BYTES {
+                if accesses >= MOST_ACCESSES || bytes >= MOST_BYTES {
                     log.left_out += 1;
                     break;
                 }
-                log.bytes += u64::from(size_bytes);
+                (accesses, bytes) = (accesses + 1, bytes + u64::from(size_bytes));
                 let access = Access { thread, address, size_bytes, kind, tag };
                 log.accesses.push(Timed { access, at: *at });
             }
+            self.kept = (accesses, bytes);
         }
         log.spans.push(Span { thread, first, end: log.accesses.len(), began_at, ended_at });
         log.all_accesses += call.accesses.len() as u64;

@@ -12,6 +12,7 @@ mod naming;
 mod owned;
 mod reaches;
 mod report;
+mod serialising;
 mod tasks;
 mod times;
 mod told;
@@ -29,4 +30,5 @@ pub use report::{
     LockSection, LockWait, LockWithin, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Placement,
     Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits, WaitsByOrder,
 };
+pub use serialising::Serialising;
 pub use tasks::{Tasks, name_of};

@@ -288,6 +288,10 @@ pub struct LockReport {
     pub held_time: u64,
     /// Of the longest time.
     pub longest_held_time: u64,
+    /// How long threads asked for it until they got it, whoever had it meanwhile: it may be a call that was not recorded.
+    pub asked_time: u64,
+    /// How many threads took it.
+    pub threads: u64,
     /// Who waited for whom.
     pub waits: Vec<LockWait>,
     /// The code that takes it, that first for which others waited longest.
@@ -301,7 +305,7 @@ pub struct LockReport {
     /// Where it lies in an object of a type.
     #[serde(skip)]
     pub within: Option<LockWithin>,
-    /// What threads would wait if it lay elsewhere; `None` where they hardly wait for it and with it.
+    /// What threads would wait if it lay elsewhere; `None` where they hardly wait for it and with it, or more for many others.
     pub places: Option<LockPlaces>,
 }
 
@@ -325,6 +329,23 @@ pub struct SharedCounter {
     pub threads: u64,
     /// Waits for its bytes, in the recorded order.
     pub waits: u64,
+}
+
+impl Remedy {
+    /// More variables than this on the lines are no case for an alignment each.
+    pub const MOST_VARIABLES: usize = 16;
+
+    /// Whether `lineup study --allow-growth` has an edit for it. Whether it can be made, the sources decide then.
+    pub fn has_edit(&self) -> bool {
+        match self {
+            Remedy::PartMembers { .. } | Remedy::AlignObjects { .. } => true,
+            Remedy::SpreadArray { place, .. } => place.is_some(),
+            Remedy::AlignVariables { places, .. } => {
+                !places.is_empty() && places.len() <= Self::MOST_VARIABLES
+            }
+            Remedy::AlignAllocations => false,
+        }
+    }
 }
 
 impl SharedCounter {

@@ -188,12 +188,6 @@ pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSi
     let (mut all, mut spans) = (Vec::new(), Vec::new());
     for (number, mut log) in (0u16..).zip(logs.into_values()) {
         log.accesses.iter_mut().for_each(|timed| timed.access.thread = number);
-        // Clocks of processors may differ by a little.
-        let mut latest = 0;
-        for timed in &mut log.accesses {
-            latest = timed.at.max(latest);
-            timed.at = latest;
-        }
         spans.extend(log.spans.into_iter().map(|span| lineup_coherence::Span { thread: number, ..span }));
         all.push(log.accesses);
     }

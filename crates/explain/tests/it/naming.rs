@@ -120,6 +120,14 @@ impl Snippet {
     }
 }
 
+impl Snippet {
+    /// What each access of a function is called when it is all that is known, and goes to an address.
+    fn texts(&self, function: &str, address: u64) -> Vec<String> {
+        let all = 0..self.touches(function).len();
+        all.map(|index| self.name(&[(1, self.access(function, index, address, None))], &[]).1).collect()
+    }
+}
+
 fn allocated(at: u64, address: u64, size: u64) -> MemoryEvent {
     let kind = MemoryEventKind::Allocated;
     MemoryEvent { at, process: ProcessId(0), thread: ThreadId(0), kind, address, size_bytes: Some(size) }
@@ -584,4 +592,104 @@ fn what_lies_behind_a_header_is_what_lies_behind_nearly_all_others() {
     assert_eq!(behind_headers(&snippet, "f", 6, 1, 0), "Unknown", "too few are known");
     assert_eq!(behind_headers(&snippet, "f", 6, 4, 2), "Unknown", "of some it is not so");
     assert_eq!(behind_headers(&snippet, "f", 60, 40, 2), "object.count");
+}
+
+const QUEUE: &str = "
+    struct link { struct link *next, *prev; };
+    struct packet { char flags; long dma; unsigned length; char name[24]; struct link link; unsigned hash, mark; };
+    struct queue { char name[20]; unsigned most; long bytes; struct link packets; };
+    #define packet_of(l) ((struct packet *)((char *)(l) - __builtin_offsetof(struct packet, link)))
+";
+
+fn has_all(texts: &[String], names: &[&str]) {
+    for name in names {
+        assert!(texts.iter().any(|text| text == name), "{name}: {texts:?}");
+    }
+    assert!(!texts.iter().any(|text| text == "Unknown"), "{texts:?}");
+}
+
+#[test]
+fn objects_on_an_embedded_list_are_named_by_what_holds_the_link() {
+    let snippet = Snippet::new(&format!(
+        "{QUEUE} long poll(struct queue *q) {{
+             long sum = 0;
+             for (struct link *l = q->packets.next; l != &q->packets; l = l->next) {{
+                 struct packet *p = packet_of(l);
+                 if (p->length > q->most)
+                     continue;
+                 if (p->flags & 1) {{
+                     q->bytes += p->length;
+                     p->mark ^= p->hash;
+                 }}
+                 sum += p->mark & 0xff;
+             }}
+             return sum;
+         }}"
+    ));
+    let texts = snippet.texts("poll", 0x10_0100);
+    has_all(&texts, &["packet.length", "packet.flags", "packet.mark", "packet.hash", "queue.most"]);
+}
+
+#[test]
+fn a_node_of_a_tree_in_the_middle_of_an_object_leads_to_the_object() {
+    let snippet = Snippet::new(
+        "struct node { struct node *left, *right; unsigned long color; };
+         struct entry { long key; int count; struct node node; long value; };
+         long find(struct node *n, long key) {
+             while (n) {
+                 struct entry *e = (struct entry *)((char *)n - __builtin_offsetof(struct entry, node));
+                 if (e->key == key)
+                     return e->value;
+                 n = key < e->key ? n->left : n->right;
+             }
+             return 0;
+         }",
+    );
+    has_all(&snippet.texts("find", 0x10_0100), &["entry.key", "entry.value"]);
+}
+
+#[test]
+fn arithmetic_names_an_object_that_no_variable_points_to_when_one_type_alone_fits() {
+    let sum = "long sum(struct link *l) {
+                   long sum = 0;
+                   for (; l; l = l->next)
+                       sum += packet_of(l)->length + packet_of(l)->mark;
+                   return sum;
+               }";
+    let snippet = Snippet::new(&format!("{QUEUE} {sum}"));
+    has_all(&snippet.texts("sum", 0x10_0100), &["packet.length", "packet.mark"]);
+    // Another type has a link at that place, with the same scalars around it.
+    let twin = "struct frame { char kind; long a; unsigned b; char c[24]; struct link link; unsigned d, e; };
+                struct frame *frames;";
+    let snippet = Snippet::new(&format!("{QUEUE} {twin} {sum}"));
+    let texts = snippet.texts("sum", 0x10_0100);
+    assert!(!texts.iter().any(|text| text.starts_with("packet.") || text.starts_with("frame.")), "{texts:?}");
+}
+
+#[test]
+fn objects_in_a_programs_own_pool_are_named_by_what_the_code_uses_it_as() {
+    let snippet = Snippet::new(
+        "struct item { struct item *next; long key; };
+         char pool[1 << 16];
+         unsigned long words[512];
+         struct state { int table[100]; long used; } state;
+         long list(struct item *n) { long t = 0; for (; n; n = n->next) t += n->key; return t; }
+         int byte(unsigned i) { return pool[i]; }
+         unsigned long word(unsigned i) { return words[i]; }
+         int entry(struct state *s, int i) { return s->table[i]; }",
+    );
+    let pool = snippet.symbol("pool").0;
+    let texts = snippet.texts("list", pool + 0x140);
+    has_all(&texts, &["item.key", "item.next"]);
+    has_all(&snippet.texts("list", snippet.symbol("words").0 + 0x20), &["item.key"]);
+    // Where nothing else is known the variable's name is left, and a variable that holds the array is no pool's object.
+    assert_eq!(snippet.texts("byte", pool + 0x140), ["pool+320"]);
+    assert_eq!(snippet.texts("entry", snippet.symbol("state").0 + 8), ["state+8"]);
+    // A later access that tells no type goes to an object that is known there.
+    let key = texts.iter().position(|text| text == "item.key").unwrap();
+    let known = [
+        (1, snippet.access("list", key, pool + 0x148, None)),
+        (2, snippet.access("byte", 0, pool + 0x148, None)),
+    ];
+    assert_eq!(snippet.name(&known, &[]).1, "item.key");
 }

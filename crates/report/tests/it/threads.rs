@@ -86,6 +86,8 @@ fn between() -> BetweenThreads {
             taken: 7,
             held_time: 70,
             longest_held_time: 20,
+            asked_time: 0,
+            threads: 2,
             waits: vec![LockWait { thread: 1, waits_for: 0, times: 2, time: 30, longest_time: 20 }],
             sections: vec![LockSection { function: HOSTILE.into(), ..LockSection::default() }],
             line_waits: waits(4, 5),
@@ -131,4 +133,43 @@ fn each_byte_says_who_reads_and_writes_it_in_words() {
     let lines = Selector::parse(".line").expect("a selector");
     let label = page.select(&lines).next().and_then(|line| line.attr("aria-label")).expect("a label");
     assert!(label.contains("bytes 8 to 11: b, R 0 1 W 1"), "{label}");
+}
+
+#[test]
+fn a_lock_that_all_threads_hold_for_most_of_their_time_serialises_them() {
+    let with = |time: u64, held_time: u64, asked_time: u64, threads: u64, kind| {
+        let mut between = between();
+        between.threads.iter_mut().for_each(|thread| thread.time = time);
+        let lock = &mut between.locks[0];
+        (lock.held_time, lock.asked_time, lock.threads, lock.kind) = (held_time, asked_time, threads, kind);
+        between
+    };
+    let busy = with(500, 600, 100, 2, LockKind::CLibrary);
+    let found = busy.serialising();
+    assert_eq!((found.len(), found[0].held, found[0].asked), (1, 0.6, 0.1));
+    assert_eq!(found[0].most_threads(), Some(1.5), "nine tenths are work, six of them with the lock");
+    let waited_for = with(500, 20, 400, 2, LockKind::SpinLoop);
+    assert_eq!(waited_for.serialising().first().map(|one| one.most_threads()), Some(None));
+    assert_eq!(with(500, 400, 0, 2, LockKind::CLibrary).serialising(), [], "two threads have room for both");
+    assert_eq!(with(500, 20, 20, 2, LockKind::CLibrary).serialising(), []);
+    assert_eq!(with(500, 600, 0, 1, LockKind::CLibrary).serialising(), [], "of one thread alone");
+    assert_eq!(
+        with(500, 600, 0, 2, LockKind::CLibraryReadWrite).serialising(),
+        [],
+        "readers have it together"
+    );
+}
+
+#[test]
+fn what_a_study_has_no_edit_for_is_not_said_to_be_tried() {
+    let variables = |count: u64| Remedy::AlignVariables {
+        variables: Vec::new(),
+        places: (0..count).map(|at| (0, variable(at))).collect(),
+    };
+    fn variable(at: u64) -> lineup_model::usage::VariableRef {
+        lineup_model::usage::VariableRef { name: format!("v{at}"), address: 8 * at, size_bytes: 8 }
+    }
+    assert!(variables(2).has_edit() && !variables(17).has_edit() && !variables(0).has_edit());
+    assert!(!Remedy::AlignAllocations.has_edit());
+    assert!(!Remedy::SpreadArray { variable: "a".into(), place: None }.has_edit());
 }

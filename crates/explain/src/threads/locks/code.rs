@@ -66,6 +66,12 @@ impl LockKind {
             || matches!(self, KernelSleepingReadWrite | KernelSleepingSpin)
     }
 
+    /// True for locks that one holder has at a time, whatever it does.
+    pub(in crate::threads) fn is_exclusive(self) -> bool {
+        use LockKind::{CLibrary, Kernel, KernelMutex, KernelSleepingSpin, ParkingLot, RustStd, SpinLoop};
+        matches!(self, CLibrary | RustStd | ParkingLot | SpinLoop | Kernel | KernelMutex | KernelSleepingSpin)
+    }
+
     /// True for a kernel's.
     pub(super) fn is_of_kernel(self) -> bool {
         self.is_of_tasks() || matches!(self, LockKind::Kernel | LockKind::KernelReadWrite)

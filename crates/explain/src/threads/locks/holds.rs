@@ -62,7 +62,8 @@ impl Hold {
         self.course != Course::OnlyGiven
     }
 
-    fn waited(&self) -> u64 {
+    /// How long the thread asked for it.
+    pub(super) fn waited(&self) -> u64 {
         self.got_at.saturating_sub(self.asked_at)
     }
 

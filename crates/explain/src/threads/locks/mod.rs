@@ -29,6 +29,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_HOLDS: usize = 1 << 20;
 /// Data on a lock's line that is listed at most.
 const MOST_DATA: usize = 20;
+/// Locks for which other places are tried at most, those with most waits for lines: each goes through all accesses twice.
+const MOST_PLACED: usize = 20;
 
 /// A lock by its process and the address of its word.
 type Word = (ProcessId, u64);
@@ -470,7 +472,7 @@ impl Locks {
         for (thread, doing) in std::mem::take(&mut self.doing) {
             self.lose(thread, doing.has);
         }
-        let mut all = Vec::new();
+        let mut all: Vec<(LockReport, (Word, u64, u32))> = Vec::new();
         let inside: BTreeSet<Word> = self.inside_others();
         for ((process, word), mut holds) in self.holds {
             if inside.contains(&(process, word)) {
@@ -494,22 +496,30 @@ impl Locks {
                 }
                 false => without_its_inside(&(lines.name)(namer, process, word)).to_owned(),
             };
-            all.push(LockReport {
+            let report = LockReport {
                 name,
                 kind,
                 address: word,
                 taken: holds.iter().filter(|hold| hold.is_taken()).count() as u64,
                 held_time: holds.iter().map(Hold::lasted).sum(),
                 longest_held_time: holds.iter().map(Hold::lasted).max().unwrap_or(0),
+                asked_time: holds.iter().map(Hold::waited).sum(),
+                threads: holds.iter().map(|hold| hold.thread).collect::<BTreeSet<_>>().len() as u64,
                 waits: waits(&holds),
                 sections: sections(&holds, namer),
                 line_waits: (lines.waits)(process, word),
                 data_on_its_line: beside.into_iter().collect(),
                 needed_while_held: needed,
                 within: (lines.within)(process, word, number),
-                places: (lines.places)(namer, (process, word), kind.own_bytes(), number),
-            });
+                places: None,
+            };
+            all.push((report, ((process, word), kind.own_bytes(), number)));
         }
+        all.sort_by_key(|(lock, _)| std::cmp::Reverse(lock.line_waits.plus(lock.waits_while_held()).all()));
+        for (lock, (word, own_bytes, number)) in all.iter_mut().take(MOST_PLACED) {
+            lock.places = (lines.places)(namer, *word, *own_bytes, *number);
+        }
+        let mut all: Vec<LockReport> = all.into_iter().map(|(lock, _)| lock).collect();
         all.sort_by_key(|lock| std::cmp::Reverse((lock.waited_time(), lock.line_waits.all(), lock.taken)));
         all
     }
