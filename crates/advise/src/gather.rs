@@ -15,7 +15,7 @@ use crate::sources::Sources;
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use crate::worth;
-use lineup_model::types::{TypeId, Types};
+use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{ObjectPattern, Owner, TypeUse, VariableRef};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ impl FixKind for Gathers {
 fn propose(task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
     let Task { usage, types, sources, options, judge } = task;
     let mut by_file: BTreeMap<String, Vec<(VariableRef, Planned)>> = BTreeMap::new();
-    let hot = hot_variables(usage);
+    let hot = hot_variables(usage, types);
     if hot.len() < 2 {
         return Ok(());
     }
@@ -100,7 +100,7 @@ fn describe(one: &GatherProposal) -> Description {
 }
 
 /// Variables that calls touch often, in order of address.
-fn hot_variables(usage: &Usage) -> Vec<VariableRef> {
+fn hot_variables(usage: &Usage, types: &Types) -> Vec<VariableRef> {
     let mut hot: BTreeMap<u64, VariableRef> = BTreeMap::new();
     for used in &usage.variables {
         let mut touches: BTreeMap<&VariableRef, u64> = BTreeMap::new();
@@ -116,9 +116,24 @@ fn hot_variables(usage: &Usage) -> Vec<VariableRef> {
         }
     }
     // What threads fight over is parted, not gathered.
-    let is_fought_over =
-        |one: &VariableRef| usage.fought_variables.iter().any(|fought| fought.variables.contains(one));
+    let is_of_fought_type = |one: &VariableRef| {
+        let known = usage.variable_types.iter().find(|known| known.variable == *one);
+        let element = known.and_then(|known| types.aggregate(element(types, known.ty)?));
+        element.is_some_and(|(ty, _)| usage.fought_over.iter().any(|fought| fought.ty == ty))
+    };
+    let is_fought_over = |one: &VariableRef| {
+        usage.fought_variables.iter().any(|fought| fought.variables.contains(one)) || is_of_fought_type(one)
+    };
     hot.into_values().filter(|one| !is_fought_over(one)).collect()
+}
+
+/// What an array is made of, or the type itself.
+fn element(types: &Types, ty: TypeId) -> Option<TypeId> {
+    let ty = types.strip(ty)?;
+    match types.get(ty).map(|ty| &ty.kind) {
+        Some(TypeKind::Array { element, .. }) => Some(*element),
+        _ => Some(ty),
+    }
 }
 
 /// Finds a variable's definition and all its uses.

@@ -18,14 +18,12 @@ use crate::score::Granules;
 use crate::sources::Sources;
 use crate::usage::Usage;
 use crate::variables_text::{self, Edit};
-use lineup_explain::threads::VariableElsewhere;
+use lineup_explain::threads::{Remedy, VariableElsewhere};
 use lineup_model::line::LineSize;
 use lineup_model::types::{TypeKind, Types};
 use lineup_model::usage::{FoughtVariables, VariableRef};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More variables than this on the lines are no case for an alignment each.
-const MOST_VARIABLES: usize = 16;
 /// An array that would become larger than this is not indexed by thread.
 const MOST_BYTES: u64 = 1 << 16;
 
@@ -187,7 +185,7 @@ fn layout(
     if let Some(per_cpu) = variables.iter().find(|one| usage.is_per_cpu(one)) {
         return Err(Binding::new(Constraint::PerCpu).on([&per_cpu.name]));
     }
-    if variables.len() > MOST_VARIABLES {
+    if variables.len() > Remedy::MOST_VARIABLES {
         let why = format!("{} variables on these lines", variables.len());
         return Err(Binding::new(Constraint::TooLarge).because(why));
     }

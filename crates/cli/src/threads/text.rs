@@ -4,9 +4,10 @@ use super::Page;
 use super::kernel::{calls, tasks};
 use crate::figures::grouped;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, UseOf, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, Serialising, UseOf,
+    WaitsByOrder,
 };
-use lineup_report::figure::whole;
+use lineup_report::figure::{share, whole};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::collections::BTreeSet;
@@ -22,16 +23,24 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
     let between = page.between;
     let mut out = String::new();
     head(&mut out, page);
+    serialising(&mut out, between);
     for (number, found) in between.false_sharing.iter().take(top).enumerate() {
         finding(&mut out, number + 1, found, page.wait_cycles);
         out.push_str(&parts(found, style));
         if let Some(line) = between.lines.iter().find(|line| line.parts == found.parts) {
             pairs(&mut out, line, between.of);
         }
-        let _ = writeln!(out, "   would part them: {}\n", remedy(&found.remedy, between.line_bytes));
+        let _ = writeln!(out, "   would part them: {}", remedy(&found.remedy, between.line_bytes));
+        let _ = writeln!(out, "   {}\n", who_edits(&found.remedy));
     }
     if between.false_sharing.is_empty() {
-        let _ = writeln!(out, "no lines are shared without need by as much as is worth a change\n");
+        let _ = match between.is_without_overlap() {
+            true => writeln!(
+                out,
+                "whether threads share lines without need was not observed: no calls of two threads ran at once\n"
+            ),
+            false => writeln!(out, "no lines are shared without need by as much as is worth a change\n"),
+        };
     }
     lines(&mut out, between, top, style);
     matrix(&mut out, between, style);
@@ -83,6 +92,27 @@ fn head(out: &mut String, page: &Page<'_>) {
         between.line_bytes - 8,
         whole(between.in_pairs_of_lines.of_line_alone)
     );
+}
+
+/// Locks that keep threads from running side by side.
+fn serialising(out: &mut String, between: &BetweenThreads) {
+    for one in between.serialising() {
+        let _ = writeln!(out, "{}", in_one_sentence(&one));
+    }
+}
+
+/// What a lock does that keeps threads from running side by side.
+fn in_one_sentence(one: &Serialising<'_>) -> String {
+    let most = one.most_threads().map_or_else(String::new, |most| {
+        format!("; no more than {} of them can work at once", grouped(most, 1))
+    });
+    format!(
+        "{} serialises the threads: {} take it, hold it for {} of the time of their calls and wait for it for {}{most}",
+        one_line(&one.lock.name),
+        counted(one.lock.threads, "thread"),
+        share(one.held),
+        share(one.asked)
+    )
 }
 
 pub(super) fn counted(value: u64, what: &str) -> String {
@@ -164,15 +194,14 @@ fn used(used: &UseOf, of: Of) -> String {
 /// What parts data of different threads, in words.
 pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
     match remedy {
-        Remedy::PartMembers { ty, .. } => format!(
-            "members of {} that different threads use, on lines of their own; lineup study --allow-growth tries it",
-            one_line(ty)
-        ),
+        Remedy::PartMembers { ty, .. } => {
+            format!("members of {} that different threads use, on lines of their own", one_line(ty))
+        }
         Remedy::AlignObjects { ty, size_bytes, aligned_bytes, .. } if size_bytes == aligned_bytes => {
             format!("objects of {} that begin lines of {line_bytes} bytes, which they fill", one_line(ty))
         }
-        Remedy::AlignObjects { ty, size_bytes, aligned_bytes, .. } => format!(
-            "{} aligned to {line_bytes} bytes, so that each has lines of its own ({size_bytes} bytes become {aligned_bytes})",
+        Remedy::AlignObjects { ty, size_bytes, .. } => format!(
+            "room behind each {} ({size_bytes} bytes now), so that objects of different threads share no line of {line_bytes} bytes",
             one_line(ty)
         ),
         Remedy::SpreadArray { variable, .. } => format!(
@@ -188,6 +217,14 @@ pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
                 "memory for each thread that is allocated at multiples of {line_bytes} bytes, and rounded up to them"
             )
         }
+    }
+}
+
+/// Who makes the edit: what is said here, `lineup study` tries.
+fn who_edits(remedy: &Remedy) -> &'static str {
+    match remedy.has_edit() {
+        true => "lineup study --allow-growth tries it, and says why where the sources do not allow it",
+        false => "that edit is yours: lineup study makes none of this kind",
     }
 }
 
@@ -385,12 +422,20 @@ pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
         }
         .to_owned(),
     ];
-    if page.between.threads.iter().all(|thread| thread.time_beside_others == 0) {
-        all.push(
-            "no recorded call ran beside one of another thread, so nothing was observed of what they do together; record the function \
-             that the threads run all the time, or more calls"
-                .to_owned(),
-        );
+    if page.between.is_without_overlap() {
+        let waits = page.between.waits.recorded.all();
+        let handed_over = match waits {
+            0 => String::new(),
+            waits => format!(
+                ": the {} above {} data that one call left and a later one of another thread used",
+                counted(waits, "wait"),
+                if waits == 1 { "is for" } else { "are for" }
+            ),
+        };
+        all.push(format!(
+            "no recorded call ran while one of another thread did{handed_over}. What threads do to each other at once was not \
+             observed; record the function that the threads run all the time, or more calls"
+        ));
     }
     if let Some(cut) = page.calls_cut.filter(|cut| *cut > 0) {
         all.push(format!("of {} only a part of the accesses was recorded", counted(cut, "call")));
