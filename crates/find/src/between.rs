@@ -2,6 +2,11 @@
 //!
 //! Windows carry no times. Those of different threads that began one after the other are taken to have run side by side, all
 //! at one pace. That is a bound more than a measurement: `lineup threads` reads the clock.
+//!
+//! Short threads may be recorded one after the other although they run at once at other times: that depends on how many CPUs
+//! there are, and on what else they do. Two threads with stacks at different places were there at one time, since a thread that
+//! ended gives its stack to the next one. Their windows are taken to have run side by side as well. The first thread is left out
+//! of that: what it does before it starts others is done before they run.
 
 use crate::naming::Point;
 use crate::owner::{Owner, Spot};
@@ -51,6 +56,8 @@ pub(crate) struct Between {
     pub(crate) by_spot: HashMap<u32, Waits>,
     /// Lines that threads fight over, by what lies on them.
     pub(crate) fights: BTreeMap<Fighters, Fight>,
+    /// Some threads were recorded one after the other, and are taken to run side by side.
+    pub(crate) is_of_threads_in_turn: bool,
 }
 
 /// What lies on a line that threads fight over without need.
@@ -101,7 +108,8 @@ impl Between {
         let threads: BTreeSet<u32> = windows.iter().map(|window| window.thread).collect();
         let mut between = Between { threads: threads.len(), ..Between::default() };
         if threads.len() > 1 {
-            let rounds = rounds(windows, points);
+            let (rounds, is_of_threads_in_turn) = rounds(windows, points, spots);
+            between.is_of_threads_in_turn = is_of_threads_in_turn;
             let played: Vec<Played> = rounds.par_iter().map(|round| play(round, line_bytes)).collect();
             played.iter().for_each(|one| between.add(one, spots));
         }
@@ -172,29 +180,84 @@ impl Fighters {
     }
 }
 
-/// Windows as they began, each round as long as they are of different threads that lived at the same time: the first window
-/// of each is older than the last of every other.
-fn rounds<'w>(windows: &'w [Window], points: &'w [Vec<Point>]) -> Vec<Round<'w>> {
-    let mut lives: HashMap<u32, (u64, u64)> = HashMap::default();
-    for window in windows {
-        lives.entry(window.thread).or_insert((window.number, 0)).1 = window.number;
+/// How long a thread was seen, and where its stack is.
+#[derive(Clone, Copy)]
+struct Life {
+    first: u64,
+    last: u64,
+    /// The first and the last byte that was accessed; `None` when none was.
+    stack: Option<(u64, u64)>,
+}
+
+impl Life {
+    /// Whether two threads were seen at the same time: the first window of each is older than the last of the other.
+    fn overlaps(&self, other: &Life) -> bool {
+        self.first < other.last && other.first < self.last
     }
-    let live_together = |one: u32, other: u32| {
-        let [(first, last), (other_first, other_last)] = [one, other].map(|thread| lives[&thread]);
-        one != other && first < other_last && other_first < last
-    };
-    let mut rounds: Vec<Round<'w>> = Vec::new();
+
+    /// Whether both had a stack at one time.
+    fn is_beside(&self, other: &Life) -> bool {
+        let apart = |(one, other): ((u64, u64), (u64, u64))| one.1 < other.0 || other.1 < one.0;
+        self.stack.zip(other.stack).is_some_and(apart)
+    }
+}
+
+fn lives(windows: &[Window], points: &[Vec<Point>], spots: &[Spot]) -> HashMap<u32, Life> {
+    let mut lives: HashMap<u32, Life> = HashMap::default();
     for (window, points) in windows.iter().zip(points) {
-        let fits = |round: &&mut Round<'_>| {
-            round.iter().all(|(other, _)| live_together(other.thread, window.thread))
-        };
-        match rounds.last_mut().filter(fits) {
-            Some(round) => round.push((window, points)),
-            None => rounds.push(vec![(window, points)]),
+        let new = Life { first: window.number, last: window.number, stack: None };
+        let life = lives.entry(window.thread).or_insert(new);
+        life.last = window.number;
+        for (_, _, access, point) in accesses(window, points) {
+            if spots.get(point.spot as usize).is_some_and(|spot| spot.owner == Owner::Stack) {
+                let (least, most) = life.stack.unwrap_or((access.address, access.address));
+                life.stack = Some((least.min(access.address), most.max(access.address)));
+            }
         }
     }
+    lives
+}
+
+/// Windows as they began, each round as long as they are of different threads that lived at the same time. Windows of threads
+/// that were not seen at the same time, but were there, come into the rounds of the others from the first on. Whether there are
+/// such comes second.
+fn rounds<'w>(windows: &'w [Window], points: &'w [Vec<Point>], spots: &[Spot]) -> (Vec<Round<'w>>, bool) {
+    let lives = lives(windows, points, spots);
+    let initial = windows.first().map(|window| window.thread);
+    let live_together = |one: u32, other: u32| one != other && lives[&one].overlaps(&lives[&other]);
+    // Who was seen at one time with others meets them then alone.
+    let may_live_together = |one: u32, other: u32| {
+        let are_started = Some(one) != initial && Some(other) != initial;
+        let were_seen = live_together(one, other);
+        one != other && are_started && !were_seen && lives[&one].is_beside(&lives[&other])
+    };
+    let mut rounds: Vec<Round<'w>> = Vec::new();
+    // By thread, the number of the round after that of its last window.
+    let mut next: HashMap<u32, usize> = HashMap::default();
+    let mut are_in_turn = false;
+    for (window, points) in windows.iter().zip(points) {
+        let thread = window.thread;
+        let fits = |round: &Round<'_>, together: &dyn Fn(u32, u32) -> bool| {
+            round.iter().all(|(other, _)| together(other.thread, thread))
+        };
+        let from = next.get(&thread).copied().unwrap_or(0);
+        let last = rounds.len().checked_sub(1).filter(|last| fits(&rounds[*last], &live_together));
+        let earlier = || (from..rounds.len()).find(|round| fits(&rounds[*round], &may_live_together));
+        let number = match last.map(|last| (last, false)).or_else(|| Some((earlier()?, true))) {
+            Some((number, is_in_turn)) => {
+                are_in_turn |= is_in_turn;
+                rounds[number].push((window, points));
+                number
+            }
+            None => {
+                rounds.push(vec![(window, points)]);
+                rounds.len() - 1
+            }
+        };
+        next.insert(thread, number + 1);
+    }
     rounds.retain(|round| round.len() > 1);
-    rounds
+    (rounds, are_in_turn)
 }
 
 /// The windows of a round through the caches of their threads.
@@ -305,8 +368,16 @@ mod tests {
 
     fn between(all: &[(Window, Vec<Point>)]) -> Between {
         let (windows, points): (Vec<Window>, Vec<Vec<Point>>) = all.iter().cloned().unzip();
-        let spot = |at| Spot { owner: Owner::Stack, at, size_bytes: 8 };
-        Between::of(&windows, &points, &[spot(0), spot(8)], 64)
+        let spot = |owner, at| Spot { owner, at, size_bytes: 8 };
+        let spots = [spot(Owner::ThreadHead, 0), spot(Owner::ThreadHead, 8), spot(Owner::Stack, 0)];
+        Between::of(&windows, &points, &spots, 64)
+    }
+
+    /// The same window with an access of the thread's stack.
+    fn with_stack((mut window, mut points): (Window, Vec<Point>), address: u64) -> (Window, Vec<Point>) {
+        window.steps.push(WindowStep::Access { pc: 0x40_0008, address, size_shift: 3, is_store: true });
+        points.push(Point { spot: 2, offset: 0, site: 0 });
+        (window, points)
     }
 
     #[test]
@@ -324,6 +395,35 @@ mod tests {
         assert!(found.by_spot[&0].of_line_alone > 380 && found.by_spot[&1].of_line_alone > 380);
         let apart = between(&turns(0x48));
         assert_eq!((apart.all, apart.fights.len()), (Waits::default(), 0));
+    }
+
+    #[test]
+    fn threads_that_were_there_at_one_time_are_taken_to_run_side_by_side_however_they_were_recorded() {
+        let of = |number, thread: u32, stack| {
+            let address = 0x1000 + 8 * u64::from(thread % 2);
+            with_stack(window(number, thread, &[address; 200]), stack)
+        };
+        let start = || of(0, 0, 0x7000);
+        // Recorded in turns, by chance in part, and one after the other.
+        let in_order = |threads: [u32; 6]| {
+            let stack = |thread: u32| 0x9000 + 0x1000 * u64::from(thread);
+            let windows = (1..).zip(threads).map(|(number, thread)| of(number, thread, stack(thread)));
+            between(&std::iter::once(start()).chain(windows).collect::<Vec<_>>())
+        };
+        for (threads, in_turn) in
+            [([1, 2, 1, 2, 1, 2], false), ([1, 1, 2, 1, 2, 2], false), ([1, 1, 1, 2, 2, 2], true)]
+        {
+            let found = in_order(threads);
+            let (fighters, fight) = found.fights.first_key_value().expect("a fight");
+            assert!(fighters.of_one_object && fight.waits.of_line_alone > 700, "{threads:?}: {fight:?}");
+            assert_eq!(found.is_of_threads_in_turn, in_turn, "{threads:?}");
+        }
+        // One that ended gave its stack to the next: they never met. Nor does the first thread meet those it starts.
+        let reused =
+            [of(0, 0, 0x7000), of(1, 1, 0x9000), of(2, 1, 0x9010), of(3, 2, 0x9008), of(4, 2, 0x9000)];
+        assert_eq!(between(&reused).all, Waits::default());
+        let started = [of(0, 0, 0x7000), of(1, 0, 0x7000), of(2, 1, 0x9000), of(3, 1, 0x9000)];
+        assert_eq!(between(&started).all, Waits::default());
     }
 
     /// What both add to is needed by both.

@@ -28,7 +28,7 @@ pub struct Findings {
     pub sample: Sample,
     /// The caches that gains were tried under, the modelled ones first.
     pub configurations: Vec<String>,
-    /// What is worth fixing, by what can be gained.
+    /// What is worth fixing, by what can be gained: of the time, where the clock contradicts the model.
     pub findings: Vec<Finding>,
     /// How many more were tried whose best case is under the threshold.
     pub below_threshold: usize,
@@ -204,6 +204,26 @@ pub struct Finding {
     pub by_hand: Option<String>,
     /// How the members of a type are used, and where the layout puts them; `None` of code.
     pub map: Option<MemberMap>,
+    /// What the clock says against the model of a function in which the subject stalls; `None` where they agree, and where the
+    /// clock was not asked.
+    pub clock: Option<ClockContradiction>,
+}
+
+/// A function that takes another share of the time than the model says: the interval excludes the model's share.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ClockContradiction {
+    /// The function.
+    pub function: String,
+    /// The share of the subject's stalls that it has.
+    pub of_subject: f64,
+    /// Its share of all modelled cycles.
+    pub of_cycles: f64,
+    /// Its share of the time, by samples.
+    pub share: f64,
+    /// The ends of that share's 95 % interval.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
 }
 
 /// The members of a type, with their use in the whole run.

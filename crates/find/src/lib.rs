@@ -14,6 +14,7 @@
 mod attribution;
 mod between;
 mod by_hand;
+mod by_time;
 mod clock;
 mod configurations;
 mod contexts;
@@ -41,9 +42,9 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    AllocationStalls, BetweenThreads, ClassShare, ClockShare, ContextStalls, Coverage, Evidence, Finding,
-    Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample,
-    Sign, Stack, Stalls, ThreadWaits, Trial,
+    AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ClockShare, ContextStalls, Coverage,
+    Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls,
+    OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
 };
 pub use recorded::Recorded;
 pub use sampled::{

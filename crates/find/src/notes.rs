@@ -36,7 +36,12 @@ impl Work<'_, '_> {
             )
         });
         let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());
-        self.uncounted().into_iter().chain(told).chain(self.unseen()).chain(lacks).collect()
+        let in_turn = self.between.is_of_threads_in_turn.then(|| {
+            "some threads ran one after the other while they were recorded; what they do to each other is counted as if they ran side \
+             by side, since each had a stack of its own"
+                .to_owned()
+        });
+        self.uncounted().into_iter().chain(in_turn).chain(told).chain(self.unseen()).chain(lacks).collect()
     }
 
     /// Why it is not told where objects were allocated; of guests it never is.

@@ -73,6 +73,7 @@ impl Work<'_, '_> {
             by_hand: None,
             functions,
             map: None,
+            clock: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::attribution::{Attribution, FunctionCounts, Tally};
 use crate::between::Between;
 use crate::by_hand;
+use crate::by_time;
 use crate::clock::Clock;
 use crate::configurations::configurations;
 use crate::contexts;
@@ -201,10 +202,13 @@ impl Work<'_, '_> {
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         found.extend(self.fights(all_cycles));
+        for finding in &mut found {
+            finding.clock = by_time::contradiction(finding, &owners, &functions);
+        }
         let all = found.len();
-        found.retain(|finding| finding.gain >= self.options.least_gain);
+        found.retain(|finding| finding.gain.max(finding.gain_by_time()) >= self.options.least_gain);
         let below_threshold = all - found.len();
-        found.sort_by(|one, other| other.gain.total_cmp(&one.gain));
+        found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
         let (header, latency) = (&self.recorded.header, self.options.latency);
         Findings {
@@ -303,6 +307,7 @@ impl Work<'_, '_> {
             trials,
             functions,
             map,
+            clock: None,
         })
     }
 

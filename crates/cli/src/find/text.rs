@@ -40,10 +40,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
         };
     }
     if findings.findings.is_empty() {
-        let _ = writeln!(
-            out,
-            "nothing is worth fixing by a layout: no best case reaches the threshold of --least"
-        );
+        let _ = writeln!(out, "{}", words::nothing_found(findings));
     }
     if findings.below_threshold > 0 {
         let _ =
@@ -60,6 +57,9 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
 }
 
 fn head(out: &mut String, findings: &Findings) {
+    if let Some(unjudged) = words::unjudged(findings) {
+        let _ = writeln!(out, "{unjudged}");
+    }
     let stalls = &findings.stalls;
     let all = stalls.cycles();
     let _ = writeln!(
@@ -106,9 +106,10 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     let proposed = words::layout(finding.kind);
     let doubt = words::doubt(finding);
     let doubt = if doubt.is_empty() { doubt } else { format!("; {doubt}") };
+    let against = words::against_model(finding).map_or_else(String::new, |against| format!("; {against}"));
     let _ = writeln!(
         out,
-        "{subject}: {} of {}, at best {} with {proposed}{}",
+        "{subject}: {} of {}, at best {} with {proposed}{against}{}",
         percent(finding.stalls),
         words::base(finding),
         words::saved(finding.gain),

@@ -47,6 +47,7 @@ fn lead(findings: &Findings) -> Markup {
     let all = findings.stalls.cycles();
     let of = |cycles: u64| share(cycles as f64 / all.max(1) as f64);
     html! {
+        @if let Some(unjudged) = words::unjudged(findings) { p { b.worse { (shortened(&unjudged, SENTENCE)) } "." } }
         p.lead {
             (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "
             (of(findings.stalls.data_cycles)) " for data, " (of(findings.stalls.code_cycles)) " for code."
@@ -62,7 +63,7 @@ fn lead(findings: &Findings) -> Markup {
 
 fn found(findings: &Findings) -> Markup {
     html! {
-        @if findings.findings.is_empty() { p { "Nothing: no layout gains enough to be told." } }
+        @if findings.findings.is_empty() { p { (words::nothing_found(findings)) "." } }
         @if findings.findings.iter().any(|finding| finding.map.is_some()) {
             p.muted {
                 "One box per cache line, sixteen bytes a row, offsets from the start of the object at the left. "
@@ -84,6 +85,7 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
             p { b { (share(finding.stalls)) } " of " (words::base(finding)) ", at best " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
             div.bars-of aria-hidden="true" { i.bar style=(bar(finding.stalls)) {} br; i.bar.gain style=(bar(finding.gain)) {} }
             p.muted { (shortened(&words::evidence(&finding.evidence), SENTENCE)) "." }
+            @if let Some(against) = words::against_model(finding) { p { b.worse { (shortened(&against, SENTENCE)) } "." } }
             @let doubt = words::doubt(finding);
             @if !doubt.is_empty() { p { b.worse { (shortened(&doubt, SENTENCE)) } "." } }
             (tried(findings, finding))

@@ -2,10 +2,16 @@
 
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
-use lineup_find::{BetweenThreads, Evidence, Finding, Kind, Sign};
+use lineup_find::{BetweenThreads, Evidence, Finding, Findings, Kind, Sign};
 
 /// Members named at most.
 const MEMBERS: usize = 6;
+/// From this share of all stalls on, what has no name comes first.
+const MUCH_UNNAMED: f64 = 0.1;
+/// A smaller share of stalls without a name hides nothing that would reach the usual threshold.
+const LEAST_UNNAMED: f64 = 0.01;
+/// Functions named at most that access what has no name.
+const UNNAMED_FUNCTIONS: usize = 3;
 
 /// What a finding is of.
 pub fn subject(finding: &Finding) -> String {
@@ -43,6 +49,56 @@ pub fn base(finding: &Finding) -> &'static str {
 /// A gain as a change of all modelled stalls.
 pub fn saved(gain: f64) -> String {
     change(1.0 - gain)
+}
+
+/// The share of all stalls that is for data without a name.
+fn unnamed(findings: &Findings) -> f64 {
+    findings.coverage.of_all.map_or(0.0, |named| 1.0 - named)
+}
+
+/// What the findings are not about, where that is much: what has no name was not judged.
+pub fn unjudged(findings: &Findings) -> Option<String> {
+    let unnamed = unnamed(findings);
+    if unnamed < MUCH_UNNAMED {
+        return None;
+    }
+    let mut functions: Vec<&str> = Vec::new();
+    for owner in findings.owners.iter().filter(|owner| owner.class == "unnamed") {
+        functions.extend(owner.functions.iter().map(|(name, _)| name.as_str()));
+    }
+    functions.truncate(UNNAMED_FUNCTIONS);
+    let functions: Vec<_> = functions.into_iter().map(one_line).collect();
+    let place = if functions.is_empty() { String::new() } else { format!(" in {}", functions.join(", ")) };
+    Some(format!(
+        "{} of modelled stalls are for data without a name{place}: no layout of it was tried, and what follows is about the rest",
+        share(unnamed)
+    ))
+}
+
+/// That nothing reaches the threshold, and of which data that holds.
+pub fn nothing_found(findings: &Findings) -> String {
+    let unnamed = unnamed(findings);
+    if unnamed < LEAST_UNNAMED {
+        return "nothing is worth fixing by a layout: no best case reaches the threshold of --least"
+            .to_owned();
+    }
+    format!(
+        "no best case of what has a name reaches the threshold of --least; {} of modelled stalls have no name and were not judged",
+        share(unnamed)
+    )
+}
+
+/// What the clock says against the model of a finding.
+pub fn against_model(finding: &Finding) -> Option<String> {
+    let clock = finding.clock.as_ref()?;
+    Some(format!(
+        "the clock contradicts the model: {} takes {} of the time [{}, {}], and {} of the modelled cycles",
+        one_line(&clock.function),
+        share(clock.share),
+        share(clock.low),
+        share(clock.high),
+        share(clock.of_cycles)
+    ))
 }
 
 /// What threads did to each other.

@@ -1,10 +1,11 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    AllocationStalls, BetweenThreads, ClassShare, ContextStalls, Coverage, Evidence, Finding, Findings, Kind,
-    LaidMember, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
+    AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence,
+    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls,
+    ThreadWaits, Trial,
 };
-use lineup_report::find::find_page;
+use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
 
 const HOSTILE: &str = "</style><script>alert(1)</script>\u{202e}<b title='x'>";
@@ -48,6 +49,14 @@ fn finding(name: &str) -> Finding {
                 member(HOSTILE, 72, Some(0), &[(0, 30.0, 10.0)]),
                 member("last", 8, None, &[]),
             ],
+        }),
+        clock: Some(ClockContradiction {
+            function: HOSTILE.to_owned(),
+            of_subject: 1.0,
+            of_cycles: 0.22,
+            share: 0.49,
+            low: 0.47,
+            high: 0.51,
         }),
     }
 }
@@ -215,4 +224,35 @@ fn what_threads_fight_over_is_told_without_caches_to_choose_from() {
     assert!(text.contains("of modelled stalls and waits of threads, at best"), "{text}");
     // The caches that a gain was tried under, of the other two.
     assert_eq!(text.matches("Under 2 caches").count(), 2);
+}
+
+#[test]
+fn what_has_no_name_is_said_first_and_is_no_all_clear() {
+    let with = |named: f64, class: &'static str| {
+        let mut findings = findings();
+        findings.coverage.of_all = Some(named);
+        findings.owners[0].class = class;
+        findings.owners[0].functions = vec![("poll".to_owned(), 1.0)];
+        findings.findings.clear();
+        findings
+    };
+    let much = with(0.0055, "unnamed");
+    let first = words::unjudged(&much).expect("nearly nothing has a name");
+    assert!(first.starts_with("99.5 % of modelled stalls") && first.contains("in poll"), "{first}");
+    assert!(words::nothing_found(&much).contains("99.5 % of modelled stalls have no name"));
+    assert!(find_page(&much, "a", "a").contains("without a name in poll"));
+    let little = with(0.995, "member");
+    assert_eq!(words::unjudged(&little), None);
+    assert!(words::nothing_found(&little).starts_with("nothing is worth fixing"));
+}
+
+#[test]
+fn what_the_clock_says_against_the_model_stands_with_the_finding() {
+    let against = words::against_model(&finding("entry")).expect("the clock contradicts the model");
+    assert!(
+        against.contains("takes 49.0 % of the time [47.0 %, 51.0 %]") && against.contains("22.0 %"),
+        "{against}"
+    );
+    let text: String = page().root_element().text().collect();
+    assert!(text.contains("the clock contradicts the model"));
 }
