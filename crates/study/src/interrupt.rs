@@ -19,6 +19,9 @@ const MOST_DELAY: Duration = Duration::from_millis(900);
 /// How long it may take to end once the last result is kept.
 const AFTER_KEEPING: Duration = Duration::from_millis(300);
 
+/// How long what is being kept may take, from the signal on. A recording that is cut off then is read to its last whole block.
+const MOST_KEEPING: Duration = Duration::from_secs(3);
+
 /// How often the work is looked at.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -61,7 +64,7 @@ impl Interrupts {
     }
 
     /// Starts watching. When work does not ask in time, such as a long computation, the process exits: within a second of
-    /// the signal, later while something is [kept](Interrupts::keeping), or at once with a second signal. `last_words` says
+    /// the signal, within three while something is [kept](Interrupts::keeping), or at once with a second signal. `last_words` says
     /// so, and returns the exit code.
     ///
     /// # Errors
@@ -106,7 +109,7 @@ impl Interrupts {
         let mut until = came + MOST_DELAY;
         while self.check().is_err() && Instant::now() < until && signals.pending().next().is_none() {
             if self.keeping.load(Ordering::SeqCst) > 0 {
-                until = until.max(Instant::now() + AFTER_KEEPING);
+                until = until.max(Instant::now() + AFTER_KEEPING).min(came + MOST_KEEPING);
             }
             std::thread::sleep(TICK);
         }
