@@ -193,12 +193,20 @@ fn derive_works_on_measured_and_typed_values() {
     assert!(String::from_utf8_lossy(&text.stdout).contains("= 0.0672 ± 0.0070"));
 }
 
+/// How long a test waits for what must come, on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command lines of all processes.
+fn processes() -> String {
+    let listing = Command::new("ps").args(["-ww", "-eo", "args"]).output();
+    String::from_utf8_lossy(&listing.expect("ps: apt-get install procps").stdout).into_owned()
+}
+
 /// Waits until no process has this text on its command line.
 fn assert_all_gone(mark: &str) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     loop {
-        let listing = Command::new("ps").args(["-eo", "args"]).output().expect("ps: apt-get install procps");
-        let text = String::from_utf8_lossy(&listing.stdout).into_owned();
+        let text = processes();
         let left: Vec<&str> = text.lines().filter(|line| line.contains(mark)).collect();
         if left.is_empty() {
             return;
@@ -231,7 +239,8 @@ fn wait_for_handler(child: &std::process::Child) {
 fn an_interrupted_comparison_keeps_its_blocks_and_leaves_no_child() {
     let directory = tempfile::tempdir().expect("a directory");
     let count = directory.path().join("count");
-    let program = format!("sh -c 'echo x >> {}; sleep 0.0271'", count.display());
+    let pause = format!("sleep 0.0271{}", std::process::id());
+    let program = format!("sh -c 'echo x >> {}; {pause}'", count.display());
     for name in ["-INT", "-TERM", "-HUP"] {
         std::fs::write(&count, "").expect("a file");
         let child = command(&["compare", "-n", "500", "--json", "--warm-up", "0", &program, &program])
@@ -249,18 +258,25 @@ fn an_interrupted_comparison_keeps_its_blocks_and_leaves_no_child() {
         let result = json(&output);
         assert!(result["blocks"].as_u64() >= Some(3));
         assert!(result["interrupted_by_signal"].is_i64());
-        assert_all_gone("sleep 0.0271");
+        assert_all_gone(&pause);
     }
 }
 
 #[test]
 fn a_killed_measurement_takes_its_child_along() {
+    let seconds = format!("86.{}", std::process::id());
+    let mark = format!("sleep {seconds}");
     let mut child =
-        command(&["measure", "--", "sleep", "86.271"]).stdout(Stdio::null()).spawn().expect("lineup starts");
-    std::thread::sleep(Duration::from_millis(300));
+        command(&["measure", "--", "sleep", &seconds]).stdout(Stdio::null()).spawn().expect("lineup starts");
+    let deadline = Instant::now() + PATIENCE;
+    // Lineup has the same words on its own command line, after its own name.
+    while !processes().lines().any(|line| line == mark) {
+        assert!(Instant::now() < deadline, "the program has not started");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     child.kill().expect("killed");
     child.wait().expect("reaped");
-    assert_all_gone("sleep 86.271");
+    assert_all_gone(&mark);
 }
 
 #[test]
@@ -270,12 +286,12 @@ fn load_ends_by_time_and_by_signal_and_reports_what_it_did() {
     assert!(output.status.success() && text.contains("%idle") && text.contains("Average"), "{text}");
     let trips = lineup(&["load", "--ping-pong", "500"]);
     assert!(String::from_utf8_lossy(&trips.stdout).starts_with("500 round trips in "));
-    let mut child =
-        command(&["load", "--thrash-random", "1", "--seed", "862710"]).spawn().expect("load starts");
+    let seed = format!("862710{}", std::process::id());
+    let mut child = command(&["load", "--thrash-random", "1", "--seed", &seed]).spawn().expect("load starts");
     wait_for_handler(&child);
     signal(&child, "-TERM");
     assert!(child.wait().expect("load ends").success());
-    assert_all_gone("--seed 862710");
+    assert_all_gone(&format!("--seed {seed}"));
 }
 
 #[test]
