@@ -60,7 +60,7 @@ fn built(target: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").ok_or("cargo does not say where it is")?);
     cargo.args(["build", "--release", "--locked", "--manifest-path", "../../Cargo.toml"]);
     cargo.args(["--package", "lineup-engine", "--package", "lineup-plugin", "--lib"]);
-    cargo.args(["--config", "profile.release.strip=\"debuginfo\"", "--target", &machine]);
+    cargo.args(["--target", &machine]);
     cargo.arg("--target-dir").arg(target);
     // A linter stands for the compiler of the outer build alone.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");

@@ -42,7 +42,6 @@ pub(crate) fn dist(metadata: &Metadata) -> Result<()> {
     }
     let program = staged.join("bin/lineup");
     put(&target.join("release/lineup"), &program)?;
-    succeed(Command::new("strip").arg("--strip-debug").arg(&program))?;
     for (shell, place) in SHELLS {
         let output = Command::new(&program).args(["completions", shell]).output()?;
         if !output.status.success() {
