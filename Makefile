@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-workspace test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -8,35 +8,58 @@ demo: setup-demo
 	scripts/demo
 
 # `make test LINT=1`, as .ci/run has it: clippy while it compiles, with warnings as errors. `cargo clippy` would first check
-# all that the tests then compile. LINEUP_LINTED tells tests that build Lineup itself which settings to add.
-ifdef LINT
+# all that the tests then compile. Make has a LINT of its own, which is the name of a program.
+ifneq ($(origin LINT),default)
 export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-export LINEUP_LINTED := $(CURDIR)/.ci/cargo.toml
-linted := --config '$(LINEUP_LINTED)'
+linted := --config '$(CURDIR)/.ci/cargo.toml'
 endif
 
-# Every test.
-test: test-workspace test-fleet test-mcp
+# Messages that `xtask test` finds the programs of tests in.
+messages := --message-format json-render-diagnostics
 
-# All that tests run and link, with the libraries that are loaded by name. Tests have a part in it: without them cargo would
-# choose other features of what they share, and compile most of it a second time for `cargo test`.
-built := cargo build $(linted) --workspace --lib --bins --tests --examples $(if $(LINT),--benches)
+# All that tests run and link, with the libraries that are loaded by name, in one run of cargo. Tests have a part in it: without
+# them cargo would choose other features of what they share, and compile most of it a second time.
+.PHONY: built
+built:
+	mkdir -p target
+	cargo build $(linted) --workspace --lib --bins --tests --examples $(if $(linted),--benches) $(messages) >target/built.json
+	cargo metadata --locked --format-version 1 >target/packages.json
 
-# Those of the command and its libraries.
-test-workspace: setup-test
-	$(built)
-	cargo test $(linted) --workspace
+# What few tests link: the runtime as its users have it, and its tests for another machine.
+.PHONY: built-for-rest
+built-for-rest: built
+	cargo build --release -p lineup-runtime --lib
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc cargo build -p lineup-runtime \
+	  --target aarch64-unknown-linux-gnu --lib --test imv --test clock --test trace --test imv_torture
+
+# The whole product once: every command, one kernel, one program for each machine.
+test: setup-test built
+	target/debug/xtask test $(TESTS)
+
+# What `make test` leaves out: kernels of every machine, long studies, the programs for fleets and for agents, the examples
+# of the documentation, fuzz targets.
+.PHONY: test-all test-rest
+test-all: test-rest test-fleet test-mcp test-doc fuzz-brief
+
+test-rest: setup-kernels built-for-rest
+	target/debug/xtask test --rest
+
+.PHONY: test-doc
+test-doc:
+	cargo test $(linted) --workspace --doc
 
 # The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
-test-fleet: setup-test
+test-fleet: setup-test built
 	cargo fmt --manifest-path fleet/Cargo.toml --check
-	cargo test $(linted) --manifest-path fleet/Cargo.toml
+	cargo build $(linted) --lib --bins --tests --manifest-path fleet/Cargo.toml $(messages) >target/built-fleet.json
+	target/debug/xtask test --every --built target/built-fleet.json
 
 # The program for agents, a workspace of its own: what speaks the protocol is needed nowhere else.
 .PHONY: test-mcp
-test-mcp: setup-test
+test-mcp: setup-test built
 	cargo fmt --manifest-path mcp/Cargo.toml --check
-	cargo test $(linted) --manifest-path mcp/Cargo.toml
+	cargo build $(linted) --lib --bins --tests --manifest-path mcp/Cargo.toml $(messages) >target/built-mcp.json
+	target/debug/xtask test --every --built target/built-mcp.json
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
 # are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
@@ -59,19 +82,15 @@ fleet-clouds: setup-test
 	cargo build --manifest-path fleet/Cargo.toml
 	fleet/scripts/clouds fleet/target/debug/lineup-fleet
 
-# Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
-# All members are named, here and where else the command is built for tests, for the same reason.
-test-kernel: setup-kernels
-	$(built)
-	cargo test $(linted) --workspace --test it -- --ignored kernel:: --skip other_emulators
+# Kernels of every machine, and everything that can go wrong with one: those of `make test-rest` that boot.
+test-kernel: setup-kernels built
+	target/debug/xtask test --every "lineup it kernel::"
 
 # Debian's kernels under the emulators of other distributions, which are fetched; and a program of another machine under
 # QEMU 10, which is built from Debian's sources, once for each version, into the user's cache.
 .PHONY: test-emulators setup-emulators
-test-emulators: setup-emulators
-	$(built)
-	cargo test $(linted) --workspace --test it -- --ignored --nocapture record::emulators::
-	cargo test $(linted) --workspace --test it -- --ignored --nocapture kernel::other_emulators::
+test-emulators: setup-emulators built
+	target/debug/xtask test --by-hand "lineup it record::emulators::" "lineup it kernel::other_emulators::"
 
 # The workspace's own rules; needs no cross compilers and no emulators.
 lint: rules
@@ -89,12 +108,12 @@ rules: setup-lint
 # What the later steps of .ci/run compile, in their order.
 .PHONY: builds-ahead
 builds-ahead:
-	cargo test $(linted) --no-run --manifest-path fleet/Cargo.toml
-	cargo test $(linted) --no-run --manifest-path mcp/Cargo.toml
+	cargo build $(linted) --lib --bins --tests --manifest-path fleet/Cargo.toml
+	cargo build $(linted) --lib --bins --tests --manifest-path mcp/Cargo.toml
 	scripts/fuzz-brief --build
 
 # Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.
-fuzz-brief: setup-test
+fuzz-brief: setup-test built
 	scripts/fuzz-brief
 
 # The command with its completions, manual pages and documents, as an archive in target/dist.
@@ -112,9 +131,8 @@ packages: deb
 	scripts/packages
 
 # The commands of the user's guide, also those that take minutes, and the book in target/guide where mdBook is installed.
-guide: setup-test
-	cargo build -p lineup -p lineup-engine -p lineup-plugin
-	cargo test -p lineup --test it guide:: -- --include-ignored
+guide: setup-test built
+	target/debug/xtask test --every "lineup it guide::"
 	if command -v mdbook; then mdbook build docs/guide --dest-dir $(CURDIR)/target/guide; fi
 
 # Lineup beside its peers, in one run.
@@ -123,7 +141,8 @@ bench: setup-bench
 
 # Readers against writers of the runtime, for minutes.
 torture: setup-test
-	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock -- --nocapture --test-threads 1
+	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock -- \
+	  --nocapture --test-threads 1
 	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test it c_programs:: -- --nocapture --test-threads 1
 
 # What threads do to each other, found beside busy loops on one, two and four CPUs, COUNT times each; takes an hour.

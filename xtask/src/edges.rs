@@ -9,6 +9,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-stats", &[]),
     // For tests alone.
     ("lineup-browser", &[]),
+    ("lineup-fixtures", &[]),
     ("lineup-bundle", &[]),
     ("lineup-cache", &["lineup-model"]),
     ("lineup-coherence", &[]),
@@ -43,7 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
-    ("lineup-advise", &["lineup-model", "lineup-stats", "lineup-explain"]),
+    ("lineup-advise", &["lineup-fixtures", "lineup-model", "lineup-stats", "lineup-explain"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
     (
         "lineup-report",
@@ -91,6 +92,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "lineup-browser",
             "lineup-bundle",
+            "lineup-fixtures",
             "lineup-model",
             "lineup-stats",
             "lineup-cache",
@@ -116,8 +118,8 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lineup-trace", &["lineup-stats"]),
-    ("lineup-runtime", &["lineup-trace"]),
-    ("lineup-preload", &["lineup-runtime", "lineup-trace"]),
+    ("lineup-runtime", &["lineup-fixtures", "lineup-trace"]),
+    ("lineup-preload", &["lineup-fixtures", "lineup-runtime", "lineup-trace"]),
     ("xtask", &[]),
 ];
 
@@ -142,7 +144,6 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("memmap2", &["lineup-mapping"]),
     ("lsp-types", &["lineup-lsp"]),
     ("maud", &["lineup-report"]),
-    ("serde-sarif", &["lineup-review"]),
     ("comfy-table", &["lineup-report"]),
     ("scraper", &["lineup-report"]),
     ("clap", &["lineup"]),
@@ -150,7 +151,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("ratatui", &["lineup-view"]),
     ("prost", &["lineup"]),
     ("anyhow", &["lineup", "xtask"]),
-    ("cargo_metadata", &["lineup", "xtask"]),
+    ("cargo_metadata", &["xtask"]),
 ];
 
 /// The edges and heavy uses that no list allows, and those that a list allows and nothing uses, one sentence each.

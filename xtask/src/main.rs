@@ -1,9 +1,11 @@
-//! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask dist`: an archive of all that is installed.
+//! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask test`: every test that was built, in one queue.
+//! `cargo xtask dist`: an archive of all that is installed.
 
 mod dist;
 mod edges;
 mod machine;
 mod programs;
+mod test;
 mod text;
 
 use anyhow::{Result, bail};
@@ -11,8 +13,9 @@ use anyhow::{Result, bail};
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(),
+        Some("test") => test::test(std::env::args().skip(2)),
         Some("dist") => dist::dist(&cargo_metadata::MetadataCommand::new().exec()?),
-        other => bail!("unknown task {other:?}; the tasks are `cargo xtask tidy` and `cargo xtask dist`"),
+        other => bail!("unknown task {other:?}; the tasks are tidy, test and dist"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Programs that stay apart, by crate and name, each with its reason.
 const APART: &[(&str, &str, &str)] = &[
-    ("lineup-runtime", "clock", "Miri and ThreadSanitizer run it without the tests that compile C"),
+    ("lineup-runtime", "clock", "Miri runs it without the tests that compile C"),
     ("lineup-runtime", "imv", "the values of a process are patched where all of its threads read them"),
     ("lineup-runtime", "imv_torture", "forks and handles signals while other threads patch the process"),
     ("lineup-runtime", "trace", "a session of the tracer belongs to the whole process, which forks"),

@@ -3,58 +3,55 @@
 use crate::finding::{Finding, Rule};
 use crate::review::Review;
 use lineup_report::visible::one_line;
-use serde_sarif::sarif::{
-    ArtifactLocation, Location, Message, MultiformatMessageString, PhysicalLocation, Region,
-    ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif, Tool, ToolComponent, Version,
-};
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
+
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// The findings, with the lines where what they are about is declared. `version` is Lineup's.
 ///
 /// # Errors
 /// When the text cannot be made, which no review is known to cause.
 pub fn sarif(review: &Review, version: &str) -> Result<String, serde_json::Error> {
-    let driver = ToolComponent::builder()
-        .name("Lineup")
-        .semantic_version(version)
-        .rules(Rule::ALL.map(descriptor).to_vec())
-        .build();
-    let results: Vec<SarifResult> = review.findings.iter().map(result).collect();
-    let run = Run::builder().tool(Tool::builder().driver(driver).build()).results(results).build();
-    let log = Sarif::builder()
-        .schema("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json")
-        .version(serde_json::to_value(Version::V2_1_0)?)
-        .runs(vec![run])
-        .build();
+    let rules: Vec<Value> = Rule::ALL.map(descriptor).to_vec();
+    let results: Vec<Value> = review.findings.iter().map(result).collect();
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "Lineup", "semanticVersion": version, "rules": rules } },
+            "results": results,
+        }],
+    });
     Ok(serde_json::to_string_pretty(&log)? + "\n")
 }
 
-fn descriptor(rule: Rule) -> ReportingDescriptor {
-    let means = MultiformatMessageString::builder().text(rule.means()).build();
-    ReportingDescriptor::builder().id(rule.name()).short_description(means).build()
+fn descriptor(rule: Rule) -> Value {
+    json!({ "id": rule.name(), "shortDescription": { "text": rule.means() } })
 }
 
-fn result(finding: &Finding) -> SarifResult {
-    let level = if finding.fails { ResultLevel::Error } else { ResultLevel::Warning };
+fn result(finding: &Finding) -> Value {
+    let level = if finding.fails { "error" } else { "warning" };
     // The same finding of another commit is the same to whoever looks at a list of them.
     let mark = format!("{}:{}", finding.rule.name(), one_line(&finding.subject));
     let rule = Rule::ALL.iter().position(|rule| *rule == finding.rule);
-    SarifResult::builder()
-        .rule_id(finding.rule.name())
-        .rule_index(rule.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
-        .level(level)
-        .message(Message::builder().text(one_line(&finding.message)).build())
-        .partial_fingerprints(BTreeMap::from([("lineup/v1".to_owned(), mark)]))
-        .locations(finding.place.iter().map(location).collect::<Vec<_>>())
-        .build()
+    json!({
+        "ruleId": finding.rule.name(),
+        "ruleIndex": rule.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1),
+        "level": level,
+        "message": { "text": one_line(&finding.message) },
+        "partialFingerprints": { "lineup/v1": mark },
+        "locations": finding.place.iter().map(location).collect::<Vec<_>>(),
+    })
 }
 
-fn location(place: &crate::place::Place) -> Location {
-    let file = ArtifactLocation::builder().uri(escaped(&place.file)).uri_base_id("%SRCROOT%").build();
-    let region = Region::builder().start_line(i64::from(place.line)).build();
-    Location::builder()
-        .physical_location(PhysicalLocation::builder().artifact_location(file).region(region).build())
-        .build()
+fn location(place: &crate::place::Place) -> Value {
+    json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": escaped(&place.file), "uriBaseId": "%SRCROOT%" },
+            "region": { "startLine": place.line },
+        },
+    })
 }
 
 /// A path as a URI.

@@ -13,20 +13,10 @@ use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::process::Command;
 
 /// Lua's sources, inside the crate that carries them.
 fn lua_files() -> Vec<(String, String)> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .output()
-        .expect("cargo runs");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata");
-    let packages = metadata["packages"].as_array().expect("packages");
-    let lua = packages.iter().find(|package| package["name"] == "lua-src").expect("lua-src is a dependency");
-    let folder = PathBuf::from(lua["manifest_path"].as_str().expect("a path")).with_file_name("lua-5.4.9");
+    let folder = lineup_fixtures::sources_of("lua-src").join("lua-5.4.9");
     let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
         .expect("Lua 5.4 is there")
         .map(|entry| entry.expect("reads").path())

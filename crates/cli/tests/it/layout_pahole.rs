@@ -69,24 +69,6 @@ fn compare(file: &Path, format: &str) -> usize {
     theirs.len()
 }
 
-/// The sources of a library in cargo's registry, through the dependency that brings them.
-fn package_sources(name: &str) -> PathBuf {
-    let manifest = workspace().join("Cargo.toml");
-    let metadata = output(
-        Command::new(env!("CARGO"))
-            .args(["metadata", "--format-version", "1", "--locked", "--manifest-path"])
-            .arg(manifest),
-        "cargo",
-    );
-    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("a list of packages");
-    let package = packages
-        .iter()
-        .find(|package| package["name"] == name)
-        .unwrap_or_else(|| panic!("{name} in Cargo.lock"));
-    Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder").to_owned()
-}
-
 /// All C files below a folder.
 fn c_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a readable folder").flatten() {
@@ -124,7 +106,7 @@ fn every_struct_of_zstd_agrees_and_stays_the_same_however_the_debug_information_
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut sources = Vec::new();
     for part in ["common", "compress", "decompress", "dictBuilder"] {
-        c_files(&package_sources("zstd-sys").join("zstd/lib").join(part), &mut sources);
+        c_files(&lineup_fixtures::sources_of("zstd-sys").join("zstd/lib").join(part), &mut sources);
     }
     let build = |name: &str, flags: &[&str]| {
         let library = folder.path().join(name);

@@ -1,9 +1,7 @@
 //! `lineup view`: the terminal view driven by keys in tmux, and pages given to the browser.
 
-use crate::installed;
-use crate::whole_system;
-
 use crate::place::Place;
+use crate::whole_system;
 use lineup_recording::Mode;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -198,7 +196,7 @@ fn the_terminal_is_given_back_after_a_signal_and_after_a_panic() {
     terminal.shows("ready$");
     terminal.is_as_before();
     terminal.line("clear");
-    let panics = Path::new(installed::lineup().get_program()).with_file_name("examples/panics");
+    let panics = lineup_fixtures::beside("examples/panics");
     terminal.line(&panics.display().to_string());
     terminal.shows("taken");
     let screen = terminal.shows("on purpose");

@@ -1,17 +1,8 @@
 //! The locks of an unmodified program, timed.
 
 use lineup_trace::{Kind, Trace};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-/// A library that is only ever preloaded is not built for its tests: they ask cargo for it.
-fn library() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "lineup-preload", "--target-dir"]).arg(&target);
-    assert!(build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
-    target.join("debug/liblineup_preload.so")
-}
 
 #[test]
 fn every_lock_of_an_unmodified_program_is_timed_by_address() {
@@ -21,7 +12,7 @@ fn every_lock_of_an_unmodified_program_is_timed_by_address() {
     let mut build = Command::new("gcc");
     build.args(["-O2", "-Wall", "-Werror"]).arg(source).arg("-o").arg(&program).arg("-lpthread");
     assert!(build.status().expect("gcc; apt install gcc").success());
-    let library = library();
+    let library = lineup_fixtures::beside("liblineup_preload.so");
     let file = folder.path().join("locks.trace");
     let run = |traced: bool| {
         let mut command = Command::new(&program);

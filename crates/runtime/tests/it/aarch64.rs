@@ -7,40 +7,27 @@ use std::process::Command;
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const QEMU: [&str; 3] = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"];
 
-fn cargo(arguments: &[&str]) {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");
-    let output = Command::new(env!("CARGO"))
-        .args(arguments)
-        .args(["-p", "lineup-runtime", "--target", TARGET, "--target-dir"])
-        .arg(target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", QEMU.join(" "))
-        // An emulator's cores are not a processor's: what a long torture would show is not what would happen there.
-        .env("LINEUP_TORTURE_SECONDS", "0.1")
-        // Nor can code be written in every way there: a way that is missing is skipped.
-        .env_remove("CI")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "needs {TARGET} of rustup, and gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
+/// `make built` builds these tests for the other machine, too.
 #[test]
 fn values_clock_and_tracer_on_aarch64() {
-    cargo(&["test", "--test", "imv", "--test", "clock", "--test", "trace", "--test", "imv_torture"]);
+    for name in ["imv", "clock", "trace", "imv_torture"] {
+        let mut test = Command::new(QEMU[0]);
+        test.args(&QEMU[1..]).arg(lineup_fixtures::test_program(TARGET, name));
+        test.current_dir(env!("CARGO_MANIFEST_DIR"));
+        // An emulator's cores are not a processor's: what a long torture would show is not what would happen there.
+        test.env("LINEUP_TORTURE_SECONDS", "0.1");
+        // Nor can code be written in every way there: a way that is missing is skipped.
+        test.env_remove("CI");
+        let output = test.output().expect("apt install qemu-user");
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(output.status.success(), "needs libc6-dev-arm64-cross\n{name}\n{}", said.concat());
+    }
 }
 
 #[test]
 fn c_headers_on_aarch64() {
-    cargo(&["build"]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let archive =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64").join(TARGET).join("debug/liblineup_runtime.a");
+    let archive = lineup_fixtures::for_target(TARGET, "liblineup_runtime.a");
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("sizes");
     for level in ["-O0", "-O2"] {

@@ -5,25 +5,12 @@ use lineup_model::access::Call;
 use lineup_model::region::RegionId;
 use lineup_recording::{Recording, read_all};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const LINE_BYTES: u64 = 64;
 const CALLS: usize = 2000;
 const REGIONS: [&str; 3] = ["clock_read", "dormant_probe", "immediate_read"];
-
-/// The runtime as its users have it: an optimised archive.
-fn archive(root: &Path) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "-p", "lineup-runtime", "--target-dir"])
-        .arg(&target)
-        .current_dir(root)
-        .status()
-        .expect("cargo");
-    assert!(built.success());
-    target.join("release/liblineup_runtime.a")
-}
 
 fn record() -> Recording {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -32,7 +19,8 @@ fn record() -> Recording {
         .args(["-g", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root.join("crates/runtime/include"))
         .arg(root.join("studies/runtime-hot-paths/hot_paths.c"))
-        .arg(archive(&root))
+        // The runtime as its users have it: an optimised archive.
+        .arg(lineup_fixtures::released("liblineup_runtime.a"))
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(folder.path().join("hot_paths"))
         .output()

@@ -72,14 +72,9 @@ fn compile(machine: Machine, name: &str, source: &str, options: &[&str]) -> Prog
 pub(crate) fn build(machine: Machine, folder: &Path, name: &str, source: &str, out: &str, options: &[&str]) {
     std::fs::write(folder.join(name), source).expect("writing a source file");
     let (compiler, package) = machine.compiler(name.ends_with("cpp"));
-    let made = Command::new(compiler)
-        .current_dir(folder)
-        .args(["-g", "-O2", "-pthread", "-o", out, name])
-        .args(machine.options())
-        .args(options)
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {compiler}: {error}; install it: apt install {package}"));
-    assert!(made.status.success(), "{compiler}: {}", String::from_utf8_lossy(&made.stderr));
+    let arguments = [&["-g", "-O2", "-pthread", "-o", out, name][..], machine.options(), options].concat();
+    let made = lineup_fixtures::compiled(compiler, &arguments, folder, out);
+    made.unwrap_or_else(|error| panic!("{compiler} of the package {package}: {error}"));
 }
 
 /// `lineup record` in a folder. `LINEUP_TEST_ENGINE=qemu` records all with the emulator that asks for no engine.

@@ -6,11 +6,10 @@
 //! always the same ones first.
 
 use super::program::{Program, X86_64, c};
-use crate::installed::lineup;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -305,7 +304,7 @@ fn random_sequences_do_the_same_natively_and_in_the_cache() {
 
 /// The engine's own program for it.
 fn example() -> PathBuf {
-    Path::new(lineup().get_program()).with_file_name("examples/sequences")
+    lineup_fixtures::beside("examples/sequences")
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! What a program says that was built without clusters.
-#![cfg(not(feature = "cluster"))]
 
 use std::process::Command;
 

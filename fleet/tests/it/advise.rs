@@ -1,14 +1,12 @@
 //! One order for planted services: the best is known, or there is none.
 
-mod planted;
-
+use crate::planted::{Recorded, Together, labels, new_store, of, words};
 use lineup_advise::order_file;
 use lineup_fleet::FleetError;
 use lineup_fleet::advise::{self, Answer, FleetAdvice, Question, ServiceLines, Weigh};
 use lineup_fleet::engine::{Engine, MEMORY_BYTES};
 use lineup_fleet::store::Store;
 use lineup_model::line::LineSize;
-use planted::{Recorded, Together, labels, new_store, of, words};
 use serde_json::json;
 
 const MEMBERS: [&str; 24] = [

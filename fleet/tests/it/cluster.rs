@@ -1,14 +1,10 @@
 //! A cluster of Ballista gives the answers of this machine, or says why it gives none.
-#![cfg(feature = "cluster")]
 
-mod ballista;
-mod planted;
-mod served;
-
-use ballista::{Ballista, Rows, Setting, free_port, query, refusal, within};
+use crate::ballista::{Ballista, Rows, Setting, free_port, query, refusal, within};
+use crate::planted::{Recorded, Together, labels, new_store, of, words};
+use crate::served;
+use crate::served::Server;
 use lineup_fleet::{tables, views};
-use planted::{Recorded, Together, labels, new_store, of, words};
-use served::Server;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,11 +1,9 @@
 //! The usual questions, over stores whose answers are known.
 
-mod planted;
-
+use crate::planted::{Recorded, labels, new_store, of, words};
 use lineup_fleet::engine::{Engine, MEMORY_BYTES};
 use lineup_fleet::print::{Form, text};
 use lineup_fleet::store::Store;
-use planted::{Recorded, labels, new_store, of, words};
 use serde_json::json;
 
 const OLD: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "hot", "cold"];

@@ -25,15 +25,7 @@ int main(void)
 /// `lineup` of the same sources, with its recorder beside it.
 fn lineup() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut cargo = Command::new(env!("CARGO"));
-    // As it is built for its own tests: what they share would be compiled a second time.
-    cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples"]).current_dir(&root);
-    if let Some(linted) = std::env::var_os("LINEUP_LINTED") {
-        cargo.arg("--config").arg(linted);
-    }
-    assert!(cargo.status().expect("cargo runs").success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("debug/lineup")
+    lineup_fixtures::lineup_folder(&root).join("lineup")
 }
 
 /// What the server answers to calls of these tools, in their order: the documents, and which are errors.

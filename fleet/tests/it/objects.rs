@@ -1,11 +1,8 @@
 //! A store in an object store: the commands by URL, over S3's protocol, with the promises of a folder.
 
-mod planted;
-mod served;
-
+use crate::planted::{Recorded, words};
+use crate::served::{BUCKET, KEY, SECRET, STORE, Server, texts};
 use lineup_fleet::{tables, views};
-use planted::{Recorded, words};
-use served::{BUCKET, KEY, SECRET, STORE, Server, texts};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

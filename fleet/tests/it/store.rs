@@ -1,14 +1,12 @@
 //! What goes into a store, and what does not.
 
-mod planted;
-
+use crate::planted::{Recorded, labels, new_store, of, words};
 use lineup_fleet::FleetError;
 use lineup_fleet::engine::{Engine, MEMORY_BYTES};
 use lineup_fleet::input::{self, Labels};
 use lineup_fleet::print::{Form, text};
 use lineup_fleet::store::{Added, Store};
 use lineup_fleet::tables::{self, PATTERNS, RUNS};
-use planted::{Recorded, labels, new_store, of, words};
 use serde_json::json;
 use std::fs;
 use std::path::Path;

@@ -13,22 +13,6 @@ fn manual() -> String {
     fs::read_to_string(repository().join("docs/fleet.md")).expect("the page")
 }
 
-/// The folder with `lineup` and its recorder, of the same state of the sources.
-fn lineup_folder() -> PathBuf {
-    let target = repository().join("target");
-    let mut cargo = Command::new(env!("CARGO"));
-    // As it is built for its own tests: what they share would be compiled a second time.
-    cargo
-        .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples", "--target-dir"])
-        .arg(&target);
-    if let Some(linted) = std::env::var_os("LINEUP_LINTED") {
-        cargo.arg("--config").arg(linted);
-    }
-    let status = cargo.current_dir(repository()).status().expect("cargo runs");
-    assert!(status.success(), "lineup does not build");
-    target.join("debug")
-}
-
 fn shell(line: &str, folder: &Path, path: &str) -> Output {
     Command::new("sh").args(["-c", line]).current_dir(folder).env("PATH", path).output().expect("a shell")
 }
@@ -47,8 +31,12 @@ fn the_commands_of_the_manual_run_as_they_are_written() {
         fs::copy(file.path(), folder.path().join(file.file_name())).expect("a copy");
     }
     let own = Path::new(env!("CARGO_BIN_EXE_lineup-fleet")).parent().expect("a folder");
-    let path =
-        format!("{}:{}:{}", lineup_folder().display(), own.display(), std::env::var("PATH").expect("PATH"));
+    let path = format!(
+        "{}:{}:{}",
+        lineup_fixtures::lineup_folder(&repository()).display(),
+        own.display(),
+        std::env::var("PATH").expect("PATH")
+    );
     let mut said = String::new();
     for line in commands(&manual()) {
         let output = shell(&line, folder.path(), &path);

@@ -1,0 +1,114 @@
+//! Which tests run first, which are left to `make test-all`, and which share the machine with how many others.
+
+use super::listed::Test;
+use anyhow::{Result, bail};
+
+/// Tests that take the same part of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Group {
+    /// A processor each.
+    Free,
+    /// Compares times: nothing runs beside it.
+    Timed,
+    /// Boots a kernel, which takes more than one processor and much memory.
+    Boots,
+    /// Opens a browser of several processes.
+    Browser,
+}
+
+impl Group {
+    /// How many of the group run at a time.
+    pub(super) fn at_a_time(self) -> usize {
+        match self {
+            Group::Free => usize::MAX,
+            Group::Timed | Group::Boots | Group::Browser => 1,
+        }
+    }
+}
+
+/// When a test runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Time {
+    /// By `make test`.
+    First,
+    /// By `make test-all`.
+    Rest,
+    /// By a target or a script of its own.
+    ByHand,
+}
+
+/// Package, target, how the path begins, and the group.
+const GROUPS: &[(&str, &str, &str, Group)] = &[
+    ("lineup", "it", "kernel::", Group::Boots),
+    ("lineup", "it", "own_kernel::", Group::Boots),
+    ("lineup", "it", "pages::", Group::Browser),
+    ("lineup-browser", "it", "", Group::Browser),
+    ("lineup", "it", "peers::", Group::Timed),
+    ("lineup", "it", "record::interventions::", Group::Timed),
+    ("lineup", "it", "record::times::", Group::Timed),
+    ("lineup-runtime", "clock", "", Group::Timed),
+];
+
+/// Package, target, how the path begins, and why `make test` leaves it out.
+const REST: &[(&str, &str, &str, &str)] = &[
+    ("lineup", "it", "kernel::boot::a_guest_without_memory", "boots a kernel"),
+    ("lineup", "it", "kernel::emulators::", "fetches an emulator and boots two kernels"),
+    ("lineup", "it", "kernel::grief::a_workload_that_fails", "boots a kernel"),
+    ("lineup", "it", "kernel::record::", "boots a kernel twice"),
+    ("lineup", "it", "kernel_source::a_change_that_does_not_boot", "builds and boots a kernel"),
+    ("lineup", "it", "kernel_source::a_change_that_does_not_build", "builds a kernel"),
+    ("lineup", "it", "kernel_source::a_change_with_which", "builds and boots kernels"),
+    ("lineup", "it", "kernel_source::a_kernel_that_does_not_build", "builds a kernel"),
+    ("lineup", "it", "kernel_source::a_kernel_whose_script", "builds a kernel"),
+    ("lineup", "it", "kernel_source::an_image_with_another_layout", "builds and boots kernels"),
+    ("lineup", "it", "kernel_source::an_order_with_a_group", "builds and boots kernels"),
+    ("lineup", "it", "kernel_source::functions_that_calls_go_into", "builds and boots kernels"),
+    ("lineup", "it", "kernel_source::what_was_built_in_the_tree", "builds a kernel"),
+    ("lineup", "it", "own_kernel::registers_tell", "fetches two emulators"),
+    ("lineup", "it", "record::hot_paths::", "links an optimised runtime"),
+    ("lineup-advise", "it", "lua::", "compiles Lua once for each layout of its types"),
+    ("lineup-runtime", "it", "aarch64::", "runs a runtime that is built for another machine"),
+    ("lineup-runtime", "it", "installed::the_rust_example", "builds a package of a user's own by cargo"),
+];
+
+/// Ignored tests that `make test-all` leaves out, too: what runs them is named.
+const BY_HAND: &[(&str, &str, &str, &str)] = &[
+    ("lineup", "it", "kernel::other_emulators::", "make test-emulators"),
+    ("lineup", "it", "record::emulators::", "make test-emulators"),
+    ("lineup", "it", "record::equal::", "scripts/engines, which names programs"),
+];
+
+fn is_below(test: &Test, (package, target, path): (&str, &str, &str)) -> bool {
+    test.package == package && test.target == target && test.path.starts_with(path)
+}
+
+pub(super) fn group_of(test: &Test) -> Group {
+    let found = GROUPS.iter().find(|(package, target, path, _)| is_below(test, (package, target, path)));
+    found.map_or(Group::Free, |(_, _, _, group)| *group)
+}
+
+pub(super) fn time_of(test: &Test) -> Time {
+    let is_in = |list: &[(&str, &str, &str, &str)]| {
+        list.iter().any(|(package, target, path, _)| is_below(test, (package, target, path)))
+    };
+    match test.is_ignored {
+        true if is_in(BY_HAND) => Time::ByHand,
+        true => Time::Rest,
+        false if is_in(REST) => Time::Rest,
+        false => Time::First,
+    }
+}
+
+/// Refuses lines that name no test of a package that is there: a test that was renamed would change its time in silence.
+pub(super) fn check(tests: &[Test]) -> Result<()> {
+    let named = GROUPS.iter().map(|(package, target, path, _)| (*package, *target, *path));
+    let named =
+        named.chain(REST.iter().chain(BY_HAND).map(|(package, target, path, _)| (*package, *target, *path)));
+    for line in named {
+        let is_built = tests.iter().any(|test| test.package == line.0);
+        if is_built && !tests.iter().any(|test| is_below(test, line)) {
+            bail!("xtask/src/test/groups.rs names {line:?}, and no test begins so");
+        }
+    }
+    Ok(())
+}
