@@ -1,10 +1,11 @@
-//! `lineup launch-child`, by which [`lineup_study`] starts programs. Not for users.
+//! `lineup keep-child` and `lineup launch-child`, by which [`lineup_study`] starts programs. Not for users.
 
 use crate::outcome::Outcome;
 use anyhow::Result;
-use lineup_study::launch;
 use lineup_study::placed::Placed;
-use std::ffi::OsString;
+use lineup_study::{keeper, launch};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Runs a program on behalf of `lineup`; standard input is the control socket.
@@ -35,4 +36,29 @@ pub(crate) fn run(launch: Launch) -> Result<Outcome> {
     let Launch { cpus, fixed_addresses, stdin, copy, original, command } = launch;
     let placed = copy.zip(original).map(|(copy, original)| Placed { copy, original });
     match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, command })? {}
+}
+
+/// Starts what runs a program, and keeps what comes from it, until standard input, which is the control socket, is closed.
+#[derive(clap::Args)]
+pub(crate) struct Keep {
+    /// A variable of the program's environment, `NAME=VALUE`.
+    #[arg(long = "variable", allow_hyphen_values = true)]
+    variables: Vec<OsString>,
+    /// The command of this program that runs the program.
+    #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Ends when what it started has ended.
+pub(crate) fn keep(keep: &Keep) -> Result<Outcome> {
+    let variables: Vec<(OsString, OsString)> =
+        keep.variables.iter().filter_map(|both| parted(both)).collect();
+    keeper::serve(&variables, &keep.command)?;
+    Ok(Outcome::Done)
+}
+
+fn parted(variable: &OsStr) -> Option<(OsString, OsString)> {
+    let at = variable.as_bytes().iter().position(|byte| *byte == b'=')?;
+    let (name, value) = variable.as_bytes().split_at(at);
+    Some((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(&value[1..]).to_owned()))
 }

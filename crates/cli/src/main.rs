@@ -52,8 +52,8 @@ mod version;
 mod view;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use lineup_study::guardian;
 use lineup_study::source::relink;
+use lineup_study::{guardian, keeper};
 use outcome::Outcome;
 use std::process::ExitCode;
 
@@ -69,6 +69,8 @@ struct Cli {
 enum Command {
     #[command(name = "launch-child", hide = true)]
     Launch(launch::Launch),
+    #[command(name = keeper::COMMAND, hide = true)]
+    Keep(launch::Keep),
     #[command(name = guardian::COMMAND, hide = true)]
     GuardChildren,
     #[command(name = relink::COMMAND, hide = true)]
@@ -130,6 +132,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| errors::refuse(&error));
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
+        Command::Keep(keep) => launch::keep(&keep),
         Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
         Command::LinkAgain(options) => link_again::run(options),
         Command::Measure(measure) => measure::run(measure),

@@ -1,25 +1,24 @@
 //! One child process: held at the gate, released, watched, reaped.
 
 use crate::apart::Apart;
-use crate::descendants::{Descendants, Mark};
+use crate::descendants::Descendants;
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::keeper::{self, End, Wire};
 use crate::launch;
 use crate::run::{On, Run, Stopped};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
-use nix::sys::resource::{UsageWho, getrusage};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::io::Seek;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
-use wait4::Wait4;
 
 /// Where a child's output goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,14 +46,16 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that is ready to become the program and waits for the word.
 pub struct Waiting {
-    child: Child,
+    /// The process between it and us, which it is a child of.
+    keeper: Child,
+    wire: Wire,
+    /// The child, which leads a process group.
     group: Pid,
-    descendants: Descendants,
-    control: UnixStream,
+    /// Readable when the child has ended.
+    ended: OwnedFd,
     used: Usage,
     captured: Option<(File, File)>,
     interrupts: Interrupts,
-    accounted: Usage,
     run: Run,
     /// What keeps its threads apart.
     apart: Option<Apart>,
@@ -109,12 +110,9 @@ impl Waiting {
     pub fn start(run: &Run, streams: Streams, interrupts: &Interrupts) -> Result<Self> {
         interrupts.check()?;
         let (control, theirs) = UnixStream::pair().doing("a control socket")?;
-        let mut command = launcher(run)?;
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let guardian = interrupts.guardian().doing("starting the process that cleans up after us")?;
-        let mark = Mark::new(guardian.mark());
-        let (name, value) = mark.variable();
-        command.env(name, value);
+        let mut command = launcher(run, guardian.mark())?;
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let captured = match streams {
             Streams::Captured | Streams::Remembered => {
                 let files = kept_output(streams)?;
@@ -135,26 +133,33 @@ impl Waiting {
                 Some(files)
             }
         };
-        let accounted = children_usage()?;
-        let child = command.process_group(0).spawn().doing("starting a child process")?;
-        // Our copy of the child's end must go, or its death would not be seen on the socket.
+        // A group of its own: the terminal's Ctrl-C is not for it.
+        let mut keeper = command.process_group(0).spawn().doing("starting a child process")?;
+        // Our copy of the other end must go, or its death would not be seen on the socket.
         drop(command);
-        let group = Pid::from_child(&child);
+        let wire = Wire::new(control);
+        let (group, used) = match read_report(&wire) {
+            Ok(report) => report,
+            Err(error) => {
+                wire.close();
+                let _ = keeper.wait();
+                interrupts.check()?;
+                return Err(error);
+            }
+        };
         interrupts.entrust(group);
-        let mut waiting = Self {
-            child,
+        let ended = pidfd_open(group, PidfdFlags::empty()).doing("watching the program");
+        Ok(Self {
+            keeper,
+            wire,
             group,
-            descendants: Descendants::new(group, mark),
-            control,
-            used: Usage::default(),
+            ended: ended?,
+            used,
             captured,
             interrupts: interrupts.clone(),
-            accounted,
             run: run.clone(),
             apart: None,
-        };
-        waiting.read_report()?;
-        Ok(waiting)
+        })
     }
 
     /// The child's process id.
@@ -164,7 +169,7 @@ impl Waiting {
 
     /// Gives the word and does not wait.
     pub fn release(&mut self) -> Result<()> {
-        self.control.write_all(b"\n").doing("releasing the child")?;
+        self.wire.send(launch::ALONE).doing("releasing the child")?;
         if let On::EachOnItsOwn(cpus) = &self.run.on {
             self.apart = Some(Apart::begin(self.group, cpus.clone()));
         }
@@ -173,7 +178,7 @@ impl Waiting {
 
     /// Gives the word to a child that a tracer is attached to, and does not wait.
     pub(crate) fn release_observed(&mut self) -> Result<()> {
-        self.control.write_all(&[launch::OBSERVED]).doing("releasing the child")
+        self.wire.send(launch::OBSERVED).doing("releasing the child")
     }
 
     /// The files that its standard output and standard error go to; `None` when they are not kept.
@@ -183,27 +188,22 @@ impl Waiting {
     }
 
     /// True when the child is gone.
-    pub fn has_ended(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait().doing("looking after a child process")?.is_some())
+    pub fn has_ended(&self) -> Result<bool> {
+        keeper::is_readable(&self.ended, Some(Duration::ZERO)).doing("looking after a child process")
     }
 
-    /// Ends the child and its group: kindly first, so that it can clean up after itself.
+    /// Ends the child and all that came from it: kindly first, so that it can clean up after itself.
     pub fn end(&mut self) {
-        self.descendants.signal(Signal::TERM);
-        let deadline = Instant::now() + GRACE;
-        // Not reaped before all of its group are gone: the group's number stays its own.
-        while !self.descendants.living().is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        self.descendants.kill();
-        // It is gone by now.
-        let _ = self.child.wait();
-        self.interrupts.release(self.group);
+        self.descendants().signal(Signal::TERM);
+        // Without a keeper there is nothing to wait for.
+        let _ = self.wire.is_nothing_left(GRACE);
+        self.close();
+        let _ = self.keeper.wait();
     }
 
     /// The child's standard output, once, when it is piped.
     pub fn take_pipe(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
+        self.keeper.stdout.take()
     }
 
     /// Reaps a child that took this course and has ended, or ends it when it was stopped.
@@ -215,21 +215,22 @@ impl Waiting {
             self.stop()?;
         }
         drop(self.apart.take());
-        let ended = self.reap()?;
-        let mut complaint = String::new();
-        self.control.read_to_string(&mut complaint).doing("reading from the child")?;
+        self.close();
+        let end = self.wire.end();
+        let _ = self.keeper.wait();
         self.interrupts.check()?;
+        let (complaint, End { status, usage }) = end.doing("following the program to its end")?;
         if !complaint.is_empty() {
             return Err(Error::Start(complaint));
         }
-        let ending = match (ended.status.code(), ended.status.signal()) {
+        let ending = match (status.code(), status.signal()) {
             (None, _) if stopped.is_some() => Ending::Stopped,
             (Some(status), _) => Ending::Exited(status),
             (None, signal) => Ending::Killed(signal.unwrap_or_default()),
         };
-        let mut usage = minus(minus(children_usage()?, self.accounted), self.used);
+        let mut usage = minus(usage, self.used);
         let floor = self.used.peak_memory_bytes.unwrap_or_default();
-        usage.peak_memory_bytes = Some(ended.rusage.maxrss).filter(|peak| *peak > floor);
+        usage.peak_memory_bytes = usage.peak_memory_bytes.filter(|peak| *peak > floor);
         let (stdout, stderr, stdout_file) = self.take_output()?;
         let client = client.map(|client| Client {
             ending: client.ending,
@@ -239,62 +240,30 @@ impl Waiting {
         Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, stopped, left_running, client })
     }
 
-    /// Reads what the child used until now, or what stopped it.
-    fn read_report(&mut self) -> Result<()> {
-        let mut line = String::new();
-        let mut reader = BufReader::new(&self.control);
-        reader.read_line(&mut line).doing("waiting for the child")?;
-        self.interrupts.check()?;
-        self.used = parse_report(&line).ok_or_else(|| match line.trim() {
-            "" => Error::Start("the child process ended before it could start the program".into()),
-            complaint => Error::Start(complaint.to_owned()),
-        })?;
-        Ok(())
-    }
-
     /// Waits for the end, which is left to be reaped; false when the deadline came first.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
-        // Not by `waitid`: while a tracer of ours is attached, that would take the stops that are meant for the tracer.
-        let child = pidfd_open(self.group, PidfdFlags::empty()).doing("watching the program")?;
-        loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            // A time that the kernel cannot express never comes.
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut [PollFd::new(&child, PollFlags::IN)], timeout.as_ref()) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).doing("waiting for the program"),
-                Ok(0) if left.is_none_or(|left| !left.is_zero()) => {}
-                Ok(ended) => return Ok(ended > 0),
-            }
-        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        keeper::is_readable(&self.ended, left).doing("waiting for the program")
     }
 
     /// Whether it has ended, and all that came from it; waits so long for that.
     pub(crate) fn is_over(&self, time: Duration) -> Result<bool> {
-        if !self.wait_until(Some(Instant::now() + time))? {
-            return Ok(false);
-        }
-        if self.descendants.living().is_empty() {
-            return Ok(true);
-        }
-        std::thread::sleep(time);
-        Ok(false)
+        self.wire.is_nothing_left(time).doing("waiting for the program and what came from it")
     }
 
-    /// Ends the program and all that came from it, and leaves it to be reaped: kindly first, so that they can say their
-    /// last words.
+    /// Ends the program and all that came from it: kindly first, so that they can say their last words.
     pub(crate) fn stop(&self) -> Result<()> {
-        self.descendants.signal(Signal::TERM);
-        let deadline = Instant::now() + LAST_WORDS;
-        while !self.is_over(LOOK)? && Instant::now() < deadline {}
-        self.descendants.kill();
-        self.wait_until(None)?;
+        self.descendants().signal(Signal::TERM);
+        if !self.is_over(LAST_WORDS)? {
+            self.close();
+            self.wait_until(None)?;
+        }
         Ok(())
     }
 
     /// All its processes.
-    pub(crate) fn descendants(&self) -> &Descendants {
-        &self.descendants
+    pub(crate) fn descendants(&self) -> Descendants {
+        Descendants::of(Pid::from_child(&self.keeper))
     }
 
     /// What this child was started from.
@@ -302,12 +271,11 @@ impl Waiting {
         (&self.run, &self.interrupts)
     }
 
-    fn reap(&mut self) -> Result<wait4::ResUse> {
+    /// Has what still runs ended, and the child reaped.
+    fn close(&self) {
+        // Before that, for as long as the child is not reaped the group's number is its own.
         self.interrupts.release(self.group);
-        // The leader is not yet reaped, so the group's number cannot have been given to another.
-        // No process left is the normal case.
-        self.descendants.kill();
-        self.child.wait4().doing("reaping the program")
+        self.wire.close();
     }
 
     fn take_output(&mut self) -> Result<(Output, Output, Option<File>)> {
@@ -322,7 +290,7 @@ impl Waiting {
 impl Drop for Waiting {
     /// A child must not stay behind.
     fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
+        if let Ok(None) = self.keeper.try_wait() {
             self.end();
         }
     }
@@ -350,11 +318,19 @@ fn read_output(file: &mut File) -> Result<Output> {
     read.and_then(|output| file.rewind().map(|()| output)).doing("reading the program's output")
 }
 
-/// The command line that turns into the program.
-fn launcher(run: &Run) -> Result<Command> {
+/// The command line that turns into the program, as a child of its keeper.
+fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
     let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
-    command.arg("launch-child");
+    command.arg(keeper::COMMAND);
+    let mark = (OsString::from(mark.0), mark.1.to_owned());
+    for (name, value) in run.environment.iter().chain([&mark]) {
+        let mut variable = name.clone();
+        variable.push("=");
+        variable.push(value);
+        command.arg("--variable").arg(variable);
+    }
+    command.arg("--").arg("launch-child");
     if let On::These(cpus) = &run.on {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
         command.arg("--cpus").arg(list.join(","));
@@ -370,17 +346,25 @@ fn launcher(run: &Run) -> Result<Command> {
     if let Some(directory) = &run.directory {
         command.current_dir(directory);
     }
-    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }
 
+/// The child's number and what it used until now, or why it did not come so far.
+fn read_report(wire: &Wire) -> Result<(Pid, Usage)> {
+    let line = wire.line().doing("waiting for the child")?;
+    parse_report(&line).ok_or_else(|| match line.trim() {
+        "" => Error::Start("the child process ended before it could start the program".into()),
+        complaint => Error::Start(complaint.to_owned()),
+    })
+}
+
 /// The launcher's line of numbers.
-fn parse_report(line: &str) -> Option<Usage> {
+fn parse_report(line: &str) -> Option<(Pid, Usage)> {
     let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [user, system, minor, major, voluntary, involuntary, peak] = *numbers.as_slice() else {
+    let [pid, user, system, minor, major, voluntary, involuntary, peak] = *numbers.as_slice() else {
         return None;
     };
-    Some(Usage {
+    let used = Usage {
         user_ns: user.saturating_mul(1000),
         system_ns: system.saturating_mul(1000),
         minor_faults: minor,
@@ -388,23 +372,8 @@ fn parse_report(line: &str) -> Option<Usage> {
         voluntary_switches: voluntary,
         involuntary_switches: involuntary,
         peak_memory_bytes: Some(peak.saturating_mul(1024)),
-    })
-}
-
-/// What all children reaped so far used.
-fn children_usage() -> Result<Usage> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).doing("getrusage")?;
-    let count = |value: i64| u64::try_from(value).unwrap_or_default();
-    let ns = |time: nix::sys::time::TimeVal| count(time.tv_sec() * 1_000_000_000 + time.tv_usec() * 1000);
-    Ok(Usage {
-        user_ns: ns(usage.user_time()),
-        system_ns: ns(usage.system_time()),
-        minor_faults: count(usage.minor_page_faults()),
-        major_faults: count(usage.major_page_faults()),
-        voluntary_switches: count(usage.voluntary_context_switches()),
-        involuntary_switches: count(usage.involuntary_context_switches()),
-        peak_memory_bytes: None,
-    })
+    };
+    Some((Pid::from_raw(i32::try_from(pid).ok()?)?, used))
 }
 
 fn minus(total: Usage, part: Usage) -> Usage {

@@ -1,30 +1,14 @@
-//! The processes of a run: what was started and all that came from it, also what left the process group.
+//! The processes of a run, as `/proc` shows them: all that descend from the run's keeper, see [`crate::keeper`].
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::ffi::{OsStr, OsString};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-/// How often the processes are looked through: one may have forked while it was being looked for.
-const ROUNDS: usize = 20;
-
-/// Runs started so far.
-static RUNS: AtomicU64 = AtomicU64::new(0);
-
-/// How the processes of a run are known: by their group, and by a variable in the environment that they began with.
+/// The processes that descend from one. What a look finds is what was there at about that time: that none is left is said by
+/// the keeper alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Descendants {
-    group: Pid,
-    mark: Mark,
-}
-
-/// A variable that only the processes of one run have.
-#[derive(Clone, Debug)]
-pub(crate) struct Mark {
-    name: OsString,
-    value: OsString,
+    ancestor: Pid,
 }
 
 /// What a living process does.
@@ -37,63 +21,63 @@ pub(crate) struct Living {
     pub(crate) is_working: bool,
 }
 
-impl Mark {
-    /// A mark of a run of its own, made of one that all runs have.
-    pub(crate) fn new((name, common): (&str, &OsStr)) -> Self {
-        let mut value = common.to_owned();
-        value.push(format!(".{}", RUNS.fetch_add(1, Ordering::Relaxed)));
-        Mark { name: name.into(), value }
-    }
-
-    pub(crate) fn variable(&self) -> (&OsStr, &OsStr) {
-        (&self.name, &self.value)
-    }
-
-    fn is_on(&self, pid: Pid) -> bool {
-        let wanted = [self.name.as_bytes(), b"=", self.value.as_bytes()].concat();
-        has_variable(pid, |variable| variable == wanted)
-    }
+/// A process, and the numbers of its parent and its group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Process {
+    parent: i32,
+    group: i32,
+    /// `None` for one that has ended.
+    living: Option<Living>,
 }
 
 impl Descendants {
-    pub(crate) fn new(group: Pid, mark: Mark) -> Self {
-        Descendants { group, mark }
+    /// All that descend from it, and not itself.
+    pub(crate) fn of(ancestor: Pid) -> Self {
+        Descendants { ancestor }
     }
 
-    /// Those that live, the leader of the group included.
+    /// Those that live.
     pub(crate) fn living(&self) -> Vec<Living> {
-        all().filter_map(|pid| self.look_at(pid)).collect()
+        let (ours, _) = self.parted();
+        ours.into_iter().filter_map(|process| process.living).collect()
     }
 
-    /// What a process does; `None` when it is none of these, or has ended.
-    fn look_at(&self, pid: Pid) -> Option<Living> {
-        let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        let (group, living) = parse(pid, &status)?;
-        (group == self.group.as_raw_nonzero().get() || self.mark.is_on(pid)).then_some(living)
+    /// The processes of the system that descend from it, and the others.
+    fn parted(&self) -> (Vec<Process>, Vec<Process>) {
+        let processes: BTreeMap<i32, Process> =
+            all().filter_map(|pid| Some((pid.as_raw_nonzero().get(), look_at(pid)?))).collect();
+        let descends = |pid: &i32| self.is_above(*pid, |pid| processes.get(&pid).map(|one| one.parent));
+        let (ours, others): (Vec<_>, Vec<_>) = processes.iter().partition(|(pid, _)| descends(pid));
+        let alone = |parted: Vec<(&i32, &Process)>| parted.into_iter().map(|(_, process)| *process).collect();
+        (alone(ours), alone(others))
     }
 
-    /// Tells all of them to end.
+    /// Sends all of them a signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        // Who is gone needs no signal.
-        let _ = kill_process_group(self.group, signal);
-        for living in self.living() {
-            let _ = kill_process(living.pid, signal);
+        let (ours, others) = self.parted();
+        // All of a group at once: none of them can make another meanwhile that does not get it.
+        let mut groups: BTreeSet<i32> = ours.iter().map(|process| process.group).collect();
+        for other in &others {
+            groups.remove(&other.group);
+        }
+        for group in groups.iter().filter_map(|group| Pid::from_raw(*group)) {
+            let _ = kill_process_group(group, signal);
+        }
+        let alone = ours.iter().filter(|process| !groups.contains(&process.group));
+        for living in alone.filter_map(|process| process.living) {
+            // Of one that has ended meanwhile another may have the number.
+            let Ok(process) = pidfd_open(living.pid, PidfdFlags::empty()) else { continue };
+            let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
+            if self.is_above(living.pid.as_raw_nonzero().get(), parent) {
+                let _ = pidfd_send_signal(&process, signal);
+            }
         }
     }
 
-    /// Ends all of them, and what they start meanwhile.
-    pub(crate) fn kill(&self) {
-        let _ = kill_process_group(self.group, Signal::KILL);
-        for _ in 0..ROUNDS {
-            let living = self.living();
-            if living.is_empty() {
-                return;
-            }
-            for one in living {
-                let _ = kill_process(one.pid, Signal::KILL);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    /// Whether a process descends from it, by each one's parent.
+    fn is_above(&self, pid: i32, parent: impl Fn(i32) -> Option<i32>) -> bool {
+        let above = std::iter::successors(parent(pid), |pid| parent(*pid)).take_while(|pid| *pid > 0);
+        above.into_iter().any(|pid| pid == self.ancestor.as_raw_nonzero().get())
     }
 }
 
@@ -109,18 +93,24 @@ pub(crate) fn has_variable(pid: Pid, is_wanted: impl Fn(&[u8]) -> bool) -> bool 
     environment.split(|byte| *byte == 0).any(is_wanted)
 }
 
-/// The group and the work of a process, from what follows its name, which may hold anything, in parentheses; `None` for one
-/// that has ended.
-fn parse(pid: Pid, status: &str) -> Option<(i32, Living)> {
+/// What a process does; `None` when there is none.
+fn look_at(pid: Pid) -> Option<Process> {
+    let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    parse(pid, &status)
+}
+
+/// The parent and the work of a process, from what follows its name, which may hold anything, in parentheses.
+fn parse(pid: Pid, status: &str) -> Option<Process> {
     let (_, values) = status.rsplit_once(')')?;
     let values: Vec<&str> = values.split_whitespace().collect();
-    let [state, _, group, ..] = *values else { return None };
+    let [state, parent, group, ..] = *values else { return None };
     let number = |index: usize| values.get(index)?.parse::<u64>().ok();
-    if matches!(state, "Z" | "X" | "x") {
-        return None;
-    }
+    // The first thread may have ended before others.
+    let has_ended = matches!(state, "X" | "x") || (state == "Z" && number(17)? <= 1);
     let ticks = number(11)? + number(12)?;
-    Some((group.parse().ok()?, Living { pid, ticks, is_working: matches!(state, "R" | "D") }))
+    let living = Living { pid, ticks, is_working: matches!(state, "R" | "D") };
+    let (parent, group) = (parent.parse().ok()?, group.parse().ok()?);
+    Some(Process { parent, group, living: (!has_ended).then_some(living) })
 }
 
 #[cfg(test)]
@@ -130,20 +120,23 @@ mod tests {
     #[test]
     fn a_process_is_read_from_its_status_whatever_its_name() {
         let pid = Pid::from_raw(12).unwrap();
-        let status =
-            |state: &str| format!("12 (a) b (c) {state} 1 77 77 0 -1 4194560 1 0 0 0 30 4 0 0 20 0 1 0");
-        let (group, living) = parse(pid, &status("S")).unwrap();
-        assert_eq!((group, living), (77, Living { pid, ticks: 34, is_working: false }));
-        assert!(parse(pid, &status("R")).unwrap().1.is_working);
-        assert_eq!(parse(pid, &status("Z")), None, "it has ended");
+        let status = |state: &str, threads: u32| {
+            format!("12 (a) b (c) {state} 1 77 77 0 -1 4194560 1 0 0 0 30 4 0 0 20 0 {threads} 0")
+        };
+        let living = Living { pid, ticks: 34, is_working: false };
+        assert_eq!(parse(pid, &status("S", 1)), Some(Process { parent: 1, group: 77, living: Some(living) }));
+        assert!(parse(pid, &status("R", 1)).unwrap().living.unwrap().is_working);
+        assert_eq!(parse(pid, &status("Z", 1)).unwrap().living, None, "it has ended");
+        assert_eq!(parse(pid, &status("Z", 2)).unwrap().living, Some(living), "its first thread has");
         assert_eq!(parse(pid, "nonsense"), None);
     }
 
     #[test]
-    fn runs_have_marks_of_their_own() {
-        let common = ("LINEUP_RUN", OsStr::new("12ab"));
-        let (one, other) = (Mark::new(common), Mark::new(common));
-        assert_ne!(one.variable().1, other.variable().1);
-        assert!(one.variable().1.as_bytes().starts_with(b"12ab."));
+    fn whoever_has_it_above_descends_from_it() {
+        let descendants = Descendants::of(Pid::from_raw(5).unwrap());
+        let parents = BTreeMap::from([(5, 1), (6, 5), (9, 6), (7, 1), (8, 3)]);
+        let descends = |pid| descendants.is_above(pid, |pid| parents.get(&pid).copied());
+        assert!(descends(6) && descends(9));
+        assert!(!descends(5) && !descends(7) && !descends(8) && !descends(1));
     }
 }

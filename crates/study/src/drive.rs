@@ -83,7 +83,7 @@ fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
         return Ok(!server.is_over(Duration::ZERO)?);
     }
     let latest = Instant::now() + READY;
-    while !listens(server.descendants()) {
+    while !listens(&server.descendants()) {
         if server.is_over(LOOK)? {
             return Ok(false);
         }

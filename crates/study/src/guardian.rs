@@ -51,7 +51,7 @@ impl Guardian {
         Ok(Guardian { wire: Mutex::new(wire), mark })
     }
 
-    /// The variable that every process we start must have; the value may go on with a point and more.
+    /// The variable that every process we start must have.
     pub(crate) fn mark(&self) -> (&'static str, &OsStr) {
         (MARK, &self.mark)
     }
@@ -144,17 +144,12 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a variable of the environment is the mark, or that of one run.
-fn is_marked(variable: &[u8], mark: &[u8]) -> bool {
-    variable.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
-}
-
 /// Ends every process with the mark but this one; whether there was any.
 fn end_marked(mark: &[u8]) -> bool {
     let own = rustix::process::getpid();
     let mut found = false;
     for pid in descendants::all().filter(|pid| *pid != own) {
-        if descendants::has_variable(pid, |variable| is_marked(variable, mark)) {
+        if descendants::has_variable(pid, |variable| variable == mark) {
             found |= kill_process(pid, Signal::KILL).is_ok();
         }
     }
@@ -164,15 +159,6 @@ fn end_marked(mark: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_mark_of_one_run_is_ours_and_that_of_another_is_not() {
-        for (variable, is_ours) in
-            [("RUN=ab", true), ("RUN=ab.3", true), ("RUN=abc", false), ("RUN=a", false)]
-        {
-            assert_eq!(is_marked(variable.as_bytes(), b"RUN=ab"), is_ours, "{variable}");
-        }
-    }
 
     #[test]
     fn what_ended_or_was_removed_is_no_longer_kept() {

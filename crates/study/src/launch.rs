@@ -19,6 +19,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// The word that lets the program run.
+pub(crate) const ALONE: u8 = b'\n';
 /// The word that lets the program run under the tracer that the parent has attached.
 pub(crate) const OBSERVED: u8 = b'o';
 
@@ -77,14 +79,15 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
     Err(error).doing_with(|| format!("cannot run {}", program.to_string_lossy()))
 }
 
-/// What this process has used so far, as one line of numbers: user and system microseconds, minor and major
+/// This process's number and what it has used so far, as one line of numbers: user and system microseconds, minor and major
 /// faults, voluntary and involuntary switches, peak memory in KiB.
 fn own_usage() -> Result<String> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).doing("getrusage")?;
     let microseconds =
         |time: nix::sys::time::TimeVal| i128::from(time.tv_sec()) * 1_000_000 + i128::from(time.tv_usec());
     Ok(format!(
-        "{} {} {} {} {} {} {}\n",
+        "{} {} {} {} {} {} {} {}\n",
+        std::process::id(),
         microseconds(usage.user_time()),
         microseconds(usage.system_time()),
         usage.minor_page_faults(),

@@ -17,10 +17,16 @@ pub(crate) fn settle(
 ) -> Result<(Duration, usize)> {
     let (run, interrupts) = waiting.origin();
     let mut took = started.elapsed();
-    let mut living = waiting.descendants().living();
+    // Those that lived at the last look.
+    let mut left = None;
     let mut work = Work::default();
-    while !living.is_empty() {
+    while !waiting.is_over(LOOK)? {
         interrupts.check()?;
+        let living = waiting.descendants().living();
+        if left.is_some_and(|left| living.len() < left) {
+            took = started.elapsed();
+        }
+        left = Some(living.len());
         let ticks = living.iter().map(|one| one.ticks).sum();
         let is_idle = work.is_idle(ticks, living.iter().any(|one| one.is_working));
         let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -33,14 +39,8 @@ pub(crate) fn settle(
             waiting.stop()?;
             return Ok((took, living.len()));
         }
-        std::thread::sleep(LOOK);
-        let now = waiting.descendants().living();
-        if now.len() < living.len() {
-            took = started.elapsed();
-        }
-        living = now;
     }
-    Ok((took, 0))
+    Ok((left.map_or(took, |_| started.elapsed()), 0))
 }
 
 /// When processes last did something.

@@ -25,6 +25,7 @@ pub mod guardian;
 pub mod guest;
 pub mod input;
 pub mod interrupt;
+pub mod keeper;
 pub mod launch;
 mod leftovers;
 pub mod other_caches;

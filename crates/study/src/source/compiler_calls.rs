@@ -9,21 +9,24 @@ use lineup_sources::CompileCommand;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::Signal;
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::path::Path;
 use std::time::Instant;
 
 /// Runs a build that waits for the word, and adds its compiler calls to `calls`; none where tracing is forbidden.
 ///
-/// One thread does it all: a stop of a traced process is told to whoever waits for it, and only this thread knows what to
-/// do then. What the build leaves running is let go when the thread ends.
-pub(crate) fn noted(waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
-    std::thread::scope(|scope| scope.spawn(|| traced(waiting, calls)).join())
-        .map_err(|_| Error::Start("the thread that traces the build ended early".into()))?
+/// One thread traces: the kernel reports a stop of a traced process to whoever waits for it, and only this thread knows what
+/// to do then. Processes that the build leaves running are traced no more when the thread ends.
+pub(crate) fn noted(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
+    let started = std::thread::scope(|scope| scope.spawn(|| traced(&mut waiting, calls)).join())
+        .map_err(|_| Error::Start("the thread that traces the build ended early".into()))??;
+    waiting.finish(started)
 }
 
-fn traced(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
+/// Gives the word to a build and follows it until it ends; when it began. What it leaves behind is traced until this thread
+/// ends.
+fn traced(waiting: &mut Waiting, calls: &mut Vec<CompileCommand>) -> Result<Instant> {
     let build = Pid::from_raw(waiting.pid().as_raw_nonzero().get());
     let options = Options::PTRACE_O_TRACEEXEC
         | Options::PTRACE_O_TRACEFORK
@@ -35,23 +38,17 @@ fn traced(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finis
     if is_traced {
         calls.extend(follow(build));
     }
-    waiting.finish(started)
+    Ok(started)
 }
 
-/// Lets the build and all its processes run until it ends. The build itself is left for whoever started it to reap.
+/// Lets the build and all its processes run until it ends. Its end reaches whoever started it when it was seen here.
 fn follow(build: Pid) -> Vec<CompileCommand> {
     let mut calls = Vec::new();
     // What this thread traces, not the children of others.
     let which = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
-    let look = which | WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT;
     loop {
-        let pid = match waitid(Id::All, look) {
-            Err(Errno::EINTR) => continue,
-            Err(_) => return calls,
+        match waitpid(None, Some(which)) {
             Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) if pid == build => return calls,
-            Ok(status) => status.pid(),
-        };
-        match waitpid(pid, Some(which)) {
             Ok(WaitStatus::PtraceEvent(pid, _, event)) => {
                 if event == ptrace::Event::PTRACE_EVENT_EXEC as i32 {
                     calls.extend(call_of(pid));
