@@ -92,7 +92,9 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     advice_options::tell_unfounded_reviews(&wanted.meaning);
     let (movable, refused) = lineup_advise::shuffle::survey(debug.types(), debug.abi(), &sources, &wanted);
     let movable = arguments.chosen(movable)?;
-    let mut found = Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new() };
+    let mut found =
+        Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new(), ended_in: None };
+    let mut cut_short = None;
     if let Some(test) = arguments.test.as_deref().filter(|_| !arguments.list) {
         stages.stage("testing the program as it is");
         let trials = Trials::new(&scratch, test, &built.path)?;
@@ -102,13 +104,26 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
                 "seed {seed}: building and testing {} types in a random order",
                 found.movable.len()
             ));
-            found.outcomes.push(run_seed(&ground, &found.movable, &mut wanted, &trials, seed)?);
+            match run_seed(&ground, &found.movable, &mut wanted, &trials, seed) {
+                Ok(outcome) => found.outcomes.push(outcome),
+                Err(error) => {
+                    found.ended_in = Some(seed);
+                    cut_short = Some(arguments.cut_short(error, seed));
+                }
+            }
+            // After each seed: a later one may be ended, and a failed build may end the work.
+            write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
+            if cut_short.is_some() {
+                break;
+            }
         }
-        write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
     }
     stages.end();
     let text = if arguments.json { found.as_json()? } else { found.as_text(arguments.list) };
     files::print(&text)?;
+    if let Some(error) = cut_short {
+        return Ok(Outcome::CutShort(error));
+    }
     match found.outcomes.iter().any(|outcome| !outcome.failures.is_empty()) {
         true => Ok(Outcome::Finding),
         false => Ok(Outcome::Done),
@@ -116,6 +131,21 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// Why the seeds from this one on were not tested, and where the results of the others are.
+    fn cut_short(&self, error: lineup_study::error::Error, seed: u64) -> anyhow::Error {
+        let file = self.constraints.as_deref().filter(|file| file.exists());
+        let learnt = file.map_or_else(String::new, |file| {
+            format!("; what the tests taught until then is kept in {}", file.display())
+        });
+        let done = match seed - self.first_seed {
+            0 => "no seed was tested to its end".to_owned(),
+            _ => format!("the results of seeds {} to {} stand above", self.first_seed, seed - 1),
+        };
+        anyhow::Error::new(error).context(format!(
+            "seed {seed} was not tested to its end; {done}{learnt}; --first-seed {seed} goes on"
+        ))
+    }
+
     /// The types asked for, or all.
     fn chosen(&self, movable: Vec<Movable>) -> Result<Vec<Movable>> {
         for name in &self.types {

@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) refused: Vec<Refusal>,
     /// One for each seed.
     pub(crate) outcomes: Vec<Outcome>,
+    /// The seed whose test did not come to its end, when the work was ended early.
+    pub(crate) ended_in: Option<u64>,
 }
 
 /// Schema `lineup.shuffle/1`.
@@ -29,6 +31,9 @@ struct Json<'a> {
     pinned: Vec<JsonType<'a>>,
     refused: Vec<JsonType<'a>>,
     seeds: Vec<JsonSeed<'a>>,
+    /// The seed whose test did not come to its end: it and later ones have no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_in: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +96,7 @@ impl Found {
             pinned: pinned.into_iter().map(json_type).collect(),
             refused: refused.collect(),
             seeds: seeds.collect(),
+            ended_in: self.ended_in,
         };
         Ok(serde_json::to_string_pretty(&json)? + "\n")
     }
@@ -144,6 +150,9 @@ impl Found {
                     let _ = writeln!(text, "    {line}");
                 }
             }
+        }
+        if let Some(seed) = self.ended_in {
+            let _ = writeln!(text, "seed {seed}: ended early, no result; later seeds were not tested");
         }
         lineup_report::visible::many_lines(&text).into_owned()
     }

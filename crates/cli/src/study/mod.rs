@@ -26,6 +26,7 @@ use audit::Audited;
 use lineup_report::commit_message;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
@@ -34,8 +35,10 @@ use lineup_study::transfers::Transfers;
 use outputs::Left;
 pub(crate) use plan::Options;
 use plan::Plan;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use trials::{Settled, Trials};
-use variant::Variant;
+use variant::{RECORDING, VARIANTS, Variant};
 
 /// Records the program as it is, works out a better layout, tries it in a copy (recorded again and compared), and
 /// writes report, patch and figures.
@@ -48,34 +51,64 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
+    let begun = SystemTime::now();
     let mut plan = Plan::of(options, &interrupts, &stages)?;
+    study(&mut plan, &interrupts, &stages).map_err(|error| match interrupts.check() {
+        Ok(()) => error,
+        Err(_) => with_kept(error, &plan.out, begun),
+    })
+}
+
+/// Names the recordings that a study has made before it was ended.
+fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Error {
+    let is_new = |recording: &PathBuf| {
+        let modified = recording.metadata().and_then(|about| about.modified());
+        modified.is_ok_and(|modified| modified >= begun)
+    };
+    let recordings = VARIANTS.map(|name| out.join(name).join(RECORDING));
+    let kept: Vec<String> = recordings.iter().filter(|path| is_new(path)).map(shown).collect();
+    let said = format!("{error:#}");
+    match kept.is_empty() || kept.iter().all(|recording| said.contains(recording)) {
+        true => error,
+        false => error.context(format!(
+            "the study was ended early; what was recorded is kept, with its program: read it by `lineup explain {}`",
+            kept.join("` and `lineup explain ")
+        )),
+    }
+}
+
+fn shown(path: &PathBuf) -> String {
+    path.display().to_string()
+}
+
+fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {
     stages.stage("reading the source folder");
-    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
-    let scratch = links::linked(&plan, scratch, &interrupts)?;
-    let built = Variant::build(&plan, &scratch, None, &stages)?;
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
+    let scratch = links::linked(plan, scratch, interrupts)?;
+    let built = Variant::build(plan, &scratch, None, stages)?;
     let mut why_found = None;
     if plan.regions.is_empty() {
-        match found::regions(&plan, &built, &stages, &interrupts)? {
+        match found::regions(plan, &built, stages, interrupts)? {
             Ok(found) => {
                 plan.regions = found.regions;
                 why_found = Some(found.why);
             }
             Err(nothing) => {
                 stages.end();
-                outputs::tell_that_nothing_is_found(&plan, &nothing)?;
+                outputs::tell_that_nothing_is_found(plan, &nothing)?;
                 return Ok(Outcome::Done);
             }
         }
     }
     let left_out = plan.leave_out_inlined(&built.tree)?;
     left_out.iter().for_each(|region| stages.line(&format!("lineup: {region}")));
-    let before = Variant::record((&plan, plan.engine), &scratch, built, &stages, &interrupts)?;
+    let before = Variant::record((plan, plan.engine), &scratch, built, stages, interrupts)?;
     check_pins(&plan.advice.pins, before.recorded.types())?;
-    let audited = audit::run(&plan, &before, &stages, &interrupts)?;
+    let audited = audit::run(plan, &before, stages, interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let sources =
         before.reading.as_ref().map_or(sources.clone(), |reading| reading.in_their_languages(&sources));
-    let (plan, scratch, interrupts, stages) = (&plan, &scratch, &interrupts, &stages);
+    let (plan, scratch) = (&*plan, &scratch);
     let as_recorded =
         &Snapshot::take(&before.tree().path).context("cannot copy the folder of the built program")?;
     let seen = audited.as_ref().map(|audited| &audited.meaning);

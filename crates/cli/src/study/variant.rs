@@ -26,6 +26,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The folders of both variants among the results.
+pub(super) const VARIANTS: [&str; 2] = ["before", "after"];
+/// A variant's recording there.
+pub(super) const RECORDING: &str = "calls.rec";
+
 /// A variant with what its recording tells.
 pub(crate) struct Variant {
     tree: Tree,
@@ -104,7 +109,8 @@ impl Variant {
         change: Option<Change<'_, '_>>,
         stages: &Stages,
     ) -> Result<Built> {
-        let name = if change.is_some() { "after" } else { "before" };
+        let [before, after] = VARIANTS;
+        let name = if change.is_some() { after } else { before };
         stages.stage(&format!("building the program {name} the change"));
         let (tree, reading) = match change {
             Some(change) => (change.judge.take_built(change.edited)?, None),
@@ -141,7 +147,7 @@ impl Variant {
         let folder = plan.out.join(name);
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let recording = folder.join("calls.rec");
+        let recording = folder.join(RECORDING);
         let is_own = subject.program().starts_with(&tree.path);
         if is_own {
             // Before anything can end the run: its recording is read with it.
