@@ -170,7 +170,9 @@ impl Engine {
         while frames.count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
             // SAFETY: between the stack pointer and the end of the memory that it lies in.
             let pc = unsafe { (at as *const u64).read() };
-            if pc == 0 {
+            // Behind a return address that was met before lies an outer level of one recursion: a chain for each way down a
+            // recursion would be as many as there are objects.
+            if pc == 0 || frames.all[..frames.count].contains(&pc) {
                 break;
             }
             frames.all[frames.count] = pc;

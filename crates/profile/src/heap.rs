@@ -27,6 +27,10 @@ const SPARE_AT: u32 = 26;
 /// The bits of a site's number.
 const SITE: u32 = (1 << SPARE_AT) - 1;
 
+/// Callers that are kept of a chain, by how many sites there are: recursion through many places has more chains than memory
+/// could hold. Pairs of a call and its caller are as many as calls in the program's code.
+const KEPT_CALLERS: [(usize, usize); 3] = [(1 << 14, usize::MAX), (1 << 15, 4), (usize::MAX, 2)];
+
 /// An object in use.
 #[derive(Clone, Copy)]
 struct Object {
@@ -59,6 +63,8 @@ pub struct Heap {
     large: BTreeMap<u64, (u64, u32)>,
     /// Sites by the names of their chains of calls.
     names: HashMap<u64, u32>,
+    /// Sites by their frames, of chains that were shortened.
+    shortened: HashMap<Box<[u64]>, u32>,
     /// By number, but for number 0.
     sites: Vec<Site>,
 }
@@ -69,9 +75,33 @@ impl Heap {
         if self.names.contains_key(&name) {
             return;
         }
-        self.sites.push(Site { frames: frames.to_vec(), ..Site::default() });
-        // What would have no room is counted with the last one.
-        self.names.insert(name, (self.sites.len() as u32).min(SITE));
+        let count = self.sites.len();
+        let most = KEPT_CALLERS.iter().find(|(below, _)| count < *below).map_or(1, |(_, most)| *most);
+        let kept = &frames[..frames.len().min(most)];
+        let site = match self.shortened.get(kept) {
+            Some(known) => *known,
+            None => {
+                self.sites.push(Site { frames: kept.to_vec(), ..Site::default() });
+                // What would have no room is counted with the last one.
+                let site = (self.sites.len() as u32).min(SITE);
+                if most < usize::MAX {
+                    self.shortened.insert(kept.into(), site);
+                }
+                site
+            }
+        };
+        self.names.insert(name, site);
+    }
+
+    /// What is to be said of the sites, where chains of calls were too many.
+    pub fn note(&self) -> Option<String> {
+        let (most, _) = KEPT_CALLERS[0];
+        (self.sites.len() > most).then(|| {
+            format!(
+                "memory is allocated by more than {most} chains of calls: of later ones only the last {} callers are kept",
+                KEPT_CALLERS[1].1
+            )
+        })
     }
 
     /// Memory was given out to a chain of calls of this name.
@@ -301,6 +331,25 @@ mod tests {
         };
         let expected = [site(1, &[70, 71], 2, 48, 48, 0), site(2, &[90], 1, 8, 8, 1)];
         assert_eq!(heap.sites().collect::<Vec<_>>(), expected);
+    }
+
+    /// Every way down a recursion through many places is a chain of its own.
+    #[test]
+    fn of_too_many_chains_fewer_callers_are_kept_and_every_object_is_counted() {
+        let mut heap = Heap::default();
+        let chains = 100_000;
+        for name in 0..chains {
+            let frames: Vec<u64> =
+                [7].into_iter().chain((0..12).map(|level| 100 + (name >> (4 * level)) % 16)).collect();
+            heap.chain(name + 1, &frames);
+            heap.allocated(0x10_0000 + 32 * name, 32, name + 1);
+        }
+        let sites: Vec<AllocationSite> = heap.sites().collect();
+        assert!(sites.len() < 40_000, "{}", sites.len());
+        assert!(heap.note().is_some());
+        assert_eq!(sites.iter().map(|site| site.objects).sum::<u64>(), chains);
+        assert!(sites.iter().all(|site| site.frames[0] == 7));
+        assert_eq!(super::Heap::default().note(), None);
     }
 
     #[test]

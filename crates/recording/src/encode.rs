@@ -22,6 +22,9 @@ use lineup_model::process::{AddressSpace, Origin, Process};
 pub use calls::{CallHead, MOST_ACCESSES};
 pub(crate) use calls::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK};
 
+/// Of a block that holds so much no further record is made a part.
+const FULL_BYTES: usize = frame::MAX_BLOCK_BYTES / 8;
+
 /// First byte of every record.
 pub(crate) mod tag {
     pub(crate) const HEADER: u8 = 0;
@@ -80,6 +83,7 @@ impl Encoder {
 
     /// Takes over records that [`Encoder::packed`] gave.
     pub fn append_packed(&mut self, records: &[u8]) {
+        self.begin();
         self.out.extend_from_slice(records);
     }
 
@@ -88,11 +92,22 @@ impl Encoder {
         self.out.len()
     }
 
+    /// Begins a block before a record, when the one that is packed now is full.
+    fn begin(&mut self) {
+        if self.block_bytes() >= FULL_BYTES {
+            self.begins.push(self.out.len());
+        }
+    }
+
+    /// Bytes of the block that is packed now.
+    fn block_bytes(&self) -> usize {
+        self.out.len() - self.begins.last().copied().unwrap_or_default()
+    }
+
     /// Turns what was packed into blocks for [`crate::Writer::append`], one or more, and starts afresh.
     ///
     /// # Errors
-    /// [`RecordingError::TooLarge`] when more than [`crate::MAX_BLOCK_BYTES`] were packed of other records than calls: seal
-    /// earlier.
+    /// [`RecordingError::TooLarge`] when one record takes more than [`crate::MAX_BLOCK_BYTES`].
     pub fn seal(&mut self) -> Result<Vec<u8>, RecordingError> {
         let out = std::mem::take(&mut self.out);
         let is_log = std::mem::take(&mut self.log_end) == out.len() && !out.is_empty();
@@ -107,6 +122,7 @@ impl Encoder {
 
     /// Packs what a call cost.
     pub fn measured(&mut self, call: &MeasuredCall) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::MEASURED);
         put(out, u64::from(call.region.0));
@@ -130,12 +146,14 @@ impl Encoder {
 
     /// Packs a part of the stream, as [`crate::stream::StreamEncoder::take`] gives it.
     pub fn stream(&mut self, packed: &[u8]) {
+        self.begin();
         self.out.push(tag::STREAM);
         put_bytes(&mut self.out, packed);
     }
 
     /// Packs what happened on the whole system.
     pub fn system(&mut self, summary: &SystemSummary) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::SYSTEM);
         put(out, u64::from(summary.latency.l2_cycles));
@@ -160,6 +178,7 @@ impl Encoder {
 
     /// Packs a memory event.
     pub fn memory(&mut self, event: &MemoryEvent) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::MEMORY);
         put(out, event.at);
@@ -178,6 +197,7 @@ impl Encoder {
 
     /// Packs a loaded image.
     pub fn image(&mut self, image: &LoadedImage) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::IMAGE);
         put_bytes(out, image.path.as_bytes());
@@ -195,6 +215,7 @@ impl Encoder {
 
     /// Packs a stack range.
     pub fn stack(&mut self, stack: &StackRange) {
+        self.begin();
         self.out.push(tag::STACK);
         put(&mut self.out, u64::from(stack.thread.0));
         put(&mut self.out, self.space.place(stack.start));
@@ -203,12 +224,14 @@ impl Encoder {
 
     /// Packs the base that a thread was given.
     pub fn thread_base(&mut self, base: u64) {
+        self.begin();
         self.out.push(tag::THREAD_BASE);
         put(&mut self.out, self.space.place(base));
     }
 
     /// Packs a process that began.
     pub fn process(&mut self, process: &Process) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::PROCESS);
         put(out, u64::from(process.id.0));
@@ -226,6 +249,7 @@ impl Encoder {
 
     /// Packs the counts of one run of instructions.
     pub fn profile(&mut self, run: &ProfileRun) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::PROFILE);
         let pc = self.space.place(run.pc);
@@ -241,6 +265,7 @@ impl Encoder {
 
     /// Packs the counts of one instruction.
     pub fn instruction(&mut self, counts: &ProfileInstruction) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::INSTRUCTION);
         let ProfileInstruction { pc, loads, stores, load_address, store_address, .. } = *counts;
@@ -273,42 +298,49 @@ impl Encoder {
 
     /// Packs a part of a window.
     pub fn window(&mut self, window: &Window) {
+        self.begin();
         self.out.push(tag::WINDOW);
         put_window(&mut self.out, window);
     }
 
     /// Packs a place where the program allocated memory.
     pub fn allocation_site(&mut self, site: &AllocationSite) {
+        self.begin();
         self.out.push(tag::ALLOCATION_SITE);
         put_site(&mut self.out, site);
     }
 
     /// Packs what code missed in one context.
     pub fn context(&mut self, context: &Context) {
+        self.begin();
         self.out.push(tag::CONTEXT);
         put_context(&mut self.out, context);
     }
 
     /// Packs a task of a whole system.
     pub fn task(&mut self, task: &KernelTask) {
+        self.begin();
         self.out.push(tag::TASK);
         tasks::put_task(&mut self.out, task);
     }
 
     /// Packs for whom a CPU works from now on.
     pub fn turn(&mut self, turn: &Turn) {
+        self.begin();
         self.out.push(tag::TURN);
         tasks::put_turn(&mut self.out, turn);
     }
 
     /// Packs where a call lies in the order of events.
     pub fn reach(&mut self, reach: &Reach) {
+        self.begin();
         self.out.push(tag::REACH);
         tasks::put_reach(&mut self.out, reach);
     }
 
     /// Packs the recorder's counts.
     pub fn summary(&mut self, summary: &Summary) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::SUMMARY);
         put(out, u64::from(summary.process.0));
@@ -344,6 +376,7 @@ impl Encoder {
 
     /// Packs how the program ended.
     pub fn ending(&mut self, ending: &Ending) {
+        self.begin();
         let out = &mut self.out;
         out.push(tag::ENDING);
         let (kind, number) = match ending.exit {

@@ -281,3 +281,29 @@ fn what_vector_registers_hold_stays_there_while_an_allocation_is_noted() {
         found["allocation_sites"].as_array().expect("sites").iter().map(|one| number(one, "/objects")).sum();
     assert!((3000.0..3100.0).contains(&objects), "{}", found["allocation_sites"]);
 }
+
+/// A tree that is made by recursion through four calls: a chain of return addresses of its own leads to each object.
+const TREE: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+struct branch { struct branch *next[4]; long depth; };
+static __attribute__((noinline)) struct branch *grow(long depth) {
+    struct branch *own = calloc(1, sizeof *own);
+    own->depth = depth;
+    if (depth) { own->next[0] = grow(depth - 1); own->next[1] = grow(depth - 1); own->next[2] = grow(depth - 1); own->next[3] = grow(depth - 1); }
+    return own;
+}
+int main(void) { printf("%ld\n", grow(7)->depth); return 0; }
+"#;
+
+#[test]
+fn objects_of_a_recursion_are_counted_at_their_place_and_its_levels_are_one() {
+    let place = Place::new(TREE, &[]);
+    let found = found(&place, &["--engine", "native"]);
+    let all = found["allocation_sites"].as_array().expect("sites");
+    let own: Vec<&Value> = all.iter().filter(|site| site["function"] == "grow").collect();
+    let objects: f64 = own.iter().map(|site| number(site, "/objects")).sum();
+    assert_eq!(objects, f64::from((4_u32.pow(8) - 1) / 3));
+    let chains: f64 = own.iter().map(|site| number(site, "/chains")).sum();
+    assert!(chains < 1000.0, "{chains} chains of {objects} objects");
+}

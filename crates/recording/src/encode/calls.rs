@@ -1,6 +1,6 @@
 //! Calls to bytes.
 
-use super::{Encoder, end_code, tag};
+use super::{Encoder, FULL_BYTES, end_code, tag};
 use crate::frame::MAX_BLOCK_BYTES;
 use crate::varint::{put, put_delta};
 use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, ThreadId, TimeMark};
@@ -54,11 +54,6 @@ pub struct CallHead {
 }
 
 impl Encoder {
-    /// Bytes of the block that is packed now.
-    fn block_bytes(&self) -> usize {
-        self.out.len() - self.begins.last().copied().unwrap_or_default()
-    }
-
     /// Packs a call. Accesses beyond [`MOST_ACCESSES`] are left out, and times that a block has no room for; returns how
     /// many accesses were kept.
     pub fn call(
@@ -69,7 +64,6 @@ impl Encoder {
         times: &[TimeMark],
     ) -> usize {
         // Many calls may end at once: the next block has room for one.
-        const FULL_BYTES: usize = MAX_BLOCK_BYTES / 8;
         let code_bytes = REST_BYTES + GRANULE_BYTES * code_granules.len();
         let most = MAX_BLOCK_BYTES.saturating_sub(code_bytes) / ACCESS_BYTES;
         let kept = &accesses[..accesses.len().min(MOST_ACCESSES).min(most)];

@@ -9,10 +9,10 @@ use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header, MOST_ACCESSES,
-    MeasuredCall, Misses, Mode, OLDEST_VERSION, ProfileInstruction, ProfileRun, ProgramExit, Reader,
-    RecordingError, RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep, Writer,
-    read_all,
+    AllocationSite, Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header,
+    MOST_ACCESSES, MeasuredCall, Misses, Mode, OLDEST_VERSION, ProfileInstruction, ProfileRun, ProgramExit,
+    Reader, RecordingError, RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep,
+    Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -455,4 +455,35 @@ fn programs_with_address_spaces_of_their_own_never_meet() {
         assert_eq!(stack.start - base, 0x1000_0000);
     }
     assert!(!first.contains(other.accesses[0].pc) && !second.contains(own.accesses[0].pc));
+}
+
+/// A recorder packs all that it has when the program has ended: that may be more than one block holds.
+#[test]
+fn a_table_of_any_length_is_sealed_and_read_back() {
+    let site = |number: u32| {
+        let far = |frame: u64| (u64::from(number) * 12 + frame).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        AllocationSite {
+            number,
+            frames: (0..12).map(far).collect(),
+            objects: number.into(),
+            ..AllocationSite::default()
+        }
+    };
+    let mut encoder = Encoder::new();
+    let count = 200_000;
+    (0..count).for_each(|number| encoder.allocation_site(&site(number)));
+    assert!(encoder.packed_bytes() > lineup_recording::MAX_BLOCK_BYTES, "{}", encoder.packed_bytes());
+    let header = Header::new(Abi::X86_64, vec!["a program".into()]);
+    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let bytes = writer.into_inner();
+    let mut reader = Reader::new(bytes.as_slice()).unwrap();
+    let mut next = 0;
+    while let Some(event) = reader.next() {
+        if let Event::AllocationSite(read) = event {
+            assert_eq!(read, site(next));
+            next += 1;
+        }
+    }
+    assert_eq!(next, count);
 }

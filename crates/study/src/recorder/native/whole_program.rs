@@ -287,6 +287,7 @@ impl<'a> Counter<'a> {
             notes
                 .push(format!("{passed_over} threads were not counted, since there were too many at a time"));
         }
+        notes.extend(self.heap.note());
         notes.extend(self.process.notes());
         encoder.summary(&Summary {
             process: self.process.id,
