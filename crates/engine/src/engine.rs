@@ -14,7 +14,7 @@ use crate::sieve;
 use crate::signals::Signals;
 use crate::slots::{Slots, reason};
 use crate::system;
-use crate::threads::Retired;
+use crate::threads::{Retired, Thread};
 use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{chunk, record, word};
 use std::sync::OnceLock;
@@ -76,6 +76,14 @@ pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
     guards::inside(|| engine.go_on(slots, registers));
 }
 
+/// Whether a thread with this number notes what memory is mapped, at its first call: the first threads do, and then ever fewer.
+/// Each thread has memory of its own, so all of them together would note as much as the square of their number. What is mapped
+/// later the command sees as well, now and then.
+fn notes_mappings(number: u64) -> bool {
+    const ALL_BELOW: u64 = 16;
+    number < ALL_BELOW || number.is_power_of_two()
+}
+
 impl Engine {
     fn go_on(&self, slots: &mut Slots, registers: &mut HostRegisters) {
         let mut is_first = false;
@@ -100,13 +108,19 @@ impl Engine {
             {
                 self.lose(slots, pc)
             }
+            // All threads begin on one stack, one at a time: what takes long is done when they are here again, on their own.
+            reason::ENTER | reason::BEGIN if slots.thread == 0 => {
+                is_first = true;
+                match self.begin_thread(slots) {
+                    true => self.gate,
+                    false => self.leave(slots, pc),
+                }
+            }
             reason::ENTER => {
-                is_first = slots.thread == 0;
                 let is_begun = self.is_within_pace(slots)
-                    && (!is_first || self.begin_thread(slots))
                     && self.is_within_budget(slots)
                     && self.has_chunk(slots)
-                    && (!is_first || self.log_mappings(slots))
+                    && self.log_mappings(slots)
                     && self.enter(slots, registers);
                 match is_begun {
                     true => self.go_into(slots, pc),
@@ -126,13 +140,10 @@ impl Engine {
                 leave
             }
             reason::LOST => self.lose(slots, pc),
-            reason::BEGIN => {
-                is_first = true;
-                match self.begin_thread(slots) && self.has_chunk(slots) && self.log_begin(slots) {
-                    true => self.find(slots, pc),
-                    false => self.leave(slots, pc),
-                }
-            }
+            reason::BEGIN => match self.has_chunk(slots) && self.log_begin(slots) {
+                true => self.find(slots, pc),
+                false => self.leave(slots, pc),
+            },
             reason::SYSTEM_CALL => self.system_call(slots, registers),
             reason::RETURNED => match self.log_time(slots) {
                 true => self.find(slots, pc),
@@ -226,10 +237,14 @@ impl Engine {
         true
     }
 
-    /// Logs whose memory the process has mapped, as far as there is room for it: what is shared first, since that is what holds
+    /// At a thread's first call: logs whose memory the process has mapped, as far as there is room for it: what is shared first, since that is what holds
     /// a type. False when the log cannot be written any more.
     fn log_mappings(&self, slots: &mut Slots) -> bool {
         const MOST: usize = 1024;
+        let notes = |thread: &mut Thread| std::mem::take(&mut thread.is_new) && notes_mappings(thread.number);
+        if !self.thread(slots).is_some_and(notes) {
+            return true;
+        }
         let signals = system::block_signals();
         let mut all = maps::of_data();
         all.sort_by_key(|(start, _, whose)| (*whose, *start));
@@ -258,18 +273,13 @@ impl Engine {
     }
 
     /// Whether this call may be recorded where only so many a second are: it is one of them then.
-    fn is_within_pace(&self, slots: &mut Slots) -> bool {
+    fn is_within_pace(&self, slots: &Slots) -> bool {
         if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
             return true;
         }
         // SAFETY: as in `enter`.
         let entry = unsafe { &*(slots.entry as *const Entry) };
-        let is_within = self.shared.takes_one(entry.region_number);
-        if !is_within && slots.thread == 0 {
-            // The stack of threads that are not known is used under its lock alone.
-            slots.own_stack = 0;
-        }
-        is_within
+        self.shared.takes_one(entry.region_number)
     }
 
     fn enter(&self, slots: &mut Slots, registers: &HostRegisters) -> bool {

@@ -39,6 +39,7 @@ mod lock;
 mod machine;
 mod maps;
 mod masks;
+mod open_calls;
 mod own_thread;
 mod patch;
 mod processes;

@@ -12,7 +12,7 @@ use lineup_recording::native::{
     WRITES, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
 };
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer tells when it is full.
 const CHUNK_STRIDE: usize = 1 << 24;
@@ -23,6 +23,11 @@ const ROUND_NS: i64 = 100_000;
 /// After some short rounds the command has much to read: then many threads may wait for it.
 const SHORT_ROUNDS: u32 = 20;
 const LONG_ROUND_NS: i64 = 1_000_000;
+/// Of more threads that wait each waits as many rounds at a time as it has turns with so many others.
+const WAITING_AT_ONCE: u32 = 32;
+const MOST_TURNS: u32 = 32;
+/// Threads that wait for a chunk.
+static WAITING: AtomicU32 = AtomicU32::new(0);
 /// How long the command is waited for.
 const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 
@@ -301,10 +306,15 @@ impl Shared {
 
     /// Gives back what [`Shared::take_table`] gave.
     pub(crate) fn leave_table(&self, at: u64) {
-        let number = (at.wrapping_sub(self.chunks as u64) / CHUNK_STRIDE as u64) as usize;
-        if number < chunk::COUNT {
+        if let Some(number) = self.number_of_table(at) {
             self.chunk(number, chunk::STATE).store(0, Ordering::Release);
         }
+    }
+
+    /// The number of what [`Shared::take_table`] gave.
+    pub(crate) fn number_of_table(&self, at: u64) -> Option<usize> {
+        let number = (at.wrapping_sub(self.chunks as u64) / CHUNK_STRIDE as u64) as usize;
+        (number < chunk::COUNT).then_some(number)
     }
 
     /// Why nothing more can be written.
@@ -315,6 +325,30 @@ impl Shared {
     /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads, but no longer
     /// than `most_rounds` in which none is given back; `None` when there is none.
     pub(crate) fn take_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
+        if let Some(taken) = self.take_free_chunk(thread) {
+            return Some(taken);
+        }
+        WAITING.fetch_add(1, Ordering::Relaxed);
+        let taken = self.wait_for_chunk(thread, most_rounds);
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        taken
+    }
+
+    fn take_free_chunk(&self, thread: u64) -> Option<(usize, *mut u8)> {
+        let is_ours = |number: &usize| {
+            let state = self.chunk(*number, chunk::STATE);
+            state.load(Ordering::Relaxed) == 0
+                && state.compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        let number = (0..chunk::COUNT).find(is_ours)?;
+        self.chunk(number, chunk::LENGTH).store(0, Ordering::Relaxed);
+        let order = self.word(word::SUBMITTED).fetch_add(1, Ordering::Relaxed);
+        self.chunk(number, chunk::ORDER).store(order, Ordering::Relaxed);
+        self.chunk(number, chunk::THREAD).store(thread, Ordering::Release);
+        Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)))
+    }
+
+    fn wait_for_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
         let mut last_beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
         let mut last_given = 0;
         let (mut rounds, mut waited, mut slept) = (0, 0, 0);
@@ -322,29 +356,22 @@ impl Shared {
             if !self.is_read() {
                 return None;
             }
-            for number in 0..chunk::COUNT {
-                let is_ours = self
-                    .chunk(number, chunk::STATE)
-                    .compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok();
-                if is_ours {
-                    self.chunk(number, chunk::LENGTH).store(0, Ordering::Relaxed);
-                    let order = self.word(word::SUBMITTED).fetch_add(1, Ordering::Relaxed);
-                    self.chunk(number, chunk::ORDER).store(order, Ordering::Relaxed);
-                    self.chunk(number, chunk::THREAD).store(thread, Ordering::Release);
-                    return Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)));
-                }
-            }
             slept += 1;
-            system::sleep_ns(if slept < SHORT_ROUNDS { ROUND_NS } else { LONG_ROUND_NS });
+            // Threads that look all the time would keep the command from the processors.
+            let turns = (WAITING.load(Ordering::Relaxed) / WAITING_AT_ONCE).clamp(1, MOST_TURNS);
+            let round_ns = if slept < SHORT_ROUNDS { ROUND_NS } else { LONG_ROUND_NS };
+            system::sleep_ns(round_ns * i64::from(turns));
             let beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
-            rounds = if beat == last_beat { rounds + 1 } else { 0 };
+            rounds = if beat == last_beat { rounds + turns } else { 0 };
             last_beat = beat;
             let given = self.word(word::GIVEN_BACK).load(Ordering::Relaxed);
-            waited = if given == last_given { waited + 1 } else { 0 };
+            waited = if given == last_given { waited.saturating_add(turns) } else { 0 };
             last_given = given;
             if rounds > PATIENCE_ROUNDS {
                 self.word(word::IS_GONE).store(1, Ordering::Release);
+            }
+            if let Some(taken) = self.take_free_chunk(thread) {
+                return Some(taken);
             }
         }
         None

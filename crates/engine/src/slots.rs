@@ -77,9 +77,8 @@ pub(crate) const STATE_WORDS: usize = 4;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union Own {
-    /// When calls are timed, by region: where the return address of a call lies that has not ended, or 0, and when it
-    /// began.
-    pub(crate) timed: [[u64; 2]; 8],
+    /// When calls are timed, by region: the innermost open call, see [`crate::open_calls::slot`].
+    pub(crate) timed: [crate::open_calls::Slot; lineup_recording::native::timed::REGIONS],
     /// When the whole program is recorded.
     pub(crate) sieve: Sieve,
     /// When calls are recorded.

@@ -1,14 +1,14 @@
 //! Timing calls: what the code that stamps them needs, see [`crate::machine::Timing::stamp`].
 //!
-//! A call inside a call of the same region is counted and not timed. One that was left by an exception or a jump is
-//! found out by the next: the stack pointer then lies no lower.
+//! What the code cannot deal with alone is led to [`crate::open_calls`].
 
 use crate::alone::Owned;
 use crate::engine::{self, Engine};
-use crate::machine::{Abi, Host, HostRegisters};
+use crate::machine::{Abi, Host, HostRegisters, Registers};
+use crate::open_calls::{Ended, OpenCalls, Slot, Words, slot};
 use crate::{system, trials};
 use lineup_recording::native::{chunk, timed, word};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How long the counter is compared with the clock.
 const COMPARED_NS: i64 = 5_000_000;
@@ -20,6 +20,111 @@ static SPARE: AtomicU64 = AtomicU64::new(0);
 
 /// Tables of threads whose end nobody tells.
 static TABLES: Owned<u64> = Owned::new();
+
+/// Open calls of the threads that have a table, by its number: 0 where none needed any yet. They begin as zeros.
+static OPEN: [AtomicU64; chunk::COUNT] = [const { AtomicU64::new(0) }; chunk::COUNT];
+
+/// A thread's open calls of all regions.
+struct OfThread {
+    /// A handler of a signal has interrupted what is done with them.
+    is_busy: AtomicBool,
+    regions: [OpenCalls; timed::REGIONS],
+}
+
+/// Set in a region's number where a call ends with a jump.
+pub(crate) const JUMPS: u64 = 1 << 8;
+
+/// Open calls of a thread's region, its slot, and its words in the thread's table.
+type OfRegion<'a> = (&'a mut OpenCalls, &'a mut Slot, &'a mut Words);
+
+/// A call begins while others are open: the region and where the return address lies are given as to a function.
+///
+/// # Safety
+/// Only from the code of stamps.
+pub(crate) unsafe extern "C" fn enter(registers: *mut HostRegisters) {
+    // SAFETY: the caller's registers.
+    let [region, at, ..] = unsafe { (*registers).function_arguments() };
+    let done = with_open_calls(region, |_, (calls, slot, words)| calls.enter(slot, words, at));
+    if done.is_none() {
+        count_alone(region, timed::INNER);
+    }
+}
+
+/// The innermost open call has ended while there is more to do than to count it.
+///
+/// # Safety
+/// As of [`enter`].
+pub(crate) unsafe extern "C" fn ended(registers: *mut HostRegisters) {
+    // SAFETY: the caller's registers.
+    let [region, ..] = unsafe { (*registers).function_arguments() };
+    let jumps = region & JUMPS != 0;
+    with_open_calls(region & !JUMPS, |_, (calls, slot, words)| calls.ended(slot, words, jumps));
+}
+
+/// A call ends that is not the innermost open one; the counter is given as well.
+///
+/// # Safety
+/// As of [`enter`].
+pub(crate) unsafe extern "C" fn other_end(registers: *mut HostRegisters) {
+    // SAFETY: the caller's registers.
+    let [region, at, now, ..] = unsafe { (*registers).function_arguments() };
+    let ended = Ended { at, now, jumps: region & JUMPS != 0 };
+    let region = region & !JUMPS;
+    with_open_calls(region, |engine, (calls, slot, words)| {
+        if let Some(cycles) = calls.other_end(slot, words, ended) {
+            trials::note(engine, region, words, cycles);
+        }
+    });
+}
+
+/// Does something with the open calls of a region, unless that has interrupted just that, or there is no memory for them.
+fn with_open_calls(region: u64, work: impl FnOnce(&Engine, OfRegion<'_>)) -> Option<()> {
+    let engine = engine::get()?;
+    let region = usize::try_from(region).ok().filter(|region| *region < timed::REGIONS)?;
+    // SAFETY: this thread's own.
+    let slots = unsafe { &mut *Host::slots() };
+    let open = open_calls(engine, slots.times)?;
+    // SAFETY: made for this table, and never given back.
+    let is_busy = unsafe { &(*open).is_busy };
+    if is_busy.swap(true, Ordering::Acquire) {
+        return None;
+    }
+    // SAFETY: the table is this thread's, and so are the open calls, which nothing else of this thread uses meanwhile.
+    let (calls, slot, words) = unsafe {
+        (&mut (*open).regions[region], &mut slots.own.timed[region], &mut *words_of(slots.times, region))
+    };
+    work(engine, (calls, slot, words));
+    is_busy.store(false, Ordering::Release);
+    Some(())
+}
+
+/// The open calls that go with a table. `None` of the one that is not read, and when there is no memory.
+fn open_calls(engine: &Engine, table: u64) -> Option<*mut OfThread> {
+    let known = &OPEN[engine.shared.number_of_table(table)?];
+    if known.load(Ordering::Acquire) == 0 {
+        let made = system::memory(size_of::<OfThread>())? as u64;
+        if known.compare_exchange(0, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // A handler was first.
+            system::unmap(made as *mut u8, size_of::<OfThread>());
+        }
+    }
+    Some(known.load(Ordering::Acquire) as *mut OfThread)
+}
+
+fn words_of(table: u64, region: usize) -> *mut Words {
+    (table as *mut Words).wrapping_add(region)
+}
+
+/// Counts a call of which nothing else is known.
+fn count_alone(region: u64, word: usize) {
+    // SAFETY: this thread's own.
+    let slots = unsafe { &*Host::slots() };
+    let region = (region as usize).min(timed::STAMPS);
+    if slots.times != 0 {
+        // SAFETY: within this thread's table, or the one that is not read.
+        unsafe { (*words_of(slots.times, region))[word] += 1 };
+    }
+}
 
 /// A thread's first call that is timed: gives it a table.
 ///
@@ -61,12 +166,25 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
     // SAFETY: this thread's own.
     let slots = unsafe { &mut *Host::slots() };
     slots.times = 0;
-    slots.own.timed = [[0; 2]; timed::REGIONS];
+    slots.own.timed = [[0; slot::WORDS]; timed::REGIONS];
     give_back(engine, table as u64);
 }
 
+/// The thread has ended: the calls that it had open were left.
 fn give_back(engine: &Engine, table: u64) {
     trials::end(table as *mut u8);
+    for region in 0..timed::REGIONS {
+        // SAFETY: within the table, which is nobody else's.
+        let words = unsafe { &mut *words_of(table, region) };
+        words[timed::LEFT] += std::mem::take(&mut words[timed::OPEN]);
+    }
+    let open = engine.shared.number_of_table(table).map(|number| OPEN[number].load(Ordering::Acquire));
+    if let Some(open) = open.filter(|open| *open != 0) {
+        // SAFETY: made for this table, whose thread has ended.
+        let open = unsafe { &mut *(open as *mut OfThread) };
+        open.regions.iter_mut().for_each(OpenCalls::forget);
+        open.is_busy.store(false, Ordering::Release);
+    }
     engine.shared.leave_table(table);
 }
 

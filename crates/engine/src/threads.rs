@@ -34,6 +34,8 @@ struct ThreadMemory {
 /// What the engine keeps of a thread.
 pub(crate) struct Thread {
     pub(crate) number: u64,
+    /// It has made no call that is recorded.
+    pub(crate) is_new: bool,
     /// The chunk that it fills, and where that begins; `None` between calls when there are few.
     pub(crate) chunk: Option<(usize, u64)>,
     memory: ThreadMemory,
@@ -69,7 +71,8 @@ impl Engine {
         if let Some(spent) = &spent {
             slots.own.calls.spent = std::ptr::from_ref(&**spent) as u64;
         }
-        let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new(), spent };
+        let thread =
+            Thread { number, is_new: true, chunk: None, memory, allocations, taken: Vec::new(), spent };
         if let (Some(whole), Some((sieve, held)), false) = (&self.whole, memory.sieve, self.logs_all()) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }

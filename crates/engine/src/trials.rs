@@ -154,6 +154,22 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
     }
 }
 
+/// Keeps a call that was drawn, as the code of ends does, and has the thread draw again. The region's words of the thread are
+/// given.
+pub(crate) fn note(engine: &Engine, region: u64, words: &mut [u64], cycles: u64) {
+    words[timed::TRIAL] = 0;
+    let number = engine.shared.word(word::TRIALS).fetch_add(1, Ordering::Relaxed) as usize;
+    if number >= trial::MOST {
+        return;
+    }
+    let tag = 1 << trial::IS_WRITTEN_AT | region << trial::REGION_AT | words[timed::ARM];
+    let at = engine.shared.trials().wrapping_add(trial::WORDS * number);
+    // SAFETY: the file has room for as many trials.
+    let [of_tag, of_cycles] = [trial::TAG, trial::CYCLES].map(|word| unsafe { &*at.wrapping_add(word) });
+    of_cycles.store(cycles, Ordering::Relaxed);
+    of_tag.store(tag, Ordering::Release);
+}
+
 /// A thread leaves its table: the calls that it has not ended are left.
 pub(crate) fn end(table: *mut u8) {
     for region in 0..timed::STAMPS {

@@ -3,6 +3,8 @@
 //! The emulator's own files stand there too. It maps guest text without execute permission, so a file
 //! whose mappings are nowhere executable is the guest's.
 
+use std::ops::Range;
+
 /// One line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping<'a> {
@@ -100,6 +102,11 @@ pub fn is_readable(address: u64) -> bool {
 /// The mapping that holds a host address.
 pub fn mapping_around(text: &str, address: u64) -> Option<(u64, u64)> {
     mappings(text).find(|mapping| (mapping.start..mapping.end).contains(&address)).map(|m| (m.start, m.end))
+}
+
+/// Where all mappings begin and end, in order of address.
+pub fn ranges(text: &str) -> Vec<Range<u64>> {
+    mappings(text).map(|mapping| mapping.start..mapping.end).collect()
 }
 
 #[cfg(test)]

@@ -452,7 +452,7 @@ pub mod record {
     pub const STACK: u32 = 14;
     /// A chain of calls that asks for memory: its name, how many return addresses follow, and these, the innermost first.
     pub const CHAIN: u32 = 15;
-    /// Memory that a process has mapped when a thread makes its first recorded call: where it begins and ends, and whether others
+    /// Memory that a process has mapped when one of some threads makes its first recorded call: where it begins and ends, and whether others
     /// share it.
     pub const MAPPING: u32 = 16;
     /// Words of [`MAPPING`].

@@ -13,7 +13,7 @@ pub const WORDS: usize = 1984;
 pub const SUM: usize = 0;
 /// Cycles of the longest call.
 pub const MOST: usize = 1;
-/// Calls that were left by an exception or a jump, as the next call found out.
+/// Calls that were left by an exception or a jump, as a later call or the thread's end found out.
 pub const LEFT: usize = 2;
 /// Calls inside a call of the same region.
 pub const INNER: usize = 3;
@@ -21,7 +21,9 @@ pub const INNER: usize = 3;
 pub const JUMPED: usize = 4;
 /// How often there was a longest call.
 pub const MARKS: usize = 5;
-/// The latest of them: when it began, its cycles and its processor.
+/// Calls that have begun and not ended yet.
+pub const OPEN: usize = 6;
+/// The latest longest calls: when each began, its cycles and its processor; zeros for one that was inside another call.
 pub const FIRST_MARK: usize = 8;
 /// Words of each.
 pub const MARK_WORDS: usize = 3;

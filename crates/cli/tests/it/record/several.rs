@@ -313,3 +313,41 @@ fn a_region_inside_a_region_is_recorded_in_both() {
         assert_eq!(recorded.recording.header.regions[RegionId(0)].weight, 3.0);
     }
 }
+
+/// More threads at a time than the log has chunks, all with a stack of their own.
+const CROWD: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+enum { CROWD = 2000 };
+volatile unsigned long cell;
+static pthread_barrier_t all;
+static pthread_t threads[CROWD];
+__attribute__((noinline, noclone)) void region(unsigned long me) { cell = me; }
+static void *work(void *argument) {
+    pthread_barrier_wait(&all);
+    for (int turn = 0; turn < 3; turn++) region((unsigned long)argument);
+    pthread_barrier_wait(&all);
+    return 0;
+}
+int main(void) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&all, 0, CROWD);
+    for (unsigned long me = 0; me < CROWD; me++) if (pthread_create(&threads[me], &small, work, (void *)me)) return 1;
+    for (int me = 0; me < CROWD; me++) pthread_join(threads[me], 0);
+    printf("cell %p\n", (void *)&cell);
+    return 0;
+}
+"#;
+
+#[test]
+fn two_thousand_threads_at_a_time_are_recorded() {
+    let recorded = c(X86_64, CROWD, &["-pthread"]).record(&["--region", "region", "--engine", "native"]);
+    let mut calls: BTreeMap<u32, usize> = BTreeMap::new();
+    for call in recorded.calls() {
+        assert_eq!(call.end, Returned);
+        *calls.entry(call.thread.0).or_default() += 1;
+    }
+    assert_eq!((calls.len(), calls.values().filter(|own| **own == 3).count()), (2000, 2000));
+}

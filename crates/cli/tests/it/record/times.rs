@@ -154,6 +154,90 @@ fn signals_forks_and_many_threads_change_nothing() {
     counts_of_signals_forks_and_threads(&expected, &timed_with(&program, &["hot", "forks"], &drawing));
 }
 
+/// Calls left in every way, and deeper ones after that, which nothing shows to be outside but the places of their frames.
+const LEFT: &str = r#"
+#include <pthread.h>
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <ucontext.h>
+#include <unistd.h>
+static volatile long cell, is_waiting;
+static std::jmp_buf place;
+static sigjmp_buf from_signal;
+static ucontext_t own, other;
+extern "C" {
+__attribute__((noinline)) long thrown(long n) { if (n < 0) throw std::runtime_error("x"); cell += n; return n; }
+__attribute__((noinline)) long jumped(long n) { if (n < 0) std::longjmp(place, 1); cell += n; return n; }
+__attribute__((noinline)) long signalled(long n) { if (n < 0) raise(SIGUSR1); cell += n; return n; }
+__attribute__((noinline)) long recursive(long n) { if (n == 3) std::longjmp(place, 1); if (n <= 0) return 0; return recursive(n - 1) + cell; }
+__attribute__((noinline)) long waits(long n) { if (n < 0) swapcontext(&other, &own); cell += n; return n; }
+__attribute__((noinline)) long ends(long n) { if (n < 0) pthread_exit(nullptr); cell += n; return n; }
+__attribute__((noinline)) long cancelled(long n) { if (n < 0) for (is_waiting = 1;;) pause(); cell += n; return n; }
+__attribute__((noinline)) long last(long n) { if (n < 0) exit(0); cell += n; return n; }
+}
+/// A frame of which only the beginning is written.
+__attribute__((noinline)) static long deeper(long (*call)(long), long n) { volatile char pad[4096]; pad[0] = 1; return call(n) + pad[0]; }
+__attribute__((noinline)) static long through(long (*call)(long), long n) { volatile long pad = n; return call(pad) + pad; }
+static void handler(int) { siglongjmp(from_signal, 1); }
+static void coroutine() { cell += waits(-1); swapcontext(&other, &own); }
+static void *ending(void *call) { deeper((long (*)(long))call, 5); return (void *)through((long (*)(long))call, -1); }
+int main() {
+    long sum = 0;
+    std::signal(SIGUSR1, handler);
+    for (int round = 0; round < 3; round++) {
+        try { sum += through(thrown, -1); } catch (std::exception &) {}
+        for (int i = 0; i < 1000; i++) sum += deeper(thrown, i);
+        if (!setjmp(place)) sum += through(jumped, -1);
+        for (int i = 0; i < 1000; i++) sum += deeper(jumped, i);
+        if (!sigsetjmp(from_signal, 1)) sum += through(signalled, -1);
+        for (int i = 0; i < 1000; i++) sum += deeper(signalled, i);
+        if (!setjmp(place)) sum += recursive(6);
+        for (int i = 0; i < 1000; i++) sum += deeper(recursive, 2);
+        static char stack[1 << 16];
+        getcontext(&other);
+        other.uc_stack.ss_sp = stack;
+        other.uc_stack.ss_size = sizeof stack;
+        makecontext(&other, coroutine, 0);
+        swapcontext(&own, &other);
+        for (int i = 0; i < 100; i++) sum += waits(i);
+        swapcontext(&own, &other);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        pthread_create(&thread, nullptr, ending, (void *)(i ? cancelled : ends));
+        if (i) { while (!is_waiting) sched_yield(); pthread_cancel(thread); }
+        pthread_join(thread, nullptr);
+    }
+    std::printf("sum %lx\n", sum & 0);
+    std::fflush(stdout);
+    last(1);
+    last(-1);
+}
+"#;
+
+#[test]
+fn after_a_call_that_was_left_the_others_are_timed() {
+    let program = cpp(X86_64, LEFT, &[]);
+    let regions = ["thrown", "jumped", "signalled", "recursive", "waits", "last"];
+    let (report, _) = timed(&program, &regions);
+    for number in 0..3 {
+        assert_eq!(counts(&report, number), [3000, 3, 0, 0], "{}", regions[number]);
+    }
+    // recursive(6) is left with three inside it; recursive(2) holds two.
+    let [calls, left, inner, _] = counts(&report, 3);
+    assert_eq!((calls + left + inner, calls), (3 * 4 + 3 * 1000 * 3, 3000));
+    let [calls, left, inner, _] = counts(&report, 4);
+    assert_eq!((calls + inner, left), (3 * 101, 0), "a call that waits on another stack is not left");
+    assert_eq!(counts(&report, 5), [1, 1, 0, 0], "the program ends in it");
+    let (report, _) = timed(&program, &["ends", "cancelled"]);
+    for number in 0..2 {
+        assert_eq!(counts(&report, number), [1, 1, 0, 0]);
+    }
+}
+
 /// The handler runs after every instruction, also of what times the calls.
 #[test]
 fn a_signal_may_come_between_any_two_instructions() {

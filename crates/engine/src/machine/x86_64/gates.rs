@@ -248,11 +248,12 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.store_slot(kept(0), RAX);
     code.store_slot(kept(1), R11);
     code.store_slot(kept(2), RCX);
-    code.move_value(R11, places.first_lock);
     let again = code.here();
+    code.move_value(R11, places.first_lock);
     code.put(&[0xb9, 1, 0, 0, 0, 0x41, 0x87, 0x0b, 0x85, 0xc9]); // mov ecx, 1; xchg [r11], ecx; test ecx, ecx
     let got = code.jump_short(&[0x74]);
-    code.put(&[0xf3, 0x90]); // pause
+    // Takes `rcx` and `r11` as well.
+    give_way(&mut code);
     let back = again as i64 - (code.here() as i64 + 2);
     code.put(&[0xeb, back as u8]);
     code.land_short(got);
@@ -262,6 +263,13 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
     begin(&mut code, places, gate);
     code.bytes
+}
+
+/// Lets another thread run, which may hold what this one waits for: there may be more that wait than processors, and each
+/// would look for as long as it is let. Takes `rax`, `rcx` and `r11`.
+fn give_way(code: &mut Code) {
+    code.move_value(RAX, libc::SYS_sched_yield as u64);
+    code.put(&[0x0f, 0x05]);
 }
 
 /// Called natively: goes on in the cache at the address in `rcx`.
@@ -355,7 +363,10 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     let again = code.here();
     code.put(&[0xb8, 1, 0, 0, 0, 0x87, 0x02, 0x85, 0xc0]); // mov eax, 1; xchg [rdx], eax; test eax, eax
     let got = code.jump_short(&[0x74]);
-    code.put(&[0xf3, 0x90]); // pause
+    code.put(&[0x41, 0x53]); // push r11
+    // Takes `rcx` as well, which the slot has.
+    give_way(&mut code);
+    code.put(&[0x41, 0x5b]); // pop r11
     let back = again as i64 - (code.here() as i64 + 2);
     code.put(&[0xeb, back as u8]);
     code.land_short(got);

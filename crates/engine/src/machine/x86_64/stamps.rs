@@ -1,21 +1,30 @@
 //! Timing calls: code that notes when a call of a function begins and ends.
 //!
 //! The entry's code and that of every end run on the program's stack, below its own, and leave flags and registers as
-//! they were; return addresses stay where they are. A call inside a call of the same region is counted and not timed. One
-//! that was left by an exception or a jump is found out by the next: the stack pointer then lies no lower.
+//! they were; return addresses stay where they are. One open call at a time is dealt with here; see [`crate::open_calls`] for
+//! the rest.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use super::{gates, trials};
 use crate::engine::Engine;
+use crate::machine::HostRegisters;
+use crate::open_calls::{slot, state};
 use crate::slots::at;
-use crate::stamps::first_call;
+use crate::stamps::{self, first_call};
 use lineup_recording::native::timed;
 use std::ops::Range;
 
 const RDX: Gpr = Gpr(2);
 const RSI: Gpr = Gpr(6);
+const RDI: Gpr = Gpr(7);
 /// What the code pushes first: two registers and the flags.
 const PUSHED_BYTES: i32 = 24;
+/// The other states than this one need help at a call's beginning and at its end.
+const HELPED: u8 = !(state::COUNTS_ONLY as u8);
+
+/// A function of the engine's that is given the program's registers.
+type Help = unsafe extern "C" fn(*mut HostRegisters);
+
 /// Where the code of one region looks.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamps {
@@ -38,9 +47,9 @@ impl Stamps {
         self.slots + at!(times)
     }
 
-    /// The slot with where the return address lies; behind it that with the time.
-    fn own(&self) -> i32 {
-        self.slots + at!(own.timed) + 16 * self.region as i32
+    /// A word of the region's slot.
+    fn own(&self, word: usize) -> i32 {
+        self.slots + at!(own.timed) + 8 * (slot::WORDS * self.region + word) as i32
     }
 
     fn word(&self, base: Gpr, index: Option<Gpr>, field: usize) -> Address {
@@ -61,29 +70,49 @@ impl Stamps {
         let known = code.jump_if(5);
         code.put(&gates::calls(first_call as *const () as u64).bytes);
         code.land(known);
-        code.load_slot(RAX, self.own());
+        code.lea_plus(RDX, RSP, PUSHED_BYTES);
+        code.load_slot(RAX, self.own(slot::AT));
         code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
+        let is_open = code.jump_if(5);
+        code.load_slot(RAX, self.own(slot::STATE));
+        code.put(&[0xa8, HELPED]); // test al, …
         let fresh = code.jump_if(4);
-        code.lea_plus(RDX, RSP, PUSHED_BYTES);
+        let helped = code.jump();
+        code.land(is_open);
         code.put(&[0x48, 0x39, 0xc2]); // cmp rdx, rax
-        let inner = code.jump_if(2);
-        code.load_slot(RAX, self.table());
-        self.increment(&mut code, self.word(RAX, None, timed::LEFT));
-        if self.lots.is_some() {
-            code.store_value(RAX, self.word(RAX, None, timed::TRIAL).distance, 0);
+        let above = code.jump_if(3);
+        code.load_slot(RAX, self.own(slot::STATE));
+        code.put(&[0xa8, state::COUNTS_ONLY as u8]); // test al, …
+        let inner = code.jump_if(5);
+        code.land(above);
+        code.land(helped);
+        self.help(&mut code, (stamps::enter, 0), PUSHED_BYTES);
+        code.with_slot(0x3b, RDX, self.own(slot::AT)); // cmp
+        let untimed = code.jump_if(5);
+        if let Some(lots) = self.lots {
+            // What is done before an inner call would be part of the outer one's time.
+            code.load_slot(RAX, self.own(slot::STATE));
+            code.put(&[0xa8, state::INSIDE as u8]); // test al, …
+            let inside = code.jump_if(5);
+            self.draw(&mut code, lots);
+            code.land(inside);
         }
+        let helped = code.jump();
         code.land(fresh);
-        code.lea_plus(RDX, RSP, PUSHED_BYTES);
+        code.load_slot(RAX, self.table());
+        self.increment(&mut code, self.word(RAX, None, timed::OPEN));
         if let Some(lots) = self.lots {
             self.draw(&mut code, lots);
         }
-        code.store_slot(self.own(), RDX);
+        code.store_slot(self.own(slot::AT), RDX);
+        code.land(helped);
         read_counter(&mut code);
-        code.store_slot(self.own() + 8, RAX);
+        code.store_slot(self.own(slot::BEGUN), RAX);
         let begun = code.jump();
         code.land(inner);
         code.load_slot(RAX, self.table());
         self.increment(&mut code, self.word(RAX, None, timed::INNER));
+        code.land(untimed);
         code.land(begun);
         code.land(off);
         restore(&mut code);
@@ -97,7 +126,7 @@ impl Stamps {
         let passed = code.jump_if(5);
         trials::draw(code, self.region, lots);
         // What the stamps access is in the caches again before the time begins.
-        code.load_slot(RAX, self.own());
+        code.load_slot(RAX, self.own(slot::AT));
         trials::serialize(code);
         code.land(passed);
     }
@@ -109,7 +138,7 @@ impl Stamps {
         // Before anything of the thread's is looked at: it may have another base by then, and may not read the counter.
         let off = self.when_off(&mut code, RAX);
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
-        code.with_slot(0x3b, RDX, self.own()); // cmp
+        code.with_slot(0x3b, RDX, self.own(slot::AT)); // cmp
         let other = code.jump_if(5);
         if self.lots.is_some() {
             // A last load that misses is the call's.
@@ -118,10 +147,12 @@ impl Stamps {
         read_counter(&mut code);
         code.push(RCX);
         code.push(RSI);
-        code.with_slot(0x2b, RAX, self.own() + 8); // sub
+        code.with_slot(0x2b, RAX, self.own(slot::BEGUN)); // sub
+        code.store_slot(self.own(slot::CYCLES), RAX);
         // At once: a handler of a signal may call the function as well.
-        code.clear_slot(self.own());
+        code.clear_slot(self.own(slot::AT));
         code.load_slot(RDX, self.table());
+        code.with_memory(0xff, 1, self.word(RDX, None, timed::OPEN)); // dec
         let drawn = self.lots.map(|_| {
             code.lea_plus(RCX, RSP, PUSHED_BYTES + 16);
             code.with_memory(0x3b, RCX.0, self.word(RDX, None, timed::TRIAL)); // cmp
@@ -151,11 +182,50 @@ impl Stamps {
             trials::note(&mut code, self.region, lots);
         }
         code.land(over);
+        let jumps = if jumps { stamps::JUMPS } else { 0 };
+        code.load_slot(RAX, self.own(slot::STATE));
+        code.put(&[0xa8, HELPED]); // test al, …
+        let alone = code.jump_if(4);
+        self.help(&mut code, (stamps::ended, jumps), PUSHED_BYTES + 16);
+        code.land(alone);
         code.put(&[0x5e, 0x59]); // pop rsi; pop rcx
+        let ended = code.jump();
         code.land(other);
+        self.other_end(&mut code, jumps);
+        code.land(ended);
         code.land(off);
         restore(&mut code);
         code.bytes
+    }
+
+    /// An end of another call than the innermost open one: where its return address lies is in `rdx`.
+    fn other_end(&self, code: &mut Code, jumps: u64) {
+        code.load_slot(RAX, self.own(slot::STATE));
+        code.put(&[0xa8, state::REMEMBERS as u8]); // test al, …
+        let remembers = code.jump_if(5);
+        code.load_slot(RAX, self.own(slot::AT));
+        code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
+        let none_open = code.jump_if(4);
+        code.put(&[0x48, 0x39, 0xc2]); // cmp rdx, rax
+        let below = code.jump_if(2);
+        code.land(remembers);
+        gates::compare_slot(code, self.slots, at!(times));
+        let no_table = code.jump_if(4);
+        read_counter(code);
+        code.move_register(RDX, RAX);
+        self.help(code, (stamps::other_end, jumps), PUSHED_BYTES);
+        [none_open, below, no_table].into_iter().for_each(|hole| code.land(hole));
+    }
+
+    /// Calls a function of the engine's with the region's number, with `mark` set in it, where the return address lies, behind so
+    /// many bytes, and what is in `rdx`. Takes `rax`.
+    fn help(&self, code: &mut Code, (function, mark): (Help, u64), pushed_bytes: i32) {
+        code.push(RDI);
+        code.push(RSI);
+        code.lea_plus(RSI, RSP, pushed_bytes + 16);
+        code.move_value(RDI, self.region as u64 | mark);
+        code.put(&gates::calls(function as *const () as u64).bytes);
+        code.put(&[0x5e, 0x5f]); // pop rsi; pop rdi
     }
 
     /// Notes the longest call until now: its cycles are in `rax`, the table in `rdx`.
@@ -167,7 +237,7 @@ impl Stamps {
         code.lea(RSI, self.word(RDX, Some(RCX), timed::FIRST_MARK));
         self.increment(code, self.word(RDX, None, timed::MARKS));
         code.store(RSI, 8, RAX);
-        code.load_slot(RCX, self.own() + 8);
+        code.load_slot(RCX, self.own(slot::BEGUN));
         code.store(RSI, 0, RCX);
         code.push(RAX);
         code.push(RDX);

@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::recorder::RecordedCode;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
-use lineup_follow::maps;
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
 use lineup_follow::tracker::CallSite;
@@ -81,6 +80,8 @@ pub(super) struct Follower<'a> {
     pub(super) flushed: Arc<[RecordedCode]>,
     /// The program does not begin when a region is in no file that it begins with.
     pub(super) needs_all: bool,
+    /// What a thread has told of the process's memory, and is not written yet.
+    mappings: Vec<(u64, u64, Whose)>,
     /// What the summary adds.
     pub(super) notes: Vec<String>,
     pace: Option<Pace>,
@@ -111,6 +112,7 @@ impl<'a> Follower<'a> {
             is_timed: false,
             flushed: Arc::default(),
             needs_all: false,
+            mappings: Vec::new(),
             notes: Vec::new(),
             pace: None,
         };
@@ -183,6 +185,10 @@ impl<'a> Follower<'a> {
         let mut rest = words.as_slice();
         while let Some(used) = self.record(&mut thread, rest)? {
             rest = rest.get(used..).unwrap_or_default();
+            // Before the call that they are told for.
+            if !self.mappings.is_empty() && rest.first() != Some(&(u64::from(record::MAPPING) << 32)) {
+                self.process.note_mappings(&std::mem::take(&mut self.mappings))?;
+            }
             // Calls that end soon after each other have all accesses of those inside them.
             if thread.encoder.packed_bytes() >= BLOCK_BYTES {
                 self.process.write(&mut thread.encoder)?;
@@ -226,7 +232,7 @@ impl<'a> Follower<'a> {
             }
             (record::MAPPING, [_, start, end, is_shared, ..]) => {
                 let whose = if *is_shared == 0 { Whose::Private } else { Whose::Shared };
-                self.process.note_mappings(&[(*start, *end, whose)])?;
+                self.mappings.push((*start, *end, whose));
                 Some(record::MAPPING_WORDS)
             }
             (record::TIME, [_, cycles, ..]) => {
@@ -260,7 +266,7 @@ impl<'a> Follower<'a> {
             thread.encoder.thread_base(base);
         }
         if !std::mem::replace(&mut thread.has_stack, true)
-            && let Some((start, end)) = maps::mapping_around(&self.process.maps(), slot)
+            && let Some((start, end)) = self.process.stack_around(slot)
         {
             thread.encoder.stack(&StackRange { thread: thread.id, start, end });
         }

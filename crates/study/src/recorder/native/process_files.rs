@@ -49,6 +49,8 @@ pub(super) struct ProcessFiles<'a> {
     noted: HashSet<(u64, u64, Whose)>,
     /// When they are looked at again, and how long to wait after that.
     next_look: Option<(Instant, Duration)>,
+    /// Where its mappings began and ended at the last look for a stack, in order of address.
+    stacks: Vec<Range<u64>>,
     /// It has ended, or another program came: what the system lists is not its own.
     pub(super) has_ended: bool,
 }
@@ -74,6 +76,7 @@ impl<'a> ProcessFiles<'a> {
             nowhere: Vec::new(),
             is_written: false,
             noted: HashSet::new(),
+            stacks: Vec::new(),
             next_look: None,
             has_ended: false,
         }
@@ -172,6 +175,21 @@ impl<'a> ProcessFiles<'a> {
             return String::new();
         }
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
+    }
+
+    /// The memory around a thread's stack pointer. The system lists all mappings at once, so they are asked for when the last
+    /// list has none there.
+    pub(super) fn stack_around(&mut self, slot: u64) -> Option<(u64, u64)> {
+        let find = |all: &[Range<u64>]| {
+            let place = all.partition_point(|mapping| mapping.end <= slot);
+            all.get(place)
+                .filter(|mapping| mapping.contains(&slot))
+                .map(|mapping| (mapping.start, mapping.end))
+        };
+        find(&self.stacks).or_else(|| {
+            self.stacks = maps::ranges(&self.maps());
+            find(&self.stacks)
+        })
     }
 
     /// Writes whose memory the process has mapped, as far as that is new. Looking takes longer the more there is: so it is
