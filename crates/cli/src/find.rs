@@ -31,7 +31,8 @@ use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use std::ffi::OsString;
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup find`.
@@ -109,6 +110,8 @@ pub(crate) struct Wanted {
     pub(crate) window_mib: u64,
     /// The recording's file.
     pub(crate) recording: PathBuf,
+    /// It stays when the work is ended early.
+    pub(crate) recording_stays: bool,
     /// What becomes of what the program prints.
     pub(crate) streams: Streams,
     /// The share of all modelled stalls that a finding gains at least.
@@ -176,13 +179,55 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
         caches: options.caches.clone(),
         window_mib: options.windows,
         recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
+        recording_stays: options.out.is_some(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         least_gain: options.least,
         asks_clock: !options.no_clock,
         again: again::again(&options.command, &options.environment, &options.limits),
     };
     let subject = Subject::load(&wanted.run, None)?;
-    find(wanted, subject, stages, interrupts)
+    let recording = wanted.recording.clone();
+    find(wanted, subject, stages, interrupts).map_err(|error| {
+        let is_cut_short = interrupts.check().is_err() || error.is::<Unfinished>();
+        if !(is_cut_short && options.out.is_none() && recording.exists()) {
+            return error;
+        }
+        let _keeping = interrupts.keeping();
+        with_kept(error, &recording)
+    })
+}
+
+/// The recording does not have all.
+#[derive(Debug, thiserror::Error)]
+#[error("the recording could not be written to its end: {0}")]
+struct Unfinished(String);
+
+/// Takes the recording of a work that was ended early out of the temporary folder, and names it.
+fn with_kept(error: anyhow::Error, recording: &Path) -> anyhow::Error {
+    match kept(recording) {
+        Ok(kept) => error.context(format!(
+            "the work was ended early; what was recorded until then is kept in {0}, which `lineup code {0}` reads",
+            kept.display()
+        )),
+        Err(cause) => error.context(format!("what was recorded until then cannot be kept here: {cause}")),
+    }
+}
+
+/// Copies the recording to the current folder, under a name that nothing has there.
+fn kept(recording: &Path) -> io::Result<PathBuf> {
+    for number in 1.. {
+        let name =
+            if number == 1 { "lineup-find.rec".to_owned() } else { format!("lineup-find-{number}.rec") };
+        match File::create_new(&name) {
+            Ok(mut file) => {
+                io::copy(&mut File::open(recording)?, &mut file)?;
+                return Ok(name.into());
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("one of the names is free")
 }
 
 /// Writes the files that are wanted.
@@ -212,7 +257,7 @@ pub(crate) fn find(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Found> {
-    let recording = wanted.recording.clone();
+    let (recording, recording_stays) = (wanted.recording.clone(), wanted.recording_stays);
     let options = lineup_find::Options {
         least_gain: wanted.least_gain,
         again: wanted.again.clone(),
@@ -221,7 +266,12 @@ pub(crate) fn find(
     let timed = wanted.asks_clock.then(|| wanted.run.clone());
     stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
-    outcome.require_whole(&recording)?;
+    if let Some(why) = &outcome.failure {
+        if recording_stays {
+            outcome.require_whole(&recording)?;
+        }
+        return Err(Unfinished(why.clone()).into());
+    }
     let crash = match outcome.ending.exit {
         exit @ ProgramExit::Signaled(_) if outcome.finished.stopped.is_none() => Some(format!(
             "{} {} while it was recorded; the findings are of what it did until then",
@@ -273,6 +323,7 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
         },
         window_bytes: wanted.window_mib << 20,
         output: wanted.recording,
+        output_stays: wanted.recording_stays,
         streams: wanted.streams,
         ..RecordRequest::new(run, wanted.engine, Mode::WholeProgram)
     })

@@ -300,6 +300,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         window_bytes: 0,
         keeps_windows: true,
         output: options.output().to_owned(),
+        output_stays: true,
         streams: if options.json { Streams::Shown } else { Streams::Ours },
     })
 }

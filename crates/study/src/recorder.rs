@@ -153,7 +153,7 @@ fn outcome(
         elapsed_ns: u64::try_from(recorded.elapsed.as_nanos()).unwrap_or(u64::MAX),
         total_instructions: (plan.header.mode == Mode::TwoPass).then_some(plan.discovery.instructions),
     };
-    let failure = recorded.journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
+    let failure = recorded.failure;
     let summary = match (sealing::seal(output, &recorded.journal, &plan, &ending), &failure) {
         // The disk is still full; what stands in the file is whole all the same.
         (Err(_), Some(_)) => sealing::read(output, &recorded.journal, &plan)?,
@@ -167,8 +167,16 @@ fn outcome(
         }
     };
     let calls: u64 = summary.regions.iter().map(|region| region.recorded).sum();
-    let kept =
-        || format!("{calls} calls were recorded until then and are kept in {}", request.output.display());
+    let kept = || {
+        let (what, stays) = match plan.header.mode {
+            Mode::WholeProgram => ("what ran until then was recorded".to_owned(), "is"),
+            _ => (format!("{calls} calls were recorded until then"), "are"),
+        };
+        match request.output_stays {
+            true => format!("{what} and {stays} kept in {}", request.output.display()),
+            false => what,
+        }
+    };
     interrupts.check().doing_with(kept)?;
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     let recorder = plan.header.emulator;

@@ -24,6 +24,7 @@ pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Resul
         caches: Vec::new(),
         window_mib: WINDOW_MIB,
         recording: folder.path().join("find.rec"),
+        recording_stays: false,
         streams: Streams::Captured,
         least_gain: LEAST_GAIN,
         asks_clock: false,

@@ -44,6 +44,7 @@ pub(super) fn regions(
         caches: plan.caches.clone(),
         window_mib: WINDOW_MIB,
         recording: scratch.path().join("find.rec"),
+        recording_stays: false,
         streams: Streams::Captured,
         least_gain: LEAST_GAIN,
         asks_clock: false,

@@ -80,13 +80,13 @@ int main(int count, char **arguments) {
 "#;
 
 /// A folder with programs, and a folder for temporary files.
-struct Place {
+pub(crate) struct Place {
     root: TempDir,
 }
 
 impl Place {
     /// Programs by name, from sources in C.
-    fn new(programs: &[(&str, &str)]) -> Place {
+    pub(crate) fn new(programs: &[(&str, &str)]) -> Place {
         let place = Place { root: tempfile::tempdir().expect("a folder") };
         fs::create_dir(place.folder()).expect("a folder");
         fs::create_dir(place.temporary()).expect("a folder");
@@ -102,39 +102,39 @@ impl Place {
         place
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.root.path().join("source")
     }
 
-    fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         self.root.path().join("temporary")
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.folder().join(name);
         fs::write(&path, text).expect("a file");
         let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("rights");
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) {
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) {
         let status = Command::new(program).args(arguments).current_dir(self.folder()).status();
         assert!(status.expect("it runs").success(), "{program} {arguments:?}");
     }
 
-    fn lineup(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn lineup(&self, arguments: &[&str]) -> Output {
         let mut lineup = installed::lineup();
         lineup.args(arguments).current_dir(self.folder()).env("TMPDIR", self.temporary());
         lineup.stdin(Stdio::null()).output().expect("lineup runs")
     }
 
     /// Records and gives the summary.
-    fn record(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn record(&self, arguments: &[&str]) -> Value {
         json(&self.lineup(&[&["record", "--json"], arguments].concat()))
     }
 
     /// Nothing is left in the folder for temporary files, and no process of this place runs.
-    fn assert_clean(&self) {
+    pub(crate) fn assert_clean(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let left = fs::read_dir(self.temporary()).expect("the folder").count();
@@ -160,17 +160,17 @@ fn processes_in(folder: &Path) -> Vec<String> {
     processes.collect()
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", said(output));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// Calls made of the first region, and recorded.
-fn calls(report: &Value) -> (u64, u64) {
+pub(crate) fn calls(report: &Value) -> (u64, u64) {
     let region = &report["regions"][0];
     (region["seen"].as_u64().expect("a number"), region["recorded"].as_u64().expect("a number"))
 }

@@ -8,6 +8,7 @@ mod builds;
 mod children;
 mod code;
 mod code_compilers;
+mod daemons;
 mod dockerfile;
 mod doctor;
 mod effects;

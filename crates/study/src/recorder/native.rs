@@ -24,7 +24,7 @@ pub use times::{Mark, TimedRegion, Times, Trial, time};
 use super::runs::Recorded;
 use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_full};
 use crate::interrupt::Interrupts;
 use ahead::Ahead;
 use followers::Followers;
@@ -36,9 +36,7 @@ use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
 use lineup_recording::native::{Refusal, note, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{
-    CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, RecordingError, Selection, spread_position,
-};
+use lineup_recording::{CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, Selection, spread_position};
 use logger::Logger;
 use memory::Memory;
 use rustix::process::Signal;
@@ -79,6 +77,13 @@ fn unfit(subject: &Subject) -> Option<String> {
     let bytes = companions::read(program).ok()?;
     let is_go = || memchr::memmem::find(&bytes, GO_PROGRAM).is_some();
     if names_loader(&bytes) {
+        if names_musl(&bytes) {
+            return Some(format!(
+                "the loader of {} is musl's, which cannot load the engine's library, made for glibc's; a program that is \
+                 linked with -static can be recorded and timed",
+                program.display()
+            ));
+        }
         // With cgo the C library makes its threads.
         let sets_bases = !needs_libraries(&bytes) && is_go();
         return sets_bases.then(|| {
@@ -97,6 +102,12 @@ fn unfit(subject: &Subject) -> Option<String> {
         return None;
     };
     Some(format!("{} is linked statically, and {why}", program.display()))
+}
+
+/// Whether a program names musl's loader; its name stands near the file's beginning.
+fn names_musl(bytes: &[u8]) -> bool {
+    const HEAD_BYTES: usize = 1 << 12;
+    memchr::memmem::find(&bytes[..bytes.len().min(HEAD_BYTES)], b"/ld-musl-").is_some()
 }
 
 /// The engine's file. What cannot work is found out now.
@@ -196,6 +207,9 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let missing = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0));
     if let Some((_, region)) = missing.filter(|_| interrupts.check().is_ok()) {
         regions::check_known(&region.name, task.subject.debug())?;
+        if request.children {
+            regions::check_all_followed(&region.name, &followers.unfollowed(), task.subject)?;
+        }
         return refuse_late(format!("no file that the program mapped has a function {}", region.name));
     }
     let lacks = task.lacks(&memory);
@@ -210,15 +224,9 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let failure = followed.err();
     let (threads, processes) = (lives().threads(), followers.processes());
     let written = followers.finish(request.children);
-    let failure = failure.or(written.err());
-    let journal = Journal {
-        seen,
-        threads,
-        processes,
-        failure: failure.as_ref().map(error_number),
-        ..Journal::default()
-    };
-    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks })
+    let failure = failure.or(written.err()).map(|error| in_full(&error));
+    let journal = Journal { seen, threads, processes, ..Journal::default() };
+    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished }, lacks })
 }
 
 /// Runs the program once, and counts all of it.
@@ -270,17 +278,15 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let failure = followed.err();
     let processes = reader.processes();
     let ahead = reader.take_ahead();
-    let failure = failure.or(reader.finish(task.request.children).err());
+    let failure = failure.or(reader.finish(task.request.children).err()).map(|error| in_full(&error));
     for (file, debug) in ahead.map(Ahead::finish).unwrap_or_default() {
         task.subject.others().add(&file, debug);
     }
-    let journal = Journal {
-        threads: memory.word(word::NEXT_THREAD),
-        processes,
-        failure: failure.as_ref().map(error_number),
-        ..Journal::default()
-    };
-    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks: None })
+    let journal = Journal { threads: memory.word(word::NEXT_THREAD), processes, ..Journal::default() };
+    Ok(Made {
+        recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
+        lacks: None,
+    })
 }
 
 /// What becomes of a whole program's log.
@@ -320,16 +326,6 @@ impl WholeReader<'_> {
             WholeReader::Counters(counters) => counters.finish(follows),
             WholeReader::Logger(logger) => logger.finish(),
         }
-    }
-}
-
-/// Why writing failed, as the system numbers it.
-fn error_number(error: &Error) -> i32 {
-    let number = |cause: &std::io::Error| cause.raw_os_error().unwrap_or(libc::EIO);
-    match error {
-        Error::System { cause, .. } | Error::Recording(RecordingError::Io(cause)) => number(cause),
-        Error::Step { cause, .. } => error_number(cause),
-        _ => libc::EIO,
     }
 }
 

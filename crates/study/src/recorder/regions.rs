@@ -120,12 +120,7 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
         if discovery.calls.get(usize::from(id.0)).copied().unwrap_or(0) > 0 {
             continue;
         }
-        if let Some(Unfollowed { program, why }) = unfollowed_with(discovery, &region.name, subject) {
-            let name = &region.name;
-            return Err(Error::Region(format!(
-                "{name} is a function of {program}, which is not recorded: it {why}"
-            )));
-        }
+        check_followed(&region.name, &discovery.unfollowed, subject)?;
         let is_known =
             !region.entries.is_empty() || discovery.entries.iter().any(|(found, _, _)| *found == id.0);
         match (is_known, subject.debug().find_functions(&region.name)) {
@@ -156,14 +151,30 @@ pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Err
     Error::Region(format!("the program ended without a call of {names}; do its arguments lead there?"))
 }
 
-/// The first program that ran unrecorded and has a function of this name.
-fn unfollowed_with<'d>(discovery: &'d Discovery, name: &str, subject: &Subject) -> Option<&'d Unfollowed> {
+/// Refuses a region that no program had which was recorded, where others ran unrecorded.
+pub(super) fn check_all_followed(name: &str, unfollowed: &[Unfollowed], subject: &Subject) -> Result<()> {
+    check_followed(name, unfollowed, subject)?;
+    match unfollowed.first() {
+        None => Ok(()),
+        Some(Unfollowed { program, why }) => Err(Error::Region(format!(
+            "no program that was recorded has a function {name}; {program} is not recorded, nor what it started: it {why}"
+        ))),
+    }
+}
+
+/// Refuses a region that a program has which ran unrecorded.
+pub(super) fn check_followed(name: &str, unfollowed: &[Unfollowed], subject: &Subject) -> Result<()> {
     let has = |unfollowed: &&Unfollowed| {
         let mut infos = subject.others();
         let debug = infos.of(Path::new(&unfollowed.program));
         debug.is_some_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
     };
-    discovery.unfollowed.iter().find(has)
+    match unfollowed.iter().find(has) {
+        None => Ok(()),
+        Some(Unfollowed { program, why }) => {
+            Err(Error::Region(format!("{name} is a function of {program}, which is not recorded: it {why}")))
+        }
+    }
 }
 
 /// In how many files the function was looked for.

@@ -79,6 +79,8 @@ pub struct RecordRequest {
     pub keeps_windows: bool,
     /// Where to write the recording.
     pub output: PathBuf,
+    /// The file stays when the work is ended early, and messages name it.
+    pub output_stays: bool,
     /// What becomes of what the program prints in the recording run.
     pub streams: Streams,
 }
@@ -104,6 +106,7 @@ impl RecordRequest {
             window_bytes: 0,
             keeps_windows: false,
             output: PathBuf::new(),
+            output_stays: true,
             streams: Streams::Captured,
         }
     }

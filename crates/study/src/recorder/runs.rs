@@ -49,6 +49,8 @@ pub(super) struct Recorded {
     pub(super) exit: ProgramExit,
     pub(super) elapsed: Duration,
     pub(super) journal: Journal,
+    /// Why not everything could be written.
+    pub(super) failure: Option<String>,
     /// How the launcher saw it; `None` when it was interrupted.
     pub(super) finished: Option<Finished>,
 }
@@ -101,7 +103,8 @@ impl<'a> Runs<'a> {
                  are recorded"
             ));
         }
-        Ok(Recorded { exit, elapsed, journal, finished })
+        let failure = journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
+        Ok(Recorded { exit, elapsed, journal, failure, finished })
     }
 
     /// Runs the program for what it executes inside regions. A program that was killed took that with it: it is
@@ -160,7 +163,7 @@ impl<'a> Runs<'a> {
                 Mode::OnePass | Mode::WholeProgram | Mode::System => None,
             };
             let found = found.filter(|found| found.gaps > 0);
-            let is_over = self.interrupts.check().is_err() || recorded.journal.failure.is_some();
+            let is_over = self.interrupts.check().is_err() || recorded.failure.is_some();
             let Some(found) = found.filter(|_| !is_over) else {
                 notes.extend((made > 1).then(|| self.why_again(unmet)));
                 return Ok(recorded);

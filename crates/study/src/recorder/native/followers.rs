@@ -290,7 +290,7 @@ impl<'a> Followers<'a> {
     }
 
     /// Programs that were started, and whose calls were not timed.
-    pub(super) fn untimed(&mut self) -> Vec<Unfollowed> {
+    pub(super) fn unfollowed(&mut self) -> Vec<Unfollowed> {
         let memories: Vec<_> = self.all.iter().map(|follower| follower.memory.clone()).collect();
         memories.iter().for_each(|memory| self.take_told(memory));
         unfollowed(std::mem::take(&mut self.told), std::mem::take(&mut self.ran))
@@ -344,11 +344,18 @@ fn file_of(program: &Path) -> Option<PathBuf> {
 }
 
 fn why_not(file: &Path) -> &'static str {
-    let is_static = companions::read(file).is_ok_and(|bytes| !names_loader(&bytes));
+    let bytes = companions::read(file).ok();
+    let is_static = bytes.as_ref().is_some_and(|bytes| !names_loader(bytes));
     match (is_static, rights::note(file)) {
+        _ if bytes.is_some_and(|bytes| super::names_musl(&bytes)) => {
+            "is loaded by musl's loader, which cannot load the engine's library, made for glibc's"
+        }
         (true, _) => "is linked statically, and loads no library of ours",
         (_, Some(_)) => "gains rights when it starts, and loads no library of ours",
-        _ => "did not load the engine; was its environment cleared?",
+        _ => {
+            "did not load the engine: what started it set LD_PRELOAD anew, or cleared the environment; have it keep \
+             LINEUP_ENGINE and what LD_PRELOAD begins with, as by LD_PRELOAD=$LD_PRELOAD:OTHER, or name the program itself"
+        }
     }
 }
 

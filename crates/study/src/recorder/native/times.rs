@@ -25,7 +25,7 @@ pub struct TimedRegion {
     pub sum: u64,
     /// Cycles of the longest.
     pub most: u64,
-    /// Calls that were left by an exception or a jump: they have no time.
+    /// Calls that were left by an exception or a jump, or had not ended when the program did: they have no time.
     pub left: u64,
     /// Calls inside a call of the same region: they are part of its time.
     pub inner: u64,
@@ -148,6 +148,9 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let found = followers.found();
     if let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0)) {
         regions::check_known(&region.name, subject.debug())?;
+        if request.children {
+            regions::check_all_followed(&region.name, &followers.unfollowed(), subject)?;
+        }
         let why = format!("no file that the program mapped has a function {}", region.name);
         return Err(Error::Region(why));
     }
@@ -165,7 +168,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     if request.children {
         notes.extend(
             followers
-                .untimed()
+                .unfollowed()
                 .into_iter()
                 .map(|program| format!("calls in {} were not timed: it {}", program.program, program.why)),
         );
@@ -238,7 +241,7 @@ pub(super) fn sums(memory: &Memory, region: usize) -> TimedRegion {
         }
         sum.sum = sum.sum.saturating_add(field(&table, timed::SUM));
         sum.most = sum.most.max(field(&table, timed::MOST));
-        sum.left += field(&table, timed::LEFT);
+        sum.left += field(&table, timed::LEFT) + field(&table, timed::OPEN);
         sum.inner += field(&table, timed::INNER);
         sum.jumped += field(&table, timed::JUMPED);
         sum.drawn += field(&table, timed::DRAWN);
@@ -249,6 +252,8 @@ pub(super) fn sums(memory: &Memory, region: usize) -> TimedRegion {
             let processor = Some(word(2)).filter(|word| *word != u64::MAX).map(|word| word as u32 & 0xfff);
             Mark { begun_at: word(0), cycles: word(1), processor }
         }));
+        // Those that turned out to be inside another call were taken out.
+        sum.marks.retain(|mark| mark.begun_at != 0);
     }
     sum.marks.sort_by_key(|mark| mark.begun_at);
     sum
