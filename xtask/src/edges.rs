@@ -138,7 +138,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("tree-sitter-cpp", &["lineup-advise"]),
     ("tree-sitter-rust", &["lineup-advise"]),
     ("statrs", &["lineup-stats"]),
-    ("zstd", &["lineup-recording", "lineup-kernel", "lineup-study"]),
+    ("zstd", &["lineup-recording", "lineup-kernel", "lineup-samples", "lineup-study"]),
     ("lzma-rust2", &["lineup-kernel"]),
     ("lz4_flex", &["lineup-kernel"]),
     ("memmap2", &["lineup-mapping"]),

@@ -42,7 +42,4 @@ pub enum SamplesError {
         /// How long the trace is.
         bytes: u64,
     },
-    /// Its records are compressed in a way that is not read.
-    #[error("the perf.data is compressed (`perf record -z`); `perf inject -i FILE -o PLAIN` writes it plain")]
-    Compressed,
 }

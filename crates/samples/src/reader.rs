@@ -1,5 +1,6 @@
 //! Records of a file or pipe in the order of their times.
 
+mod packed;
 mod traced;
 
 use crate::bytes::{Fields, text, u64_at};
@@ -15,6 +16,7 @@ use crate::scan::{ReadElsewhere, read_elsewhere};
 use crate::spe::Clock;
 use crate::threads::Behind;
 use foldhash::HashMap;
+use packed::{Head, Packed};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use traced::Traced;
 
@@ -62,6 +64,8 @@ pub struct Reader<R: Read> {
     traced: Option<Traced>,
     /// Samples that stand among the records.
     told_samples: u64,
+    /// Records that were compressed.
+    packed: Packed,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -130,6 +134,7 @@ impl<R: Read> Reader<R> {
             clock: None,
             traced: None,
             told_samples: 0,
+            packed: Packed::default(),
         }
     }
 
@@ -187,6 +192,9 @@ impl<R: Read> Reader<R> {
 
     /// Reads one record. At the end all that waits may be told.
     fn read_on(&mut self) -> Result<(), SamplesError> {
+        if self.read_packed()? {
+            return Ok(());
+        }
         if self.records.size_bytes.is_some_and(|size| self.read_bytes >= size) {
             return self.end(Ending::Whole);
         }
@@ -197,18 +205,17 @@ impl<R: Read> Reader<R> {
             let is_expected = got == 0 && self.is_pipe;
             return self.end(if is_expected { Ending::Whole } else { cut_off });
         }
-        let mut fields = Fields::new(&head);
-        let (number, misc, size) = (fields.u32(), fields.u16(), fields.u16());
-        let (Some(number), Some(misc), Some(size)) = (number, misc, size) else { return self.end(cut_off) };
-        let body_bytes = usize::from(size).checked_sub(HEAD_BYTES);
+        let Some((Head { number, misc, body_bytes }, size)) = Head::parse(&head) else {
+            return self.end(cut_off);
+        };
         let at = self.records.start + self.read_bytes;
-        let Some(body_bytes) = body_bytes else {
+        if usize::from(size) < HEAD_BYTES {
             // Behind a cut there may be zeros that the file system has put there.
             return match self.records.is_whole {
                 true => Err(SamplesError::Damaged { what: "a record shorter than its head", at }),
                 false => self.end(cut_off),
             };
-        };
+        }
         let got = self.rounds.read_body(&mut self.input, body_bytes)?;
         if got < body_bytes {
             return self.end(cut_off);
@@ -217,9 +224,23 @@ impl<R: Read> Reader<R> {
         self.take_in(number, misc, at)
     }
 
+    /// Takes in the next of the records that were compressed; false when there is none.
+    fn read_packed(&mut self) -> Result<bool, SamplesError> {
+        let at = self.records.start + self.read_bytes;
+        let Some(Head { number, misc, body_bytes }) = self.packed.next_head(at)? else { return Ok(false) };
+        self.rounds.read_body(&mut self.packed.rest(), body_bytes)?;
+        self.packed.pass(body_bytes);
+        if matches!(number, AUXILIARY | TRACING_DATA | COMPRESSED | COMPRESSED_2) {
+            let what = "a record with bytes behind it, among compressed ones,";
+            return Err(SamplesError::Damaged { what, at });
+        }
+        self.take_in(number, misc, at)?;
+        Ok(true)
+    }
+
     fn end(&mut self, ending: Ending) -> Result<(), SamplesError> {
         // Of a file that perf did not come to end, the records may end where the file does.
-        let is_cut = !self.records.is_whole && ending == Ending::Whole;
+        let is_cut = ending == Ending::Whole && (!self.records.is_whole || self.packed.is_amid_record());
         let after_bytes = self.read_bytes;
         self.ending = Some(if is_cut { Ending::CutOff { after_bytes } } else { ending });
         self.rounds.end_all();
@@ -297,7 +318,13 @@ impl<R: Read> Reader<R> {
                 record.extend_from_slice(body);
                 self.header.see_build_id(&record);
             }
-            COMPRESSED | COMPRESSED_2 => return Err(SamplesError::Compressed),
+            COMPRESSED => self.packed.feed(body),
+            COMPRESSED_2 => {
+                let size = u64_at(body, 0).and_then(|size| usize::try_from(size).ok());
+                let packed = body.get(8..).zip(size).and_then(|(packed, size)| packed.get(..size));
+                let damaged = SamplesError::Damaged { what: "a compressed record without its length", at };
+                self.packed.feed(packed.ok_or(damaged)?);
+            }
             ROUND_ENDS => self.rounds.end_round(),
             TRACE_INFO => self.see_trace_info()?,
             TIMER => self.see_clock(),

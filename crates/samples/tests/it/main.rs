@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one program.
 
 mod chains;
+mod compressed;
 mod peers;
 mod peers_spe;
 mod perf;
