@@ -24,10 +24,32 @@ fn diff<'s>(original: &dyn Fn(&str) -> Option<&'s str>, edited: &BTreeMap<String
             continue;
         }
         let diff = TextDiff::from_lines(old, new);
-        let (from, to) = (format!("a/{path}"), format!("b/{path}"));
+        let (from, to) = (header_name("a", path), header_name("b", path));
         patch.push_str(&diff.unified_diff().context_radius(3).header(&from, &to).to_string());
     }
     patch
+}
+
+/// A file's name as `git diff` heads its lines with it: a tab ends a name with blanks, and one with other special characters
+/// stands in quotes. GNU patch and `git apply` read both.
+fn header_name(side: &str, path: &str) -> String {
+    let is_special = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f..);
+    if !path.bytes().any(is_special) {
+        let end = if path.contains(' ') { "\t" } else { "" };
+        return format!("{side}/{path}{end}");
+    }
+    let mut quoted = format!("\"{side}/");
+    for byte in path.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b'\t' => quoted.push_str("\\t"),
+            b'\n' => quoted.push_str("\\n"),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => quoted.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// The texts that a patch changes, as it leaves them: the reverse of [`unified_diff`]. Words before the first file are
@@ -96,6 +118,33 @@ mod tests {
         let message = "s: a is a long\n\n  --- what follows ---\n\n";
         let patch = message.to_owned() + &unified_diff(&sources, &edited);
         assert_eq!(apply(&sources, &patch), Ok(edited));
+    }
+
+    #[test]
+    fn patch_and_git_apply_take_names_of_any_kind() {
+        for path in ["my src/sub dir/t.h", "a\"b.h", "tab\there.h", "back\\slash.h", "gr\u{fc}n.h", "plain.h"]
+        {
+            let original = BTreeMap::from([(path.to_owned(), SOURCE.to_owned())]);
+            let edited = BTreeMap::from([(path.to_owned(), SOURCE.replace("int a", "long a"))]);
+            let patch = diff_of_texts(&original, &edited);
+            let sources = Sources::new(original.clone());
+            assert_eq!(apply(&sources, &patch).as_ref(), Ok(&edited), "{patch}");
+            for command in [&["patch", "-p1"][..], &["git", "apply"][..]] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let file = folder.path().join(path);
+                std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+                std::fs::write(&file, SOURCE).expect("a file");
+                let mut process = std::process::Command::new(command[0]);
+                process.args(&command[1..]).current_dir(folder.path()).stdin(std::process::Stdio::piped());
+                let mut process =
+                    process.stdout(std::process::Stdio::null()).spawn().expect("apt install patch git");
+                let mut input = process.stdin.take().expect("a pipe");
+                std::io::Write::write_all(&mut input, patch.as_bytes()).expect("it reads");
+                drop(input);
+                assert!(process.wait().expect("it ends").success(), "{command:?} {patch}");
+                assert_eq!(std::fs::read_to_string(&file).ok().as_ref(), edited.get(path), "{command:?}");
+            }
+        }
     }
 
     /// Lines above it may have been added since.
