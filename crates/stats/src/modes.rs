@@ -20,6 +20,8 @@ pub struct Group {
     pub low: f64,
     /// The largest.
     pub high: f64,
+    /// True for values too few to be a mode, which lie apart from one.
+    pub is_outlier: bool,
 }
 
 /// By how much the criterion must improve.
@@ -34,10 +36,17 @@ const MAX_GROUPS: usize = 8;
 /// Samples smaller than this are one group: too few values to tell modes from noise.
 const MIN_SAMPLE: usize = 8;
 
+/// A mode has at least so many values.
+const MIN_MODE: usize = 3;
+
+/// And at least this share of all.
+const MIN_MODE_SHARE: f64 = 0.05;
+
 /// Groups smaller than this are not split further.
 const MIN_SPLIT: usize = 4;
 
-/// The groups of a sample, in ascending order; one group when the sample hangs together.
+/// The groups of a sample, in ascending order; one group when the sample hangs together. A group of few values beside a
+/// larger one is no mode: its values are outliers.
 ///
 /// # Errors
 /// When the sample is empty or holds a value that is not finite.
@@ -45,7 +54,8 @@ const MIN_SPLIT: usize = 4;
 /// ```
 /// let runs = [15.51, 15.52, 20.56, 15.50, 15.51, 15.52, 15.50, 15.51];
 /// let groups = lineup_stats::modes::find(&runs)?;
-/// assert_eq!((groups[0].count, groups[1].count), (7, 1));
+/// assert_eq!((groups[0].count, groups[0].is_outlier), (7, false));
+/// assert_eq!((groups[1].count, groups[1].is_outlier), (1, true));
 /// # Ok::<(), lineup_stats::StatsError>(())
 /// ```
 pub fn find(sample: &[f64]) -> Result<Vec<Group>, StatsError> {
@@ -65,9 +75,25 @@ pub fn find(sample: &[f64]) -> Result<Vec<Group>, StatsError> {
     }
     let describe = |part: &[f64]| {
         let (low, high) = (part.first().copied()?, part.last().copied()?);
-        Some(Group { count: part.len(), mean: mean(part), low, high })
+        Some(Group { count: part.len(), mean: mean(part), low, high, is_outlier: false })
     };
-    Ok(groups.into_iter().filter_map(describe).collect())
+    let mut groups: Vec<Group> = groups.into_iter().filter_map(describe).collect();
+    let is_mode =
+        |group: &Group| group.count >= MIN_MODE && group.count as f64 >= MIN_MODE_SHARE * sample.len() as f64;
+    if groups.iter().any(is_mode) {
+        groups.iter_mut().for_each(|group| group.is_outlier = !is_mode(group));
+    }
+    Ok(groups)
+}
+
+/// The groups that are modes.
+pub fn modes(groups: &[Group]) -> impl Iterator<Item = &Group> {
+    groups.iter().filter(|group| !group.is_outlier)
+}
+
+/// The groups that are no modes.
+pub fn outliers(groups: &[Group]) -> impl Iterator<Item = &Group> {
+    groups.iter().filter(|group| group.is_outlier)
 }
 
 /// Where a sorted sample falls into two; `None` when it does not.
@@ -232,6 +258,22 @@ mod tests {
             let found = reported(n, two);
             assert!(found >= 0.85, "{n}: {found}");
         }
+    }
+
+    #[test]
+    fn a_few_values_far_away_are_outliers_and_no_mode() {
+        let near = |count: usize| (0..count).map(|number| 1.68 + 0.001 * (number % 7) as f64);
+        let counted = |sample: &[f64]| {
+            let groups = find(sample).unwrap();
+            let outliers: usize = outliers(&groups).map(|group| group.count).sum();
+            (modes(&groups).count(), outliers)
+        };
+        assert_eq!(counted(&near(39).chain([70.0]).collect::<Vec<_>>()), (1, 1));
+        assert_eq!(counted(&near(38).chain([70.0, 71.0]).collect::<Vec<_>>()), (1, 2));
+        assert_eq!(
+            counted(&near(30).chain((0..10).map(|n| 70.0 + 0.1 * f64::from(n))).collect::<Vec<_>>()),
+            (2, 0)
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::Report;
 use crate::measure::csv::field;
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated};
+use lineup_stats::modes;
 
 const HEADER: &str = "metric,unit,variant,status,runs,mean,deviation,median,modes,estimate,kind,low,high,\
      adjusted_p,verdict,smallest_detectable,links";
@@ -28,7 +29,7 @@ fn line(metric: &ComparedMetric, index: usize, links: u64) -> String {
                 summary.n,
                 summary.mean,
                 summary.median(),
-                values.modes.len()
+                modes::modes(&values.modes).count()
             )
         }
         Some(Err(absence)) => format!("{},,,,,", absence.words()),

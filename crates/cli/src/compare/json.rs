@@ -3,6 +3,7 @@
 use super::Report;
 use anyhow::Result;
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
+use lineup_stats::modes::{self, Group};
 use lineup_stats::paired::RatioEstimate;
 use serde_json::{Value, json};
 
@@ -46,17 +47,16 @@ fn metric(metric: &ComparedMetric) -> Value {
 }
 
 fn observed(values: &VariantValues) -> Value {
-    let modes: Vec<Value> = values
-        .modes
-        .iter()
-        .map(|mode| json!({ "count": mode.count, "mean": mode.mean, "low": mode.low, "high": mode.high }))
-        .collect();
+    let group = |group: &Group| json!({ "count": group.count, "mean": group.mean, "low": group.low, "high": group.high });
+    let modes: Vec<Value> = modes::modes(&values.modes).map(group).collect();
+    let outliers: Vec<Value> = modes::outliers(&values.modes).map(group).collect();
     json!({
         "status": "observed",
         "mean": values.summary.mean,
         "deviation": values.summary.deviation,
         "quantiles": values.summary.quartiles,
         "modes": modes,
+        "outliers": outliers,
         "drifts": values.series.map(|series| series.drifts()),
         "drift": values.series.map(|series| series.drift),
         "remembers": values.series.map(|series| series.remembers()),

@@ -72,7 +72,10 @@ fn parse(text: &str) -> Result<Vec<(String, Vec<Side>)>> {
         let deviation =
             summary.deviation.with_context(|| format!("{metric} of {variant} has one value only"))?;
         let printed = PrintedMean::with_deviation(summary.mean, deviation, values.len());
-        means.push((metric, Side { variant, printed, groups: Some(modes::find(&values)?.len()) }));
+        means.push((
+            metric,
+            Side { variant, printed, groups: Some(modes::modes(&modes::find(&values)?).count()) },
+        ));
     }
     let mut table: Vec<(String, Vec<Side>)> = Vec::new();
     for (metric, side) in means {

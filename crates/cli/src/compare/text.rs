@@ -7,6 +7,7 @@ use lineup_prove::links::{links_mean, of_links, share_in_words};
 use lineup_prove::metric::Unit;
 use lineup_report::figure::estimated;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
+use lineup_stats::modes::{self, Group};
 use lineup_stats::verdict::Verdict;
 use std::fmt::Write;
 
@@ -109,17 +110,18 @@ fn described(values: &VariantValues, unit: &Unit) -> String {
     )
 }
 
-/// The groups, when there is more than one: a mean over them describes none of them.
+/// The modes, when there is more than one: a mean over them describes none of them. Then runs far from all modes.
 fn modes(out: &mut String, values: &VariantValues, unit: &Unit) {
-    if values.modes.len() < 2 {
-        return;
+    let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+    let group = |group: &Group| format!("{} near {}", runs(group.count), figure(group.mean, unit));
+    let groups: Vec<String> = modes::modes(&values.modes).map(group).collect();
+    if groups.len() > 1 {
+        let _ = writeln!(out, "       {} modes: {}", groups.len(), groups.join(", "));
     }
-    let groups: Vec<String> = values
-        .modes
-        .iter()
-        .map(|group| format!("{} runs near {}", group.count, figure(group.mean, unit)))
-        .collect();
-    let _ = writeln!(out, "       {} modes: {}", groups.len(), groups.join(", "));
+    let outliers: Vec<String> = modes::outliers(&values.modes).map(group).collect();
+    if !outliers.is_empty() {
+        let _ = writeln!(out, "       outliers: {}", outliers.join(", "));
+    }
 }
 
 fn series(out: &mut String, values: &VariantValues) {

@@ -10,6 +10,7 @@ use lineup_prove::compare::{Collected, ComparedMetric, Comparison, Contrast, Est
 use lineup_prove::links::{links_mean, of_links};
 use lineup_prove::metric::Unit;
 use lineup_stats::histogram::Histogram;
+use lineup_stats::modes;
 use maud::{Markup, html};
 
 /// What a page shows beside the comparison itself.
@@ -152,7 +153,10 @@ fn distributions(metric: &ComparedMetric, about: &ComparisonPage<'_>) -> Markup 
         h3 { (metric.name) }
         ul.legend { @for (index, values) in seen(metric) { li {
             (letter(index)) @if index == 0 { " dashed" } @else { " solid" }
-            @if values.modes.len() > 1 { ": " (values.modes.len()) " modes, at " (modes(values, &metric.unit)) }
+            @let modes: Vec<String> = modes::modes(&values.modes).map(|mode| value(mode.mean, &metric.unit)).collect();
+            @let outliers: usize = modes::outliers(&values.modes).map(|group| group.count).sum();
+            @if modes.len() > 1 { ": " (modes.len()) " modes, at " (modes.join(", ")) }
+            @if outliers > 0 { "; outliers: " (outliers) }
             @if values.series.is_some_and(|series| series.drifts()) { "; drifts" }
         } } }
         div.pair {
@@ -160,11 +164,6 @@ fn distributions(metric: &ComparedMetric, about: &ComparisonPage<'_>) -> Markup 
             figure { (quantile_plot(&title, &metric.name, &quantiles, |tick| value(tick, &metric.unit))) }
         }
     }
-}
-
-fn modes(values: &VariantValues, unit: &Unit) -> String {
-    let means: Vec<String> = values.modes.iter().map(|mode| value(mode.mean, unit)).collect();
-    means.join(", ")
 }
 
 /// All variants in the same bins.
