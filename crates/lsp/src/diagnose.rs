@@ -14,6 +14,9 @@ use std::ops::Range;
 /// What diagnostics are said to come from.
 const SOURCE: &str = "lineup";
 
+/// So many types are named that a diagnostic is about.
+const MOST_INSTANCES: usize = 4;
+
 /// All that is said of a declaration. Of one that may not be as it was built only that.
 pub(crate) fn of_type(
     view: &View<'_>,
@@ -50,6 +53,30 @@ pub(crate) fn of_type(
         }
     }
     all
+}
+
+/// The diagnostics of the types that one declaration stands for, each once: one that is not true of all of them says of
+/// which it is.
+pub(crate) fn of_instances(instances: Vec<(&str, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
+    let count = instances.len();
+    let mut all: Vec<(Diagnostic, Vec<String>)> = Vec::new();
+    for (name, diagnostics) in instances {
+        for diagnostic in diagnostics {
+            match all.iter_mut().find(|(known, _)| *known == diagnostic) {
+                Some((_, names)) => names.push(plain(name)),
+                None => all.push((diagnostic, vec![plain(name)])),
+            }
+        }
+    }
+    let one = |(mut diagnostic, names): (Diagnostic, Vec<String>)| {
+        if names.len() < count {
+            let more = if names.len() > MOST_INSTANCES { ", …" } else { "" };
+            let first = names.get(..MOST_INSTANCES).unwrap_or(&names).join(", ");
+            diagnostic.message = format!("{first}{more}: {}", diagnostic.message);
+        }
+        diagnostic
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// One of a whole text that is not as it was built: at the first declaration that the program has.

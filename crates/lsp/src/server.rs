@@ -26,7 +26,7 @@ use lsp_types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Types of one declaration that are shown: those of other programs, or of a template's other arguments.
@@ -308,10 +308,15 @@ impl<W: World> Server<W> {
         let document = self.documents.get(place.text_document.uri.as_str())?;
         let (declared, member) = document.at(place.position)?;
         let views = self.views(document, declared);
-        let texts: Vec<String> = views
+        let shown = views.len().min(MOST_VIEWS);
+        let mut texts: Vec<String> = views
             .iter()
+            .take(shown)
             .filter_map(|view| self.with_program(view, hover::text(view, member, self.beside())?))
             .collect();
+        if views.len() > shown {
+            texts.extend((!texts.is_empty()).then(|| format!("{} more of this name.", views.len() - shown)));
+        }
         let value = match (texts.is_empty(), self.programs.iter().find_map(Kept::error)) {
             (false, _) => texts.join("\n\n---\n\n"),
             (true, Some(error)) => hover::plain(&error),
@@ -369,7 +374,6 @@ impl<W: World> Server<W> {
         if views.iter().any(|view| view.freshness != Freshness::OtherMembers) {
             views.retain(|view| view.freshness != Freshness::OtherMembers);
         }
-        views.truncate(MOST_VIEWS);
         views
     }
 
@@ -401,7 +405,14 @@ impl<W: World> Server<W> {
                     .into_iter()
                     .collect();
             }
-            all.extend(diagnose::of_type(view, declared, &lines, self.beside()));
+            // A template is one declaration of many types, each with holes of its own.
+            let mut names = BTreeSet::new();
+            let instances: Vec<_> = views
+                .iter()
+                .filter(|view| names.insert(view.type_name().to_owned()))
+                .map(|view| (view.type_name(), diagnose::of_type(view, declared, &lines, self.beside())))
+                .collect();
+            all.extend(diagnose::of_instances(instances));
         }
         all
     }

@@ -193,7 +193,11 @@ impl Editor {
     }
 
     fn open(&mut self, project: &Project, name: &str, text: &str) {
-        let language = if name.ends_with(".rs") { "rust" } else { "c" };
+        let language = match name.rsplit('.').next() {
+            Some("rs") => "rust",
+            Some("cc") => "cpp",
+            _ => "c",
+        };
         let item = json!({ "uri": project.uri(name), "languageId": language, "version": 1, "text": text });
         self.tell("textDocument/didOpen", json!({ "textDocument": item }));
     }
@@ -541,4 +545,35 @@ fn types_of_rust_are_found_by_their_names_and_members() {
     let member = editor.hover(&project, ("main.rs", text), "pub struct ", "value").expect("a hover");
     assert!(member.contains("::inner::Task<u64>.value`** `u64` · offset 0, 8 bytes"), "{member}");
     editor.leave();
+}
+
+const TEMPLATE: &str = "template <class T> struct Box {
+	char c;
+	T v;
+	char end;
+};
+Box<int> ints; Box<double> doubles; Box<char> chars;
+int main() { return ints.c + doubles.c + chars.c; }
+";
+
+/// Each instance has holes of its own: those of `int` and `double` before `v` differ, and `char` has none.
+#[test]
+fn diagnostics_of_a_template_are_those_of_all_its_instances() {
+    let project = Project::new();
+    project.write("box.cc", TEMPLATE);
+    let mut compiler = Command::new("g++");
+    compiler.args(["-g", "-o", "box", "box.cc"]).current_dir(project.folder.path());
+    assert!(compiler.status().expect("g++ runs: apt install g++").success());
+    let mut editor = Editor::start(project.folder.path(), &["box"]);
+    editor.initialize(&project, json!(null));
+    editor.open(&project, "box.cc", TEMPLATE);
+    let mut shown = editor.diagnostics(&project, "box.cc");
+    shown.sort();
+    let expected = [
+        (4, 1, "Box<double>: 7 bytes of padding at the end"),
+        (4, 1, "Box<int>: 3 bytes of padding at the end"),
+        (4, 3, "Box<double>: a hole of 7 bytes before v, at offset 1"),
+        (4, 3, "Box<int>: a hole of 3 bytes before v, at offset 1"),
+    ];
+    assert_eq!(shown, expected.map(|(severity, line, text)| (severity, line, text.to_string())));
 }
