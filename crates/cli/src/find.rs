@@ -264,6 +264,7 @@ pub(crate) fn find(
         ..lineup_find::Options::default()
     };
     let timed = wanted.asks_clock.then(|| wanted.run.clone());
+    let shares_output = wanted.streams == Streams::Ours;
     stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
     if let Some(why) = &outcome.failure {
@@ -281,10 +282,28 @@ pub(crate) fn find(
         _ => None,
     };
     let clock = timed.map(|run| clock(&run, &subject, stages, interrupts)).transpose()?;
+    let (clock, ends_line) = match clock {
+        Some(Ok((clock, ends_line))) => (Some(Ok(clock)), ends_line),
+        Some(Err(why)) => (Some(Err(why)), EndsLine::Unknown),
+        None => (None, EndsLine::Unknown),
+    };
+    if shares_output && ends_line != EndsLine::Yes {
+        // The report begins with a line of its own.
+        files::print("\n")?;
+    }
     let sampled = clock.as_ref().and_then(|one| one.as_ref().ok());
     let mut findings = work_out(&recording, subject, sampled, &options, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
     Ok(Found { findings, crash })
+}
+
+/// Whether what a program prints last ends a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndsLine {
+    Yes,
+    No,
+    /// What it prints went past us.
+    Unknown,
 }
 
 /// Runs the program at its own speed, and samples it; why not, where that cannot be.
@@ -293,7 +312,7 @@ fn clock(
     subject: &Subject,
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<Result<Clock, String>> {
+) -> Result<Result<(Clock, EndsLine), String>> {
     if !subject.debug().abi().machine.is_host() {
         return Ok(Err("the clock was not asked: the program is another machine's".to_owned()));
     }
@@ -310,7 +329,9 @@ fn clock(
     let lost = samples.lost;
     let path = |file: PathBuf| file.to_string_lossy().into_owned();
     let places = samples.places.into_iter().map(|((file, offset), count)| (path(file), offset, count));
-    Ok(Ok(Clock { event: samples.event, places: places.collect(), outside: samples.outside, lost }))
+    let ends_line = if samples.prints_open_line { EndsLine::No } else { EndsLine::Yes };
+    let clock = Clock { event: samples.event, places: places.collect(), outside: samples.outside, lost };
+    Ok(Ok((clock, ends_line)))
 }
 
 fn request(wanted: Wanted) -> Result<RecordRequest> {

@@ -202,6 +202,8 @@ impl Work<'_, '_> {
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         found.extend(self.fights(all_cycles));
+        // What gains nothing is no finding, whatever the threshold.
+        found.retain(|finding| finding.gain > 0.0);
         for finding in &mut found {
             finding.clock = by_time::contradiction(finding, &owners, &functions);
         }
@@ -268,12 +270,14 @@ impl Work<'_, '_> {
         };
         let scale = bench.scale(stalls, gain.window_cycles);
         // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
-        let most = match (gain.subject, &gain.evidence) {
+        let avoidable = match (gain.subject, &gain.evidence) {
             (Subject::Function(Some(_)), Evidence::Code { lines, lines_needed, .. }) => {
-                stalls / all_cycles * (1.0 - *lines_needed as f64 / (*lines).max(1) as f64)
+                1.0 - *lines_needed as f64 / (*lines).max(1) as f64
             }
-            _ => f64::INFINITY,
+            _ => 1.0,
         };
+        // An upper bound is of the subject's own stalls: room that it leaves to others is not promised.
+        let most = stalls / all_cycles * avoidable;
         let scaled = |gain: f64| scale.of_run(gain).min(most);
         let trials = gain.trials.iter().map(|trial| Trial { gain: scaled(trial.gain), ..*trial }).collect();
         let map = match gain.subject {

@@ -12,6 +12,8 @@ pub struct Output {
     pub fingerprint: [u8; 32],
     /// The first [`HEAD_BYTES`] of them.
     pub head: Vec<u8>,
+    /// True when the last of them ends no line.
+    pub ends_amid_line: bool,
 }
 
 /// How much of a stream is kept to show where two differ.
@@ -67,18 +69,27 @@ pub(crate) struct Collector {
     size_bytes: u64,
     hasher: Sha256,
     head: Vec<u8>,
+    ends_amid_line: bool,
 }
 
 impl Collector {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.size_bytes += bytes.len() as u64;
         self.hasher.update(bytes);
+        if let Some(last) = bytes.last() {
+            self.ends_amid_line = *last != b'\n';
+        }
         let wanted = HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(wanted));
     }
 
     pub(crate) fn finish(self) -> Output {
-        Output { size_bytes: self.size_bytes, fingerprint: self.hasher.finalize().into(), head: self.head }
+        Output {
+            size_bytes: self.size_bytes,
+            fingerprint: self.hasher.finalize().into(),
+            head: self.head,
+            ends_amid_line: self.ends_amid_line,
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct ClockSamples {
     pub outside: u64,
     /// Taken and not kept.
     pub lost: u64,
+    /// True when the last that the program printed ends no line.
+    pub prints_open_line: bool,
 }
 
 impl ClockSamples {
@@ -52,13 +54,13 @@ pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
     let (samplers, event) = best_samplers(waiting.pid()).doing("sampling the program by the clock")?;
     let samples = ClockSamples { event, ..ClockSamples::default() };
     let reading = RefCell::new(Reading { samplers, samples, ..Reading::default() });
-    waiting.run_until(&|| {
+    let finished = waiting.run_until(&|| {
         reading.borrow_mut().read();
         false
     })?;
     let mut reading = reading.into_inner();
     reading.read();
-    Ok(reading.samples)
+    Ok(ClockSamples { prints_open_line: finished.stdout.ends_amid_line, ..reading.samples })
 }
 
 /// Samplers by the processor's cycles where it counts them, else by the tasks' clock.

@@ -72,7 +72,7 @@ fn found(findings: &Findings) -> Markup {
             (legend())
         }
         @for (index, finding) in findings.findings.iter().enumerate() { (one(findings, index, finding)) }
-        @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more gain less than what is told." } }
+        @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
     }
 }
 
