@@ -87,7 +87,7 @@ fn map(out: &mut Vec<String>, map: &[LineUse], line_bytes: u64, top: usize) {
         for row in rows(&line.parts) {
             out.push(format!(
                 "      {:>6} {:>5} B {:>9.2} loads {:>9.2} stores  {}",
-                row.offset.wrapping_sub(start),
+                offset_from(start, row.offset),
                 row.size_bytes,
                 row.loads_per_call,
                 row.stores_per_call,
@@ -96,6 +96,11 @@ fn map(out: &mut Vec<String>, map: &[LineUse], line_bytes: u64, top: usize) {
         }
         cold(out, line);
     }
+}
+
+/// How far behind the start of its line or object something begins; negative for what begins on the line before.
+fn offset_from(start: u64, offset: u64) -> i128 {
+    i128::from(offset) - i128::from(start)
 }
 
 /// What rides along on a line. An array is named once.
@@ -139,5 +144,17 @@ fn shared(out: &mut Vec<String>, lines: &[SharedLine], threads: u64, top: usize)
             line.address, line.true_handovers, line.false_handovers, line.writers, line.readers
         ));
         out.push(format!("    {}", one_line(&line.parts.join(", "))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::offset_from;
+
+    #[test]
+    fn what_begins_before_its_line_has_a_negative_offset() {
+        assert_eq!(offset_from(0x1000, 0x0ff8), -8);
+        assert_eq!(offset_from(0x1000, 0x1010), 16);
+        assert_eq!(offset_from(0, u64::MAX), i128::from(u64::MAX));
     }
 }
