@@ -44,6 +44,14 @@ pub(crate) enum Code {
 #[error("{0}")]
 pub(crate) struct UnknownName(pub(crate) String);
 
+impl UnknownName {
+    /// Several names as one error, a line each; `None` when there is none.
+    pub(crate) fn all(names: &[UnknownName]) -> Option<UnknownName> {
+        let reasons: Vec<&str> = names.iter().map(|UnknownName(reason)| reason.as_str()).collect();
+        (!reasons.is_empty()).then(|| UnknownName(reasons.join("\n")))
+    }
+}
+
 /// Schema `lineup.error/1`.
 #[derive(Serialize)]
 struct ErrorJson<'e> {

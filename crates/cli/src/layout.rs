@@ -11,6 +11,7 @@ mod table;
 mod text;
 
 use crate::advice_options::line_size;
+use crate::errors::UnknownName;
 use crate::files;
 use crate::guard::{self, AssertionLanguage};
 use crate::outcome::Outcome;
@@ -111,39 +112,52 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     if let Some(other) = &options.diff {
         let other = open(other, &[])?;
-        compare::run(options, &subject, &other)?;
-        return Ok(Outcome::Done);
+        let unknown = compare::run(options, &subject, &other)?;
+        return Ok(unknown.map_or(Outcome::Done, |unknown| Outcome::CutShort(unknown.into())));
     }
-    let chosen = if options.types.is_empty() {
-        select::all(&subject)
+    let selected = if options.types.is_empty() {
+        select::Selected { types: select::all(&subject), unknown: Vec::new() }
     } else {
-        select::named(&subject, &options.types)?
+        select::named(&subject, &options.types)
     };
+    let Some(unknown) = UnknownName::all(&selected.unknown) else {
+        show(options, &subject, selected)?;
+        return Ok(Outcome::Done);
+    };
+    if selected.types.is_empty() {
+        return Err(unknown.into());
+    }
+    show(options, &subject, selected)?;
+    Ok(Outcome::CutShort(unknown.into()))
+}
+
+fn show(options: &Options, subject: &Subject, selected: select::Selected<'_>) -> Result<()> {
+    let unknown = selected.unknown;
+    let chosen = selected.types;
     let layouts: Vec<Shown<'_>> = chosen
         .into_par_iter()
         .filter_map(|(name, id)| {
-            let layout = Layout::of(subject.types(), id, options.line_size)?;
+            let layout = Layout::of_any_size(subject.types(), id, options.line_size)?;
             Some(Shown { name, id, layout })
         })
         .collect();
-    let layouts = if options.types.is_empty() { layouts } else { distinct(&subject, layouts) };
+    let layouts = if options.types.is_empty() { layouts } else { distinct(subject, layouts) };
     if options.pahole {
-        files::print_all(&pahole::all(&subject, &layouts))?;
-        return Ok(Outcome::Done);
+        return files::print_all(&pahole::all(subject, &layouts));
     }
     let is_table = (options.types.is_empty() && !options.full) || options.sort.is_some();
     if !options.json && !is_table {
-        let texts = text::all(&subject, &layouts);
+        let texts = text::all(subject, &layouts);
         match files::text_style() {
             style @ TextStyle::Terminal { .. } if !options.full => {
                 files::print(&text::first_screen(&texts.concat(), style))?;
             }
             _ => files::print_all(&texts)?,
         }
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let output = if options.json {
-        let document = json::document(options, &subject, &layouts);
+        let document = json::document(options, subject, &layouts, &unknown);
         serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n"
     } else {
         let style = files::text_style();
@@ -151,8 +165,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let most = if is_all { usize::MAX } else { table::SCREEN_ROWS };
         many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size), most, style)).into_owned()
     };
-    files::print(&output)?;
-    Ok(Outcome::Done)
+    files::print(&output)
 }
 
 /// All types that a file describes, and what it was compiled for.

@@ -4,7 +4,7 @@
 //! bits) of 2026, which older images leave zero; an image that describes the shape of its kinds may
 //! hold kinds that are not known here, which become [`TypeKind::Opaque`].
 
-use crate::Error;
+use crate::{Bytes, Error};
 use foldhash::fast::FixedState;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
@@ -55,6 +55,15 @@ pub struct BtfVariable {
 /// True when bytes start like a BTF image of either byte order.
 pub fn is_btf(bytes: &[u8]) -> bool {
     matches!(bytes.get(..2), Some([0x9f, 0xeb] | [0xeb, 0x9f]))
+}
+
+/// The bytes of the `.BTF` section of an ELF file of any machine, as compilers for BPF and kernels' builds write it; empty
+/// when there is none.
+///
+/// # Errors
+/// When the bytes are no sound ELF file.
+pub fn of_elf(bytes: impl Into<Bytes>) -> Result<Bytes, Error> {
+    crate::elf::raw_section(bytes.into(), ".BTF")
 }
 
 /// Reads a BTF image. Split BTF (of a kernel module) needs the base that it continues.

@@ -1,7 +1,7 @@
 //! A type's members in memory order with the holes between them: what `lineup layout` shows.
 
 use crate::line::LineSize;
-use crate::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId, Types};
+use crate::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeId, Types};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -93,6 +93,9 @@ pub struct Layout {
     pub name: Option<Arc<str>>,
     /// Size in bytes.
     pub size_bytes: u64,
+    /// False when only a run tells the size: then `size_bytes` is the end of the last member whose place and size are
+    /// known.
+    pub is_size_known: bool,
     /// The line size that line numbers refer to.
     pub line_size: LineSize,
     /// Members in memory order; virtual bases last.
@@ -106,6 +109,12 @@ impl Layout {
     /// The layout of a type, through typedefs and qualifiers. `None` unless it is a complete struct,
     /// class, union or Rust enum.
     pub fn of(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
+        Self::of_any_size(types, id, line_size).filter(|layout| layout.is_size_known)
+    }
+
+    /// As [`Self::of`], also for a type whose size only a run tells, as that of an Ada record with an array of as many
+    /// elements as another member says.
+    pub fn of_any_size(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
         let mut layout = Self::without_inner_padding(types, id, line_size)?;
         for row in &mut layout.rows {
             // A variant's room belongs to all of them.
@@ -119,17 +128,23 @@ impl Layout {
     fn without_inner_padding(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
         let (id, aggregate) = types.aggregate(id)?;
         let ty = types.get(id)?;
-        let size_bytes = ty.size_bytes.filter(|_| !aggregate.is_declaration)?;
+        if aggregate.is_declaration {
+            return None;
+        }
         let mut rows = rows(types, aggregate);
+        let known_end = || rows.iter().filter_map(Row::end_bits).max().unwrap_or(0).div_ceil(8);
+        let size_bytes = ty.size_bytes.unwrap_or_else(known_end);
+        let is_size_known = ty.size_bytes.is_some();
         let mut padding = Gap::default();
         if matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
             padding = fill_gaps(&mut rows, size_bytes);
-            if has_virtual_base(types, aggregate, 0) {
-                // The virtual base lies somewhere in what looks like padding.
+            if has_virtual_base(types, aggregate, 0) || !is_size_known {
+                // The virtual base, or what has no size yet, lies somewhere in what looks like padding.
                 padding = Gap::default();
             }
         }
-        Some(Layout { id, kind: aggregate.kind, name: ty.name.clone(), size_bytes, line_size, rows, padding })
+        let (kind, name) = (aggregate.kind, ty.name.clone());
+        Some(Layout { id, kind, name, size_bytes, is_size_known, line_size, rows, padding })
     }
 
     /// How many lines an object that starts a line covers.
@@ -228,12 +243,13 @@ fn has_virtual_base(types: &Types, aggregate: &Aggregate, depth: u32) -> bool {
     })
 }
 
-/// Size of a member's type; 0 for arrays without a count.
+/// Size of a member's type; 0 for the arrays without a count that C and its kin allow as a last member. In other
+/// languages such an array has as many elements as a run gives it.
 fn member_size(types: &Types, id: TypeId) -> Option<u64> {
     use crate::types::TypeKind;
     types.size_bytes(id).or_else(|| {
         let ty = types.get(types.strip(id)?)?;
-        matches!(ty.kind, TypeKind::Array { .. }).then_some(0)
+        (matches!(ty.kind, TypeKind::Array { .. }) && ty.language != Language::Other).then_some(0)
     })
 }
 
@@ -245,6 +261,7 @@ fn inner_padding(types: &Types, id: TypeId, line_size: LineSize) -> u64 {
             Some(TypeKind::Array { element, .. }) => id = *element,
             Some(TypeKind::Aggregate(_)) => {
                 return Layout::without_inner_padding(types, id, line_size)
+                    .filter(|layout| layout.is_size_known)
                     .map_or(0, |layout| layout.padding.bytes);
             }
             _ => return 0,

@@ -68,10 +68,7 @@ impl Types {
             }
             TypeKind::Qualified(target) => {
                 let keyword = ty.name.as_deref().unwrap_or_default();
-                let is_pointer = target
-                    .and_then(|target| self.get(target))
-                    .is_some_and(|target| matches!(target.kind, TypeKind::Pointer(_)));
-                if is_pointer {
+                if self.qualifies_pointer(*target) {
                     self.declare(*target, join(keyword, &inner), depth + 1, spelt)
                 } else {
                     join(keyword, &self.declare(*target, inner, depth + 1, spelt))
@@ -79,6 +76,24 @@ impl Types {
             }
             _ => join(&head(ty), &inner),
         }
+    }
+}
+
+impl Types {
+    /// True when a qualifier of this type stands behind the star: when the type is a pointer, with other qualifiers or
+    /// without. The name of a pointer type takes qualifiers before it, as other names do.
+    fn qualifies_pointer(&self, target: Option<TypeId>) -> bool {
+        let mut next = target;
+        for _ in 0..MAX_DEPTH {
+            match next.and_then(|id| self.get(id)) {
+                Some(Type { kind: TypeKind::Qualified(target), .. }) => next = *target,
+                Some(Type { kind: TypeKind::Pointer(_), language, name, .. }) => {
+                    return *language != Language::Rust || name.is_none();
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 }
 
@@ -139,8 +154,18 @@ mod tests {
         let call =
             push(&mut types, None, TypeKind::Function { returns: None, parameters: vec![int, pointer] });
         let to_call = push(&mut types, None, TypeKind::Pointer(Some(call)));
+        let const_to_call = push(&mut types, Some("const"), TypeKind::Qualified(Some(to_call)));
+        assert_eq!(types.spell(Some(const_to_call), "f"), "void (*const f)(int, const int *)");
         assert_eq!(types.spell(Some(pointer), "p"), "const int *p");
         assert_eq!(types.spell(Some(const_pointer), "p"), "const int *const p");
+        let volatile = push(&mut types, Some("volatile"), TypeKind::Qualified(Some(pointer)));
+        let both = push(&mut types, Some("const"), TypeKind::Qualified(Some(volatile)));
+        assert_eq!(types.spell(Some(both), "p"), "const int *volatile const p");
+        let to_both = push(&mut types, None, TypeKind::Pointer(Some(both)));
+        assert_eq!(types.spell(Some(to_both), "p"), "const int *volatile const *p");
+        let named = push(&mut types, Some("words"), TypeKind::Typedef(Some(pointer)));
+        let const_named = push(&mut types, Some("const"), TypeKind::Qualified(Some(named)));
+        assert_eq!(types.spell(Some(const_named), "p"), "const words p");
         assert_eq!(types.spell(Some(grid), "g"), "int g[2][3]");
         assert_eq!(types.spell(Some(to_grid), "g"), "int (*g)[2][3]");
         assert_eq!(types.spell(Some(to_call), "f"), "void (*f)(int, const int *)");

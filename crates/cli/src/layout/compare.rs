@@ -3,6 +3,7 @@
 use super::changed_type::ChangedType;
 use super::subject::Subject;
 use super::{Options, select};
+use crate::errors::UnknownName;
 use crate::files;
 use anyhow::{Context, Result};
 use lineup_model::layout::{Change, Difference, diff};
@@ -20,13 +21,31 @@ struct Comparison<'c> {
     same: usize,
 }
 
-/// Compares the types asked for, or all, and prints the result.
-pub(super) fn run(options: &Options, old: &Subject, new: &Subject) -> Result<()> {
+/// Compares the types asked for, or all, and prints the result. Returns the names of which neither file has a type.
+pub(super) fn run(options: &Options, old: &Subject, new: &Subject) -> Result<Option<UnknownName>> {
+    let mut unknown = Vec::new();
     let (before, after) = if options.types.is_empty() {
         (select::all(old), select::all(new))
     } else {
-        (select::named(old, &options.types)?, select::named(new, &options.types)?)
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for name in &options.types {
+            let name = std::slice::from_ref(name);
+            let (in_old, in_new) = (select::named(old, name), select::named(new, name));
+            if !in_old.unknown.is_empty() && !in_new.unknown.is_empty() {
+                unknown.extend(in_new.unknown);
+            }
+            before.extend(in_old.types);
+            after.extend(in_new.types);
+        }
+        (before, after)
     };
+    let unknown = UnknownName::all(&unknown);
+    if before.is_empty()
+        && after.is_empty()
+        && let Some(unknown) = unknown
+    {
+        return Err(unknown.into());
+    }
     let comparison = compare(options, (old, by_name(before)), (new, by_name(after)));
     let output = if options.json {
         serde_json::to_string_pretty(&json(options, old, new, &comparison)).context("cannot write JSON")?
@@ -34,7 +53,8 @@ pub(super) fn run(options: &Options, old: &Subject, new: &Subject) -> Result<()>
     } else {
         many_lines(&text(old, new, &comparison)).into_owned()
     };
-    files::print(&output)
+    files::print(&output)?;
+    Ok(unknown)
 }
 
 fn by_name(types: Vec<(&str, TypeId)>) -> BTreeMap<&str, Vec<TypeId>> {

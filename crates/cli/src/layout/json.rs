@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use super::{Options, Shown};
+use crate::errors::UnknownName;
 use lineup_model::layout::{Layout, Row};
 use lineup_model::types::{AggregateKind, Language, MemberRole, Selector, SourceLocation};
 use serde::Serialize;
@@ -13,6 +14,9 @@ pub(super) struct Document<'d> {
     file: String,
     line_size_bytes: u64,
     types: Vec<TypeJson<'d>>,
+    /// Why there is nothing of a name that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<&'d str>,
 }
 
 #[derive(Serialize)]
@@ -21,6 +25,8 @@ struct TypeJson<'d> {
     kind: &'static str,
     language: &'static str,
     size_bytes: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_size_of_known_members: bool,
     declared_align_bytes: Option<u64>,
     declared_at: Option<LocationJson<'d>>,
     lines: u64,
@@ -74,12 +80,14 @@ pub(super) fn document<'d>(
     options: &Options,
     subject: &'d Subject,
     layouts: &'d [Shown<'d>],
+    unknown: &'d [UnknownName],
 ) -> Document<'d> {
     Document {
         schema: "lineup.layout/1",
         file: subject.path.display().to_string(),
         line_size_bytes: options.line_size.bytes(),
         types: layouts.iter().map(|shown| type_json(subject, shown)).collect(),
+        unknown: unknown.iter().map(|UnknownName(reason)| reason.as_str()).collect(),
     }
 }
 
@@ -96,6 +104,7 @@ fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>) -> TypeJson<'d> {
         kind: kind(layout.kind),
         language: language(ty.map(|ty| ty.language).unwrap_or_default()),
         size_bytes: layout.size_bytes,
+        is_size_of_known_members: !layout.is_size_known,
         declared_align_bytes: ty.and_then(|ty| ty.declared_align),
         declared_at: ty
             .and_then(|ty| ty.declared_at.as_ref())

@@ -2,7 +2,6 @@
 
 use super::subject::Subject;
 use crate::errors::UnknownName;
-use anyhow::{Result, bail};
 use lineup_debuginfo::{is_meant, nearest};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +13,13 @@ pub(super) fn all(subject: &Subject) -> Vec<(&str, TypeId)> {
     for (id, ty) in types.iter().skip(subject.first_own().0 as usize) {
         let Some(name) = ty.name.as_deref() else { continue };
         match &ty.kind {
-            TypeKind::Aggregate(aggregate) if !aggregate.is_declaration && ty.size_bytes.is_some() => {
+            TypeKind::Aggregate(aggregate) if !aggregate.is_declaration => {
                 names.insert(id, name);
             }
             TypeKind::Typedef(_) => {
                 if let Some((target, _)) = types.aggregate(id)
-                    && types.get(target).is_some_and(|ty| ty.name.is_none() && ty.size_bytes.is_some())
+                    && types.get(target).is_some_and(|ty| ty.name.is_none())
+                    && !types.aggregate(target).is_some_and(|(_, aggregate)| aggregate.is_declaration)
                 {
                     names.entry(target).or_insert(name);
                 }
@@ -34,17 +34,25 @@ pub(super) fn all(subject: &Subject) -> Vec<(&str, TypeId)> {
 
 /// The types with these names, in the order given. A name may leave out leading namespaces and template arguments, and may
 /// carry `struct`, `union` or `class`.
-pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Result<Vec<(&'s str, TypeId)>> {
-    let mut chosen = Vec::new();
+pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Selected<'s> {
+    let mut selected = Selected::default();
     for name in wanted {
         let plain = without_keyword(name);
         let found = find(subject, plain);
         if found.is_empty() {
-            return unknown(subject, plain);
+            selected.unknown.push(unknown(subject, plain));
         }
-        chosen.extend(found);
+        selected.types.extend(found);
     }
-    Ok(chosen)
+    selected
+}
+
+/// What was found of the names that the user gave.
+#[derive(Default)]
+pub(super) struct Selected<'s> {
+    pub(super) types: Vec<(&'s str, TypeId)>,
+    /// Why there is nothing to show of the others, each by itself.
+    pub(super) unknown: Vec<UnknownName>,
 }
 
 /// The names without `struct`, `union` or `class`.
@@ -63,8 +71,7 @@ pub(super) fn meant_by(types: &Types, id: TypeId) -> Option<TypeId> {
         return None;
     }
     let (target, aggregate) = types.aggregate(id)?;
-    let is_complete = !aggregate.is_declaration && types.get(target)?.size_bytes.is_some();
-    is_complete.then_some(target)
+    (!aggregate.is_declaration).then_some(target)
 }
 
 fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
@@ -85,16 +92,16 @@ fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
     if exact.is_empty() { by_last_part } else { exact }
 }
 
-fn unknown<'s>(subject: &'s Subject, wanted: &str) -> Result<Vec<(&'s str, TypeId)>> {
+fn unknown(subject: &Subject, wanted: &str) -> UnknownName {
     let types = subject.types();
     if let Some((_, ty)) = types.iter().find(|(_, ty)| ty.name.as_deref() == Some(wanted)) {
-        match &ty.kind {
-            TypeKind::Aggregate(_) => bail!(
+        return UnknownName(match &ty.kind {
+            TypeKind::Aggregate(_) => format!(
                 "{wanted} is only declared in {}; look in a file whose code uses its members",
                 subject.path.display()
             ),
-            _ => bail!("{wanted} is not a struct, class or union"),
-        }
+            _ => format!("{wanted} is not a struct, class or union"),
+        });
     }
     let names: Vec<&str> = all(subject).into_iter().map(|(name, _)| name).collect();
     let near = nearest(wanted, names, 5);
@@ -103,5 +110,5 @@ fn unknown<'s>(subject: &'s Subject, wanted: &str) -> Result<Vec<(&'s str, TypeI
     } else {
         format!("did you mean {}?", near.join(", "))
     };
-    Err(UnknownName(format!("no type {wanted} in {}; {advice}", subject.path.display())).into())
+    UnknownName(format!("no type {wanted} in {}; {advice}", subject.path.display()))
 }

@@ -6,7 +6,7 @@ use crate::guard;
 use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
-use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
+use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error};
 use lineup_model::abi::Abi;
 use lineup_model::types::{TypeId, Types};
 use lineup_study::companions::{self, DiskCompanions};
@@ -50,7 +50,7 @@ impl Subject {
         let Some(index) = subject.index() else { return Subject::open(path, base, false) };
         if let Some(found) = index.look_up(&names)
             && subject.read_units(&found.units)
-            && select::named(&subject, wanted).is_ok_and(|types| types.len() == found.types)
+            && has_all(&select::named(&subject, wanted), Some(found.types))
         {
             return Ok(subject);
         }
@@ -58,10 +58,11 @@ impl Subject {
         if let Source::Dwarf(info) = &subject.source
             && let Some(units) = info.units_of_types(&names)
             && subject.read_units(&units)
-            && let Ok(types) = select::named(&subject, wanted)
+            && let selected = select::named(&subject, wanted)
+            && has_all(&selected, None)
         {
             // Without it the next look takes as long as this one.
-            let _ = index.remember(&names, &Found { units, types: types.len() });
+            let _ = index.remember(&names, &Found { units, types: selected.types.len() });
             return Ok(subject);
         }
         Subject::open(path, base, false)
@@ -103,6 +104,11 @@ impl Subject {
     }
 }
 
+/// True when there is something of every name, and as many types as were `expected`.
+fn has_all(selected: &select::Selected<'_>, expected: Option<usize>) -> bool {
+    selected.unknown.is_empty() && expected.is_none_or(|types| types == selected.types.len())
+}
+
 fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
     let bytes = companions::read(path)?;
     if btf::is_btf(&bytes) {
@@ -113,7 +119,17 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         let types = lineup_kernel::btf::find(&kernel).with_context(context)?;
         return Ok(Source::Btf(Box::new(parse_btf(types, path, base)?)));
     }
-    let info = DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).with_context(context)?;
+    let info = match DebugInfo::parse(bytes.clone(), &mut DiskCompanions::of(path)) {
+        // BTF says of a file for any machine what its types are: one for the kernel's BPF machine is the usual case.
+        Err(error @ Error::UnsupportedMachine { .. }) => {
+            let section = btf::of_elf(bytes).unwrap_or_else(|_| Bytes::empty());
+            if section.is_empty() {
+                return Err(error).with_context(context);
+            }
+            return Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)));
+        }
+        result => result.with_context(context)?,
+    };
     if info.has_debug_info() {
         return Ok(Source::Dwarf(Box::new(info)));
     }
@@ -149,8 +165,7 @@ fn base_btf(base: &Path) -> Result<Bytes> {
     if let Ok(Some(kernel)) = distributed(&bytes) {
         return Ok(lineup_kernel::btf::find(&kernel).with_context(context)?.to_vec().into());
     }
-    let section = DebugInfo::parse(bytes, &mut NoCompanions).and_then(|info| info.btf_section());
-    let section = section.with_context(context)?;
+    let section = btf::of_elf(bytes).with_context(context)?;
     if section.is_empty() {
         bail!("{}: holds no BTF; give the vmlinux or the BTF image of the module's own kernel", context());
     }
@@ -159,11 +174,19 @@ fn base_btf(base: &Path) -> Result<Bytes> {
 
 /// Says on standard error what could not be read.
 fn warn(info: &DebugInfo) {
-    let split = info.missing().iter().filter(|wanted| matches!(wanted, Companion::DwoFile { .. })).count();
-    if split > 0 {
+    let split = |wanted: &Companion| match wanted {
+        Companion::DwoFile { name, comp_dir, .. } => {
+            Some(Path::new(comp_dir.as_deref().unwrap_or_default()).join(name))
+        }
+        _ => None,
+    };
+    let split: Vec<PathBuf> = info.missing().iter().filter_map(split).collect();
+    if let Some(first) = split.first() {
+        let more = if split.len() > 1 { format!(" and {} more", split.len() - 1) } else { String::new() };
         eprintln!(
-            "lineup: warning: {split} split debug file(s) (.dwo) not found; their types are missing \
-             (keep them where the compiler wrote them, or make a .dwp beside the program)"
+            "lineup: warning: split debug file {}{more} not found; the types in it are missing \
+             (keep such files where the compiler wrote them, or make a .dwp beside the program)",
+            lineup_report::visible::one_line(&first.display().to_string())
         );
     }
     for wanted in info.missing() {

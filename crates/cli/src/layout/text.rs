@@ -286,7 +286,10 @@ impl Printer<'_> {
         };
         let (size, lines, members) = (layout.size_bytes, layout.lines(), layout.rows.len());
         // `SUMMARY` names how this begins.
-        note(format!("size: {size}, cachelines: {lines}, members: {members}"));
+        match layout.is_size_known {
+            true => note(format!("size: {size}, cachelines: {lines}, members: {members}")),
+            false => note(format!("size: known at run time only, at least {size}, members: {members}")),
+        }
         if layout.holes() > 0 || layout.bit_holes() > 0 || layout.bit_field_bits() > 0 {
             let mut parts = vec![format!("sum members: {}", layout.member_bytes())];
             if layout.holes() > 0 {

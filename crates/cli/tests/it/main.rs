@@ -28,6 +28,7 @@ mod kernel_source;
 mod layout;
 mod layout_as_pahole;
 mod layout_index;
+mod layout_languages;
 mod layout_pahole;
 mod layout_pahole_cpp;
 mod layout_rust;

@@ -1,9 +1,12 @@
 //! The attributes of one entry that types and members use.
 
+use super::expression;
+use super::extent::default_lower_bound;
 use super::name::Name;
 use super::reference::Ref;
 use super::{Dwarf, Unit, Value, View, constant};
 use gimli::{DwAt, DwForm, Section as _, constants as dw};
+use std::cell::OnceCell;
 
 /// An attribute that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +35,13 @@ pub(super) enum Field {
     Count,
     Upper,
     Lower,
+    Stride,
+    DataLocation,
+    Allocated,
+    Associated,
+    StringLength,
+    /// A size or a bound that another entry holds: a variable, or a member of the object.
+    HeldElsewhere,
     /// A discriminant's value of 64 bits or as many as it needs, and of 8, 16 and 32 bits.
     Selected,
     Selected8,
@@ -45,6 +55,9 @@ const FIELDS: usize = Field::Selected32 as usize + 1;
 impl Field {
     /// The field of an attribute in some form; `None` when it is not read.
     pub(super) fn of(name: DwAt, form: DwForm) -> Option<Field> {
+        if is_reference(form) && is_amount(name) {
+            return Some(Field::HeldElsewhere);
+        }
         Some(match name {
             dw::DW_AT_name if form == dw::DW_FORM_strp => Field::NameOffset,
             dw::DW_AT_name => Field::Name,
@@ -67,6 +80,11 @@ impl Field {
             dw::DW_AT_count => Field::Count,
             dw::DW_AT_upper_bound => Field::Upper,
             dw::DW_AT_lower_bound => Field::Lower,
+            dw::DW_AT_byte_stride => Field::Stride,
+            dw::DW_AT_data_location => Field::DataLocation,
+            dw::DW_AT_allocated => Field::Allocated,
+            dw::DW_AT_associated => Field::Associated,
+            dw::DW_AT_string_length => Field::StringLength,
             dw::DW_AT_discr_value => match form {
                 dw::DW_FORM_data1 => Field::Selected8,
                 dw::DW_FORM_data2 => Field::Selected16,
@@ -76,6 +94,37 @@ impl Field {
             _ => return None,
         })
     }
+}
+
+/// True for what says how much there is of something.
+fn is_amount(name: DwAt) -> bool {
+    matches!(
+        name,
+        dw::DW_AT_byte_size
+            | dw::DW_AT_bit_size
+            | dw::DW_AT_count
+            | dw::DW_AT_upper_bound
+            | dw::DW_AT_lower_bound
+            | dw::DW_AT_byte_stride
+            | dw::DW_AT_string_length
+    )
+}
+
+/// True for the forms that name another entry.
+pub(super) fn is_reference(form: DwForm) -> bool {
+    matches!(
+        form,
+        dw::DW_FORM_ref1
+            | dw::DW_FORM_ref2
+            | dw::DW_FORM_ref4
+            | dw::DW_FORM_ref8
+            | dw::DW_FORM_ref_udata
+            | dw::DW_FORM_ref_addr
+            | dw::DW_FORM_ref_sig8
+            | dw::DW_FORM_GNU_ref_alt
+            | dw::DW_FORM_ref_sup4
+            | dw::DW_FORM_ref_sup8
+    )
 }
 
 /// A set of fields.
@@ -109,6 +158,8 @@ pub(super) struct Attributes<'u, 'a> {
     numbers: [u64; FIELDS],
     /// Values that are no plain numbers, as gimli tells them.
     others: Vec<(Field, Value<'a>)>,
+    /// Where arrays of the unit's language begin that do not say it.
+    default_lower: OnceCell<i64>,
 }
 
 impl<'u, 'a> Attributes<'u, 'a> {
@@ -128,6 +179,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
             present: Fields::default(),
             numbers: [0; FIELDS],
             others: Vec::new(),
+            default_lower: OnceCell::new(),
         }
     }
 
@@ -184,6 +236,40 @@ impl<'u, 'a> Attributes<'u, 'a> {
     #[inline]
     pub(super) fn number(&self, field: Field) -> Option<u64> {
         self.known.has(field).then(|| self.numbers[field as usize])
+    }
+
+    /// The number of an attribute, also where an expression without anything of a run gives it.
+    pub(super) fn constant(&self, field: Field) -> Option<u64> {
+        self.number(field).or_else(|| match self.other(field)? {
+            Value::Exprloc(expression) => expression::constant(expression, self.unit.encoding()),
+            _ => None,
+        })
+    }
+
+    /// How many bytes of an object the expression of an attribute reads; `None` when it reads none of them.
+    pub(super) fn reach_bytes(&self, field: Field) -> Option<u64> {
+        match self.other(field).filter(|_| self.has(field))? {
+            Value::Exprloc(expression) => expression::reach_bytes(expression, self.unit.encoding()),
+            _ => None,
+        }
+    }
+
+    /// The size in bytes that the entry gives. That of a string with a length of its own is the length's.
+    pub(super) fn size_bytes(&self) -> Option<u64> {
+        if self.has(Field::StringLength) || self.has(Field::HeldElsewhere) {
+            return None;
+        }
+        self.constant(Field::Size).or_else(|| self.number(Field::BitSize).map(|bits| bits.div_ceil(8)))
+    }
+
+    /// True for an array of which the object holds a description: where its elements are, and how many.
+    pub(super) fn is_descriptor(&self) -> bool {
+        self.has(Field::DataLocation) || self.has(Field::Allocated) || self.has(Field::Associated)
+    }
+
+    /// The first index of an array whose entry gives none.
+    pub(super) fn default_lower_bound(&self) -> i64 {
+        *self.default_lower.get_or_init(|| default_lower_bound(self.unit))
     }
 
     pub(super) fn is_set(&self, field: Field) -> bool {

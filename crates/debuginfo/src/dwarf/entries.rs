@@ -7,7 +7,7 @@
 //! always, into the places to copy from. Only the forms that compilers use for types are read so. An abbreviation with any other form, and a unit of 64-bit or old DWARF, is left
 //! to gimli.
 
-use super::attributes::{Attributes, Field, Fields};
+use super::attributes::{Attributes, Field, Fields, is_reference};
 use super::kind::{RawKind, belongs_to_type, type_kind};
 use super::{Unit, View};
 use gimli::{
@@ -263,7 +263,10 @@ impl<'u, 'a> Entries<'u, 'a> {
         if let Some(abbreviation) = entries.read_abbreviation()? {
             for &specification in abbreviation.attributes() {
                 let attribute = entries.read_attribute_inline(specification)?;
-                if let Some(field) = Field::of(attribute.name(), dw::DW_FORM_data8) {
+                // gimli's value tells what other forms mean.
+                let form =
+                    Some(attribute.form()).filter(|form| is_reference(*form)).unwrap_or(dw::DW_FORM_data8);
+                if let Some(field) = Field::of(attribute.name(), form) {
                     self.attributes.set_value(field, attribute.value());
                 }
             }

@@ -1,7 +1,7 @@
 //! Which code an entry covers, in which language a unit is written, and what compiled it.
 
 use super::{Dwarf, Unit, Value};
-use gimli::constants as dw;
+use gimli::{DwLang, constants as dw};
 use lineup_model::types::Language;
 use std::ops::Range;
 
@@ -41,21 +41,62 @@ pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>) 
     found
 }
 
+// Languages that gimli 0.34 has no names for: https://dwarfstd.org/languages.html.
+const DW_LANG_C_PLUS_PLUS_23: DwLang = DwLang(0x3a);
+const DW_LANG_C23: DwLang = DwLang(0x3e);
+const DW_LANG_FORTRAN23: DwLang = DwLang(0x3f);
+
+/// The language that a unit names; units of shared types name none.
+pub(super) fn own_language(unit: &Unit<'_>) -> Option<DwLang> {
+    let mut entries = unit.entries();
+    match entries.next_dfs().ok()??.attr_value(dw::DW_AT_language)? {
+        Value::Language(language) => Some(language),
+        _ => None,
+    }
+}
+
+/// The first index of an array whose entry gives none: 0 in C's family, 1 in that of Fortran, Ada and Pascal.
+pub(super) fn default_lower_bound(unit: &Unit<'_>) -> i64 {
+    match own_language(unit) {
+        Some(dw::DW_LANG_Fortran18 | DW_LANG_FORTRAN23 | dw::DW_LANG_Ada2005 | dw::DW_LANG_Ada2012) => 1,
+        Some(language) => language.default_lower_bound().unwrap_or(0) as i64,
+        None => 0,
+    }
+}
+
+/// True where a module of the language is a scope for names.
+pub(super) fn has_modules(unit: &Unit<'_>) -> bool {
+    matches!(
+        own_language(unit),
+        Some(
+            dw::DW_LANG_Fortran77
+                | dw::DW_LANG_Fortran90
+                | dw::DW_LANG_Fortran95
+                | dw::DW_LANG_Fortran03
+                | dw::DW_LANG_Fortran08
+                | dw::DW_LANG_Fortran18
+                | DW_LANG_FORTRAN23
+        )
+    )
+}
+
 /// The language of a unit.
 pub(crate) fn language(unit: &Unit<'_>) -> Language {
-    let mut entries = unit.entries();
-    let Ok(Some(root)) = entries.next_dfs() else { return Language::Other };
-    match root.attr_value(dw::DW_AT_language) {
-        Some(Value::Language(language)) => match language {
-            dw::DW_LANG_C89 | dw::DW_LANG_C | dw::DW_LANG_C99 | dw::DW_LANG_C11 | dw::DW_LANG_C17 => {
-                Language::C
-            }
+    match own_language(unit) {
+        Some(language) => match language {
+            dw::DW_LANG_C89
+            | dw::DW_LANG_C
+            | dw::DW_LANG_C99
+            | dw::DW_LANG_C11
+            | dw::DW_LANG_C17
+            | DW_LANG_C23 => Language::C,
             dw::DW_LANG_C_plus_plus
             | dw::DW_LANG_C_plus_plus_03
             | dw::DW_LANG_C_plus_plus_11
             | dw::DW_LANG_C_plus_plus_14
             | dw::DW_LANG_C_plus_plus_17
-            | dw::DW_LANG_C_plus_plus_20 => Language::Cpp,
+            | dw::DW_LANG_C_plus_plus_20
+            | DW_LANG_C_PLUS_PLUS_23 => Language::Cpp,
             dw::DW_LANG_Rust => Language::Rust,
             dw::DW_LANG_Mips_Assembler => Language::Assembly,
             _ => Language::Other,

@@ -99,7 +99,7 @@ impl<'k, 'a> Keys<'k, 'a> {
     /// The entry that names a type.
     #[inline]
     fn named(&self, at: usize, ty: &'k RawType) -> &'k RawType {
-        if ty.is_named { ty } else { self.get(self.linked.named(at)).unwrap_or(ty) }
+        if ty.completes.index().is_none() { ty } else { self.get(self.linked.named(at)).unwrap_or(ty) }
     }
 
     fn type_key(&mut self, at: usize, out: &mut UnitKeys) -> TypeKey {

@@ -2,7 +2,7 @@
 
 use super::MAX_CHAIN;
 use super::reference::{PackedRef, Ref};
-use super::scan::{Part, RawType, Rest, Scan};
+use super::scan::{Part, RawType, Rest, Scan, Scope, ScopeName, moved, name_in};
 
 /// Types of one or more units, in the order of the units and their entries.
 pub(super) struct Linked<'a> {
@@ -48,7 +48,66 @@ impl<'a> Linked<'a> {
             linked.link_aliases();
         }
         linked.link();
+        if linked.scans.iter().any(|scan| scan.has_lent_names) {
+            linked.lend_names();
+        }
         linked
+    }
+
+    /// Gives scopes that are called as other entries those entries' names, and all names in them with them.
+    fn lend_names(&mut self) {
+        // A name that is lent may lie in a scope with a lent name itself: each round settles one level.
+        for _ in 0..MAX_CHAIN {
+            let mut is_settled = true;
+            for unit in 0..self.scans.len() {
+                if self.scans.get(unit).is_some_and(|scan| scan.has_lent_names) {
+                    is_settled &= !self.lend_names_of(unit);
+                }
+            }
+            if is_settled {
+                return;
+            }
+        }
+    }
+
+    /// One round of [`Self::lend_names`] over a unit; true when a name is another one than before.
+    fn lend_names_of(&mut self, unit: usize) -> bool {
+        let (Some(&start), Some(scan)) = (self.starts.get(unit), self.scans.get_mut(unit)) else {
+            return false;
+        };
+        let count = self.starts.get(unit + 1).map_or(self.types.len(), |next| *next) - start;
+        let mut scopes = std::mem::take(&mut scan.scopes);
+        let before: Vec<u64> = scopes.iter().map(|scope| scope.full_name).collect();
+        for at in 0..scopes.len() {
+            let Some(&Scope { parent, name, .. }) = scopes.get(at) else { break };
+            let around = scopes.get(parent as usize).map_or(0, |scope| scope.full_name);
+            let full_name = match name {
+                ScopeName::Own(name) => name_in(around, name),
+                ScopeName::Of(number) => {
+                    let named = self.named(self.real(start + number as usize));
+                    self.types.get(named).map_or(around, |ty| ty.full_name)
+                }
+            };
+            if let Some(scope) = scopes.get_mut(at) {
+                scope.full_name = full_name;
+            }
+        }
+        for (ty, rest) in self.types.iter_mut().zip(&self.rests).skip(start).take(count) {
+            let (Some(scope), Some(&before)) =
+                (scopes.get(rest.scope as usize), before.get(rest.scope as usize))
+            else {
+                continue;
+            };
+            ty.full_name = match ty.is_named {
+                true => moved(ty.full_name, before, scope.full_name),
+                false => scope.full_name,
+            };
+        }
+        let is_changed = before.iter().zip(&scopes).any(|(before, scope)| *before != scope.full_name);
+        if let Some(scan) = self.scans.get_mut(unit) {
+            scan.scopes = scopes;
+        }
+        is_changed
     }
 
     /// Leads entries that stand for a type in a type unit to that type.
@@ -69,7 +128,8 @@ impl<'a> Linked<'a> {
         let (mut types, mut parts) = (std::mem::take(&mut self.types), std::mem::take(&mut self.parts));
         for ty in &mut types {
             ty.target = self.resolve(ty.unit, ty.target.get()).into();
-            ty.completes = self.resolve(ty.unit, ty.completes.get()).into();
+            // Not past what stands for others: that would lead a type of a type unit back to itself.
+            ty.completes = self.index(ty.unit, ty.completes.get()).into();
             let mut at = ty.parts.first as usize;
             for _ in 0..ty.parts.count {
                 let Some(part) = parts.get_mut(at) else { break };
@@ -121,14 +181,13 @@ impl<'a> Linked<'a> {
         self.scans.get(ty.unit as usize)
     }
 
-    /// The index of the entry that names a type: of the declaration that it completes when it has no
-    /// name of its own.
+    /// The index of the entry that names a type: of the declaration that it completes, which stands in the scope of the
+    /// type as the type itself need not.
     #[inline]
     pub(super) fn named(&self, index: usize) -> usize {
-        match self.types.get(index) {
-            Some(ty) if !ty.is_named => ty.completes.index().unwrap_or(index),
-            _ => index,
-        }
+        let declared = self.types.get(index).and_then(|ty| ty.completes.index());
+        let is_named = |at: &usize| self.types.get(*at).is_some_and(|declared| declared.is_named);
+        declared.filter(is_named).unwrap_or(index)
     }
 
     /// What the parts of a type refer to, in the order of the entries.

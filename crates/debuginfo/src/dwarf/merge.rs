@@ -6,10 +6,11 @@ use super::in_order::in_order;
 use super::keys::{Keys, TypeKey, UnitKeys};
 use super::kind::RawKind;
 use super::link::Linked;
-use super::raw::{Detail, FromTop, RawChild, RawPlace, What};
+use super::raw::{Detail, Extent, FromTop, RawChild, RawPlace, What};
 use super::reference::{Die, Ref};
-use super::scan::{NO_SCOPE, RawType, Rest, Scan, scan};
+use super::scan::{RawType, Rest, Scan, scan};
 use super::store::View;
+use super::type_name::type_name;
 use super::{Unit, unify};
 use foldhash::quality::FixedState;
 use gimli::constants as dw;
@@ -63,7 +64,7 @@ impl TypeTable {
 }
 
 /// What is needed to read a unit's entries once more.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     unit: Unit<'a>,
     compiled: Compiled,
     /// Paths of files that were asked for, by number.
@@ -71,7 +72,7 @@ struct Source<'a> {
 }
 
 /// Reads a type's entries once more.
-fn detail<'a>(
+pub(super) fn detail<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,
     sources: &mut [Source<'a>],
@@ -298,16 +299,13 @@ impl Merger {
         ids: &[TypeId],
         index: usize,
     ) -> Option<Type> {
-        let mut own = detail(view, linked, sources, index)?;
-        let named = linked.named(index);
-        if named != index {
-            own.name = detail(view, linked, sources, named).and_then(|named| named.name);
-        }
+        let own = detail(view, linked, sources, index)?;
+        let name = type_name(view, linked, sources, (index, &own));
         let ty = linked.types.get(index)?;
         let scan = linked.unit_of(ty)?;
         let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
         let files = Files::new(view.file_names_of(scan.unit)?, unit);
-        let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, paths, names: &mut self.names };
+        let writer = Writer { linked, scan, unit: ty.unit, name, ids, files, paths, names: &mut self.names };
         let rest = linked.rests.get(index)?;
         Some(writer.complete((ty, rest), &own))
     }
@@ -331,8 +329,8 @@ struct Writer<'w, 'a> {
     scan: &'w Scan<'a>,
     /// Number of the unit in `linked`.
     unit: u32,
-    /// The entry that has the name.
-    named: usize,
+    /// With namespaces.
+    name: Option<String>,
     ids: &'w [TypeId],
     files: Files<'w, 'a>,
     paths: &'w mut HashMap<u32, Option<Arc<str>>, FixedState>,
@@ -347,11 +345,15 @@ impl Writer<'_, '_> {
             RawKind::Qualifier(keyword) => Some(self.intern(keyword.keyword())),
             RawKind::Reference => Some(self.intern("&")),
             RawKind::RvalueReference => Some(self.intern("&&")),
-            _ => self.qualified_name(detail),
+            _ => self.name.take().map(|name| self.intern(&name)),
         };
         Type {
             name,
-            size_bytes: if is_declaration { None } else { self.size(ty, rest.size) },
+            size_bytes: if is_declaration {
+                None
+            } else {
+                detail.descriptor_bytes.or(self.size(ty, rest.size))
+            },
             declared_align: detail.align.map(NonZeroU64::get),
             declared_at: self.location(detail.file, detail.line),
             unit: self.scan.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
@@ -370,6 +372,7 @@ impl Writer<'_, '_> {
             RawKind::Qualifier(_) => TypeKind::Qualified(target),
             RawKind::Typedef => TypeKind::Typedef(target),
             RawKind::Opaque => TypeKind::Opaque,
+            RawKind::Array if detail.descriptor_bytes.is_some() => TypeKind::Opaque,
             RawKind::Array => TypeKind::Array { element: target.unwrap_or(UNKNOWN), counts: counts(detail) },
             RawKind::Function => {
                 let children = detail.children.iter().filter(|child| child.what == What::Parameter);
@@ -381,7 +384,7 @@ impl Writer<'_, '_> {
     }
 
     fn aggregate(&mut self, kind: AggregateKind, is_declaration: bool, detail: &Detail<'_>) -> Aggregate {
-        let mut members = Vec::new();
+        let mut members: Vec<Member> = Vec::new();
         let mut static_members = Vec::new();
         for child in &detail.children {
             match child.what {
@@ -398,7 +401,46 @@ impl Writer<'_, '_> {
                 What::Dimension(_) | What::Parameter => {}
             }
         }
+        if matches!(kind, AggregateKind::Struct | AggregateKind::Class) {
+            self.find_whole_bit_fields(&mut members, detail);
+        }
         Aggregate { kind, members, static_members, is_declaration }
+    }
+
+    /// Finds bit-fields that are as wide as their type: Clang describes them as other members are, by the byte that they
+    /// begin in. Where the bit-field before ends inside that byte, such a member begins at the next bit, when it ends
+    /// before the member behind it begins.
+    fn find_whole_bit_fields(&self, members: &mut [Member], detail: &Detail<'_>) {
+        let of_members = detail.children.iter().filter(|child| matches!(child.what, What::Member(_)));
+        let whole_bits = |child: &RawChild<'_>| {
+            let reference = self.linked.resolve(self.unit, child.target);
+            self.integer_bytes(reference).and_then(|bytes| u32::try_from(bytes.checked_mul(8)?).ok())
+        };
+        let widths: Vec<Option<u32>> = of_members.map(whole_bits).collect();
+        let starts: Vec<Option<u64>> = members.iter().map(|member| member.offset_bits).collect();
+        let mut end = None;
+        for (at, member) in members.iter_mut().enumerate() {
+            let width = widths.get(at).copied().flatten();
+            let next = starts.get(at + 1).copied().flatten();
+            if let (Some(start), Some(before), Some(width)) = (member.offset_bits, end, width)
+                && member.bit_size.is_none()
+                && (start + 1..start.saturating_add(8)).contains(&before)
+                && next.is_none_or(|next| before + u64::from(width) <= next)
+            {
+                (member.offset_bits, member.bit_size) = (Some(before), Some(width));
+            }
+            end = member
+                .offset_bits
+                .zip(member.bit_size)
+                .and_then(|(start, bits)| start.checked_add(bits.into()));
+        }
+    }
+
+    /// The size of the integer or enumeration that a reference leads to, through typedefs and qualifiers.
+    fn integer_bytes(&self, reference: Ref) -> Option<u64> {
+        let at = self.strip(reference)?;
+        let is_integer = matches!(self.linked.types.get(at)?.kind, RawKind::Base | RawKind::Enum);
+        self.linked.rests.get(at)?.size.filter(|_| is_integer)
     }
 
     /// A member's place in bits. DWARF 3 counts a bit-field from the most significant bit of its
@@ -419,12 +461,17 @@ impl Writer<'_, '_> {
 
     /// The size of what a reference leads to, through typedefs and qualifiers.
     fn size_of(&self, reference: Ref) -> Option<u64> {
+        self.linked.rests.get(self.strip(reference)?)?.size
+    }
+
+    /// The type that typedefs and qualifiers lead to.
+    fn strip(&self, reference: Ref) -> Option<usize> {
         let mut at = reference.index()?;
         for _ in 0..super::MAX_CHAIN {
             let ty = self.linked.types.get(at)?;
             match ty.kind {
                 RawKind::Typedef | RawKind::Qualifier(_) => at = ty.target.index()?,
-                _ => return self.linked.rests.get(at)?.size,
+                _ => return Some(at),
             }
         }
         None
@@ -473,23 +520,6 @@ impl Writer<'_, '_> {
         path.map(|file| SourceLocation { file, line })
     }
 
-    fn qualified_name(&mut self, detail: &Detail<'_>) -> Option<Arc<str>> {
-        let own = String::from_utf8_lossy(detail.name?.text());
-        let ty = self.linked.types.get(self.named)?;
-        let scan = self.linked.unit_of(ty)?;
-        let mut scope = self.linked.rests.get(self.named)?.scope;
-        if scan.language == Language::C || scope == NO_SCOPE {
-            return Some(self.intern(&own));
-        }
-        let mut names = vec![own];
-        while let Some(found) = scan.scopes.get(scope as usize) {
-            names.push(String::from_utf8_lossy(found.name.text()));
-            scope = found.parent;
-        }
-        names.reverse();
-        Some(self.intern(&names.join("::")))
-    }
-
     fn intern(&mut self, name: &str) -> Arc<str> {
         match self.names.get(name) {
             Some(known) => Arc::clone(known),
@@ -503,8 +533,11 @@ impl Writer<'_, '_> {
 }
 
 fn counts(detail: &Detail<'_>) -> Vec<Option<u64>> {
-    let dimension =
-        |child: &RawChild<'_>| if let What::Dimension(count) = child.what { Some(count) } else { None };
+    let dimension = |child: &RawChild<'_>| match child.what {
+        What::Dimension(Extent::Elements(count)) => Some(Some(count)),
+        What::Dimension(Extent::Open | Extent::Dynamic) => Some(None),
+        _ => None,
+    };
     let dimensions: Vec<Option<u64>> = detail.children.iter().filter_map(dimension).collect();
     if dimensions.is_empty() { vec![None] } else { dimensions }
 }

@@ -3,6 +3,7 @@
 mod attributes;
 mod catalog;
 mod entries;
+mod expression;
 mod extent;
 mod files;
 mod functions;
@@ -22,6 +23,7 @@ mod search;
 mod signature;
 mod skim;
 mod store;
+mod type_name;
 mod unify;
 
 pub(crate) use catalog::{Catalog, Named, VariableEntry};

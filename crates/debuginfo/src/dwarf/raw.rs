@@ -46,8 +46,18 @@ pub(super) struct RawChild<'a> {
 pub(super) enum What {
     Member(MemberRole),
     Static,
-    Dimension(Option<u64>),
+    Dimension(Extent),
     Parameter,
+}
+
+/// How many elements a dimension of an array has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Extent {
+    Elements(u64),
+    /// The declaration says none.
+    Open,
+    /// Known at run time only.
+    Dynamic,
 }
 
 /// What an open entry is to the entries inside it. The number is the type that they belong to.
@@ -128,6 +138,10 @@ pub(super) struct Detail<'a> {
     pub(super) name: Option<Name<'a>>,
     pub(super) align: Option<NonZeroU64>,
     pub(super) encoding: u8,
+    /// True for a string that is no array: Fortran's.
+    pub(super) is_string: bool,
+    /// Of an array of which objects hold a description, the bytes of that as far as is known.
+    pub(super) descriptor_bytes: Option<u64>,
     pub(super) file: u32,
     pub(super) line: u32,
     pub(super) children: Vec<RawChild<'a>>,
@@ -151,13 +165,20 @@ impl<'a> Detail<'a> {
     ) -> Result<(), gimli::Error> {
         let Some(own) = entries.next()? else { return Ok(()) };
         entries.read(own)?;
-        let has_children = entries.about(own).is_some_and(|entry| entry.has_children);
+        let (tag, has_children) =
+            entries.about(own).map_or((DwTag(0), false), |own| (own.tag, own.has_children));
+        self.is_string = tag == dw::DW_TAG_string_type;
         let found = &entries.attributes;
         self.name = found.name();
         self.align = found.number(Field::Align).and_then(NonZeroU64::new);
         self.encoding = found.number(Field::Encoding).unwrap_or(0) as u8;
         self.file = found.number(Field::File).unwrap_or(0) as u32;
         self.line = found.number(Field::Line).unwrap_or(0) as u32;
+        let is_descriptor = found.is_descriptor();
+        let mut reach_bytes = 0;
+        for field in [Field::DataLocation, Field::Allocated, Field::Associated] {
+            reach_bytes = reach_bytes.max(found.reach_bytes(field).unwrap_or(0));
+        }
         let mut open = Vec::new();
         if has_children {
             open.push(Parent::Type(0));
@@ -176,6 +197,9 @@ impl<'a> Detail<'a> {
             let is_part = kind.is_none() && may_be_part && parent.owner().is_some();
             if is_part {
                 entries.read(code)?;
+                for field in [Field::Lower, Field::Upper, Field::Count, Field::Stride] {
+                    reach_bytes = reach_bytes.max(entries.attributes.reach_bytes(field).unwrap_or(0));
+                }
                 self.children.extend(RawChild::read(tag, parent, &entries.attributes, view, unit));
             } else {
                 entries.skip(code)?;
@@ -184,18 +208,32 @@ impl<'a> Detail<'a> {
                 open.push(if is_part { parent.inside(tag, &entries.attributes) } else { Parent::Other });
             }
         }
+        self.descriptor_bytes = is_descriptor.then_some(reach_bytes);
         Ok(())
     }
 }
 
-/// Elements of one dimension; `None` when the declaration gave none.
-fn dimension(found: &Attributes<'_, '_>) -> Option<u64> {
-    if found.has(Field::Count) {
-        return found.number(Field::Count);
+/// Elements of one dimension.
+fn dimension(found: &Attributes<'_, '_>) -> Extent {
+    if found.has(Field::HeldElsewhere) {
+        return Extent::Dynamic;
     }
-    let lower = found.number(Field::Lower).unwrap_or(0);
-    // An upper bound of -1 is how an array of no elements is written.
-    found.number(Field::Upper).map(|upper| upper.wrapping_add(1).wrapping_sub(lower))
+    if found.has(Field::Count) {
+        return found.constant(Field::Count).map_or(Extent::Dynamic, Extent::Elements);
+    }
+    if !found.has(Field::Upper) {
+        // A lower bound that is read at run time belongs to an upper one.
+        let is_open = !found.has(Field::Lower) || found.constant(Field::Lower).is_some();
+        return if is_open { Extent::Open } else { Extent::Dynamic };
+    }
+    let lower = match found.has(Field::Lower) {
+        true => found.constant(Field::Lower).map(u64::cast_signed),
+        false => Some(found.default_lower_bound()),
+    };
+    let Some((lower, upper)) = lower.zip(found.constant(Field::Upper)) else { return Extent::Dynamic };
+    // An array of no elements ends before it begins: C writes an upper bound of -1.
+    let count = upper.cast_signed().wrapping_sub(lower).wrapping_add(1);
+    Extent::Elements(u64::try_from(count).unwrap_or(0))
 }
 
 /// Which values of the discriminant mean the variant that an entry describes.

@@ -6,7 +6,7 @@
 
 use super::attributes::{Attributes, Field};
 use super::entries::{Compiled, Entries, Entry};
-use super::extent::language;
+use super::extent::{has_modules, language};
 use super::files::FileHashes;
 use super::kind::RawKind;
 use super::name::Name;
@@ -75,9 +75,32 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) parent: u32,
-    pub(super) name: Name<'a>,
+    pub(super) name: ScopeName<'a>,
     /// Stands for this name and those of the scopes around it.
-    full_name: u64,
+    pub(super) full_name: u64,
+}
+
+/// What a scope is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ScopeName<'a> {
+    Own(Name<'a>),
+    /// As the type that an entry completes or stands for: the number of that entry among the types of the unit.
+    Of(u32),
+}
+
+/// A number for a name in a scope. What the scope adds can be exchanged: see [`moved`].
+pub(super) fn name_in(around: u64, name: Name<'_>) -> u64 {
+    spread(around) ^ FixedState::default().hash_one(name.id())
+}
+
+/// The number of a name that moves from one scope to another.
+pub(super) fn moved(full_name: u64, from: u64, to: u64) -> u64 {
+    full_name ^ spread(from) ^ spread(to)
+}
+
+/// Other bits for a number of a scope than it has as a name: what is named like its scope is not the same as that.
+fn spread(scope: u64) -> u64 {
+    scope.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
 }
 
 /// The scope of everything that is not enclosed.
@@ -103,6 +126,8 @@ pub(super) struct Scan<'a> {
     pub(super) refers_elsewhere: bool,
     /// True when an entry stands for a type in a type unit.
     pub(super) has_aliases: bool,
+    /// True when the name or a scope of a type is that of another entry.
+    pub(super) has_lent_names: bool,
     /// True when the unit broke off.
     pub(super) damaged: bool,
 }
@@ -122,6 +147,7 @@ pub(super) fn scan<'a>(
     let mut scanner = Scanner {
         view,
         files,
+        has_modules: has_modules(unit),
         stack: Vec::new(),
         offsets: Offsets::with_capacity(len_bytes),
         out: Scan {
@@ -136,6 +162,7 @@ pub(super) fn scan<'a>(
             scopes: Vec::new(),
             refers_elsewhere: false,
             has_aliases: false,
+            has_lent_names: false,
             damaged: false,
         },
     };
@@ -154,6 +181,8 @@ struct Frame {
 struct Scanner<'s, 'a> {
     view: &'s View<'a>,
     files: &'s FileHashes,
+    /// True where modules are scopes for names.
+    has_modules: bool,
     stack: Vec<Frame>,
     /// Of the types found so far.
     offsets: Offsets,
@@ -186,7 +215,8 @@ impl<'a> Scanner<'_, 'a> {
             let (parent, scope) =
                 self.stack.last().map_or((Parent::Other, NO_SCOPE), |frame| (frame.parent, frame.scope));
             let is_part = may_be_part && parent.owner().is_some();
-            if !is_part && kind.is_none() && tag != dw::DW_TAG_namespace {
+            let is_space = tag == dw::DW_TAG_namespace || tag == dw::DW_TAG_module && self.has_modules;
+            if !is_part && kind.is_none() && !is_space {
                 entries.skip(code)?;
                 if has_children {
                     self.stack.push(Frame { parent: Parent::Other, scope });
@@ -218,7 +248,13 @@ impl<'a> Scanner<'_, 'a> {
         (around, has_children): (Frame, bool),
     ) -> Frame {
         let index = self.push_type(kind, offset, found, around.scope);
+        let is_lent = found.has(Field::Completes) || found.has(Field::Alias);
         let scope = match (kind, found.name()) {
+            (RawKind::Aggregate(_), name) if has_children && is_lent => {
+                let full_name = self.full_name(around.scope, name);
+                let scope = Scope { parent: around.scope, name: ScopeName::Of(index), full_name };
+                self.push_scope(scope)
+            }
             (RawKind::Aggregate(_), Some(name)) if has_children => self.enter_scope(around.scope, name),
             _ => around.scope,
         };
@@ -229,7 +265,7 @@ impl<'a> Scanner<'_, 'a> {
     #[inline]
     fn take_other(&mut self, tag: DwTag, found: &Attributes<'_, 'a>, around: Frame) -> Frame {
         let Frame { parent, scope } = around;
-        if tag == dw::DW_TAG_namespace {
+        if tag == dw::DW_TAG_namespace || tag == dw::DW_TAG_module {
             let name = found.name().unwrap_or(Name::new(ANONYMOUS_NAMESPACE));
             return Frame { parent: Parent::Other, scope: self.enter_scope(scope, name) };
         }
@@ -248,18 +284,18 @@ impl<'a> Scanner<'_, 'a> {
 
     fn enter_scope(&mut self, parent: u32, name: Name<'a>) -> u32 {
         let full_name = self.full_name(parent, Some(name));
-        self.out.scopes.push(Scope { parent, name, full_name });
+        self.push_scope(Scope { parent, name: ScopeName::Own(name), full_name })
+    }
+
+    fn push_scope(&mut self, scope: Scope<'a>) -> u32 {
+        self.out.scopes.push(scope);
         (self.out.scopes.len() - 1) as u32
     }
 
     /// A number for a name in a scope.
     fn full_name(&self, scope: u32, name: Option<Name<'a>>) -> u64 {
         let around = self.out.scopes.get(scope as usize).map_or(0, |scope| scope.full_name);
-        let Some(name) = name else { return around };
-        let mut hasher = FixedState::default().build_hasher();
-        hasher.write_u64(around);
-        hasher.write_u64(name.id());
-        hasher.finish()
+        name.map_or(around, |name| name_in(around, name))
     }
 
     fn reference(&mut self, found: &Attributes<'_, 'a>, field: Field) -> Ref {
@@ -273,8 +309,8 @@ impl<'a> Scanner<'_, 'a> {
         let completes = self.reference(found, Field::Completes);
         let alias = self.reference(found, Field::Alias);
         self.out.has_aliases |= alias != Ref::Nothing;
-        let bit_size = found.number(Field::BitSize);
-        let size = found.number(Field::Size).or(bit_size.map(|bits| bits.div_ceil(8)));
+        self.out.has_lent_names |= alias != Ref::Nothing || completes != Ref::Nothing;
+        let size = found.size_bytes();
         let name = found.name();
         self.offsets.push(offset);
         self.out.rests.push(Rest { size, scope, alias: alias.into() });
@@ -298,7 +334,8 @@ impl<'a> Scanner<'_, 'a> {
         let align = found.number(Field::Align).and_then(NonZeroU64::new);
         let encoding = found.number(Field::Encoding).unwrap_or(0) as u8;
         let mut hasher = FixedState::default().build_hasher();
-        (size, align, encoding, found.is_set(Field::IsDeclaration)).hash(&mut hasher);
+        let is_declaration = found.is_set(Field::IsDeclaration);
+        (size, align, encoding, is_declaration, found.is_descriptor()).hash(&mut hasher);
         // Declarations have no place; file 0 would be the unit's own.
         let line = found.number(Field::Line).unwrap_or(0) as u32;
         if matches!(kind, RawKind::Aggregate(_) | RawKind::Typedef | RawKind::Enum) && line != 0 {

@@ -106,7 +106,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         Some(Node {
             kind,
             name: found.name(),
-            size: found.number(Field::Size).or(found.number(Field::BitSize).map(|bits| bits.div_ceil(8))),
+            size: found.size_bytes(),
             target: found.reference(Field::Target, self.view, self.number),
             is_declaration: found.is_set(Field::IsDeclaration),
         })
@@ -162,7 +162,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
     fn parts(&mut self, offset: u32, node: &Node<'a>, depth: Depth, nesting: u32) -> Option<u64> {
         let detail = Detail::read(self.entries, self.view, (self.number, offset));
         let mut hasher = FixedState::default().build_hasher();
-        (node.size, node.is_declaration, detail.align).hash(&mut hasher);
+        (node.size, node.is_declaration, detail.align, detail.descriptor_bytes).hash(&mut hasher);
         self.of(node.target, depth, nesting)?.hash(&mut hasher);
         for child in &detail.children {
             child.what.hash(&mut hasher);

@@ -246,6 +246,20 @@ impl Elf {
     }
 }
 
+/// The bytes of a section of a file of any little-endian machine, decompressed. Empty when there is no such section.
+pub(crate) fn raw_section(bytes: Bytes, name: &str) -> Result<Bytes, Error> {
+    check_magic(&bytes)?;
+    check_length(&bytes)?;
+    let data: &[u8] = &bytes;
+    with_elf!(data, elf => {
+        compressed::check(&elf, bytes.len() as u64)?;
+        let Some(section) = elf.section_by_name(name) else { return Ok(Bytes::empty()) };
+        let data = section.uncompressed_data();
+        data.map(|data| data.into_owned().into())
+            .map_err(|error| Error::Damaged { what: "section", why: format!("{name}: {error}") })
+    })
+}
+
 fn is_64(bytes: &[u8]) -> bool {
     bytes.get(4) == Some(&2)
 }

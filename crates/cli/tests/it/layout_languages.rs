@@ -1,0 +1,322 @@
+//! `lineup layout` on debug information that compilers write in forms of their own: type units, bit-fields without widths,
+//! arrays of Fortran and Ada, BTF of objects for other machines. What is right, the compiled program prints itself.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn lineup(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lineup")).args(arguments).output().expect("the binary under test")
+}
+
+/// The types that `lineup layout --json` shows, by name and in their order.
+fn shown(file: &Path, names: &[&str]) -> Vec<(String, Value)> {
+    let file = file.to_str().expect("a UTF-8 path");
+    let output = lineup(&[&["layout", "--json", file], names].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let types = document["types"].as_array().expect("types").clone();
+    types.into_iter().map(|ty| (ty["name"].as_str().expect("a name").to_owned(), ty)).collect()
+}
+
+fn one(file: &Path, name: &str) -> Value {
+    let mut types = shown(file, &[name]);
+    assert_eq!(types.len(), 1, "{name}: {types:?}");
+    types.remove(0).1
+}
+
+fn member<'t>(ty: &'t Value, name: &str) -> &'t Value {
+    let members = ty["members"].as_array().expect("members");
+    members.iter().find(|member| member["name"] == name).unwrap_or_else(|| panic!("{name} in {ty}"))
+}
+
+/// First bit and width of each member in bits.
+fn places(ty: &Value) -> BTreeMap<String, (u64, u64)> {
+    let place = |member: &Value| {
+        let start = member["offset_bits"].as_u64().expect("a place");
+        let width = member["bit_size"].as_u64().or_else(|| Some(member["size_bytes"].as_u64()? * 8));
+        (member["name"].as_str().expect("a name").to_owned(), (start, width.expect("a width")))
+    };
+    ty["members"].as_array().expect("members").iter().map(place).collect()
+}
+
+/// A folder to compile in.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// Compiles a source; says that the test is skipped where the compiler is not installed.
+    fn compile(
+        &self,
+        (compiler, package): (&str, &str),
+        source: (&str, &str),
+        flags: &[&str],
+    ) -> Option<PathBuf> {
+        std::fs::write(self.0.path().join(source.0), source.1).expect("a writable folder");
+        let program = self.0.path().join("program");
+        let mut command = Command::new(compiler);
+        command.args(flags).arg("-o").arg(&program).arg(source.0).current_dir(self.0.path());
+        match command.output() {
+            Err(error) => {
+                let why = format!("{compiler}: {error}; apt install {package}");
+                assert!(std::env::var_os("CI").is_none(), "{why}");
+                println!("skipped: {why}");
+                None
+            }
+            Ok(output) => {
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                Some(program)
+            }
+        }
+    }
+}
+
+/// The numbers that a program prints.
+fn printed(program: &Path) -> Vec<u64> {
+    let output = Command::new(program).output().expect("the program runs");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().map(|number| number.parse().expect("a number")).collect()
+}
+
+const TYPE_UNITS: &str = "
+#include <cstdio>
+#include <cstddef>
+namespace ui { struct Window { enum class Style : char { Flat } style; struct Edge { char c; double w; typedef short Width; Width width; } edge; }; }
+namespace net { struct Packet { enum class Style : long { Raw } style; struct Edge { int a, b; } edge; }; }
+ui::Window window; net::Packet packet;
+ui::Window::Edge edge; ui::Window::Edge::Width width;
+int main() {
+    std::printf(\"%zu %zu %zu %zu %zu %zu\\n\", sizeof(ui::Window), offsetof(ui::Window, edge), sizeof(ui::Window::Edge),
+        sizeof(net::Packet), offsetof(net::Packet, edge), sizeof(net::Packet::Edge));
+}
+";
+
+#[test]
+fn types_in_units_of_their_own_keep_their_scopes() {
+    let folder = Folder::new();
+    for compiler in ["g++", "clang++"] {
+        for version in ["-gdwarf-4", "-gdwarf-5"] {
+            let flags = [version, "-O0", "-fdebug-types-section"];
+            let Some(program) = folder.compile((compiler, compiler), ("units.cc", TYPE_UNITS), &flags) else {
+                continue;
+            };
+            let right = printed(&program);
+            let mut found = Vec::new();
+            for (outer, style) in
+                [("ui::Window", "enum ui::Window::Style"), ("net::Packet", "enum net::Packet::Style")]
+            {
+                let ty = one(&program, outer);
+                assert_eq!(member(&ty, "style")["type"], style, "{compiler} {version}");
+                let edge = member(&ty, "edge");
+                assert_eq!(edge["type"], format!("struct {outer}::Edge"), "{compiler} {version}");
+                let inner = one(&program, &format!("{outer}::Edge"));
+                let number = |value: &Value| value.as_u64().expect("a number");
+                found.extend([&ty["size_bytes"], &edge["offset_bytes"], &inner["size_bytes"]].map(number));
+            }
+            assert_eq!(found, right, "{compiler} {version}");
+            let both = shown(&program, &["Edge"]);
+            assert_eq!(both.len(), 2, "{compiler} {version}: {both:?}");
+            let edge = one(&program, "ui::Window::Edge");
+            assert_eq!(member(&edge, "width")["type"], "ui::Window::Edge::Width", "{compiler} {version}");
+        }
+    }
+}
+
+/// Bit-fields as wide as their types, one after another, in a packed struct: each member set to all ones shows its bits.
+const WHOLE_BIT_FIELDS: &str = "
+#include <stdio.h>
+#include <string.h>
+typedef unsigned short half;
+struct __attribute__((packed)) frame {
+    unsigned char lead : 3; half whole : 16; unsigned char next : 8; unsigned int rest : 5; int last : 32; unsigned char plain;
+} frame;
+#define SHOW(m) do { struct frame x; memset(&x, 0, sizeof x); x.m = -1; \\
+    unsigned char *p = (void *)&x; int first = -1, last = -1; \\
+    for (unsigned i = 0; i < 8 * sizeof x; i++) if (p[i / 8] >> (i % 8) & 1) { if (first < 0) first = i; last = i; } \\
+    printf(\"%d %d\\n\", first, last - first + 1); } while (0)
+int main(void) { SHOW(lead); SHOW(whole); SHOW(next); SHOW(rest); SHOW(last); SHOW(plain); return frame.lead; }
+";
+
+#[test]
+fn bit_fields_as_wide_as_their_types_lie_where_the_program_has_them() {
+    let folder = Folder::new();
+    for compiler in ["gcc", "clang"] {
+        for version in ["-gdwarf-2", "-gdwarf-4", "-gdwarf-5"] {
+            let source = ("frame.c", WHOLE_BIT_FIELDS);
+            let Some(program) = folder.compile((compiler, compiler), source, &[version, "-O0"]) else {
+                continue;
+            };
+            let numbers = printed(&program);
+            let right: Vec<(u64, u64)> = numbers.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+            let places = places(&one(&program, "frame"));
+            let names = ["lead", "whole", "next", "rest", "last", "plain"];
+            assert_eq!(names.map(|name| places[name]).to_vec(), right, "{compiler} {version}");
+        }
+    }
+}
+
+const FORTRAN: &str = "
+module shapes
+  type node
+    character(len=5) :: label
+    integer(1) :: flag
+    real(4), pointer :: grid(:,:)
+    real(8), allocatable :: trail(:)
+    integer(4) :: shifted(-3:4), plain(5,2), none(0)
+    character(7) :: words(3)
+    logical(1) :: last
+  end type
+end module
+program main
+  use shapes
+  type(node), target :: n
+  n%flag = 1
+  write (*, '(11(i0, 1x))') storage_size(n) / 8, loc(n%label) - loc(n), loc(n%flag) - loc(n), &
+    loc(n%shifted) - loc(n), loc(n%plain) - loc(n), loc(n%words) - loc(n), loc(n%last) - loc(n), &
+    sizeof(n%label), sizeof(n%shifted), sizeof(n%plain), sizeof(n%words)
+end program
+";
+
+#[test]
+fn arrays_and_strings_of_fortran_have_their_sizes() {
+    let folder = Folder::new();
+    let Some(program) = folder.compile(("gfortran", "gfortran"), ("shapes.f90", FORTRAN), &["-g"]) else {
+        return;
+    };
+    let ty = one(&program, "shapes::node");
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let mut found = vec![number(&ty["size_bytes"])];
+    found.extend(
+        ["label", "flag", "shifted", "plain", "words", "last"]
+            .map(|name| number(&member(&ty, name)["offset_bytes"])),
+    );
+    found.extend(["label", "shifted", "plain", "words"].map(|name| number(&member(&ty, name)["size_bytes"])));
+    assert_eq!(found, printed(&program));
+    assert_eq!(member(&ty, "none")["size_bytes"], 0);
+    // A descriptor: five words, and three for each dimension.
+    assert_eq!(member(&ty, "grid")["size_bytes"], 40 + 2 * 24);
+    assert_eq!(member(&ty, "trail")["size_bytes"], 40 + 24);
+    assert_eq!(member(&ty, "trail")["type"], "real(kind=8)(:)");
+    assert_eq!(member(&ty, "label")["type"], "character(len=5)");
+}
+
+const ADA: &str = "
+with Ada.Text_IO; use Ada.Text_IO;
+procedure Sizes is
+   type Grid is array (1 .. 3, -2 .. 4) of Short_Integer;
+   type Name is access String;
+   type Holder is record
+      Tag : Character;
+      Cells : Grid;
+      Where : Name;
+      Code : String (1 .. 5);
+   end record;
+   type Text (Length : Integer) is record
+      Mark : Integer;
+      Letters : String (1 .. Length);
+   end record;
+   H : Holder;
+   T : Text (7);
+begin
+   H.Tag := 'a';
+   T.Mark := 1;
+   Put_Line (Integer'Image (H'Size / 8) & Integer'Image (H.Cells'Position) & Integer'Image (H.Where'Position)
+     & Integer'Image (H.Code'Position) & Integer'Image (H.Cells'Size / 8) & Integer'Image (H.Code'Size / 8)
+     & Integer'Image (T.Letters'Position));
+end Sizes;
+";
+
+#[test]
+fn records_of_ada_have_their_sizes_and_those_of_a_run_are_not_invented() {
+    let folder = Folder::new();
+    std::fs::write(folder.0.path().join("sizes.adb"), ADA).expect("a writable folder");
+    let mut gnatmake = Command::new("gnatmake");
+    gnatmake.args(["-g", "sizes.adb"]).current_dir(folder.0.path());
+    let Ok(output) = gnatmake.output() else {
+        assert!(std::env::var_os("CI").is_none(), "gnatmake: apt install gnat");
+        println!("skipped: gnatmake; apt install gnat");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let program = folder.0.path().join("sizes");
+    let ty = one(&program, "sizes__holder");
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let text = one(&program, "sizes__text");
+    let mut found = vec![number(&ty["size_bytes"])];
+    found.extend(["cells", "where", "code"].map(|name| number(&member(&ty, name)["offset_bytes"])));
+    found.extend(["cells", "code"].map(|name| number(&member(&ty, name)["size_bytes"])));
+    found.push(number(&member(&text, "letters")["offset_bytes"]));
+    assert_eq!(found, printed(&program));
+    // A pointer to an array and one to its bounds.
+    assert_eq!(member(&ty, "where")["size_bytes"], 16);
+    assert_eq!(text["is_size_of_known_members"], true);
+    assert_eq!(member(&text, "letters")["size_bytes"], Value::Null);
+    let file = program.to_str().expect("a UTF-8 path");
+    let as_text = String::from_utf8_lossy(&lineup(&["layout", file, "sizes__text"]).stdout).into_owned();
+    assert!(as_text.contains("/* size: known at run time only, at least 8, members: 3 */"), "{as_text}");
+}
+
+const TYPES_FOR_BPF: &str = "
+enum wide { LOW, HIGH = 0x100000000 };
+struct gap { int : 32, : 32; long : 40; void *ptr; };
+struct holder { enum wide w; char c; long rows[2]; unsigned a : 3, b : 29; };
+struct gap gap; struct holder holder;
+int main(void) { return holder.c + !gap.ptr; }
+";
+
+#[test]
+fn an_object_for_another_machine_is_read_by_its_btf() {
+    let folder = Folder::new();
+    let flags = ["-target", "bpf", "-O2", "-g", "-c"];
+    let Some(object) = folder.compile(("clang", "clang"), ("types.c", TYPES_FOR_BPF), &flags) else { return };
+    let right = folder.0.path().join("native");
+    let status = Command::new("gcc")
+        .args(["-g", "-O2", "-o"])
+        .arg(&right)
+        .arg(folder.0.path().join("types.c"))
+        .status();
+    assert!(status.expect("gcc; apt install gcc").success());
+    for name in ["gap", "holder"] {
+        let (ours, native) = (one(&object, name), one(&right, name));
+        assert_eq!(ours["size_bytes"], native["size_bytes"], "{name}");
+        assert_eq!(places(&ours), places(&native), "{name}");
+    }
+    let file = object.to_str().expect("a UTF-8 path");
+    std::fs::write(folder.0.path().join("plain.c"), "int main(void) { return 0; }")
+        .expect("a writable folder");
+    let without = folder.0.path().join("without.o");
+    let status = Command::new("clang")
+        .args(["-target", "bpf", "-c", "-o"])
+        .arg(&without)
+        .arg(folder.0.path().join("plain.c"))
+        .status();
+    assert!(status.expect("clang; apt install clang").success());
+    let output = lineup(&["layout", without.to_str().expect("a UTF-8 path")]);
+    assert_eq!(output.status.code(), Some(2), "{file}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("an ELF file for Bpf"));
+}
+
+#[test]
+fn names_that_are_known_are_shown_beside_those_that_are_not() {
+    let folder = Folder::new();
+    let source =
+        ("two.c", "struct first { int a; } f; struct second { long b; } s; int main(void) { return 0; }");
+    let program = folder.compile(("gcc", "gcc"), source, &["-g"]).expect("gcc; apt install gcc");
+    let file = program.to_str().expect("a UTF-8 path");
+    let output = lineup(&["layout", file, "frist", "second", "third"]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(out.contains("struct second {") && !out.contains("struct first"), "{out}");
+    assert!(err.contains("no type frist in") && err.contains("did you mean first?"), "{err}");
+    assert!(err.contains("no type third in"), "{err}");
+    let output = lineup(&["layout", "--json", file, "frist", "second"]);
+    assert_eq!(output.status.code(), Some(2));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(document["types"][0]["name"], "second");
+    assert!(document["unknown"][0].as_str().is_some_and(|why| why.contains("no type frist")), "{document}");
+}

@@ -1,0 +1,165 @@
+//! Expressions of types: how large something is, where an array's elements are.
+//!
+//! They are not evaluated, since there is no object to evaluate them for. Followed is what their values depend on:
+//! nothing of a run, or some bytes of the object.
+
+use super::Slice;
+use gimli::{Encoding, Expression, Operation};
+
+/// What is known of a value on the stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    Number(i64),
+    /// An address so many bytes behind the start of the object.
+    InObject(i64),
+    Nothing,
+}
+
+/// The stack, and what was read so far.
+#[derive(Default)]
+struct Follower {
+    stack: Vec<Known>,
+    /// The end of the furthest bytes of the object that were read.
+    reach_bytes: Option<u64>,
+}
+
+/// The value of an expression that depends on nothing of a run.
+pub(super) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
+    let mut follower = Follower::default();
+    let mut operations = expression.operations(encoding);
+    while let Some(operation) = operations.next().ok()? {
+        if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+            return None;
+        }
+        follower.take(&operation);
+    }
+    match follower.stack.pop() {
+        Some(Known::Number(number)) => Some(number.cast_unsigned()),
+        _ => None,
+    }
+}
+
+/// How many bytes from the object's start on an expression reads; `None` when it reads none of them. Both ways of a
+/// branch count.
+pub(super) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
+    let mut follower = Follower::default();
+    let mut operations = expression.operations(encoding);
+    while let Ok(Some(operation)) = operations.next() {
+        follower.take(&operation);
+    }
+    follower.reach_bytes
+}
+
+impl Follower {
+    fn pop(&mut self) -> Known {
+        self.stack.pop().unwrap_or(Known::Nothing)
+    }
+
+    fn take(&mut self, operation: &Operation<Slice<'_>>) {
+        use Operation as Op;
+        let pushed = match *operation {
+            Op::PushObjectAddress => Known::InObject(0),
+            Op::UnsignedConstant { value } => Known::Number(value.cast_signed()),
+            Op::SignedConstant { value } => Known::Number(value),
+            Op::PlusConstant { value } => {
+                let left = self.pop();
+                sum(left, Known::Number(value.cast_signed()))
+            }
+            Op::Plus => {
+                let (right, left) = (self.pop(), self.pop());
+                sum(left, right)
+            }
+            Op::Minus => match (self.pop(), self.pop()) {
+                (Known::Number(right), left) => sum(left, Known::Number(right.wrapping_neg())),
+                _ => Known::Nothing,
+            },
+            Op::Mul => match (self.pop(), self.pop()) {
+                (Known::Number(right), Known::Number(left)) => Known::Number(left.wrapping_mul(right)),
+                _ => Known::Nothing,
+            },
+            Op::Deref { size, .. } => {
+                if let Known::InObject(offset) = self.pop()
+                    && let Ok(offset) = u64::try_from(offset)
+                {
+                    self.reach_bytes = self.reach_bytes.max(offset.checked_add(size.into()));
+                }
+                Known::Nothing
+            }
+            Op::Pick { index } => {
+                let at = self.stack.len().checked_sub(usize::from(index) + 1);
+                at.and_then(|at| self.stack.get(at)).copied().unwrap_or(Known::Nothing)
+            }
+            Op::Swap => {
+                let (right, left) = (self.pop(), self.pop());
+                self.stack.push(right);
+                left
+            }
+            Op::Drop | Op::Bra { .. } => {
+                self.pop();
+                return;
+            }
+            Op::Skip { .. } | Op::Nop => return,
+            Op::Neg | Op::Not | Op::Abs => {
+                self.pop();
+                Known::Nothing
+            }
+            Op::And | Op::Or | Op::Xor | Op::Div | Op::Mod | Op::Shl | Op::Shr | Op::Shra => {
+                self.pop();
+                self.pop();
+                Known::Nothing
+            }
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
+                self.pop();
+                self.pop();
+                Known::Nothing
+            }
+            // What else there is needs registers, memory or other entries: nothing below it is relied on.
+            _ => {
+                self.stack.clear();
+                Known::Nothing
+            }
+        };
+        self.stack.push(pushed);
+    }
+}
+
+fn sum(left: Known, right: Known) -> Known {
+    match (left, right) {
+        (Known::Number(left), Known::Number(right)) => Known::Number(left.wrapping_add(right)),
+        (Known::InObject(at), Known::Number(by)) | (Known::Number(by), Known::InObject(at)) => {
+            Known::InObject(at.wrapping_add(by))
+        }
+        _ => Known::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{constant, reach_bytes};
+    use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian};
+
+    const ENCODING: Encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 5 };
+
+    fn expression(bytes: &[u8]) -> Expression<super::Slice<'_>> {
+        Expression(EndianSlice::new(bytes, LittleEndian))
+    }
+
+    #[test]
+    fn a_constant_expression_has_a_value() {
+        // lit5, lit8, mul, plus_uconst 2
+        assert_eq!(constant(expression(&[0x35, 0x38, 0x1e, 0x23, 2]), ENCODING), Some(42));
+        // push_object_address, deref
+        assert_eq!(constant(expression(&[0x97, 0x06]), ENCODING), None);
+        assert_eq!(constant(expression(&[]), ENCODING), None);
+    }
+
+    #[test]
+    fn a_descriptor_is_as_long_as_what_is_read_of_it() {
+        // push_object_address, plus_uconst 56, deref: a bound in the third word of the first dimension.
+        assert_eq!(reach_bytes(expression(&[0x97, 0x23, 56, 0x06]), ENCODING), Some(64));
+        // What a pointer in it leads to is no part of it: push_object_address, plus_uconst 8, deref, deref_size 4.
+        assert_eq!(reach_bytes(expression(&[0x97, 0x23, 8, 0x06, 0x94, 4]), ENCODING), Some(16));
+        // An index that is not known: push_object_address, over, lit24, mul, plus, deref.
+        assert_eq!(reach_bytes(expression(&[0x97, 0x14, 0x48, 0x1e, 0x22, 0x06]), ENCODING), None);
+    }
+}
