@@ -179,9 +179,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     stages.stage(&doing(&request));
     let outcome = recorder::record(&request, &subject, &interrupts)?;
     stages.stage("summing up what was recorded");
-    let report = report(&request, &outcome, options.line_size, &stages)?;
+    let mut report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
-    refuse_silence(&report, options.pid)?;
+    note_silence(&mut report, options.pid)?;
     let out = match options.json {
         true => serde_json::to_string_pretty(&report)? + "\n",
         false => text::text(&report, options.top, files::text_style()),
@@ -400,15 +400,21 @@ fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
     Ok(region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line))
 }
 
-/// A program that ended in good order without a call has nothing to say about the regions.
-fn refuse_silence(report: &Report, process: Option<u32>) -> Result<()> {
+/// Notes regions without a call. When no region was called, there is nothing to sum up: that is an error.
+fn note_silence(report: &mut Report, process: Option<u32>) -> Result<()> {
     let silent = report.regions.iter().filter(|region| region.seen == Some(0));
     let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
-    if !silent.is_empty() {
-        if let Some(process) = process {
-            bail!("process {process} made no call of {} while it was recorded", silent.join(", "));
-        }
-        bail!("the program ended without a call of {}; do its arguments lead there?", silent.join(", "));
+    if silent.is_empty() {
+        return Ok(());
     }
+    let names = silent.join(", ");
+    let message = match process {
+        Some(process) => format!("process {process} made no call of {names} while it was recorded"),
+        None => format!("the program ended without a call of {names}; do its arguments lead there?"),
+    };
+    if silent.len() == report.regions.len() {
+        bail!(message);
+    }
+    report.notes.push(message);
     Ok(())
 }

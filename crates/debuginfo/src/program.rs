@@ -212,15 +212,28 @@ impl DebugInfo {
         Some(FoundFunction { name, linkage_name: linkage, entry, ranges, inlined_into: Vec::new() })
     }
 
-    /// Functions known by symbol alone: assembly, and code without debug information.
+    /// Functions known by symbol alone: assembly, and code without debug information. A symbol of code without a type, as
+    /// assembly without `.type` leaves it, stands for a function where there is no other: up to the next symbol.
     fn found_symbols(&self, wanted: &str) -> Vec<(Die, FoundFunction)> {
-        let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let typed = self.found_symbols_of(SymbolKind::Function, wanted);
+        if typed.is_empty() { self.found_symbols_of(SymbolKind::Other, wanted) } else { typed }
+    }
+
+    fn found_symbols_of(&self, kind: SymbolKind, wanted: &str) -> Vec<(Die, FoundFunction)> {
+        let is_code =
+            |address| self.section_at(address).is_some_and(|section| section.region == crate::Region::Code);
+        let functions = self.symbols().iter().enumerate().filter(|(_, symbol)| symbol.kind == kind);
         functions
-            .filter_map(|symbol| {
+            .filter(|(_, symbol)| kind == SymbolKind::Function || is_code(symbol.address))
+            .filter_map(|(number, symbol)| {
                 let spelled = demangle(&symbol.name);
                 let is_wanted =
                     symbol.name == wanted || spelled.as_deref().is_some_and(|name| is_meant(name, wanted));
-                let range = symbol.address..symbol.address.checked_add(symbol.size_bytes.max(1))?;
+                let len_bytes = match kind {
+                    SymbolKind::Function => symbol.size_bytes,
+                    _ => self.bytes_to_next_symbol(number),
+                };
+                let range = symbol.address..symbol.address.checked_add(len_bytes.max(1))?;
                 let function = FoundFunction {
                     linkage_name: spelled.is_some().then(|| symbol.name.clone()),
                     name: spelled.unwrap_or_else(|| symbol.name.clone()),
@@ -231,6 +244,15 @@ impl DebugInfo {
                 is_wanted.then_some((Die { unit: u32::MAX, offset: 0 }, function))
             })
             .collect()
+    }
+
+    /// From a symbol, by its number, up to the next one, or to where the section ends.
+    fn bytes_to_next_symbol(&self, number: usize) -> u64 {
+        let Some(symbol) = self.symbols().get(number) else { return 0 };
+        let next =
+            self.symbols().iter().skip(number).map(|next| next.address).find(|next| *next > symbol.address);
+        let end = self.section_at(symbol.address).map_or(symbol.address, |section| section.addresses.end);
+        next.map_or(end, |next| next.min(end)) - symbol.address
     }
 
     /// Functions of a name that were inlined, each with the functions that hold the copies.

@@ -70,6 +70,11 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
                 Err(Error::Unfit { why, has_run }) => (why, has_run),
                 Err(other) => return Err(other),
             };
+            if Emulator::find(abi.machine).is_err()
+                && let Some(unreachable) = regions::unreachable(&request.regions, subject)
+            {
+                return Err(unreachable);
+            }
             let streams = if has_run { Streams::Captured } else { request.streams };
             let mut made =
                 emulated(&RecordRequest { streams, ..request.clone() }).doing_with(|| why.clone())?;

@@ -210,7 +210,11 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         if request.children {
             regions::check_all_followed(&region.name, &followers.unfollowed(), task.subject)?;
         }
-        return refuse_late(format!("no file that the program mapped has a function {}", region.name));
+        let why = format!("no file that the program mapped has a function {}", region.name);
+        return match regions::unreachable(&plan.header.regions, task.subject) {
+            Some(unreachable) if request.children => Err(unreachable),
+            _ => refuse_late(why),
+        };
     }
     let lacks = task.lacks(&memory);
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);

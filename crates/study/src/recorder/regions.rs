@@ -113,7 +113,8 @@ pub(super) fn check_known(name: &str, debug: &DebugInfo) -> Result<()> {
     }
 }
 
-/// Refuses regions that no run will ever enter.
+/// Refuses regions that no run will ever enter, when these are all, and those that are no functions. That others were not
+/// called is said where the calls are summed up.
 pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Subject) -> Result<()> {
     let mut silent = Vec::new();
     for (id, region) in header.regions.iter() {
@@ -129,26 +130,62 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
                 subject.debug().require_debug_info().map_err(lacks)?;
                 return Err(unknown(&region.name, &near));
             }
-            _ => silent.push(region.name.as_str()),
+            _ => silent.push(&region.name),
         }
     }
-    let names = silent.join(", ");
     match silent.len() {
-        0 => Ok(()),
         all if all == header.regions.len() => {
             Err(never_called(header.regions.iter().map(|(_, region)| region)))
         }
-        _ => Err(Error::Region(format!(
-            "the program never called {names}; leave it out, or give arguments that lead there"
-        ))),
+        _ => Ok(()),
     }
 }
 
 /// No region was called.
 pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Error {
     let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
-    let names = names.join(", ");
-    Error::Region(format!("the program ended without a call of {names}; do its arguments lead there?"))
+    let cold = names.iter().find_map(|name| Some((name, &name[..name.find(COLD)?])));
+    let next = match cold {
+        Some((part, function)) => {
+            format!("{part} is a part that {function} jumps to and nothing calls; record {function}")
+        }
+        None => "do its arguments lead there?".to_owned(),
+    };
+    Error::Region(format!("the program ended without a call of {}; {next}", names.join(", ")))
+}
+
+/// What compilers add to the name of a function's seldom executed part.
+const COLD: &str = ".cold";
+
+/// Why a region cannot be recorded that neither the program nor a library has, where nothing can follow the programs that
+/// it starts. `None` when the program has all regions.
+pub(super) fn unreachable(header: &Regions, subject: &Subject) -> Option<Error> {
+    let near = |(_, region): (RegionId, &Region)| match subject.debug().find_functions(&region.name) {
+        FoundFunctions::Unknown { near } => Some((region.name.clone(), near)),
+        _ => None,
+    };
+    let (name, near) = header.iter().find_map(near)?;
+    let file = subject.program().display();
+    if let Some(script) = subject.script() {
+        return Some(Error::Region(format!(
+            "there is no function {name} in {file}, which runs the script {}; `--children` also records the programs \
+             that the script starts, and `--program FILE` names the one that has {name}",
+            script.display()
+        )));
+    }
+    if !near.is_empty() {
+        return Some(unknown(&name, &near));
+    }
+    if !subject.debug().has_debug_info() {
+        return Some(Error::Region(format!(
+            "there is no function {name} among the symbols of {file}, which has no debug information; build it with -g, \
+             and do not strip it"
+        )));
+    }
+    Some(Error::Region(format!(
+        "there is no function {name} in {file} or a library that it maps when it starts; `nm -C {file}` lists its \
+         functions, and `--children` also records the programs that it starts"
+    )))
 }
 
 /// Refuses a region that no program had which was recorded, where others ran unrecorded.

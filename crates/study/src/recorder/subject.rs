@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Subject {
     /// What the emulator is given: the program, or a script's interpreter with the script, and the arguments.
     pub(super) command: Vec<OsString>,
+    /// The script that the user named, when the program that is started is its interpreter.
+    script: Option<PathBuf>,
     /// The file whose functions the regions are.
     program: PathBuf,
     debug: DebugInfo,
@@ -35,6 +37,8 @@ impl Subject {
         let started = command.first().map(PathBuf::from);
         let started = started.ok_or_else(|| Error::Start("there is no program to record".into()))?;
         check(&started)?;
+        let named = run.command.first().map(PathBuf::from).filter(|_| command.len() > run.command.len());
+        let script = named.filter(|_| program.is_none());
         let program = program.unwrap_or(&started).to_owned();
         if program != started {
             check(&program)?;
@@ -54,7 +58,7 @@ impl Subject {
                 return Err(Error::file(program, why));
             }
         }
-        Ok(Subject { command, program, debug, others: RefCell::new(others) })
+        Ok(Subject { command, script, program, debug, others: RefCell::new(others) })
     }
 
     /// Files that no recording may replace.
@@ -76,6 +80,11 @@ impl Subject {
     /// The file whose functions the regions are.
     pub fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// The script that the user named, when its interpreter is recorded.
+    pub(super) fn script(&self) -> Option<&Path> {
+        self.script.as_deref()
     }
 
     /// Whether another program is started, which is to start it.

@@ -1,6 +1,7 @@
 //! What cannot be recorded: a clear message, exit status 2, nothing lost.
 
 use super::program::{Program, X86_64, c, lineup_record};
+use crate::installed::lineup;
 use lineup_recording::read_all;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -56,6 +57,60 @@ fn an_unknown_region_comes_with_near_names_and_an_inlined_one_with_its_callers()
     assert!(said.contains("no function regoin") && said.contains("region"), "{said}");
     let said = refused(&program, &["--region", "folded", "--", "./program"]);
     assert!(said.contains("inlined into region"), "{said}");
+}
+
+/// What is known of a name is said, not what else could be installed.
+#[test]
+fn a_region_that_is_nowhere_is_explained_where_there_is_no_emulator() {
+    let program = c(X86_64, SOURCE, &[]);
+    let folder = program.folder.path();
+    let script = folder.join("run.sh");
+    std::fs::write(&script, "#!/bin/sh\n./program\n").expect("a file");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a script");
+    let strip = Command::new("strip").current_dir(folder).args(["-o", "stripped", "program"]).status();
+    assert!(strip.expect("cannot run strip; install it: apt install binutils").success());
+    for (region, started, words) in [
+        ("regoin", "./program", &["no function regoin", "near names: region"][..]),
+        ("entirely_other", "./program", &["no function entirely_other in", "nm -C", "--children"]),
+        ("region", "./run.sh", &["runs the script ./run.sh", "--children", "--program"]),
+        ("region", "./stripped", &["no debug information", "-g"]),
+    ] {
+        let mut command = lineup();
+        command
+            .current_dir(folder)
+            .env("PATH", "/nowhere")
+            .args(["record", "--region", region, "--", started]);
+        let output = command.output().expect("running lineup");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(!said.contains("qemu"), "{said}");
+    }
+}
+
+#[test]
+fn a_region_without_a_call_leaves_the_summary_of_the_others() {
+    let source = r#"
+        #include <stdio.h>
+        long untyped(long);
+        __asm__(".text\nuntyped:\n lea 1(%rdi),%rax\n ret\n .balign 16\n");
+        __attribute__((noinline)) void never(void) { puts("never"); }
+        int main(int argc, char **argv) {
+            long sum = 0;
+            for (int n = 0; n < 7; n++) sum += untyped(n);
+            if (argc > 5) never();
+            return sum != 28;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let output = lineup_record(
+        program.folder.path(),
+        &["--region", "untyped", "--region", "never", "--", "./program"],
+    );
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("untyped: 7 calls recorded of 7 made"), "{out}");
+    assert!(out.contains("note: the program ended without a call of never"), "{out}");
 }
 
 #[test]

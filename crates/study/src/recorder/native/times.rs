@@ -8,7 +8,7 @@ use crate::interrupt::Interrupts;
 use crate::process::Finished;
 use crate::recorder::{self, Interventions, RecordRequest, Subject, regions};
 use lineup_recording::native::timed::{Arm, trial};
-use lineup_recording::native::{chunk, timed, word};
+use lineup_recording::native::{Refusal, chunk, timed, word};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -137,7 +137,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let elapsed = begun.elapsed();
     // What has ended the reading of the log tells more than the engine, which got no answer then.
     if let (Ok(()), Some(refused)) = (&followed, lives().refused(&plan)) {
-        return Err(Error::Start(refused));
+        return Err(Error::Start(with_next_step(refused)));
     }
     interrupts.check()?;
     let finished = finished?;
@@ -152,7 +152,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
             regions::check_all_followed(&region.name, &followers.unfollowed(), subject)?;
         }
         let why = format!("no file that the program mapped has a function {}", region.name);
-        return Err(Error::Region(why));
+        return Err(regions::unreachable(&plan.header.regions, subject).unwrap_or(Error::Region(why)));
     }
     let named = |(number, (_, region)): (usize, (_, &lineup_model::region::Region))| TimedRegion {
         name: region.name.clone(),
@@ -186,6 +186,20 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         finished,
         notes,
     })
+}
+
+/// What refuses a small function, with what does work for it.
+fn with_next_step(refused: String) -> String {
+    let has_no_room = [Refusal::TooShort, Refusal::Ends]
+        .into_iter()
+        .any(|refusal| Refusal::of(refusal.answer()).is_some_and(|why| refused.ends_with(why)));
+    match has_no_room {
+        true => format!(
+            "{refused}; small functions have room when they are compiled with `-O2 -falign-functions=16`, and `lineup \
+             record` counts the instructions of their calls as they are"
+        ),
+        false => refused,
+    }
 }
 
 /// Tells the engine what is done before calls.
