@@ -1,5 +1,6 @@
 //! Finding where a struct or class is declared.
 
+use crate::body_parts::directive_word;
 use crate::constraint::{Binding, Constraint};
 use crate::language::SourceLanguage;
 use crate::lex::{Kind, Lexed};
@@ -23,7 +24,15 @@ pub(crate) struct Declaration {
     /// Tokens after `}` up to `;`: attributes, typedef names, variables.
     pub(crate) tail: Range<usize>,
     /// The classes and namespaces around it, outermost first.
-    pub(crate) scope: Vec<String>,
+    pub(crate) scope: Vec<Scope>,
+}
+
+/// A class or a namespace around a declaration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Scope {
+    name: String,
+    /// Inside `#ifdef __cplusplus`, which does not reach to the declaration: C has no such scope.
+    is_for_cpp_alone: bool,
 }
 
 impl Declaration {
@@ -34,7 +43,11 @@ impl Declaration {
         let bare = last.split('<').next().unwrap_or(last);
         let named = self.tag.as_deref() == Some(bare) || self.typedefs.iter().any(|typedef| typedef == bare);
         let wanted: Vec<&str> = wanted.into_iter().filter(|part| !part.starts_with('(')).collect();
-        named && self.scope.iter().map(String::as_str).eq(wanted)
+        let is_in = |with_cpp: bool| {
+            let scope = self.scope.iter().filter(|scope| with_cpp || !scope.is_for_cpp_alone);
+            scope.map(|scope| scope.name.as_str()).eq(wanted.iter().copied())
+        };
+        named && (is_in(true) || is_in(false))
     }
 }
 
@@ -119,35 +132,77 @@ pub(crate) fn find<'a>(
 /// Every struct, class and union with a body.
 pub(crate) fn declarations(lexed: &Lexed<'_>) -> Vec<Declaration> {
     let mut all = Vec::new();
-    let mut scopes: Vec<(usize, Option<String>)> = Vec::new();
+    let mut scopes: Vec<(usize, Option<Scope>)> = Vec::new();
+    let for_cpp = for_cpp_alone(lexed);
     for index in 0..lexed.tokens.len() {
         while scopes.last().is_some_and(|(close, _)| index > *close) {
             scopes.pop();
         }
         match lexed.str(index) {
             "struct" | "class" | "union" if lexed.is_word(index) => {
-                let scope: Vec<String> = scopes.iter().filter_map(|(_, name)| name.clone()).collect();
-                if let Some(declaration) = declaration_at(lexed, index, scope) {
-                    scopes.push((declaration.close, declaration.tag.clone()));
+                let is_inside = |range: &&Range<usize>| range.contains(&index);
+                let around: Vec<&Range<usize>> = for_cpp.iter().filter(is_inside).collect();
+                let scope = scopes.iter().filter_map(|(_, scope)| scope.clone());
+                // All of a group of lines for C++ has its scopes.
+                let scope = scope.map(|scope| Scope {
+                    is_for_cpp_alone: scope.is_for_cpp_alone && around.is_empty(),
+                    ..scope
+                });
+                if let Some(declaration) = declaration_at(lexed, index, scope.collect()) {
+                    scopes.push((declaration.close, declaration.tag.clone().map(Scope::plain)));
                     all.push(declaration);
                 }
             }
-            "namespace" if lexed.is_word(index) => scopes.extend(namespace_at(lexed, index)),
+            "namespace" if lexed.is_word(index) => {
+                let is_for_cpp_alone = for_cpp.iter().any(|range| range.contains(&index));
+                let opened = namespace_at(lexed, index).into_iter();
+                scopes.extend(opened.map(|(close, name)| (close, Some(Scope { name, is_for_cpp_alone }))));
+            }
             _ => {}
         }
     }
     all
 }
 
+/// The tokens between `#ifdef __cplusplus` and its `#else` or `#endif`.
+fn for_cpp_alone(lexed: &Lexed<'_>) -> Vec<Range<usize>> {
+    let (mut open, mut found): (Vec<Option<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
+    for (index, token) in lexed.tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Directive) {
+        let text = &lexed.text[token.range()];
+        match directive_word(text) {
+            word if word.starts_with("if") => open.push(asks_for_cpp(text).then_some(index)),
+            word if word.starts_with("el") => {
+                let begun = open.last_mut().and_then(Option::take);
+                found.extend(begun.map(|begun| begun..index));
+            }
+            "endif" => found.extend(open.pop().flatten().map(|begun| begun..index)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `#ifdef __cplusplus`, `#if defined(__cplusplus)`, and with more that must hold as well.
+fn asks_for_cpp(directive: &str) -> bool {
+    let condition: String = directive.chars().filter(|c| !c.is_whitespace()).collect();
+    condition.contains("__cplusplus") && !["!", "||", "#ifndef"].iter().any(|other| condition.contains(other))
+}
+
+impl Scope {
+    fn plain(name: String) -> Scope {
+        Scope { name, is_for_cpp_alone: false }
+    }
+}
+
 /// The scopes that `namespace a::b {` opens.
-fn namespace_at(lexed: &Lexed<'_>, keyword: usize) -> Vec<(usize, Option<String>)> {
+fn namespace_at(lexed: &Lexed<'_>, keyword: usize) -> Vec<(usize, String)> {
     let mut names = Vec::new();
     let mut at = keyword + 1;
     while let Some(index) = lexed.next_code(at, lexed.tokens.len()) {
         match lexed.str(index) {
             "{" => {
                 let Some(close) = lexed.closing(index, lexed.tokens.len()) else { return Vec::new() };
-                return names.into_iter().map(|name| (close, Some(name))).collect();
+                return names.into_iter().map(|name| (close, name)).collect();
             }
             "::" | "inline" => {}
             word if lexed.is_word(index) => names.push(word.to_string()),
@@ -158,7 +213,7 @@ fn namespace_at(lexed: &Lexed<'_>, keyword: usize) -> Vec<(usize, Option<String>
     Vec::new()
 }
 
-fn declaration_at(lexed: &Lexed<'_>, keyword: usize, mut scope: Vec<String>) -> Option<Declaration> {
+fn declaration_at(lexed: &Lexed<'_>, keyword: usize, mut scope: Vec<Scope>) -> Option<Declaration> {
     let end = lexed.tokens.len();
     let mut tag: Option<String> = None;
     let mut tag_is_fixed = false;
@@ -172,7 +227,7 @@ fn declaration_at(lexed: &Lexed<'_>, keyword: usize, mut scope: Vec<String>) -> 
             ":" | "<" => tag_is_fixed = true,
             ">" | "," | "::" | "." if tag_is_fixed => {}
             // `struct A::B {`: declared outside the class that it belongs to.
-            "::" => scope.extend(tag.take()),
+            "::" => scope.extend(tag.take().map(Scope::plain)),
             "final" | "alignas" | "__attribute__" => {}
             word if lexed.is_word(index) => {
                 let is_attribute_macro = tag.is_some() && word.starts_with("__");
@@ -254,6 +309,21 @@ mod tests {
         assert_eq!(found(text, "n::c"), Ok((4, Some("c".into()))));
         assert_eq!(found(text, "n::c::in"), Ok((4, Some("in".into()))));
         assert!(found(text, "c").is_err());
+    }
+
+    #[test]
+    fn namespaces_for_cpp_alone_are_no_scopes_of_a_type_of_c() {
+        let text = "#ifdef __cplusplus\nextern \"C\" {\nnamespace lib { namespace api {\n#endif\n\
+                    struct t { int x; long y; };\n\
+                    #if defined(__cplusplus)\nstruct only { int x; long y; };\n} } }\n#endif\n\
+                    namespace n { struct u { int x; long y; }; }\n\
+                    #ifndef __cplusplus\nnamespace m {\n#endif\nstruct v { int x; long y; };\n}\n";
+        assert_eq!(found(text, "t"), Ok((5, Some("t".into()))));
+        assert_eq!(found(text, "lib::api::t"), Ok((5, Some("t".into()))));
+        assert_eq!(found(text, "lib::api::only"), Ok((7, Some("only".into()))));
+        for name in ["lib::t", "api::t", "only", "u", "v"] {
+            assert!(found(text, name).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -201,6 +201,20 @@ impl Holds {
             }
             self.bindings.push(hold.binding.clone());
         }
+        self.leave_to_compiler(options.meaning.holds(&names, path));
+    }
+
+    /// Where a compiler says which members an offset holds, the text's word that it may hold any says no more.
+    fn leave_to_compiler<'m>(&mut self, holds: impl Iterator<Item = &'m Hold>) {
+        let measures = |hold: &&Hold| matches!(hold.effect, Effect::Boundary | Effect::Keep | Effect::Last);
+        let places: BTreeSet<_> = holds.filter(measures).filter_map(|hold| hold.binding.at.clone()).collect();
+        let is_answered = |binding: &Binding| {
+            matches!(binding.constraint, Constraint::MemorySpan | Constraint::Offsetof)
+                && binding.names.is_empty()
+                && binding.at.as_ref().is_some_and(|at| places.contains(at))
+        };
+        self.forbidding.retain(|binding| !is_answered(binding));
+        self.bindings.retain(|binding| !is_answered(binding));
     }
 
     /// How values by position, of which the compiler knows, follow an order; `None` when it knows of none. Where one list can
@@ -480,5 +494,27 @@ fn constructs(types: &Types, id: TypeId, depth: u32) -> bool {
                 })
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_word_on_an_offset_stands_for_the_texts_at_the_same_place() {
+        let at = |binding: Binding, line| binding.at("a.c", line);
+        let span = |line| at(Binding::new(Constraint::MemorySpan), line);
+        let assembly = |line| at(Binding::new(Constraint::Assembly), line);
+        let hold = |line, effect| {
+            let binding = at(Binding::new(Constraint::Offsetof).on(["data"]), line);
+            Hold { binding, effect }
+        };
+        let all = vec![span(3), span(7), span(9), assembly(3)];
+        let mut holds = Holds { forbidding: all.clone(), bindings: all, ..Holds::default() };
+        let said = [hold(3, Effect::Boundary), hold(9, Effect::Forbid)];
+        holds.leave_to_compiler(said.iter());
+        let left = vec![span(7), span(9), assembly(3)];
+        assert_eq!((holds.forbidding, holds.bindings), (left.clone(), left));
     }
 }
