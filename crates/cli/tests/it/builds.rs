@@ -367,6 +367,30 @@ fn units_that_were_compiled_before_are_read_as_well() {
     assert!(report["patch"].is_null() && report["refusals"].to_string().contains("write()"), "{report}");
 }
 
+/// A file that says that a dependency was made keeps make from going there, however new the dependency's sources are.
+#[test]
+fn a_dependency_that_was_made_before_is_cleaned_in_the_copy_and_read() {
+    let program = Program::new();
+    program
+        .run("mkdir dep")
+        .write("dep/bytes.c", "#include \"../record.h\"\n#include <unistd.h>\nlong put(struct record *r) { return write(1, r, sizeof *r); }\n")
+        .write("dep/Makefile", "libdep.a: bytes.o\n\tar rcs libdep.a bytes.o\nbytes.o: bytes.c\n\tgcc -g -O2 -c bytes.c\n")
+        .write(
+            "Makefile",
+            "walk: main.c record.h .made\n\tgcc -g -O2 main.c -Wl,--whole-archive dep/libdep.a -Wl,--no-whole-archive -o walk\n\
+             .made:\n\t$(MAKE) -C dep\n\ttouch .made\n\
+             clean:\n\trm -f walk\n\
+             distclean: clean\n\trm -f .made dep/*.o dep/*.a\n",
+        )
+        .run("make");
+    let report = program.study("make", "walk");
+    let setting = report["setting"].to_string();
+    assert!(setting.contains("checked with clang: 2 of 2 units"), "{setting}");
+    assert!(report["patch"].is_null() && report["refusals"].to_string().contains("write()"), "{report}");
+    let said = remarks(&report).join("\n");
+    assert!(said.contains("Copies were cleaned by `make distclean`"), "{said}");
+}
+
 /// An object that nothing in the build compiles may use a type in any way, too.
 #[test]
 fn an_object_that_the_build_does_not_compile_holds_the_types_it_can_name() {

@@ -36,8 +36,13 @@ pub fn build_and_read(
     units: &Units,
     program: Option<&Path>,
 ) -> Result<Reading> {
-    let calls = scratch.build_traced(tree)?;
+    let mut calls = scratch.build_traced(tree)?;
     let in_program = program.map(|program| units_of(scratch, tree, program)).unwrap_or_default();
+    if *units == Units::Built
+        && let Some(all) = scratch.build_cleaned(tree, &in_program, &calls)?
+    {
+        calls = all;
+    }
     let reading = match units {
         Units::Listed(list) => read_list(list, scratch.source(), in_program)?,
         Units::Built => {

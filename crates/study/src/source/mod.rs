@@ -3,6 +3,7 @@
 mod archives;
 pub mod build;
 pub mod build_system;
+mod cleaning;
 mod compiler_calls;
 pub mod compilers;
 mod copy;

@@ -8,6 +8,7 @@ use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use crate::source::build::Command;
+use crate::source::cleaning;
 use crate::source::copy::{copy, set_modified};
 use crate::source::linkers::Linkers;
 use crate::source::mentions;
@@ -37,6 +38,9 @@ pub struct Scratch {
     interrupts: Interrupts,
     remarks: RefCell<BTreeSet<String>>,
     linkers: Option<Linkers>,
+    /// What every copy is cleaned by before it is built: the folder holds what an earlier build made and this one would
+    /// not make again.
+    cleaning: RefCell<Option<String>>,
 }
 
 /// Where a copy is built.
@@ -100,8 +104,8 @@ impl Scratch {
         let place = place(&source, build, &leave_out, interrupts)?;
         let untouched = Untouched::note(&source, &leave_out)?;
         let (build, interrupts, remarks) = (build.to_owned(), interrupts.clone(), RefCell::default());
-        let linkers = None;
-        Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks, linkers })
+        let (linkers, cleaning) = (None, RefCell::default());
+        Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks, linkers, cleaning })
     }
 
     /// The same, but that builds link by these linkers.
@@ -184,6 +188,9 @@ impl Scratch {
         if let Place::Repointed(files) = &self.place {
             files.iter().try_for_each(|file| self.repoint(&path.join(file), &path))?;
         }
+        if let Some(line) = &*self.cleaning.borrow() {
+            self.clean(&path, line)?;
+        }
         Ok(Tree::at(path))
     }
 
@@ -246,6 +253,62 @@ impl Scratch {
             CompileCommand { directory, arguments: call.arguments.iter().map(here).collect() }
         };
         Ok(calls.into_inner().into_iter().map(in_copy).collect())
+    }
+
+    /// Runs a build tool's cleaning in a copy, and returns whether it succeeded.
+    fn clean(&self, path: &Path, line: &str) -> Result<bool> {
+        let (ending, _) = self.run_line(path, line)?;
+        self.check_untouched()?;
+        Ok(ending == Ending::Exited(0))
+    }
+
+    /// Builds a copy anew after what an earlier build made was taken away, when that makes the build compile more of
+    /// the `wanted` units, by their sources relative to the folder. The copies that follow are cleaned alike. `None` when
+    /// nothing does: the copy is as it was built before.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub(crate) fn build_cleaned(
+        &self,
+        tree: &mut Tree,
+        wanted: &BTreeSet<PathBuf>,
+        before: &[CompileCommand],
+    ) -> Result<Option<Vec<CompileCommand>>, BuildError> {
+        let not_compiled = |calls: &[CompileCommand]| {
+            let compiled: BTreeSet<PathBuf> = calls.iter().flat_map(CompileCommand::source_paths).collect();
+            // What came ready has no source here that could be compiled.
+            let left = wanted.iter().filter(|path| self.source.join(path).exists());
+            left.filter(|path| !compiled.contains(&lineup_sources::normal(&tree.path.join(path)))).count()
+        };
+        let left = not_compiled(before);
+        let mut is_tree_gone = false;
+        for line in cleaning::lines(&self.build).into_iter().filter(|_| left > 0) {
+            let mut cleaned = self.copy(Role::Before).map_err(BuildError::around)?;
+            is_tree_gone = true;
+            if !self.clean(&cleaned.path, &line).map_err(BuildError::around)? {
+                continue;
+            }
+            match self.build_traced(&mut cleaned) {
+                Ok(calls) if not_compiled(&calls) < left => {
+                    self.remark(format!(
+                        "{left} units of the program were not compiled again: the folder was built before. Copies \
+                         were cleaned by `{line}`"
+                    ));
+                    *self.cleaning.borrow_mut() = Some(line);
+                    *tree = cleaned;
+                    return Ok(Some(calls));
+                }
+                Err(BuildError::Interrupted(interrupted)) => {
+                    return Err(BuildError::Interrupted(interrupted));
+                }
+                _ => {}
+            }
+        }
+        if is_tree_gone {
+            *tree = self.copy(Role::Before).map_err(BuildError::around)?;
+            self.build_traced(tree)?;
+        }
+        Ok(None)
     }
 
     /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
