@@ -191,14 +191,20 @@ pub(crate) fn common_members(one: &RecordFact, two: &RecordFact) -> usize {
 
 /// What lies at the very start of an object of the record.
 pub(crate) fn first_leaf(facts: &Facts, record: &Name) -> Option<Shape> {
-    let mut record = record.clone();
+    innermost_first(facts, record).map(|first| first.shape.clone()).filter(|shape| *shape != Shape::Other)
+}
+
+/// The type of what lies at the very start of an object of the record.
+pub(crate) fn first_type(facts: &Facts, record: &Name) -> Option<Name> {
+    innermost_first(facts, record).map(|first| first.ty.clone())
+}
+
+/// The first member, or the first one of that, down to one that is no record.
+fn innermost_first<'f>(facts: &'f Facts, record: &Name) -> Option<&'f Member> {
+    let mut first = facts.records.get(record)?.members.first()?;
     for _ in 0..DEPTH {
-        let first = facts.records.get(&record)?.members.first()?;
-        match &first.shape {
-            Shape::Record(inner) => record = inner.clone(),
-            Shape::Other => return None,
-            shape => return Some(shape.clone()),
-        }
+        let Shape::Record(inner) = &first.shape else { return Some(first) };
+        first = facts.records.get(inner)?.members.first()?;
     }
     None
 }

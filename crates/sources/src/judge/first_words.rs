@@ -3,7 +3,7 @@
 use super::Judge;
 use super::acts::{CROWD, is_generic};
 use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
-use crate::relation::first_leaf;
+use crate::relation::{first_leaf, first_type};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,22 +46,25 @@ impl<'f> Judge<'f> {
                 add(Stream::Places(groups.first(place)));
             }
             let objects = self.points_to.objects(value);
-            if !is_generic(&objects) {
-                for (origin, ..) in objects.each {
-                    if let Origin::Memory(block, 0) = origin {
-                        add(Stream::Memory(block));
-                    }
-                }
+            let blocks = objects.each.iter().filter_map(|(origin, ..)| match origin {
+                Origin::Memory(block, 0) => Some(block.clone()),
+                _ => None,
+            });
+            let blocks: BTreeSet<Name> = blocks.collect();
+            // Which of several blocks a number is read from nobody knows.
+            let is_known = !is_word || blocks.len() == 1 || is_code(spelling);
+            if is_known && !is_generic(&objects) {
+                blocks.into_iter().for_each(|block| add(Stream::Memory(block)));
             }
         }
         for (stream, mut starts) in streams {
             let count = starts.records.len();
-            // Memory of several types is mostly an array's, whose elements are told apart by where they are; but not that
+            // Where several types lie it is mostly an array's memory, whose elements are told apart by where they are; but not
             // where code is called by its first word. Memory that serves more types is an allocator's.
-            if matches!(stream, Stream::Memory(_)) {
-                let is_code = |spelling: &Name| spelling.contains("( * )");
-                starts.words.retain(|(_, spelling, _)| count == 1 || (count <= CROWD && is_code(spelling)));
-            }
+            starts.words.retain(|(_, spelling, _)| match stream {
+                Stream::Memory(_) => count == 1 || (count <= CROWD && is_code(spelling)),
+                Stream::Places(_) => count <= CROWD || is_code(spelling),
+            });
             self.begin_with(&starts);
         }
     }
@@ -69,7 +72,9 @@ impl<'f> Judge<'f> {
     fn begin_with(&mut self, starts: &Starts<'_>) {
         for record in &starts.records {
             let leaf = first_leaf(self.facts, record);
-            let fits = |(shape, ..): &&(&Shape, &Name, &Where)| match (&leaf, shape) {
+            let begins_with_code = first_type(self.facts, record).is_some_and(|ty| is_code(&ty));
+            let fits = |(shape, spelling, _): &&(&Shape, &Name, &Where)| match (&leaf, shape) {
+                (Some(Shape::Pointer), Shape::Pointer) if is_code(spelling) => begins_with_code,
                 (Some(Shape::Pointer), Shape::Pointer | Shape::Scalar(8)) => true,
                 (Some(leaf), shape) => leaf == *shape,
                 (None, _) => false,
@@ -80,6 +85,11 @@ impl<'f> Judge<'f> {
             }
         }
     }
+}
+
+/// Whether the spelling of a type is that of a pointer to a function.
+fn is_code(spelling: &Name) -> bool {
+    spelling.contains("( * )")
 }
 
 /// Places, with the variables that they are assigned to as they are.
