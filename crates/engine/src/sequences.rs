@@ -443,7 +443,8 @@ mod tests {
     #[test]
     fn stores_before_and_in_a_sequence_may_begin_it() {
         let known = vec![Sequence { start: 0x1000, bytes: 0x20, abort: 0x2000, head: 0 }];
-        let zones = Zones { known, unknown: vec![0x8000..0x9000] };
+        let unknown = std::iter::once(0x8000..0x9000).collect();
+        let zones = Zones { known, unknown };
         assert!(zones.may_begin(0x1000) && zones.may_begin(0x101f) && zones.may_begin(0x8800));
         assert!(!zones.may_begin(0xfff) && !zones.may_begin(0x1020) && !zones.may_begin(0x9000));
         assert!(zones.hold(&(0xff9..0x1000)) && zones.hold(&(0x101c..0x1020)));

@@ -102,11 +102,8 @@ mod tests {
         ] {
             assert_eq!(said("one", file, None), Some(format!("{what} ({file})")));
         }
-        let image = Some("/usr/lib/x86_64-linux-gnu/libz.so.1");
-        assert_eq!(
-            said("state", "deflate.h", image),
-            Some(format!("the library {}", image.unwrap_or_default()))
-        );
+        let image = "/usr/lib/x86_64-linux-gnu/libz.so.1";
+        assert_eq!(said("state", "deflate.h", Some(image)), Some(format!("the library {image}")));
         assert_eq!(said("state", "deflate.h", Some("/home/me/libmine.so")), None);
     }
 }

@@ -66,7 +66,8 @@ fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Err
         modified.is_ok_and(|modified| modified >= begun)
     };
     let recordings = VARIANTS.map(|name| out.join(name).join(RECORDING));
-    let kept: Vec<String> = recordings.iter().filter(|path| is_new(path)).map(shown).collect();
+    let kept: Vec<String> =
+        recordings.iter().filter(|path| is_new(path)).map(|path| path.display().to_string()).collect();
     let said = format!("{error:#}");
     match kept.is_empty() || kept.iter().all(|recording| said.contains(recording)) {
         true => error,
@@ -75,10 +76,6 @@ fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Err
             kept.join("` and `lineup explain ")
         )),
     }
-}
-
-fn shown(path: &PathBuf) -> String {
-    path.display().to_string()
 }
 
 fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {

@@ -477,9 +477,9 @@ fn a_table_of_any_length_is_sealed_and_read_back() {
     let mut writer = Writer::new(Vec::new(), &header).unwrap();
     writer.append(&encoder.seal().unwrap()).unwrap();
     let bytes = writer.into_inner();
-    let mut reader = Reader::new(bytes.as_slice()).unwrap();
+    let reader = Reader::new(bytes.as_slice()).unwrap();
     let mut next = 0;
-    while let Some(event) = reader.next() {
+    for event in reader {
         if let Event::AllocationSite(read) = event {
             assert_eq!(read, site(next));
             next += 1;

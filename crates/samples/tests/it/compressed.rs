@@ -57,7 +57,10 @@ fn packed(plain: &[u8], number: u32) -> Vec<u8> {
     [&plain[..start], &records, &plain[start + size..]].concat()
 }
 
-fn samples(bytes: &[u8]) -> (Vec<(Option<u64>, Option<u64>)>, Ending) {
+/// Time in nanoseconds and instruction of each sample of a file.
+type Samples = Vec<(Option<u64>, Option<u64>)>;
+
+fn samples(bytes: &[u8]) -> (Samples, Ending) {
     let mut reader = Reader::of_file(Cursor::new(bytes)).expect("a file of perf");
     let mut all = Vec::new();
     while let Some(record) = reader.next_record().expect("a sound file") {

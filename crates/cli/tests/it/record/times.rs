@@ -223,8 +223,8 @@ fn after_a_call_that_was_left_the_others_are_timed() {
     let program = cpp(X86_64, LEFT, &[]);
     let regions = ["thrown", "jumped", "signalled", "recursive", "waits", "last"];
     let (report, _) = timed(&program, &regions);
-    for number in 0..3 {
-        assert_eq!(counts(&report, number), [3000, 3, 0, 0], "{}", regions[number]);
+    for (number, region) in regions.iter().enumerate().take(3) {
+        assert_eq!(counts(&report, number), [3000, 3, 0, 0], "{region}");
     }
     // recursive(6) is left with three inside it; recursive(2) holds two.
     let [calls, left, inner, _] = counts(&report, 3);
