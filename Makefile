@@ -58,7 +58,7 @@ test-fleet: setup-test built
 .PHONY: test-mcp
 test-mcp: setup-test built
 	cargo fmt --manifest-path mcp/Cargo.toml --check
-	cargo build $(linted) --lib --bins --tests --manifest-path mcp/Cargo.toml $(messages) >target/built-mcp.json
+	cargo build $(linted) --bins --tests --manifest-path mcp/Cargo.toml $(messages) >target/built-mcp.json
 	target/debug/xtask test --every --built target/built-mcp.json
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
@@ -109,7 +109,7 @@ rules: setup-lint
 .PHONY: builds-ahead
 builds-ahead:
 	cargo build $(linted) --lib --bins --tests --manifest-path fleet/Cargo.toml
-	cargo build $(linted) --lib --bins --tests --manifest-path mcp/Cargo.toml
+	cargo build $(linted) --bins --tests --manifest-path mcp/Cargo.toml
 	scripts/fuzz-brief --build
 
 # Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.

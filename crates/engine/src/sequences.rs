@@ -338,6 +338,10 @@ impl crate::blocks::Blocks {
         let stored = Host::stored(&code, pc, registers);
         let found = stored.and_then(|(value, next)| Some((descriptor_at(value)?, next)));
         let begun = found.filter(|(sequence, next)| sequence.range().contains(next));
+        // Other words may look like a descriptor, such as a program's arguments; these do not lead to code.
+        let begun = begun.filter(|(sequence, _)| {
+            [sequence.start, sequence.abort].iter().all(|place| self.bytes(*place).is_some())
+        });
         let Some((sequence, _)) = begun else { return Begun::Nothing };
         if let Some((at, instructions)) = self.sequences.copy_of(pc, &sequence) {
             return Begun::Copied(at, instructions);

@@ -140,10 +140,10 @@ fn counters_of_two_threads_are_parted_however_they_are_declared() {
 #[test]
 fn room_is_an_array_by_the_files_name_for_it_and_the_guard_holds_what_was_built() {
     for (declaration, room) in [
-        ("struct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n", "\tchar pad[56]; /* other"),
+        ("struct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n", "\tchar pad[52]; /* other"),
         (
             "struct wire { char _pad[3]; };\nstruct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n",
-            "\tchar _pad1[56]; /* other",
+            "\tchar _pad1[52]; /* other",
         ),
     ] {
         let advice = advice(declaration, &EACH_OWN, Some(true), true);

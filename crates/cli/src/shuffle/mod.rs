@@ -111,12 +111,12 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
                     cut_short = Some(arguments.cut_short(error, seed));
                 }
             }
-            // After each seed: a later one may be ended, and a failed build may end the work.
-            write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
             if cut_short.is_some() {
                 break;
             }
         }
+        // Also when a seed was ended early. Not before: the file may lie in the folder, which no build may change.
+        write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
     }
     stages.end();
     let text = if arguments.json { found.as_json()? } else { found.as_text(arguments.list) };

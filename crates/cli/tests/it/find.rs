@@ -160,8 +160,9 @@ fn two_builds_are_held_against_each_other() {
 #[test]
 fn a_sample_tells_the_same_as_the_whole_run() {
     let place = Place::new(&DEVICES.replace("turn < 60", "turn < 600"), &[]);
-    let whole = found(&place, &["--windows", "64"], &[]);
-    let sample = found(&place, &["--windows", "2"], &[]);
+    // The clock may put findings in another order.
+    let whole = found(&place, &["--windows", "64", "--no-clock"], &[]);
+    let sample = found(&place, &["--windows", "2", "--no-clock"], &[]);
     assert_eq!(stalls(&whole), stalls(&sample));
     assert_eq!(number(&whole, "/sample/accesses"), number(&whole, "/sample/of_accesses"));
     assert!(number(&sample, "/sample/accesses") < 0.2 * number(&sample, "/sample/of_accesses"), "{sample}");

@@ -114,9 +114,13 @@ fn a_patch_to_a_kernel_is_built_booted_and_compared() {
     tree.change("linux/kernel/main.c", "turn < 200", "turn < 210");
     let (code, said) = tree.study(&["--region", "walk_devices"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(tree.read("out/before/workload.log").contains("sum "), "{said}");
-    assert!(!tree.read("out/before/workload.log").contains("sum 11054920800"), "the change was built");
-    assert_eq!(tree.report()["guest"]["costs"][0]["calls_before"], 210);
+    // The first study's results stay.
+    assert!(tree.read("out/before/workload.log").contains("sum 11054920800"), "{said}");
+    let log = tree.read("out-2/before/workload.log");
+    assert!(log.contains("sum ") && !log.contains("sum 11054920800"), "the change was built");
+    assert!(!tree.path("out-2/build").exists(), "the earlier build is used again");
+    let report: Value = serde_json::from_str(&tree.read("out-2/report.json")).expect("JSON");
+    assert_eq!(report["guest"]["costs"][0]["calls_before"], 210);
 }
 
 #[test]

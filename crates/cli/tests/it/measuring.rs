@@ -384,7 +384,10 @@ fn a_comparison_of_many_metrics_fits_on_a_screen_unless_all_is_asked_for() {
     };
     let first = text(&[]);
     assert!(first.lines().count() <= 40, "{first}");
-    assert!(first.contains("cost7 (decides)") && first.contains("cost0  B: +5.00 %"), "{first}");
+    assert!(
+        first.contains("cost7 (decides)") && first.contains("cost0 (does not decide)  B: +5.00 %"),
+        "{first}"
+    );
     assert!(first.contains("lines more: --full"), "{first}");
     for all in
         [text(&["--full"]), { text(&["-o", file_name]) + &std::fs::read_to_string(&file).expect("it") }]

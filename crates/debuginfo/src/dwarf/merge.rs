@@ -409,7 +409,7 @@ impl Writer<'_, '_> {
 
     /// Finds bit-fields that are as wide as their type: Clang describes them as other members are, by the byte that they
     /// begin in. Where the bit-field before ends inside that byte, such a member begins at the next bit, when it ends
-    /// before the member behind it begins.
+    /// before the member behind it begins: at its bit, or in its byte when that may be such a bit-field as well.
     fn find_whole_bit_fields(&self, members: &mut [Member], detail: &Detail<'_>) {
         let of_members = detail.children.iter().filter(|child| matches!(child.what, What::Member(_)));
         let whole_bits = |child: &RawChild<'_>| {
@@ -417,11 +417,19 @@ impl Writer<'_, '_> {
             self.integer_bytes(reference).and_then(|bytes| u32::try_from(bytes.checked_mul(8)?).ok())
         };
         let widths: Vec<Option<u32>> = of_members.map(whole_bits).collect();
-        let starts: Vec<Option<u64>> = members.iter().map(|member| member.offset_bits).collect();
+        let may_be_whole = |at: usize, member: &Member| {
+            member.bit_size.is_none() && widths.get(at).is_some_and(Option::is_some)
+        };
+        let last_starts: Vec<Option<u64>> = (members.iter().enumerate())
+            .map(|(at, member)| {
+                let slack = if may_be_whole(at, member) { 7 } else { 0 };
+                member.offset_bits.map(|start| start.saturating_add(slack))
+            })
+            .collect();
         let mut end = None;
         for (at, member) in members.iter_mut().enumerate() {
             let width = widths.get(at).copied().flatten();
-            let next = starts.get(at + 1).copied().flatten();
+            let next = last_starts.get(at + 1).copied().flatten();
             if let (Some(start), Some(before), Some(width)) = (member.offset_bits, end, width)
                 && member.bit_size.is_none()
                 && (start + 1..start.saturating_add(8)).contains(&before)

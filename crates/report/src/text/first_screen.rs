@@ -24,9 +24,6 @@ const MOST_NAMES: usize = 2;
 const MOST_REASONS: usize = 6;
 const MOST_NAMED: usize = 4;
 
-/// Lines below the reasons: side effects, coverage, what comes next.
-const LINES_BELOW: usize = 13;
-
 /// Sentences on what changes besides, and how long they are.
 const MOST_EFFECTS: usize = 2;
 const EFFECT_CHARACTERS: usize = 150;
@@ -176,9 +173,6 @@ impl Writer {
         if more > 0 {
             self.line(&format!("- and {more} more"));
         }
-        if !made.is_empty() && self.room() > 2 {
-            self.measured(report);
-        }
         // Of a type that the patch changes it is said what else of it stays as it is.
         let is_made = |target: &str| made.iter().any(|one| one.target == target);
         let left = told.iter().map(|one| (&*one.target, left_to_do(one)));
@@ -186,19 +180,52 @@ impl Writer {
         let (of_made, told): (Vec<Reasoned<'_>>, Vec<Reasoned<'_>>) = left.partition(|one| is_made(one.0));
         let (refused_of_made, refused): (Vec<Reasoned<'_>>, Vec<Reasoned<'_>>) =
             refused.partition(|one| is_made(one.0));
-        self.reasons("Changed in part; what the patch leaves as it is", &[of_made, refused_of_made].concat());
-        self.reasons("Not in the patch, for you to decide", &told);
-        self.reasons("Refused", &refused);
+        let lists = [
+            ("Changed in part; what the patch leaves as it is", [of_made, refused_of_made].concat()),
+            ("Not in the patch, for you to decide", told),
+            ("Refused", refused),
+        ];
+        let lists: Vec<_> = lists.into_iter().filter(|(_, all)| !all.is_empty()).collect();
+        let end = self.height_of_end(report);
+        let names: usize = lists.iter().map(|(title, all)| self.height(&names_alone(title, all))).sum();
+        let effects = self.effects(report, end + names);
+        let mut below = end + names + effects.iter().map(|effect| self.height(effect)).sum::<usize>();
+        if !made.is_empty() {
+            self.measured(report, below);
+        }
+        for (title, all) in &lists {
+            below = below.saturating_sub(self.height(&names_alone(title, all)));
+            self.reasons(title, all, below);
+        }
         if report.patch.is_none() && report.proposals.is_empty() && report.refusals.is_empty() {
             self.line(&nothing_to_change(report));
         }
-        for effect in report.side_effects.iter().take(MOST_EFFECTS) {
-            self.line(&shortened(effect, EFFECT_CHARACTERS));
-        }
+        effects.iter().for_each(|effect| self.line(effect));
     }
 
-    /// What the patch as a whole does to lines of data, where it was recorded.
-    fn measured(&mut self, report: &StudyReport) {
+    /// Side effects that the screen has room for above so many lines.
+    fn effects(&self, report: &StudyReport, below: usize) -> Vec<String> {
+        let mut room = self.room(below);
+        let effects = report.side_effects.iter().take(MOST_EFFECTS);
+        let fitting = effects.map(|effect| shortened(effect, EFFECT_CHARACTERS)).take_while(|effect| {
+            let height = self.height(effect);
+            let fits = height <= room;
+            room = room.saturating_sub(height);
+            fits
+        });
+        fitting.collect()
+    }
+
+    /// Lines of coverage and of what comes next.
+    fn height_of_end(&self, report: &StudyReport) -> usize {
+        let mut end = self.empty();
+        end.seen(report);
+        end.next(report);
+        end.height_so_far()
+    }
+
+    /// What the patch as a whole does to lines of data, where it was recorded and there is room above what comes below.
+    fn measured(&mut self, report: &StudyReport, below: usize) {
         let regions = report.regions.iter().enumerate().take(MOST_TIMED);
         let measured = regions.filter_map(|(index, region)| {
             let decides = |one: &&Footprint| {
@@ -210,29 +237,35 @@ impl Writer {
         });
         let measured: Vec<String> = measured.collect();
         if !measured.is_empty() {
-            self.line(&format!("  recorded with the whole patch, lines per call: {}", measured.join("; ")));
+            let line = format!("  recorded with the whole patch, lines per call: {}", measured.join("; "));
+            if self.height(&line) <= self.room(below) {
+                self.line(&line);
+            }
         }
     }
 
-    /// Types with why each stays as it is, as far as there is room for reasons; else their names.
-    fn reasons(&mut self, title: &str, all: &[Reasoned<'_>]) {
-        if all.is_empty() {
-            return;
-        }
+    /// Types with why each stays as it is, as far as there is room above what comes below; else their names.
+    fn reasons(&mut self, title: &str, all: &[Reasoned<'_>], below: usize) {
         let characters = if self.is_plain() { PLAIN_CHARACTERS } else { REASON_CHARACTERS };
         let told = |(target, why): &Reasoned<'_>| {
             format!("- {}: {}", shortened(target, NAME_CHARACTERS), shortened(why, characters))
         };
-        let mut room = self.room().saturating_sub(1 + self.height(&rest_of(all)));
-        let heights = all.iter().map(|one| self.height(&told(one)));
-        let fitting = heights.take(MOST_REASONS).take_while(|height| {
-            let fits = *height <= room;
-            room = room.saturating_sub(*height);
-            fits
-        });
-        let (shown, more) = all.split_at(fitting.count());
+        let room = self.room(below);
+        let mut height = self.height(&format!("{title}:"));
+        let mut fitting = 0;
+        for (at, one) in all.iter().enumerate().take(MOST_REASONS) {
+            height += self.height(&told(one));
+            let rest = all
+                .get(at + 1..)
+                .filter(|more| !more.is_empty())
+                .map_or(0, |more| self.height(&rest_of(more)));
+            if height + rest <= room {
+                fitting = at + 1;
+            }
+        }
+        let (shown, more) = all.split_at(fitting);
         if shown.is_empty() {
-            self.line(&format!("{title}: {}", listed(more.iter().map(|one| one.0))));
+            self.line(&names_alone(title, more));
             return;
         }
         self.line(&format!("{title}:"));
@@ -242,9 +275,9 @@ impl Writer {
         }
     }
 
-    /// Lines that the first screen has left for reasons.
-    fn room(&self) -> usize {
-        SCREEN_LINES.saturating_sub(LINES_BELOW + self.height_so_far())
+    /// Lines that the first screen has left above so many.
+    fn room(&self, below: usize) -> usize {
+        SCREEN_LINES.saturating_sub(below + self.height_so_far())
     }
 
     fn seen(&mut self, report: &StudyReport) {
@@ -277,6 +310,11 @@ impl Writer {
 
 /// A type or variable, and why it stays as it is.
 type Reasoned<'r> = (&'r str, String);
+
+/// Types without their reasons.
+fn names_alone(title: &str, all: &[Reasoned<'_>]) -> String {
+    format!("{title}: {}", listed(all.iter().map(|one| one.0)))
+}
 
 /// The types whose reasons are not shown.
 fn rest_of(more: &[Reasoned<'_>]) -> String {

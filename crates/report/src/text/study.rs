@@ -81,9 +81,14 @@ impl Writer {
         self.telling.style == TextStyle::Plain
     }
 
+    /// A writer of the same style that has written nothing.
+    pub(super) fn empty(&self) -> Writer {
+        Writer { text: String::new(), telling: self.telling }
+    }
+
     /// How many lines a sentence takes.
     pub(super) fn height(&self, text: &str) -> usize {
-        let mut alone = Writer { text: String::new(), telling: self.telling };
+        let mut alone = self.empty();
         alone.line(text);
         alone.height_so_far()
     }

@@ -139,7 +139,7 @@ mod tests {
             found(&root, "apart/game", "."),
             expect(
                 "game",
-                "cmake -S . -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo && cmake --build build",
+                "cmake -S . -B build '-DCMAKE_BUILD_TYPE=RelWithDebInfo' && cmake --build build",
                 "build/game"
             )
         );

@@ -65,12 +65,15 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let out = output_folder::prepare(&typed.out, tree, typed.overwrite)?;
-    let out = out.canonicalize().with_context(|| format!("cannot find {}", out.display()))?;
+    let canonical =
+        |folder: &Path| folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()));
+    // Results of an earlier study may stay in the folder that was named; what it has built is used again.
+    let (out, named) = (canonical(&out)?, canonical(&typed.out)?);
     let plan = KernelPlan::of(typed, &out)?;
     // A kernel takes long to build, and is of no use where none can be recorded.
     require_recorder()?;
     stages.stage("copying the kernel's sources");
-    let mut copy = KernelTree::copy(plan.options.source(tree, &out)?, &interrupts)?;
+    let mut copy = KernelTree::copy(plan.options.source(tree, &out, &named)?, &interrupts)?;
     let (configuration, configured) = plan.options.configuration(tree);
     stages.stage(&format!("configuring the kernel: {configured}"));
     let log = out.join("configure.log");

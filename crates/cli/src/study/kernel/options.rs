@@ -65,17 +65,17 @@ const LOG: &str = "loglevel=7 printk.time=1";
 
 impl KernelSourceOptions {
     /// What is built, and where.
-    pub(super) fn source(&self, tree: &Path, out: &Path) -> Result<KernelSource> {
+    pub(super) fn source(&self, tree: &Path, out: &Path, named: &Path) -> Result<KernelSource> {
         let jobs = match self.jobs {
             Some(jobs) => usize::from(jobs),
             None => std::thread::available_parallelism().context("counting the processors")?.get(),
         };
         Ok(KernelSource {
             tree: tree.to_owned(),
-            folder: self.kernel_build.clone().unwrap_or_else(|| out.join("build")),
+            folder: self.kernel_build.clone().unwrap_or_else(|| named.join("build")),
             make: self.make.clone(),
             jobs,
-            leave_out: vec![out.to_owned()],
+            leave_out: vec![out.to_owned(), named.to_owned()],
         })
     }
 

@@ -325,7 +325,8 @@ fn whatever_random_bytes_decode_to_does_the_same_natively_and_in_the_cache() {
         };
         let (runs, faulted) = (number("runs"), number("faulted"));
         assert_eq!((number("different"), runs + faulted), (0, 2 * AT_ONCE), "{said}");
-        assert!(runs > AT_ONCE, "{said}");
+        // Two thirds of the sequences fault on a processor without AVX-512.
+        assert!(runs > AT_ONCE / 5, "{said}");
         assert!(said.contains(&format!("{} calls recorded of {}", grouped(runs), grouped(runs))), "{said}");
     }
 }
