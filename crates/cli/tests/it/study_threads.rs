@@ -63,7 +63,8 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     assert!(
         added
             .iter()
-            .any(|line| line.contains("atomic_long first; int : 32") && line.contains("atomic_long second;")),
+            .any(|line| line.contains("atomic_long first; char pad[52];")
+                && line.contains("atomic_long second;")),
         "{patch}"
     );
     let proposal = &report["proposals"][0];
@@ -246,7 +247,7 @@ fn volatile_members_are_parted_in_the_programs_own_memory_alone() {
     let global = format!("{VOLATILE}\nstatic struct counters all __attribute__((aligned(64)));");
     let body = format!("struct counters *counters = &all; {ADD}");
     let (report, patch) = is_parted(&place("c", &global, &body, &[]), "counters");
-    assert!(patch.contains("int : 32"), "{patch}");
+    assert!(patch.contains("char pad[52];"), "{patch}");
     assert!(
         report["proposals"].to_string().contains("the program's own memory"),
         "{:#}",
