@@ -8,10 +8,9 @@
 use crate::engine::{self, Engine};
 use crate::handlers;
 use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
-use crate::patch::{self, Near};
+use crate::patch;
 use crate::sequences;
-use crate::system::{self, File};
-use crate::{filters, lock, maps, masks, restore, traps};
+use crate::{filters, lock, masks, restore, system, traps};
 use lineup_recording::native::{timed, whole, word};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -66,41 +65,18 @@ fn wait_for_others(own: u32) {
 
 /// Leads such calls in the program's files to the engine, or those in the code that an address lies in.
 pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
-    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let led = led();
-    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
-    for mapping in patch::others_code(maps::read(), lead as *const () as u64) {
-        let range = mapping.range;
-        if only.is_some_and(|only| !range.contains(&only)) {
-            continue;
-        }
-        let mut code = vec![0; (range.end - range.start) as usize];
-        let read = system::read_memory(range.start, &mut code);
-        for site in Host::spread_sites(&code[..read], range.start, &NUMBERS) {
+    let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
+    let all = [&led[..], &[masks]].concat();
+    patch::in_others_code(engine, only, |code, start, leader| {
+        for site in Host::spread_sites(code, start, &NUMBERS) {
             let function = led.iter().find(|(number, ..)| *number == site.number());
-            let code = |at: u64| site.code(at, function?.1, true);
-            lead_one(engine, (&memory, &mut near), site.at(), code);
+            leader.lead(site.at(), |at| site.code(at, function?.1, true));
         }
-        for at in Host::any_call_sites(&code[..read], range.start) {
-            let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
-            let code = |_: u64| Some(Host::in_place_of_any_call(at, &[&led[..], &[masks]].concat()));
-            lead_one(engine, (&memory, &mut near), at, code);
+        for at in Host::any_call_sites(code, start) {
+            leader.lead(at, |_| Some(Host::in_place_of_any_call(at, &all)));
         }
-    }
-    engine.code.with(|code| code.near = near);
-}
-
-fn lead_one(
-    engine: &Engine,
-    (memory, near): (&File, &mut Vec<Near>),
-    at: u64,
-    code: impl FnOnce(u64) -> Option<Vec<u8>>,
-) {
-    let Ok(place) = patch::place_near(near, &(at..at + Host::JUMP_BYTES)) else { return };
-    let Some(code) = code(place.next()) else { return };
-    if let Some(to) = place.put(memory, &code) {
-        patch::write(engine, memory, at, &[Host::jump(at, to)], &[]);
-    }
+    });
 }
 
 /// Before such a call that the program makes natively.

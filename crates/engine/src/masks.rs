@@ -3,35 +3,16 @@
 
 use crate::engine::Engine;
 use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};
-use crate::patch::{self, Near};
-use crate::system::{self, File};
-use crate::{maps, traps};
+use crate::patch;
+use crate::{system, traps};
 
 /// Leads all system calls that set masks to the engine, or those in the code that an address lies in.
 pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
-    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
-    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
-    for mapping in patch::others_code(maps::read(), lead as *const () as u64) {
-        let range = mapping.range;
-        if only.is_some_and(|only| !range.contains(&only)) {
-            continue;
+    patch::in_others_code(engine, only, |code, start, leader| {
+        for site in Host::spread_sites(code, start, &[libc::SYS_rt_sigprocmask]) {
+            leader.lead(site.at(), |at| site.code(at, from_site as *const () as u64, false));
         }
-        let mut code = vec![0; (range.end - range.start) as usize];
-        let read = system::read_memory(range.start, &mut code);
-        for site in Host::spread_sites(&code[..read], range.start, &[libc::SYS_rt_sigprocmask]) {
-            lead_one(engine, (&memory, &mut near), &site);
-        }
-    }
-    engine.code.with(|code| code.near = near);
-}
-
-fn lead_one(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), site: &impl SpreadSite) {
-    let at = site.at();
-    let Ok(place) = patch::place_near(near, &(at..at + Host::JUMP_BYTES)) else { return };
-    let Some(code) = site.code(place.next(), from_site as *const () as u64, false) else { return };
-    if let Some(to) = place.put(memory, &code) {
-        patch::write(engine, memory, at, &[Host::jump(at, to)], &[]);
-    }
+    });
 }
 
 /// From a system call that sets a mask.

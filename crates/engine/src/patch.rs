@@ -170,17 +170,14 @@ pub(crate) fn system_calls(engine: &Engine) {
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
         led.push((libc::SYS_rt_sigaction, handlers::from_site as *const () as u64, false));
     }
-    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
-    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
-    for mapping in others_code(maps::read(), system_calls as *const () as u64) {
-        let range = mapping.range;
-        let mut code = vec![0; (range.end - range.start) as usize];
-        let read = system::read_memory(range.start, &mut code);
-        for (site, led) in sites(&code[..read], &led) {
-            lead(engine, (&memory, &mut near), (range.start + site.offset as u64, site), led);
+    in_others_code(engine, None, |code, start, leader| {
+        for (site, (number, function, goes_on)) in sites(code, &led) {
+            let at = start + site.offset as u64;
+            let in_place =
+                Host::in_place_of_call(*function, goes_on.then_some(*number as u32), at + site.bytes);
+            leader.lead(at, |_| Some(in_place));
         }
-    }
-    engine.code.with(|code| code.near = near);
+    });
     guards::lead(engine, None);
     if traps::are_on() {
         masks::lead(engine, None);
@@ -194,7 +191,7 @@ fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (CallSite, 
 }
 
 /// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
-pub(crate) fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
+fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
     let ours = maps.iter().find(|mapping| mapping.range.contains(&own)).map(|mapping| mapping.path.clone());
     let is_others = |mapping: &maps::Mapping| ours.as_ref() != Some(&mapping.path);
     maps.into_iter()
@@ -202,18 +199,42 @@ pub(crate) fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mappi
         .collect()
 }
 
-/// Leads a system call to its function.
-fn lead(
-    engine: &Engine,
-    (memory, near): (&File, &mut Vec<Near>),
-    (pc, site): (u64, CallSite),
-    (number, function, goes_on): &Led,
-) {
-    let code = Host::in_place_of_call(*function, goes_on.then_some(*number as u32), pc + site.bytes);
-    let Ok(place) = place_near(near, &(pc..pc + Host::JUMP_BYTES)) else { return };
-    if let Some(at) = place.put(memory, &code) {
-        write(engine, memory, pc, &[Host::jump(pc, at)], &[]);
+/// Leads places in the program's code to code of the engine's.
+pub(crate) struct Leader<'l> {
+    engine: &'l Engine,
+    memory: &'l File,
+    near: &'l mut Vec<Near>,
+}
+
+impl Leader<'_> {
+    /// Has a jump at a place lead to code that is made for where it will stand. Nothing where there is no room or no code.
+    pub(crate) fn lead(&mut self, at: u64, code: impl FnOnce(u64) -> Option<Vec<u8>>) {
+        let Ok(place) = place_near(self.near, &(at..at + Host::JUMP_BYTES)) else { return };
+        let Some(code) = code(place.next()) else { return };
+        if let Some(to) = place.put(self.memory, &code) {
+            write(self.engine, self.memory, at, &[Host::jump(at, to)], &[]);
+        }
     }
+}
+
+/// Looks through the code of all files but the engine's own, or of the one that an address lies in: bytes, and where they begin.
+pub(crate) fn in_others_code(
+    engine: &Engine,
+    only: Option<u64>,
+    mut look: impl FnMut(&[u8], u64, &mut Leader<'_>),
+) {
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
+    for mapping in others_code(maps::read(), others_code as *const () as u64) {
+        let range = mapping.range;
+        if only.is_some_and(|only| !range.contains(&only)) {
+            continue;
+        }
+        let mut code = vec![0; (range.end - range.start) as usize];
+        let read = system::read_memory(range.start, &mut code);
+        look(&code[..read], range.start, &mut Leader { engine, memory: &memory, near: &mut near });
+    }
+    engine.code.with(|code| code.near = near);
 }
 
 /// Writes what leads away from a place; for an entry, with where its instructions went. What is kept of it goes again
@@ -375,6 +396,8 @@ mod tests {
         let all = vec![mapping(0x1000, "/p"), mapping(0x3000, "/engine"), mapping(0x5000, "[vdso]")];
         let others = others_code([all, vec![mapping(0x8000, "/engine")]].concat(), 0x3010);
         assert_eq!(others.iter().map(|mapping| mapping.range.start).collect::<Vec<_>>(), [0x1000]);
-        assert!(maps::read().iter().any(|mapping| mapping.range.contains(&(lead as *const () as u64))));
+        assert!(
+            maps::read().iter().any(|mapping| mapping.range.contains(&(others_code as *const () as u64)))
+        );
     }
 }

@@ -1,27 +1,8 @@
 //! Members that must lie at multiples of more bytes than their type asks for, sizes that are written as numbers, and
 //! what assembly and the linker reach, each beside a program that does not depend on it.
 
-use crate::program::Program;
-use lineup_sources::{CheckedType, Freedom, Verdict};
-
-fn checked(program: &Program) -> CheckedType {
-    program.check().named("t").next().expect("the type t").clone()
-}
-
-fn movable(program: &Program) {
-    let ty = checked(program);
-    assert_eq!(ty.freedom(), Freedom::Movable, "{:#?}", ty.uses);
-}
-
-fn asks(program: &Program, verdict: &Verdict, reason: &str) {
-    let ty = checked(program);
-    let is_it = |used: &lineup_sources::Use| used.verdict == *verdict && used.reason.contains(reason);
-    assert!(ty.uses.iter().any(is_it), "{verdict:?}, {reason}: {:#?}", ty.uses);
-}
-
-fn keep(names: &[&str]) -> Verdict {
-    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
-}
+use crate::program::{Program, asks, checked, keep, movable};
+use lineup_sources::Verdict;
 
 /// The member keeps its place, and the last one keeps the size.
 fn held_aligned(text: &str, member: &str, last: &str) {

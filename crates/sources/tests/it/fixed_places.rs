@@ -1,27 +1,8 @@
 //! Places that are reached by numbers, and objects that are known by their first word, each beside a program that does
 //! not depend on the order.
 
-use crate::program::Program;
-use lineup_sources::{CheckedType, Freedom, Verdict};
-
-fn checked(program: &Program) -> CheckedType {
-    program.check().named("t").next().expect("the type t").clone()
-}
-
-fn movable(program: &Program) {
-    let ty = checked(program);
-    assert_eq!(ty.freedom(), Freedom::Movable, "{:#?}", ty.uses);
-}
-
-fn asks(program: &Program, verdict: &Verdict, reason: &str) {
-    let ty = checked(program);
-    let is_it = |used: &lineup_sources::Use| used.verdict == *verdict && used.reason.contains(reason);
-    assert!(ty.uses.iter().any(is_it), "{verdict:?}, {reason}: {:#?}", ty.uses);
-}
-
-fn keep(names: &[&str]) -> Verdict {
-    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
-}
+use crate::program::{Program, asks, keep, movable};
+use lineup_sources::Verdict;
 
 #[test]
 fn an_index_past_a_member_through_a_variable_holds_what_lies_between() {

@@ -1,7 +1,7 @@
 //! Further programs in C that depend on the order of a type's members without saying so: each is refused, or its
 //! members held, with the reason.
 
-use crate::program::Program;
+use crate::program::{Program, keep};
 use lineup_sources::{Freedom, Verdict};
 
 /// The type `t` of the program is refused, for this reason.
@@ -27,10 +27,6 @@ fn movable(text: &str) {
     let checked = Program::c(text).check();
     let ty = checked.named("t").next().expect("the type t");
     assert_eq!(ty.freedom(), Freedom::Movable, "{text}\n{:#?}", ty.uses);
-}
-
-fn keep(names: &[&str]) -> Verdict {
-    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A program of one file, checked.
 
-use lineup_sources::{Build, Checked, CompileCommand, Error, Standards};
+use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Freedom, Standards, Verdict};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -74,4 +74,27 @@ impl Program {
         };
         lineup_sources::check(&build, &|_, _| {})
     }
+}
+
+/// The type `t` of a program.
+pub(crate) fn checked(program: &Program) -> CheckedType {
+    program.check().named("t").next().expect("the type t").clone()
+}
+
+/// The type `t` of a program may move.
+pub(crate) fn movable(program: &Program) {
+    let ty = checked(program);
+    assert_eq!(ty.freedom(), Freedom::Movable, "{:#?}", ty.uses);
+}
+
+/// A use of the type `t` asks for this, for a reason with these words.
+pub(crate) fn asks(program: &Program, verdict: &Verdict, reason: &str) {
+    let ty = checked(program);
+    let is_it = |used: &lineup_sources::Use| used.verdict == *verdict && used.reason.contains(reason);
+    assert!(ty.uses.iter().any(is_it), "{verdict:?}, {reason}: {:#?}", ty.uses);
+}
+
+/// These members keep their places.
+pub(crate) fn keep(names: &[&str]) -> Verdict {
+    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
 }
