@@ -182,10 +182,17 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
 
 /// Whether a call has the processor's counter end the program: the strict mode of seccomp does, too.
 fn forbids_counter(number: i64, [first, second]: [u64; 2]) -> bool {
-    const IS_STRICT: u64 = libc::SECCOMP_MODE_STRICT as u64;
+    match (number, first) == (libc::SYS_prctl, libc::PR_SET_TSC as u64) {
+        true => second == libc::PR_TSC_SIGSEGV as u64,
+        false => sets_strict(number, [first, second]),
+    }
+}
+
+/// Whether a call sets the strict mode of seccomp.
+fn sets_strict(number: i64, [first, second]: [u64; 2]) -> bool {
+    let by_prctl = first == libc::PR_SET_SECCOMP as u64 && second == u64::from(libc::SECCOMP_MODE_STRICT);
     match number {
-        libc::SYS_prctl if first == libc::PR_SET_TSC as u64 => second == libc::PR_TSC_SIGSEGV as u64,
-        libc::SYS_prctl => first == libc::PR_SET_SECCOMP as u64 && second == IS_STRICT,
+        libc::SYS_prctl => by_prctl,
         libc::SYS_seccomp => first == u64::from(libc::SECCOMP_SET_MODE_STRICT),
         _ => false,
     }
@@ -205,13 +212,7 @@ fn filter(number: i64, [first, second, third]: [u64; 3]) -> Option<u64> {
 /// What of the engine's own calls a call forbids.
 fn forbidden(number: i64, arguments: [u64; 3]) -> Option<&'static str> {
     let [first, second, _] = arguments;
-    let by_prctl = first == libc::PR_SET_SECCOMP as u64 && second == u64::from(libc::SECCOMP_MODE_STRICT);
-    let is_strict = match number {
-        libc::SYS_prctl => by_prctl,
-        libc::SYS_seccomp => first == u64::from(libc::SECCOMP_SET_MODE_STRICT),
-        _ => false,
-    };
-    match is_strict {
+    match sets_strict(number, [first, second]) {
         true => Some("every call but read, write, exit and rt_sigreturn"),
         false => filter(number, arguments).and_then(filters::forbidden_by),
     }
