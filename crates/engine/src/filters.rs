@@ -31,7 +31,7 @@ const ACTION: u32 = 0xffff_0000;
 struct Needed(i64, &'static str, [u64; 6]);
 
 const ANY: u64 = 0x7f00_0000_0000;
-const NEEDED: [Needed; 16] = [
+const NEEDED: [Needed; 17] = [
     Needed(libc::SYS_rt_sigprocmask, "rt_sigprocmask", [libc::SIG_SETMASK as u64, ANY, ANY, 8, 0, 0]),
     Needed(libc::SYS_process_vm_readv, "process_vm_readv", [1, ANY, 1, ANY, 1, 0]),
     Needed(
@@ -71,6 +71,7 @@ const NEEDED: [Needed; 16] = [
     Needed(libc::SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo", [1, 1, libc::SIGUSR1 as u64, ANY, 0, 0]),
     Needed(libc::SYS_ppoll, "ppoll", [0, 0, ANY, 0, 8, 0]),
     Needed(libc::SYS_rt_sigreturn, "rt_sigreturn", [0; 6]),
+    Needed(libc::SYS_sched_yield, "sched_yield", [0; 6]),
 ];
 
 /// What the engine calls besides when it starts, in a program that inherits the filter.
@@ -255,5 +256,14 @@ mod tests {
         assert_eq!(forbidden_by(program.as_ptr() as u64), Some("process_vm_readv"));
         assert!(forbids_start(program.as_ptr() as u64) && !forbids_start(0));
         assert_eq!(forbidden_by(0), None, "the kernel refuses it");
+    }
+
+    #[test]
+    fn each_call_that_the_engine_makes_is_looked_for() {
+        for Needed(number, name, _) in NEEDED {
+            let filter = [NUMBER, step(0x15, [0, 1], number as u32), KILL, PASS];
+            let is_forbidden = NEEDED.iter().find(|needed| !allows(&filter, needed.0, needed.2));
+            assert_eq!(is_forbidden.map(|needed| needed.0), Some(number), "{name}");
+        }
     }
 }

@@ -277,6 +277,7 @@ fn parts(shared: &Shared) -> Option<Parts> {
         slots,
         engine: engine::hand_over as *const () as u64,
         is_on: page as u64,
+        is_sealed: system::sealed_flag(),
         first_stack: stack + FIRST_STACK_BYTES as u64,
         first_vectors: stack,
         first_lock: FIRST_LOCK.as_ptr() as u64,

@@ -28,6 +28,11 @@ pub(crate) fn is_sealed() -> bool {
     IS_SEALED.load(Ordering::Acquire)
 }
 
+/// Where code that the engine writes finds a byte that says so.
+pub(crate) fn sealed_flag() -> u64 {
+    IS_SEALED.as_ptr() as u64
+}
+
 /// As [`call`], of the engine's own: fails when it is to make none.
 ///
 /// # Safety

@@ -121,6 +121,8 @@ pub(crate) struct Places {
     pub(crate) engine: u64,
     /// A byte that is 0 when nothing is to be recorded any more.
     pub(crate) is_on: u64,
+    /// A byte that is not 0 when the engine makes no system call any more, see [`crate::system::seal`].
+    pub(crate) is_sealed: u64,
     /// The stack and memory for vector state for threads that are not known yet, and their lock.
     pub(crate) first_stack: u64,
     pub(crate) first_vectors: u64,

@@ -253,7 +253,7 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&[0xb9, 1, 0, 0, 0, 0x41, 0x87, 0x0b, 0x85, 0xc9]); // mov ecx, 1; xchg [r11], ecx; test ecx, ecx
     let got = code.jump_short(&[0x74]);
     // Takes `rcx` and `r11` as well.
-    give_way(&mut code);
+    give_way(&mut code, places);
     let back = again as i64 - (code.here() as i64 + 2);
     code.put(&[0xeb, back as u8]);
     code.land_short(got);
@@ -266,10 +266,16 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
 }
 
 /// Lets another thread run, which may hold what this one waits for: there may be more that wait than processors, and each
-/// would look for as long as it is let. Takes `rax`, `rcx` and `r11`.
-fn give_way(code: &mut Code) {
+/// would look for as long as it is let. Without a system call where the program has forbidden them. Takes `rax`, `rcx`, `r11`
+/// and the flags.
+fn give_way(code: &mut Code, places: &Places) {
+    code.move_value(RAX, places.is_sealed);
+    code.put(&[0x80, 0x38, 0]); // cmp byte ptr [rax], 0
+    let sealed = code.jump_short(&[0x75]);
     code.move_value(RAX, libc::SYS_sched_yield as u64);
     code.put(&[0x0f, 0x05]);
+    code.land_short(sealed);
+    code.put(&[0xf3, 0x90]); // pause
 }
 
 /// Called natively: goes on in the cache at the address in `rcx`.
@@ -365,7 +371,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     let got = code.jump_short(&[0x74]);
     code.put(&[0x41, 0x53]); // push r11
     // Takes `rcx` as well, which the slot has.
-    give_way(&mut code);
+    give_way(&mut code, places);
     code.put(&[0x41, 0x5b]); // pop r11
     let back = again as i64 - (code.here() as i64 + 2);
     code.put(&[0xeb, back as u8]);
