@@ -8,6 +8,7 @@ use crate::reasons::member_name;
 use crate::score::Span;
 use crate::spelling::spelling;
 use crate::worth;
+use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{Language, TypeId};
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
         1 => "the other member".to_owned(),
         others => format!("the other {others} members"),
     };
-    let hot = listed(&hot);
+    let hot = first_names(&hot, MEMBERS);
     let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
     let link = if is_rust { "a Box of" } else { "a pointer to" };
     let summary = format!(
@@ -99,12 +100,4 @@ fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionL
         })
     };
     task.usage.regions.iter().filter_map(of_region).collect()
-}
-
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(MEMBERS).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MEMBERS) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

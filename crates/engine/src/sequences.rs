@@ -115,7 +115,6 @@ struct Looked {
 
 /// A copy of a sequence.
 struct Placed {
-    store: u64,
     sequence: Sequence,
     /// Where it begins, and where it ends.
     range: Range<u64>,
@@ -272,9 +271,8 @@ impl Sequences {
 
     /// The copy of a sequence that a store begins, and its instructions.
     fn copy_of(&self, store: u64, sequence: &Sequence) -> Option<(u64, u64)> {
-        let copies = self.by_store.get(&store)?.iter().filter_map(|start| self.copies.get(start));
-        let mut own = copies.filter(|copy| copy.store == store && copy.sequence == *sequence);
-        own.next().map(|copy| (copy.range.start, copy.instructions))
+        let mut copies = self.by_store.get(&store)?.iter().filter_map(|start| self.copies.get(start));
+        copies.find(|copy| copy.sequence == *sequence).map(|copy| (copy.range.start, copy.instructions))
     }
 
     /// Room for a descriptor where an instruction can name it as a number: the lowest 2 GB. It is never given back: the
@@ -290,11 +288,11 @@ impl Sequences {
         u32::try_from(at).ok().filter(|at| i32::try_from(*at).is_ok())
     }
 
-    /// Keeps a copy.
-    fn keep(&mut self, copy: Placed) {
+    /// Keeps a copy of what a store begins.
+    fn keep(&mut self, store: u64, copy: Placed) {
         COPIES[0].fetch_min(copy.range.start, Ordering::AcqRel);
         COPIES[1].fetch_max(copy.range.end, Ordering::AcqRel);
-        self.by_store.entry(copy.store).or_default().push(copy.range.start);
+        self.by_store.entry(store).or_default().push(copy.range.start);
         self.copies.insert(copy.range.start, copy);
     }
 }
@@ -411,13 +409,13 @@ impl crate::blocks::Blocks {
         let (at, copy) = copy?;
         // SAFETY: room of our own for a descriptor, which no thread uses yet.
         unsafe { (descriptor as usize as *mut [u64; 4]).write(copy.sequence.words()) };
-        self.sequences.keep(Placed {
-            store: store.0,
+        let placed = Placed {
             sequence: *sequence,
             range: at..at + copy.code.len() as u64,
             places: copy.places.iter().map(|(place, pc)| (at + *place as u64, *pc)).collect(),
             instructions: copy.instructions,
-        });
+        };
+        self.sequences.keep(store.0, placed);
         Some((at, copy.instructions))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::findings::{Evidence, Kind};
 use crate::library::Library;
+use lineup_model::first_names;
 
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
@@ -9,7 +10,7 @@ const MEMBERS: usize = 8;
 /// The edit in words; `None` where a command makes it.
 pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence) -> Option<String> {
     let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
-    let used = listed(used);
+    let used = first_names(used, MEMBERS);
     let others = match unused {
         0 => "members that are used less".to_owned(),
         1 => "one member that is not used".to_owned(),
@@ -40,12 +41,4 @@ pub(crate) fn of_library(name: &str, library: &Library) -> String {
         _ => "its layout is not yours to change; how many of its objects there are, and where they lie, is",
     };
     format!("{name} is declared in {library}: {can_do}")
-}
-
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(MEMBERS).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MEMBERS) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -17,6 +17,7 @@ mod containment;
 mod declaration;
 pub mod entry_points;
 pub mod executable;
+mod first_names;
 pub mod image;
 pub mod layout;
 pub mod line;
@@ -31,4 +32,5 @@ pub mod types;
 pub mod usage;
 mod variants;
 
+pub use first_names::first_names;
 pub use signal_name::signal_name;

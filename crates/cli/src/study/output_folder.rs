@@ -1,5 +1,6 @@
 //! The folder for the results of a study. Results of an earlier one stay where they are.
 
+use super::outputs::{LOCK, PAGE, PATCH, REJECTED, REPORT, UNPROVEN};
 use anyhow::{Context, Result, bail};
 use lineup_study::source::scratch::STUDY_MARK;
 use std::ffi::OsString;
@@ -8,8 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What a study concludes, by file.
-const RESULTS: [&str; 6] =
-    ["report.html", "report.json", "fix.patch", "unproven.patch", "rejected.patch", "lineup.lock"];
+const RESULTS: [&str; 6] = [PAGE, REPORT, PATCH, UNPROVEN, REJECTED, LOCK];
 
 /// Where a study keeps its recordings.
 const FOLDERS: [&str; 3] = ["before", "after", "counts"];
@@ -52,7 +52,7 @@ fn has_results(out: &Path) -> bool {
 fn is_of_study(out: &Path) -> bool {
     // Recordings and logs are those of studies by versions that left no mark.
     [STUDY_MARK, "before/calls.rec", "before/build.log"].iter().any(|name| out.join(name).exists())
-        || fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"))
+        || fs::read_to_string(out.join(REPORT)).is_ok_and(|text| text.contains("lineup.study/"))
 }
 
 /// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last study.

@@ -3,6 +3,7 @@
 use crate::advice_options::ReportOptions;
 use crate::files;
 use crate::study::plan::Plan;
+use crate::study::variant::{RECORDING, VARIANTS};
 use crate::typed;
 use anyhow::{Context, Result};
 use lineup_report::html::study_page;
@@ -12,6 +13,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// Names of the report: its page, and its values.
+pub(crate) const PAGE: &str = "report.html";
+pub(crate) const REPORT: &str = "report.json";
 
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
@@ -25,8 +30,8 @@ pub(crate) const REJECTED: &str = "rejected.patch";
 /// Writes report, figures and patch; `rejected` is a patch that failed and of which nothing is left. A patch of
 /// an earlier study that this one does not confirm is taken away.
 pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) -> Result<()> {
-    put(out, "report.html", &study_page(report))?;
-    put(out, "report.json", &report.to_json()?)?;
+    put(out, PAGE, &study_page(report))?;
+    put(out, REPORT, &report.to_json()?)?;
     for name in [PATCH, UNPROVEN] {
         let patch = report.patch.as_ref().filter(|patch| patch.file == name);
         put_or_remove(out, name, patch.map(|patch| patch.text.as_str()))?;
@@ -85,7 +90,7 @@ pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLi
         commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
     }
     if left.recording {
-        let recording = plan.out.join("before").join("calls.rec");
+        let recording = plan.out.join(VARIANTS[0]).join(RECORDING);
         let explain: [OsString; 3] = ["lineup".into(), "explain".into(), recording.into()];
         commands.push(CommandLine {
             purpose: "show the lines that these calls touch, by type and member".into(),
@@ -135,6 +140,6 @@ pub(crate) fn for_standard_output(
     if json {
         return Ok(report.to_json()?);
     }
-    let page = out.join("report.html");
+    let page = out.join(PAGE);
     Ok(format!("{}{}\nwritten: {}\n", study_text(report, wanted.telling()), wanted.more(), page.display()))
 }

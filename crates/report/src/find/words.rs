@@ -3,6 +3,7 @@
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
 use lineup_find::{BetweenThreads, Evidence, Finding, Findings, Kind, Sign};
+use lineup_model::first_names;
 
 /// Members named at most.
 const MEMBERS: usize = 6;
@@ -155,9 +156,7 @@ pub fn evidence(evidence: &Evidence) -> String {
         } => {
             let per_line = used_bytes_per_line
                 .map_or_else(String::new, |bytes| format!(", {bytes:.0} bytes used of each line fetched"));
-            let named: Vec<_> = used.iter().take(MEMBERS).map(|name| one_line(name)).collect();
-            let more = used.len().saturating_sub(named.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let used: Vec<_> = used.iter().map(|name| one_line(name)).collect();
             let variant = largest_variant.as_ref().map_or_else(String::new, |largest| {
                 format!(
                     "{} takes {} bytes, every other variant at most {}: {} an object instead of {size_bytes}; ",
@@ -168,8 +167,8 @@ pub fn evidence(evidence: &Evidence) -> String {
                 )
             });
             format!(
-                "{variant}{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
-                named.join(", "),
+                "{variant}{lines_needed} of {lines} lines needed{per_line}; used: {}; {unused} members unused; {} objects, {} in arrays",
+                first_names(&used, MEMBERS),
                 whole(*objects),
                 share(*in_arrays)
             )
@@ -178,17 +177,15 @@ pub fn evidence(evidence: &Evidence) -> String {
             format!("{lines_needed} of {lines} lines needed for {} bytes executed", whole(*executed_bytes))
         }
         Evidence::Fight { lines, threads, of_one_object, members, waits } => {
-            let named: Vec<_> = members.iter().take(MEMBERS).map(|name| one_line(name)).collect();
-            let more = members.len().saturating_sub(named.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let members: Vec<_> = members.iter().map(|name| one_line(name)).collect();
             format!(
                 "{threads} threads wait {} for {lines} {} of which none uses another's bytes, and {} for bytes of each other, \
-                 side by side at one pace; {}{}{more}",
+                 side by side at one pace; {}{}",
                 times(waits.of_line_alone),
                 if *lines == 1 { "line" } else { "lines" },
                 times(waits.of_same_bytes),
                 if *of_one_object { "in one object: " } else { "" },
-                named.join(", ")
+                first_names(&members, MEMBERS)
             )
         }
     }

@@ -13,6 +13,7 @@ use crate::study::{
 };
 use crate::study::{SOURCES, WEIGHTS};
 use crate::visible::{one_line, shortened};
+use lineup_model::first_names;
 use lineup_prove::links::OF_ONE_LINK;
 
 /// Regions, proposals and other things that are listed before the rest is counted.
@@ -318,11 +319,8 @@ fn names_alone(title: &str, all: &[Reasoned<'_>]) -> String {
 
 /// The types whose reasons are not shown.
 fn rest_of(more: &[Reasoned<'_>]) -> String {
-    let names = more.iter().take(MOST_NAMED).map(|one| shortened(one.0, LISTED_CHARACTERS));
-    let names: Vec<String> = names.collect();
-    let rest = more.len().saturating_sub(names.len());
-    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("- reasons with --full: {}{rest}", names.join(", "))
+    let names: Vec<String> = more.iter().map(|one| shortened(one.0, LISTED_CHARACTERS)).collect();
+    format!("- reasons with --full: {}", first_names(&names, MOST_NAMED))
 }
 
 /// What is proposed and left to the user.
@@ -341,10 +339,11 @@ fn nothing_to_change(report: &StudyReport) -> String {
         return "The recorded calls use no type of several members and no variables that could lie elsewhere.".to_owned();
     }
     let names = report.already_good.iter().map(|name| shortened(name, LISTED_CHARACTERS));
-    let names: Vec<String> = names.take(MOST_NAMED).collect();
-    let more = report.already_good.len().saturating_sub(names.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("No order of their members needs fewer lines in these calls: {}{more}.", names.join(", "))
+    let names: Vec<String> = names.collect();
+    format!(
+        "No order of their members needs fewer lines in these calls: {}.",
+        first_names(&names, MOST_NAMED)
+    )
 }
 
 /// Cells of a region: lines, and when there is a changed program their change.

@@ -3,6 +3,7 @@
 use super::Subject;
 use crate::error::{Error, Result};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
+use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::plan::Discovery;
 use lineup_recording::{Header, Unfollowed};
@@ -24,7 +25,7 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<S
     match debug.find_functions(name) {
         FoundFunctions::OutOfLine(functions) => {
             for function in functions.iter().filter(|function| !function.inlined_into.is_empty()) {
-                let callers = listed(&function.inlined_into);
+                let callers = first_names(&function.inlined_into, MOST_NAMES);
                 notes.push(format!(
                     "{} is also inlined into {callers}; those copies are not recorded",
                     function.name
@@ -35,7 +36,7 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<S
         }
         FoundFunctions::InlinedEverywhere { name, callers } => Err(Error::Region(format!(
             "{name} has no code of its own: it was inlined into {}; record those, or forbid inlining it",
-            listed(&callers)
+            first_names(&callers, MOST_NAMES)
         ))),
         FoundFunctions::Unknown { .. } => Ok(region("", Vec::new())),
     }
@@ -50,7 +51,7 @@ pub fn without_inlined(wanted: &Regions, subject: &Subject) -> (Regions, Vec<Str
             FoundFunctions::InlinedEverywhere { name, callers } => left_out.push(format!(
                 "{name} is not studied: it has no code of its own, since it was inlined into {}; --region with one of \
                  these studies its code there",
-                listed(&callers)
+                first_names(&callers, MOST_NAMES)
             )),
             FoundFunctions::OutOfLine(_) | FoundFunctions::Unknown { .. } => kept.push(region.clone()),
         }
@@ -93,7 +94,7 @@ pub(super) fn find_elsewhere(
                     return Err(Error::Region(format!(
                         "{name} has no code of its own in {image}: it was inlined into {}; record those, or forbid \
                      inlining it",
-                        listed(&callers)
+                        first_names(&callers, MOST_NAMES)
                     )));
                 }
                 FoundFunctions::Unknown { .. } => {}
@@ -216,20 +217,15 @@ pub(super) fn check_followed(name: &str, unfollowed: &[Unfollowed], subject: &Su
 
 /// In how many files the function was looked for.
 fn nowhere(name: &str, discovery: &Discovery) -> String {
-    format!("there is no function {name} in any of the files that ran: {}", listed(&discovery.images))
+    format!(
+        "there is no function {name} in any of the files that ran: {}",
+        first_names(&discovery.images, MOST_NAMES)
+    )
 }
 
 fn unknown(name: &str, near: &[String]) -> Error {
     Error::Region(match near {
         [] => format!("there is no function {name}"),
-        near => format!("there is no function {name}; near names: {}", listed(near)),
+        near => format!("there is no function {name}; near names: {}", first_names(near, MOST_NAMES)),
     })
-}
-
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
