@@ -30,7 +30,7 @@ impl Subject {
     /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one, and reads all of its
     /// types. `base` is what split BTF continues. Unless `leaves_none`, it is written down which units describe which.
     pub(super) fn open(path: &Path, base: Option<&Path>, leaves_none: bool) -> Result<Subject> {
-        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
+        let subject = Subject { path: path.to_owned(), source: open(path, base, &[])? };
         if let Source::Dwarf(info) = &subject.source {
             warn(info);
             if let Some(index) = subject.index().filter(|_| !leaves_none) {
@@ -46,15 +46,20 @@ impl Subject {
     /// for the next time.
     pub(super) fn open_for(path: &Path, base: Option<&Path>, wanted: &[String]) -> Result<Subject> {
         let names = select::plain(wanted);
-        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
-        let Some(index) = subject.index() else { return Subject::open(path, base, false) };
+        let subject = Subject { path: path.to_owned(), source: open(path, base, &names)? };
+        let Some(index) = subject.index() else {
+            // Only all types tell what a name that is not there might mean.
+            let is_enough =
+                matches!(subject.source, Source::Btf(_)) && has_all(&select::named(&subject, wanted), None);
+            return if is_enough { Ok(subject) } else { Subject::open(path, base, false) };
+        };
         if let Some(found) = index.look_up(&names)
             && subject.read_units(&found.units)
             && has_all(&select::named(&subject, wanted), Some(found.types))
         {
             return Ok(subject);
         }
-        let subject = Subject { path: path.to_owned(), source: open(path, base)? };
+        let subject = Subject { path: path.to_owned(), source: open(path, base, &names)? };
         if let Source::Dwarf(info) = &subject.source
             && let Some(units) = info.units_of_types(&names)
             && subject.read_units(&units)
@@ -109,15 +114,16 @@ fn has_all(selected: &select::Selected<'_>, expected: Option<usize>) -> bool {
     selected.unknown.is_empty() && expected.is_none_or(|types| types == selected.types.len())
 }
 
-fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
+/// `names`: of BTF only what is needed for these types is read, or all where none is given.
+fn open(path: &Path, base: Option<&Path>, names: &[&str]) -> Result<Source> {
     let bytes = companions::read(path)?;
     if btf::is_btf(&bytes) {
-        return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base)?)));
+        return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base, names)?)));
     }
     let context = || path.display().to_string();
     if let Ok(Some(kernel)) = distributed(&bytes) {
         let types = lineup_kernel::btf::find(&kernel).with_context(context)?;
-        return Ok(Source::Btf(Box::new(parse_btf(types, path, base)?)));
+        return Ok(Source::Btf(Box::new(parse_btf(types, path, base, names)?)));
     }
     let info = match DebugInfo::parse(bytes.clone(), &mut DiskCompanions::of(path)) {
         // BTF says of a file for any machine what its types are: one for the kernel's BPF machine is the usual case.
@@ -126,7 +132,7 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
             if section.is_empty() {
                 return Err(error).with_context(context);
             }
-            return Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)));
+            return Ok(Source::Btf(Box::new(parse_btf(&section, path, base, names)?)));
         }
         result => result.with_context(context)?,
     };
@@ -138,18 +144,22 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         info.require_debug_info().with_context(context)?;
         bail!("{}: no type information", path.display());
     }
-    Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)))
+    Ok(Source::Btf(Box::new(parse_btf(&section, path, base, names)?)))
 }
 
-fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
+fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>, names: &[&str]) -> Result<Btf> {
     let context = || path.display().to_string();
+    let parse = |base: Option<&[u8]>| match names {
+        [] => btf::parse_types(bytes, base),
+        names => btf::parse_named_types(bytes, base, names),
+    };
     if let Some(base) = base {
-        return btf::parse_types(bytes, Some(&base_btf(base)?)).with_context(context);
+        return parse(Some(&base_btf(base)?)).with_context(context);
     }
-    match btf::parse_types(bytes, None) {
+    match parse(None) {
         // The modules of the running kernel are listed beside it.
         Err(Error::BtfBaseNeeded) if path.parent() == Path::new(KERNEL_BTF).parent() => {
-            btf::parse_types(bytes, Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
+            parse(Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
         }
         result => result.with_context(context),
     }

@@ -228,3 +228,37 @@ fn functions_that_take_themselves_are_spelt_to_an_end() {
     let btf = parse(&image.bytes(), None).unwrap();
     assert!(btf.types.spell(Some(TypeId(1)), "f").len() < 100_000);
 }
+
+#[test]
+fn of_named_types_everything_that_their_layout_needs_is_read() {
+    let mut image = sample();
+    // 5: pointer to 8; 6: struct inner { s; }; 7: struct outer { pointer; inner; }; 8: struct far { long; }
+    image.ty("", 2, false, 0, 8, &[]);
+    let names = ["held", "far_away", "inside", "l"].map(|name| image.string(name));
+    image.ty("inner", 4, false, 1, 24, &[names[0], 4, 0]);
+    image.ty("outer", 4, false, 2, 32, &[names[1], 5, 0, names[2], 6, 64]);
+    image.ty("far", 4, false, 1, 8, &[names[3], 2, 0]);
+    image.ty("other", 4, false, 1, 8, &[names[3], 2, 0]);
+    let bytes = image.bytes();
+    let (all, named) = (parse(&bytes, None).unwrap(), parse_named_types(&bytes, None, &["oute"]).unwrap());
+    assert_eq!(named.types.len(), all.types.len());
+    for id in [1, 2, 3, 4, 5, 6, 7].map(TypeId) {
+        assert_eq!(named.types.get(id), all.types.get(id), "{id:?}");
+    }
+    let far = named.types.get(TypeId(8)).unwrap();
+    assert_eq!((far.name.as_deref(), far.size_bytes), (Some("far"), Some(8)));
+    assert!(named.types.aggregate(TypeId(8)).unwrap().1.is_declaration);
+    assert_eq!(named.types.get(TypeId(9)).unwrap().kind, TypeKind::Opaque);
+}
+
+#[test]
+fn named_types_of_a_split_image_have_what_their_base_holds() {
+    let base = sample();
+    let mut split = Image { first_string: base.strings.len() as u32, ..Image::new() };
+    let name = split.string("inner");
+    split.ty("module", 4, false, 1, 24, &[name, 4, 0]);
+    let (split, base) = (split.bytes(), base.bytes());
+    let named = parse_named_types(&split, Some(&base), &["module"]).unwrap();
+    assert_eq!(layout(&named, "module"), layout(&parse(&split, Some(&base)).unwrap(), "module"));
+    assert!(matches!(parse_named_types(&split, None, &["module"]), Err(Error::BtfBaseNeeded)));
+}

@@ -4,11 +4,14 @@
 //! bits) of 2026, which older images leave zero; an image that describes the shape of its kinds may
 //! hold kinds that are not known here, which become [`TypeKind::Opaque`].
 
+mod needed;
+
 use crate::{Bytes, Error};
 use foldhash::fast::FixedState;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };
+use needed::{Need, Needs};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -76,7 +79,7 @@ pub fn of_elf(bytes: impl Into<Bytes>) -> Result<Bytes, Error> {
 /// assert!(lineup_debuginfo::btf::parse(b"\x7fELF", None).is_err());
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(true))
+    read(bytes, base, Reader::new(true), Needs::All)
 }
 
 /// As [`parse`], without functions and variables, of which a kernel has more than types: a third of the time less.
@@ -84,15 +87,31 @@ pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(false))
+    read(bytes, base, Reader::new(false), Needs::All)
 }
 
-fn read<'a>(bytes: &'a [u8], base: Option<&'a [u8]>, mut reader: Reader<'a>) -> Result<Btf, Error> {
+/// As [`parse_types`], of the types in whose name one of `names` occurs, and of what their members need for their layout. What
+/// they only point to has its name and no members; every other type is [`TypeKind::Opaque`]. For one type of a kernel a
+/// quarter of the time.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn parse_named_types(bytes: &[u8], base: Option<&[u8]>, names: &[&str]) -> Result<Btf, Error> {
+    let needs = needed::by_types_named(bytes, base, names)?;
+    read(bytes, base, Reader::new(false), needs)
+}
+
+fn read<'a>(
+    bytes: &'a [u8],
+    base: Option<&'a [u8]>,
+    mut reader: Reader<'a>,
+    needs: Needs,
+) -> Result<Btf, Error> {
     if let Some(base) = base {
-        reader.image(base, false)?;
+        reader.image(base, false, &needs)?;
     }
     let first_own = TypeId(reader.btf.types.len() as u32);
-    reader.image(bytes, base.is_none())?;
+    reader.image(bytes, base.is_none(), &needs)?;
     reader.btf.first_own = if base.is_some() { first_own } else { TypeId(0) };
     reader.finish();
     match reader.btf.types.break_containment().first() {
@@ -134,6 +153,43 @@ struct Record {
     count: usize,
     /// Size in bytes or another type's id.
     size_or_type: u32,
+}
+
+impl Record {
+    fn next(id: u32, words: &mut Words<'_>) -> Result<Record, Error> {
+        let (name, info, size_or_type) = (words.next()?, words.next()?, words.next()?);
+        Ok(Record {
+            id,
+            name,
+            kind: info >> 24 & 0x7f,
+            has_flag: info >> 31 == 1,
+            count: (info & 0x00ff_ffff) as usize,
+            size_or_type,
+        })
+    }
+
+    /// How many bytes follow the fixed part. Of a kind that is not known here the image gives them: once, and each.
+    fn rest_bytes(&self, shapes: &[u8]) -> Result<usize, Error> {
+        let (once, each) = match self.kind {
+            1 | 14 | 17 => (4, 0),
+            3 => (12, 0),
+            4 | 5 | 15 | 19 => (0, 12),
+            6 | 13 => (0, 8),
+            2 | 7..=12 | 16 | 18 => (0, 0),
+            kind => {
+                let at = kind as usize * 4;
+                let (Some(&once), Some(&each)) = (shapes.get(at), shapes.get(at + 1)) else {
+                    let why = format!(
+                        "type {} is of kind {kind}, which this version does not know and the image does not describe",
+                        self.id
+                    );
+                    return Err(Error::UnsupportedBtf { why });
+                };
+                (usize::from(once), usize::from(each))
+            }
+        };
+        Ok(self.count.saturating_mul(each).saturating_add(once))
+    }
 }
 
 /// Little-endian words.
@@ -182,44 +238,48 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn image(&mut self, bytes: &'a [u8], is_alone: bool) -> Result<(), Error> {
-        let header = header(bytes)?;
-        let section = |offset: u32, len: u32| {
-            let start = header.len.checked_add(offset as usize)?;
-            bytes.get(start..start.checked_add(len as usize)?)
-        };
-        let outside = || Error::damaged("BTF", "a section lies outside the image");
-        let types = section(header.types.0, header.types.1).ok_or_else(outside)?;
-        let strings = section(header.strings.0, header.strings.1).ok_or_else(outside)?;
-        let shapes =
-            header.shapes.map_or(Some(&[][..]), |(offset, len)| section(offset, len)).ok_or_else(outside)?;
+    fn image(&mut self, bytes: &'a [u8], is_alone: bool, needs: &Needs) -> Result<(), Error> {
+        let Sections { types, strings, shapes } = sections(bytes)?;
         self.strings.push(strings);
-        self.btf.types.reserve(types.len() / RECORD_BYTES);
-        self.names.reserve(types.len() / (4 * RECORD_BYTES));
+        match needs {
+            Needs::All => {
+                self.btf.types.reserve(types.len() / RECORD_BYTES);
+                self.names.reserve(types.len() / (4 * RECORD_BYTES));
+            }
+            Needs::Some(needs) => self.btf.types.reserve(needs.len().saturating_sub(self.btf.types.len())),
+        }
         if self.btf.types.is_empty() {
             self.push(None, None, TypeKind::Opaque);
         }
         let mut words = Words { bytes: types, at: 0 };
         while words.at < types.len() {
-            let record = self.record(&mut words)?;
+            let record = Record::next(self.btf.types.len() as u32, &mut words)?;
             if is_alone && record.name as usize >= strings.len() {
                 return Err(Error::BtfBaseNeeded);
             }
-            self.read(&record, &mut words, shapes)?;
+            match needs.of(record.id) {
+                Need::Whole => self.read(&record, &mut words, shapes)?,
+                Need::Name => self.read_name(&record, &mut words, shapes)?,
+                Need::Nothing => {
+                    words.skip(record.rest_bytes(shapes)?)?;
+                    self.push(None, None, TypeKind::Opaque);
+                }
+            }
         }
         Ok(())
     }
 
-    fn record(&self, words: &mut Words<'_>) -> Result<Record, Error> {
-        let (name, info, size_or_type) = (words.next()?, words.next()?, words.next()?);
-        Ok(Record {
-            id: self.btf.types.len() as u32,
-            name,
-            kind: info >> 24 & 0x7f,
-            has_flag: info >> 31 == 1,
-            count: (info & 0x00ff_ffff) as usize,
-            size_or_type,
-        })
+    /// As [`Self::read`], of a type that others only point to: a struct or union is declared, and no more.
+    fn read_name(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
+        let kind = match record.kind {
+            4 => AggregateKind::Struct,
+            5 => AggregateKind::Union,
+            _ => return self.read(record, words, shapes),
+        };
+        words.skip(record.rest_bytes(shapes)?)?;
+        let name = self.name(record.name);
+        self.push(name, Some(u64::from(record.size_or_type)), aggregate(kind, Vec::new(), true));
+        Ok(())
     }
 
     fn read(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
@@ -282,23 +342,12 @@ impl<'a> Reader<'a> {
                 words.skip(record.count.saturating_mul(12))?;
                 self.push(name, size, TypeKind::Enum);
             }
-            _ => self.unknown(record, words, shapes)?,
+            // A kind that is not known here.
+            _ => {
+                words.skip(record.rest_bytes(shapes)?)?;
+                self.push(None, None, TypeKind::Opaque);
+            }
         }
-        Ok(())
-    }
-
-    /// A kind that is not known here, skipped by the shape that the image gives for it.
-    fn unknown(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
-        let at = record.kind as usize * 4;
-        let (Some(&once), Some(&each)) = (shapes.get(at), shapes.get(at + 1)) else {
-            let why = format!(
-                "type {} is of kind {}, which this version does not know and the image does not describe",
-                record.id, record.kind
-            );
-            return Err(Error::UnsupportedBtf { why });
-        };
-        words.skip(usize::from(once).saturating_add(record.count.saturating_mul(usize::from(each))))?;
-        self.push(None, None, TypeKind::Opaque);
         Ok(())
     }
 
@@ -461,11 +510,32 @@ fn pointer_bytes(types: &Types) -> u64 {
     types.iter().find(|(_, ty)| is_long(ty)).and_then(|(_, ty)| ty.size_bytes).unwrap_or(8)
 }
 
+/// What an image consists of.
+struct Sections<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+    /// Shapes of all kinds: four bytes each, size once, size per element, flags. Empty where the image gives none.
+    shapes: &'a [u8],
+}
+
+fn sections(bytes: &[u8]) -> Result<Sections<'_>, Error> {
+    let header = header(bytes)?;
+    let section = |(offset, len): (u32, u32)| {
+        let start = header.len.checked_add(offset as usize);
+        let bytes = start.and_then(|start| bytes.get(start..start.checked_add(len as usize)?));
+        bytes.ok_or_else(|| Error::damaged("BTF", "a section lies outside the image"))
+    };
+    Ok(Sections {
+        types: section(header.types)?,
+        strings: section(header.strings)?,
+        shapes: header.shapes.map_or(Ok(&[][..]), section)?,
+    })
+}
+
 struct Header {
     len: usize,
     types: (u32, u32),
     strings: (u32, u32),
-    /// Shapes of all kinds: four bytes each, size once, size per element, flags.
     shapes: Option<(u32, u32)>,
 }
 
@@ -491,5 +561,4 @@ fn header(bytes: &[u8]) -> Result<Header, Error> {
 }
 
 #[cfg(test)]
-#[path = "btf_tests.rs"]
 mod tests;

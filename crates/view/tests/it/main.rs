@@ -1,3 +1,0 @@
-//! Every integration test of this crate, in one program.
-
-mod view;
