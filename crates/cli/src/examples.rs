@@ -10,7 +10,6 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("layout", "lineup layout ./program task\n  Members, holes and cache lines of struct task"),
     ("explain", "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),
-    ("view", "lineup view calls.rec\n  Its functions, types, lines and calls, by the keyboard"),
     ("threads", "lineup threads calls.rec\n  Lines that threads take from each other without need"),
     ("find", "lineup find -- ./program\n  Which types, members and functions stall most"),
     (

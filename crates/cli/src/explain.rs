@@ -2,6 +2,7 @@
 
 mod exports;
 pub(crate) mod modules;
+pub(crate) mod page;
 mod text;
 pub(crate) mod usage;
 
@@ -66,6 +67,9 @@ pub(crate) struct Options {
     /// Print comma-separated values instead: a line for each call, or for each member that calls used
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["json", "usage", "full", "top"])]
     csv: Option<Table>,
+    /// Write a page with all of it to FILE, and print nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions", "caches", "seconds", "trace"])]
+    html: Option<PathBuf>,
     /// Write the calls to FILE as a trace that Perfetto opens (Chrome's trace events), and print nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json", "usage", "full", "top", "regions"])]
     trace: Option<PathBuf>,
@@ -105,6 +109,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     if sampled::is_samples(&options.recording) {
         return of_samples(options, &stages);
+    }
+    if let Some(html) = &options.html {
+        let page = page::page(&options.recording, options.line_size, &stages)?;
+        std::fs::write(html, page).with_context(|| html.display().to_string())?;
+        return Ok(Outcome::Done);
     }
     let surveyed = survey(&options.recording, &stages)?;
     if options.trace.is_some() || options.csv == Some(Table::Calls) {
@@ -147,6 +156,7 @@ fn of_samples(options: &Options, stages: &Stages) -> Result<Outcome> {
         (!options.caches.is_empty(), "--cache"),
         (options.seconds.is_some(), "--seconds"),
         (options.usage, "--usage"),
+        (options.html.is_some(), "--html"),
     ];
     if let Some((_, option)) = of_calls.into_iter().find(|(is_given, _)| *is_given) {
         bail!("{option} needs recorded calls, and {} has samples", options.recording.display());
@@ -180,9 +190,7 @@ pub(crate) struct Surveyed {
 /// Reads everything of a recording but its calls. What follows damage is left out, which is told.
 pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Surveyed> {
     let surveyed = survey_any(path, stages)?;
-    if surveyed.survey.calls == 0 {
-        bail!("{}: no call was recorded; check that the program calls the regions", path.display());
-    }
+    surveyed.require_calls()?;
     Ok(surveyed)
 }
 
@@ -204,6 +212,13 @@ fn reader<'s>(file: &File, stages: &'s Stages) -> Result<Reader<BufReader<ReadIn
 }
 
 impl Surveyed {
+    fn require_calls(&self) -> Result<()> {
+        if self.survey.calls == 0 {
+            bail!("{}: no call was recorded; check that the program calls the regions", self.path.display());
+        }
+        Ok(())
+    }
+
     /// Calls of which not every access was recorded; `None` when that was not counted.
     pub(crate) fn calls_cut(&self) -> Option<u64> {
         let summary = self.survey.summary.as_ref()?;

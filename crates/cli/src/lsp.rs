@@ -2,11 +2,11 @@
 
 use crate::advice_options::line_size;
 use crate::explain;
+use crate::explain::page;
 use crate::layout;
 use crate::message;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use crate::view;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_lsp::wire::{Incoming, outgoing};
@@ -117,6 +117,6 @@ fn evidence(path: &Path) -> Result<String> {
     }
     let stages = Stages::new();
     let surveyed = explain::survey(&path, &stages)?;
-    view::refuse_others(&surveyed, &path)?;
-    Ok(view::report(surveyed, &path, &stages)?.to_json()?)
+    page::refuse_others(&surveyed, &path)?;
+    Ok(page::report(surveyed, &path, LineSize::B64, &stages)?.to_json()?)
 }

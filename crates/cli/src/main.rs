@@ -21,6 +21,7 @@ mod find;
 mod fleet;
 mod grouping;
 mod guard;
+mod help_groups;
 mod import;
 mod imv;
 mod kernel;
@@ -32,6 +33,7 @@ mod lsp;
 mod machine;
 mod mcp;
 mod measure;
+mod moved;
 mod named_members;
 mod outcome;
 mod progress;
@@ -49,7 +51,6 @@ mod time;
 mod trace;
 mod typed;
 mod version;
-mod view;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lineup_study::source::relink;
@@ -80,8 +81,6 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
-    /// Shows a recording in the terminal, or its page in the browser
-    View(view::Options),
     /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what would part them
     Threads(threads::Options),
     /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
@@ -120,6 +119,8 @@ enum Command {
     Kernel(kernel::Options),
     /// Says what works on this machine, and what to install for the rest
     Doctor(doctor::Options),
+    #[command(hide = true)]
+    View(moved::Moved),
     /// Prints what a shell needs to complete commands and options
     Completions(completions::Completions),
     /// Writes a page for `man` of each command
@@ -127,7 +128,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = || examples::with_examples(Cli::command());
+    let command = || help_groups::grouped(examples::with_examples(Cli::command()));
     let matches = command().try_get_matches().unwrap_or_else(|error| errors::refuse(&error));
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| errors::refuse(&error));
     let result: anyhow::Result<Outcome> = match cli.command {
@@ -138,7 +139,6 @@ fn main() -> ExitCode {
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
-        Command::View(options) => view::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
         Command::Import(options) => import::run(&options),
@@ -164,6 +164,9 @@ fn main() -> ExitCode {
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::View(_) => {
+            moved::run("view", "`lineup explain --html PAGE calls.rec` writes the page of a recording")
+        }
         Command::Completions(options) => completions::completions(&options, command()),
         Command::Manual(options) => completions::manual(&options, command()),
     };

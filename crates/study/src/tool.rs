@@ -1,6 +1,5 @@
 //! Helpers that are started for an answer or an effect: git, a shell's line, a program's version.
 
-use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// Runs a helper without input and waits for what it prints.
@@ -11,10 +10,4 @@ pub fn output(command: &mut Command) -> std::io::Result<Output> {
 /// Runs a line of shell that shares our input and output.
 pub fn shell(line: &str) -> std::io::Result<ExitStatus> {
     Command::new("/bin/sh").arg("-c").arg(line).status()
-}
-
-/// Has the desktop open a page in its browser, and waits for its answer: most desktops give one at once.
-pub fn open_page(page: &Path) -> std::io::Result<ExitStatus> {
-    let mut open = Command::new("xdg-open");
-    open.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
 }

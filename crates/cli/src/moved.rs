@@ -1,0 +1,18 @@
+//! Commands of the version before this one, which say what is typed now.
+
+use crate::outcome::Outcome;
+use anyhow::{Result, bail};
+use clap::Args;
+use std::ffi::OsString;
+
+/// Whatever was typed behind the old name.
+#[derive(Args)]
+pub(crate) struct Moved {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<OsString>,
+}
+
+/// Refuses the old name.
+pub(crate) fn run(old: &str, now: &str) -> Result<Outcome> {
+    bail!("there is no `lineup {old}` any more; {now}")
+}
