@@ -162,7 +162,7 @@ shuffle: setup-test
 	cargo build --release -p lineup
 	scripts/shuffle 20
 
-# How often a program beside itself is called changed over 20 links of each; results are in docs/measuring.md.
+# How often a program beside itself is called changed over 20 links of each; results are in docs/results/measuring.md.
 links-alarms: setup-test
 	cargo build --release -p lineup
 	scripts/links-alarms 100 20
