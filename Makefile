@@ -153,7 +153,7 @@ threads-under-load: setup-test
 sanitize: setup-test
 	scripts/sanitize
 
-# Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/mutation.md.
+# Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/results/mutation.md.
 mutants: setup-test
 	scripts/mutants
 
@@ -168,7 +168,7 @@ links-alarms: setup-test
 	scripts/links-alarms 100 20
 
 # The test suites of real programs, alone and recorded natively, and calls of some under both engines; results are in
-# docs/suites.md. Downloads their sources and takes hours.
+# docs/results/suites.md. Downloads their sources and takes hours.
 suites: setup-test
 	cargo build --release -p lineup -p lineup-engine -p lineup-plugin
 	SUITES=$(CURDIR)/target/suites scripts/suites
