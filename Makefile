@@ -153,7 +153,7 @@ threads-under-load: setup-test
 sanitize: setup-test
 	scripts/sanitize
 
-# Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/mutation.md.
+# Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/results/mutation.md.
 mutants: setup-test
 	scripts/mutants
 
@@ -162,13 +162,13 @@ shuffle: setup-test
 	cargo build --release -p lineup
 	scripts/shuffle 20
 
-# How often a program beside itself is called changed over 20 links of each; results are in docs/measuring.md.
+# How often a program beside itself is called changed over 20 links of each; results are in docs/results/measuring.md.
 links-alarms: setup-test
 	cargo build --release -p lineup
 	scripts/links-alarms 100 20
 
 # The test suites of real programs, alone and recorded natively, and calls of some under both engines; results are in
-# docs/suites.md. Downloads their sources and takes hours.
+# docs/results/suites.md. Downloads their sources and takes hours.
 suites: setup-test
 	cargo build --release -p lineup -p lineup-engine -p lineup-plugin
 	SUITES=$(CURDIR)/target/suites scripts/suites
