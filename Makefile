@@ -62,14 +62,15 @@ test-mcp: setup-test built
 	target/debug/xtask test --every --built target/built-mcp.json
 
 # Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
-# are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
+# are in docs/results/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
 fleet-peers: setup-test
 	cargo build --release --manifest-path fleet/Cargo.toml
 	fleet/scripts/peers $(or $(COUNT),1000)
 
 # Every view over a store of COUNT generated recordings, on this machine and in Ballista with two executors on the loopback
 # interface: answers against each other, times, memory; executors and a scheduler that are killed in mid-query. Installs
-# Ballista's own programs into target/ballista, which takes longer than building Lineup. Results are in docs/fleet.md.
+# Ballista's own programs into target/ballista, which takes longer than building Lineup. Results are in
+# docs/results/fleet.md.
 .PHONY: fleet-cluster
 fleet-cluster: setup-test
 	cargo clippy --release --all-targets --manifest-path fleet/Cargo.toml --features cluster -- -D warnings
