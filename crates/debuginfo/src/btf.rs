@@ -4,6 +4,7 @@
 //! bits) of 2026, which older images leave zero; an image that describes the shape of its kinds may
 //! hold kinds that are not known here, which become [`TypeKind::Opaque`].
 
+use crate::btf_order::{Words, little_endian};
 use crate::{Bytes, Error};
 use foldhash::fast::FixedState;
 use lineup_model::types::{
@@ -69,14 +70,13 @@ pub fn of_elf(bytes: impl Into<Bytes>) -> Result<Bytes, Error> {
 /// Reads a BTF image. Split BTF (of a kernel module) needs the base that it continues.
 ///
 /// # Errors
-/// When an image is not little-endian BTF of version 1, contradicts itself, or refers to a base that
-/// was not given.
+/// When an image is not BTF of version 1, contradicts itself, or refers to a base that was not given.
 ///
 /// ```
 /// assert!(lineup_debuginfo::btf::parse(b"\x7fELF", None).is_err());
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(true))
+    read(bytes, base, true)
 }
 
 /// As [`parse`], without functions and variables, of which a kernel has more than types: a third of the time less.
@@ -84,10 +84,16 @@ pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(false))
+    read(bytes, base, false)
 }
 
-fn read<'a>(bytes: &'a [u8], base: Option<&'a [u8]>, mut reader: Reader<'a>) -> Result<Btf, Error> {
+fn read(bytes: &[u8], base: Option<&[u8]>, keeps_functions: bool) -> Result<Btf, Error> {
+    let bytes = little_endian(bytes);
+    let base = base.map(little_endian);
+    read_little(&bytes, base.as_deref(), Reader::new(keeps_functions))
+}
+
+fn read_little<'a>(bytes: &'a [u8], base: Option<&'a [u8]>, mut reader: Reader<'a>) -> Result<Btf, Error> {
     if let Some(base) = base {
         reader.image(base, false)?;
     }
@@ -102,7 +108,7 @@ fn read<'a>(bytes: &'a [u8], base: Option<&'a [u8]>, mut reader: Reader<'a>) -> 
 }
 
 const HEADER_BYTES: usize = 24;
-const LAYOUT_HEADER_BYTES: usize = 32;
+pub(crate) const LAYOUT_HEADER_BYTES: usize = 32;
 
 /// Bytes of a type's record on average, in kernels, rounded down: what room is made for.
 const RECORD_BYTES: usize = 24;
@@ -134,35 +140,6 @@ struct Record {
     count: usize,
     /// Size in bytes or another type's id.
     size_or_type: u32,
-}
-
-/// Little-endian words.
-struct Words<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Result<u32, Error> {
-        let end = self.at.saturating_add(4);
-        let word = self.bytes.get(self.at..end).and_then(|word| word.try_into().ok());
-        self.at = end;
-        word.map(u32::from_le_bytes).ok_or_else(|| Error::damaged("BTF", "a type record is cut off"))
-    }
-
-    /// How many words are left.
-    fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at) / 4
-    }
-
-    fn skip(&mut self, count: usize) -> Result<(), Error> {
-        self.at = self.at.saturating_add(count);
-        if self.at <= self.bytes.len() {
-            Ok(())
-        } else {
-            Err(Error::damaged("BTF", "a type record is cut off"))
-        }
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -472,7 +449,6 @@ struct Header {
 fn header(bytes: &[u8]) -> Result<Header, Error> {
     match bytes.get(..2) {
         Some([0x9f, 0xeb]) => {}
-        Some([0xeb, 0x9f]) => return Err(Error::UnsupportedBtf { why: "big-endian".to_owned() }),
         _ => return Err(Error::NotBtf),
     }
     let version = bytes.get(2).copied().unwrap_or(0);

@@ -12,6 +12,7 @@
 //! * Results depend on the bytes alone, never on timing: the same file gives the same ids.
 
 pub mod btf;
+mod btf_order;
 mod bytes;
 mod companion;
 mod described;
