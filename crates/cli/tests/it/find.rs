@@ -105,7 +105,7 @@ const NODES: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 struct node { struct node *next; long key; char text[112]; };
-struct far_apart { long first; char text[104]; long last; };
+struct far_apart { long first; char text[112]; long last; };
 static struct far_apart table[300] __attribute__((aligned(64)));
 static struct node *head;
 __attribute__((noinline)) long list(int key) { long sum = 0; for (struct node *node = head; node; node = node->next) if (node->key == key) sum++; return sum; }
