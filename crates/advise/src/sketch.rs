@@ -8,9 +8,9 @@ use crate::reasons::member_name;
 use crate::score::Span;
 use crate::spelling::spelling;
 use crate::worth;
-use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{Language, TypeId};
+use lineup_model::{Library, first_names};
 use std::collections::BTreeSet;
 
 /// Members named in a sketch.
@@ -24,7 +24,7 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     let name = spelling(types, subject.id)?.name;
     let is_changed = advice.orders.iter().any(|order| order.type_name == name)
         || advice.gathers.iter().any(|gather| gather.reordered_types.contains(&name));
-    let is_foreign = ["std::", "core::", "alloc::"].iter().any(|library| name.starts_with(library))
+    let is_foreign = types.get(subject.id).is_some_and(|ty| Library::of(ty, None).is_some())
         || advice.refusals.iter().any(|refusal| {
             let is_outside = |one: &Constraint| *one == Constraint::OutsideSource;
             refusal.owner == name && refusal.constraints.iter().any(|one| is_outside(&one.constraint))

@@ -11,6 +11,7 @@ use crate::score::{Demand, ONE};
 use crate::sketch;
 use crate::spelling::spelling;
 use crate::usage::Usage;
+use lineup_model::Library;
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ impl FixKind for Splits {
         let (usage, types) = (task.usage, task.types);
         let ids: BTreeSet<TypeId> =
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-        for id in ids {
+        let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
+        for id in ids.into_iter().filter(is_own) {
             match split(usage, types, id, task.options) {
                 Some(split) => advice.splits.push(split),
                 None => advice.suggestions.extend(sketch::of_type(task, advice, id)),

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use lineup_study::recorder::Engine;
+use std::fmt;
 
 /// What records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -16,5 +17,14 @@ impl From<EngineName> for Engine {
             EngineName::Qemu => Engine::Emulator,
             EngineName::Native => Engine::Native,
         }
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineName::Qemu => "qemu",
+            EngineName::Native => "native",
+        })
     }
 }

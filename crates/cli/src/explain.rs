@@ -197,7 +197,7 @@ pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Surveyed> {
 /// The same, where there may be no calls.
 pub(crate) fn survey_any(path: &Path, stages: &Stages) -> Result<Surveyed> {
     let name = || path.display().to_string();
-    stages.stage(&format!("reading {}, in MiB", path.display()));
+    stages.stage(&format!("reading {}", path.display()));
     let file = lineup_mapping::open(path).with_context(name)?;
     let survey = Survey::read(reader(&file, stages).with_context(name)?);
     if let Some(damage) = &survey.damage {
@@ -239,7 +239,7 @@ impl Surveyed {
 
     /// Goes through the calls, in the order in which they stand in the file.
     pub(crate) fn each_call(&self, stages: &Stages, mut see: impl FnMut(&Call)) -> Result<()> {
-        stages.stage(&format!("reading the calls in {}, in MiB", self.path.display()));
+        stages.stage(&format!("reading the calls in {}", self.path.display()));
         for event in reader(&self.file, stages)? {
             if let Event::Call(call) = event {
                 see(&call);
@@ -255,7 +255,7 @@ impl Surveyed {
         wanted: lineup_explain::Options,
         stages: &Stages,
     ) -> Result<Explanation> {
-        stages.stage(&format!("naming the accesses in {}, in MiB", self.path.display()));
+        stages.stage(&format!("naming the accesses in {}", self.path.display()));
         Ok(self.survey.explain(debug, wanted, || reader(&self.file, stages))?)
     }
 }

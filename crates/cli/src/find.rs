@@ -183,7 +183,12 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         least_gain: options.least,
         asks_clock: !options.no_clock,
-        again: again::again(&options.command, &options.environment, &options.limits),
+        again: again::again(
+            &options.command,
+            &options.environment,
+            &options.limits,
+            (options.engine, &options.caches),
+        ),
     };
     let subject = Subject::load(&wanted.run, None)?;
     let recording = wanted.recording.clone();
@@ -373,7 +378,7 @@ fn work_out(
 /// Reads a recording of a whole program.
 pub(crate) fn read(recording: &Path, stages: &Stages) -> Result<Recorded> {
     let name = || recording.display().to_string();
-    stages.stage(&format!("reading {}, in MiB", recording.display()));
+    stages.stage(&format!("reading {}", recording.display()));
     let file = lineup_mapping::open(recording).with_context(name)?;
     Ok(Recorded::read(Reader::new(BufReader::new(ReadInStage::new(file, stages))).with_context(name)?))
 }

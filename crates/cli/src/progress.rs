@@ -58,6 +58,18 @@ impl Stages {
         }
     }
 
+    /// So many bytes of all were read.
+    fn read(&self, read_bytes: u64, total_bytes: u64) {
+        self.with_bar(|bar| {
+            if bar.length() != Some(total_bytes) {
+                bar.set_length(total_bytes);
+                let bytes = "{binary_bytes}/{binary_total_bytes}";
+                bar.set_style(style(&format!("{{spinner}} {{wide_msg}} {{bar:20}} {bytes}, {{elapsed}}")));
+            }
+            bar.set_position(read_bytes);
+        });
+    }
+
     fn with_bar(&self, change: impl FnOnce(&ProgressBar)) {
         if let Some(stage) = &*locked(&self.now) {
             change(&stage.bar);
@@ -65,7 +77,7 @@ impl Stages {
     }
 }
 
-/// A file whose reading is shown as the progress of the stage under way, in MiB. Others may read the same open file beside
+/// A file whose reading is shown as the progress of the stage under way. Others may read the same open file beside
 /// it: each has its own place in it.
 pub(crate) struct ReadInStage<'s> {
     file: File,
@@ -88,7 +100,7 @@ impl Read for ReadInStage<'_> {
         let before = self.read_bytes >> 20;
         self.read_bytes += count as u64;
         if self.read_bytes >> 20 != before {
-            self.stages.advance(self.read_bytes >> 20, self.total_bytes >> 20);
+            self.stages.read(self.read_bytes, self.total_bytes);
         }
         Ok(count)
     }

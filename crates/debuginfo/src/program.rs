@@ -377,10 +377,18 @@ impl DebugInfo {
     }
 }
 
+/// D writes a dot behind a module.
+fn is_meant_with_dots(name: &str, wanted: &str) -> bool {
+    wanted.contains('.') && name.contains("::") && is_meant(name, &wanted.replace('.', "::"))
+}
+
 /// True when a function with these names is what the user meant.
 fn is_wanted(named: &Named, wanted: &str) -> bool {
     named.linkage.as_deref() == Some(wanted)
-        || named.name.as_deref().is_some_and(|name| is_meant(name, wanted))
+        || named
+            .name
+            .as_deref()
+            .is_some_and(|name| is_meant(name, wanted) || is_meant_with_dots(name, wanted))
         || wanted.contains('(')
             && named.linkage.as_deref().and_then(demangle).is_some_and(|name| is_meant(&name, wanted))
 }

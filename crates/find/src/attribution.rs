@@ -289,13 +289,16 @@ pub(crate) fn function_at(recorded: &Recorded, debug: &[Option<DebugInfo>], pc: 
     (symbol_at(debug.get(image).and_then(Option::as_ref), link), recorded.images[image].path.clone())
 }
 
+/// The name of code that no symbol names.
+pub(crate) const NO_SYMBOL: &str = "(no symbol)";
+
 /// The function at a link address of a file.
 pub(crate) fn symbol_at(debug: Option<&DebugInfo>, link: u64) -> String {
     let symbol = debug.and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
         stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(whole_name(&symbol.name))))
     });
-    symbol.unwrap_or_else(|| "(no symbol)".to_owned())
+    symbol.unwrap_or_else(|| NO_SYMBOL.to_owned())
 }
 
 #[cfg(test)]

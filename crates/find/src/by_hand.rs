@@ -1,28 +1,41 @@
 //! Edits that no kind of fix makes, sketched for the person who makes them.
 
-use crate::findings::{Evidence, Kind};
-use crate::library::Library;
-use lineup_model::first_names;
+use crate::findings::{Evidence, Kind, LaidMember, MemberMap};
+use lineup_model::{Library, first_names};
 
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
-/// The edit in words; `None` where a command makes it.
-pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence) -> Option<String> {
+/// The edit in words; `None` where a command makes it. What is used much stays together, where the layout says what that is.
+pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&MemberMap>) -> Option<String> {
     let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
-    let used = first_names(used, MEMBERS);
-    let others = match unused {
-        0 => "members that are used less".to_owned(),
-        1 => "one member that is not used".to_owned(),
-        unused => format!("{unused} members that are not used"),
+    let of_all = map.map(|map| {
+        let uses = |one: &LaidMember| one.uses.iter().map(|(_, loads, stores)| loads + stores).sum::<f64>();
+        // An access may span several members.
+        let single = map.members.iter().filter(|member| !member.path.contains(".."));
+        let (mut staying, leaving): (Vec<&LaidMember>, Vec<&LaidMember>) =
+            single.partition(|member| member.offset_after.is_some());
+        staying.sort_by(|one, other| uses(other).total_cmp(&uses(one)));
+        let staying: Vec<String> = staying.into_iter().map(|member| member.path.clone()).collect();
+        let all = staying.len() + leaving.len();
+        (staying, all)
+    });
+    let of_all = of_all.filter(|(staying, all)| !staying.is_empty() && staying.len() < *all);
+    let others = match (&of_all, unused) {
+        (Some((staying, all)), _) if all - staying.len() == 1 => "the other member".to_owned(),
+        (Some((staying, all)), _) => format!("the other {} members", all - staying.len()),
+        (None, 0) => "members that are used less".to_owned(),
+        (None, 1) => "one member that is not used".to_owned(),
+        (None, unused) => format!("{unused} members that are not used"),
     };
+    let used = first_names(of_all.as_ref().map_or(used, |(staying, _)| staying), MEMBERS);
     let sketch = match kind {
-        Kind::Split => format!("{name} keeps {used}, and a pointer to a second struct with the {others}"),
+        Kind::Split => format!("{name} keeps {used}, and a pointer to a second struct with {others}"),
         Kind::Columns => format!("instead of an array of {name}, an array for each of {used}"),
         Kind::ReprC => {
-            format!("#[repr(C)] on {name}, with its members in the order {used}, then the {others}")
+            format!("#[repr(C)] on {name}, with its members in the order {used}, then {others}")
         }
-        Kind::Boxed => format!("{name} keeps {used}, and a Box of a second struct with the {others}"),
+        Kind::Boxed => format!("{name} keeps {used}, and a Box of a second struct with {others}"),
         Kind::BoxedVariant => {
             let variant = largest_variant.as_ref().map_or("the largest variant", |largest| &largest.name);
             format!("{variant} of {name} holds a Box of what it holds now")
@@ -38,6 +51,7 @@ pub(crate) fn of_library(name: &str, library: &Library) -> String {
         Library::Allocator => {
             "it is what the allocator keeps of each block: fewer allocations, or a pool for objects of one size, save it"
         }
+        Library::Outside(..) => "a study takes it with --source and a folder that holds both",
         _ => "its layout is not yours to change; how many of its objects there are, and where they lie, is",
     };
     format!("{name} is declared in {library}: {can_do}")

@@ -9,6 +9,11 @@ use lineup_model::sampling::ClockEvent;
 /// What 95 % of a normal distribution lie within, in standard deviations.
 const WITHIN: f64 = 1.959_964;
 
+/// Fewer samples of a run contradict nothing.
+const LEAST_SAMPLES: u64 = 20;
+/// Fewer samples of a function do not say that it takes more time than the model has for it.
+const LEAST_OF_FUNCTION: u64 = 3;
+
 /// Where a run at the program's own speed was seen, by the clock.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Clock {
@@ -51,7 +56,8 @@ impl Clock {
 pub(crate) fn share(samples: u64, all: u64, model: f64) -> ClockShare {
     let (low, high) = interval(samples, all);
     let share = samples as f64 / all.max(1) as f64;
-    ClockShare { samples, share, low, high, is_explained: (low..=high).contains(&model) }
+    let is_chance = all < LEAST_SAMPLES || share > model && samples < LEAST_OF_FUNCTION;
+    ClockShare { samples, share, low, high, is_explained: is_chance || (low..=high).contains(&model) }
 }
 
 /// Wilson's interval of a share.
@@ -86,5 +92,8 @@ mod tests {
         let (low, high) = interval(0, 50);
         assert!(low < 1e-9 && (high - 0.0713).abs() < 1e-4, "{high}");
         assert!(share(10, 100, 0.1).is_explained && !share(10, 100, 0.3).is_explained);
+        // One sample of a short run is chance; that a function has none of a long one is not.
+        assert!(share(1, 1, 0.0).is_explained && share(2, 40, 0.0).is_explained);
+        assert!(!share(0, 300, 0.5).is_explained && !share(3, 40, 0.0).is_explained);
     }
 }

@@ -1,6 +1,6 @@
 //! What each subject would gain at best: layouts tried on the windows of the run.
 
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, FunctionCounts, NO_SYMBOL};
 use crate::configurations::Configuration;
 use crate::findings::{Evidence, Kind, LargestVariant, Sign, Trial};
 use crate::layouts::{LINK_BYTES, Layout, Moved, Objects, Relaid};
@@ -12,7 +12,7 @@ use crate::recorded::Recorded;
 use crate::replay::replay;
 use crate::watched::Watched;
 use crate::work_out::Options;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_model::types::Language;
@@ -370,27 +370,41 @@ fn evidence(
     }
 }
 
-/// What could be gained for the code of the functions with most stalls, and for all code.
+/// What could be gained for the code of the functions with most stalls, and for all code, of files that can be put in
+/// another order.
 pub(crate) fn of_code(
     bench: &Bench<'_>,
     attribution: &Attribution,
+    is_own: impl Fn(&FunctionCounts) -> bool,
     (recorded, debug): (&Recorded, &[Option<DebugInfo>]),
     least_cycles: f64,
 ) -> Vec<Gain> {
     let cycles =
         |number: &usize| crate::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency);
-    let of_all: u64 = (0..attribution.functions.len()).map(|number| cycles(&number)).sum();
+    let own = || (0..attribution.functions.len()).filter(|number| is_own(&attribution.functions[*number]));
+    let of_all: u64 = own().map(|number| cycles(&number)).sum();
     if of_all == 0 || (of_all as f64) < least_cycles {
         return Vec::new();
     }
-    let fetched = fetched(bench.windows);
+    let own_names: HashSet<(&str, &str)> = own()
+        .map(|number| &attribution.functions[number])
+        .map(|counts| (counts.name.as_str(), counts.image.as_str()))
+        .collect();
+    let mut fetched = fetched(bench.windows);
     let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
-    for (pc, size_bytes) in &fetched {
+    fetched.retain(|pc, size_bytes| {
         let function = crate::attribution::function_at(recorded, debug, *pc);
-        by_function.entry(function).or_default().insert(*pc, *size_bytes);
-    }
-    let is_worth = |number: &usize| cycles(number) > 0 && cycles(number) as f64 >= least_cycles;
-    let mut numbers: Vec<usize> = (0..attribution.functions.len()).filter(is_worth).collect();
+        let is_own = own_names.contains(&(function.0.as_str(), function.1.as_str()));
+        if is_own {
+            by_function.entry(function).or_default().insert(*pc, *size_bytes);
+        }
+        is_own
+    });
+    let is_worth = |number: &usize| {
+        let has_name = attribution.functions[*number].name != NO_SYMBOL;
+        has_name && cycles(number) > 0 && cycles(number) as f64 >= least_cycles
+    };
+    let mut numbers: Vec<usize> = own().filter(is_worth).collect();
     numbers.sort_by_key(|number| std::cmp::Reverse(cycles(number)));
     let of_function = |number: usize| {
         let counts = &attribution.functions[number];

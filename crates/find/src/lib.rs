@@ -22,7 +22,6 @@ mod error;
 mod findings;
 mod gains;
 mod layouts;
-mod library;
 mod member_map;
 mod naming;
 mod notes;

@@ -10,7 +10,6 @@ use crate::contexts;
 use crate::error::FindError;
 use crate::findings::{Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
 use crate::gains::{self, Bench, Gain, Subject};
-use crate::library::Library;
 use crate::member_map::member_map;
 use crate::naming::Naming;
 use crate::owner::Owner;
@@ -23,8 +22,10 @@ use foldhash::HashMap;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
+use lineup_model::Library;
 use lineup_model::abi::Machine;
 use lineup_recording::Latency;
+use std::path::{Path, PathBuf};
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -47,10 +48,16 @@ pub struct Options {
 pub struct Again {
     /// Options of every command that runs it, such as `--drive` with its line.
     pub run: Vec<String>,
+    /// Options of what records it: `--engine` and `--cache`.
+    pub recorder: Vec<String>,
+    /// Options of `lineup record` besides: what is added to the environment, which a study takes as part of its command.
+    pub environment: Vec<String>,
     /// Options of `lineup study` besides: where the sources are, and what builds them.
     pub build: Vec<String>,
     /// The program and its arguments as `lineup study` takes them; empty when as they were recorded.
     pub studied: Vec<String>,
+    /// The folder of the sources, where it is known.
+    pub source: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -111,7 +118,8 @@ pub fn work_out(
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
     let types = work.types_by_stalls(least_cycles);
     let mut gains = gains::of_types(&bench, &mut work.naming, &types);
-    gains.extend(gains::of_code(&bench, &work.attribution, (recorded, debug), least_cycles));
+    let own_code = |counts: &FunctionCounts| work.can_be_region(counts);
+    gains.extend(gains::of_code(&bench, &work.attribution, own_code, (recorded, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
     let mut findings = work.findings(&bench, gains);
     findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
@@ -266,7 +274,7 @@ impl Work<'_, '_> {
                     functions,
                 )
             }
-            Subject::Function(None) => (None, self.stalls().code_cycles as f64, Vec::new()),
+            Subject::Function(None) => (None, self.own_code_cycles(), Vec::new()),
         };
         let scale = bench.scale(stalls, gain.window_cycles);
         // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
@@ -288,17 +296,18 @@ impl Work<'_, '_> {
         let has_order = gain.trials.iter().any(|trial| trial.kind == Kind::Order && is_worth_it(trial));
         let by_hand = match (&library, &subject) {
             (Some(library), Some(name)) => Some(by_hand::of_library(name, library)),
-            (_, Some(name)) if self.options.next.is_none() => by_hand::edit(name, best.kind, &gain.evidence)
-                .map(|edit| match has_order {
+            (_, Some(name)) if self.options.next.is_none() => {
+                by_hand::edit(name, best.kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
                     true => format!("{edit}; lineup study orders the members instead"),
                     false => edit,
-                }),
+                })
+            }
             _ => None,
         };
         Some(Finding {
             next: match library {
-                Some(_) => String::new(),
-                None => self.next(best.kind, &functions),
+                None if by_hand.is_none() || has_order => self.next(best.kind, &functions),
+                _ => String::new(),
             },
             by_hand,
             subject,
@@ -313,6 +322,12 @@ impl Work<'_, '_> {
             map,
             clock: None,
         })
+    }
+
+    /// Cycles for which the code stalled that a study can put in another order: a library's is not the program's to change.
+    fn own_code_cycles(&self) -> f64 {
+        let own = self.attribution.functions.iter().filter(|counts| self.can_be_region(counts));
+        own.map(|counts| self.of_function(counts).code_cycles as f64).sum()
     }
 
     /// Whether the command to go on with takes a function: one of the program, or of a kernel's module.
@@ -333,7 +348,7 @@ impl Work<'_, '_> {
             shell_words::join(first.chain(own).chain(command.iter().cloned()).collect::<Vec<String>>())
         };
         let study = |option: &'static [&'static str]| {
-            let own = [again.build.as_slice(), &again.run].concat();
+            let own = [again.build.as_slice(), &again.recorder, &again.run].concat();
             let command = if again.studied.is_empty() { command } else { &again.studied };
             join(&[&["lineup", "study"], option].concat(), &own, command)
         };
@@ -348,9 +363,12 @@ impl Work<'_, '_> {
                 let both = [with(program.to_owned()), with(format!("{program}.profiled"))];
                 shell_words::join(["lineup", "compare"].into_iter().chain(both.iter().map(String::as_str)))
             }
-            _ if functions.is_empty() => join(&["lineup", "record", "--whole-program"], &again.run, command),
+            _ if functions.is_empty() => {
+                let own = [again.recorder.as_slice(), &again.environment, &again.run].concat();
+                join(&["lineup", "record", "--whole-program"], &own, command)
+            }
             Kind::OwnLines => study(&["--allow-growth"]),
-            // Where no kind of fix makes the edit, the study says so and sketches it.
+            // Of the others the study orders the members: what gains more is done by hand.
             Kind::Order | Kind::Split | Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => {
                 study(&[])
             }
@@ -361,7 +379,7 @@ impl Work<'_, '_> {
     pub(crate) fn next_of_threads(&self, functions: &[String]) -> String {
         let again = &self.options.again;
         let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
-        let own = again.run.iter().map(String::as_str).chain(regions).chain(["--"]);
+        let own = again.environment.iter().chain(&again.run).map(String::as_str).chain(regions).chain(["--"]);
         let first = ["lineup", "record", "--engine", "native", "--out", "threads.rec"].into_iter();
         let command = self.recorded.header.command.iter().map(String::as_str);
         format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))
@@ -375,6 +393,13 @@ impl Work<'_, '_> {
         }
         let (types, described) = self.naming.namer.catalog().table(ty)?;
         let image = self.recorded.images.get(described.image).map(|image| image.path.as_str());
-        Library::of(types.get(described.id)?, image.filter(|path| *path != self.program))
+        let ty = types.get(described.id)?;
+        Library::of(ty, image.filter(|path| *path != self.program)).or_else(|| {
+            let folder = self.options.again.source.as_ref()?;
+            let file = Path::new(&*ty.declared_at.as_ref()?.file);
+            let is_outside =
+                file.is_absolute() && file.exists() && !file.canonicalize().ok()?.starts_with(folder);
+            is_outside.then(|| Library::Outside(file.display().to_string(), folder.display().to_string()))
+        })
     }
 }

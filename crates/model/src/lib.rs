@@ -20,6 +20,7 @@ pub mod executable;
 mod first_names;
 pub mod image;
 pub mod layout;
+mod library;
 pub mod line;
 pub mod machine;
 pub mod process;
@@ -33,4 +34,5 @@ pub mod usage;
 mod variants;
 
 pub use first_names::first_names;
+pub use library::Library;
 pub use signal_name::signal_name;

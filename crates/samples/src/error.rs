@@ -11,6 +11,14 @@ pub enum SamplesError {
     /// It begins otherwise.
     #[error("this is no perf.data: it does not begin with PERFILE2")]
     NotPerf,
+    /// It holds nothing.
+    #[error("the file is empty: `perf record` wrote nothing into it, or was ended before it did")]
+    Empty,
+    /// It is text.
+    #[error(
+        "this is text, no perf.data: give the file that `perf record` wrote, not what `perf script` or `perf report` printed of it"
+    )]
+    Text,
     /// It was made on a machine of the other byte order.
     #[error("this perf.data is of a big-endian machine, which is not read; `perf script` reads it")]
     BigEndian,

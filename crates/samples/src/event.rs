@@ -75,6 +75,41 @@ pub struct Carries {
     pub time: bool,
 }
 
+/// Events of the processor that the kernel numbers alike everywhere, by their number.
+const OF_HARDWARE: [&str; 10] = [
+    "cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-misses",
+    "bus-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+    "ref-cycles",
+];
+/// The kernel's own events, by their number.
+const OF_SOFTWARE: [&str; 7] = [
+    "cpu-clock",
+    "task-clock",
+    "page-faults",
+    "context-switches",
+    "cpu-migrations",
+    "minor-faults",
+    "major-faults",
+];
+
+/// What an event is called that the file does not name.
+fn general_name(kind: u32, config: u64) -> String {
+    let names = match kind {
+        0 => &OF_HARDWARE[..],
+        1 => &OF_SOFTWARE,
+        _ => &[],
+    };
+    let known = usize::try_from(config).ok().and_then(|number| names.get(number));
+    known.map_or_else(|| format!("type {kind} config {config:#x}"), |name| (*name).to_owned())
+}
+
 impl Event {
     /// From the description in the file, `struct perf_event_attr`.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Event> {
@@ -99,7 +134,7 @@ impl Event {
         attr.set_sample_id_all(u64::from(is_id_everywhere));
         let sample_flags = SampleFlags::from_bits_retain(sample_type);
         Some(Event {
-            name: format!("type {kind} config {config:#x}"),
+            name: general_name(kind, config),
             kind,
             config,
             frequency: (flags & FREQUENCY != 0).then_some(period),

@@ -90,10 +90,17 @@ impl<R: Read + Seek> Reader<R> {
 }
 
 fn first_bytes(input: &mut impl Read) -> Result<[u8; 16], SamplesError> {
-    let mut first = [0; 16];
-    match input.read_exact(&mut first) {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(SamplesError::NotPerf),
-        result => Ok(result.map(|()| first)?),
+    let mut read = Vec::new();
+    input.take(16).read_to_end(&mut read)?;
+    let is_text = |bytes: &[u8]| {
+        let is_part = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+        !bytes.starts_with(b"PERFILE2") && !bytes.starts_with(b"2ELIFREP") && bytes.iter().all(is_part)
+    };
+    match <[u8; 16]>::try_from(read.as_slice()) {
+        _ if read.is_empty() => Err(SamplesError::Empty),
+        _ if is_text(&read) => Err(SamplesError::Text),
+        Ok(first) => Ok(first),
+        Err(_) => Err(SamplesError::NotPerf),
     }
 }
 

@@ -1,6 +1,8 @@
 //! How the commands that findings go on with run the program as it was run: its sources, its build, its surroundings.
 
+use crate::engine_name::EngineName;
 use crate::surroundings::Surroundings;
+use lineup_cache::CacheSpec;
 use lineup_find::Again;
 use lineup_study::source::build_system::{self, BuildSystem};
 use std::ffi::OsString;
@@ -11,6 +13,7 @@ pub(super) fn again(
     command: &[OsString],
     environment: &[(OsString, OsString)],
     surroundings: &Surroundings,
+    (engine, caches): (Option<EngineName>, &[CacheSpec]),
 ) -> Again {
     let text = |words: &[OsString]| -> Vec<String> {
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
@@ -20,6 +23,9 @@ pub(super) fn again(
         .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
     let variables: Vec<String> = variables.collect();
     let run = surroundings.words();
+    let engine = engine.map(|engine| ["--engine".to_owned(), engine.to_string()]);
+    let caches = caches.iter().map(|cache| ["--cache".to_owned(), cache.to_string()]);
+    let recorder: Vec<String> = engine.into_iter().chain(caches).flatten().collect();
     let here = std::env::current_dir().unwrap_or_default();
     let words = text(command);
     let Some((program, arguments)) = words.split_first() else { return Again::default() };
@@ -29,18 +35,20 @@ pub(super) fn again(
         None => Again { studied: words.clone(), ..Again::default() },
     };
     if !variables.is_empty() {
-        again.studied = ["env".to_owned()].into_iter().chain(variables).chain(again.studied).collect();
+        let assigned = variables.iter().cloned();
+        again.studied = ["env".to_owned()].into_iter().chain(assigned).chain(again.studied).collect();
         let is_named = again.build.iter().any(|word| word == "--program");
         if !is_named && let Some(program) = again.studied.iter().find(|word| word.contains('/')) {
             again.build.extend(["--program".to_owned(), program.clone()]);
         }
     }
-    again.run = run;
-    again
+    let environment = variables.into_iter().flat_map(|one| ["--env".to_owned(), one]).collect();
+    Again { run, recorder, environment, ..again }
 }
 
 /// The options of a study that builds with this, and the program as it takes it.
 fn studied(found: BuildSystem, here: &Path, program: &str, arguments: &[String]) -> Again {
+    let source = Some(found.source.clone());
     let mut build = Vec::new();
     let canonical = here.canonicalize().unwrap_or_else(|_| here.to_owned());
     let is_here = found.source == canonical;
@@ -65,7 +73,7 @@ fn studied(found: BuildSystem, here: &Path, program: &str, arguments: &[String])
             let folder = shell_words::quote(&below.to_string_lossy()).into_owned();
             build.extend(["--program".to_owned(), inside]);
             let studied = ["sh".to_owned(), "-c".to_owned(), format!("cd {folder} && exec {line}")].to_vec();
-            Again { build, studied, ..Again::default() }
+            Again { build, studied, source, ..Again::default() }
         }
         below => {
             let placed = |argument: &String| match below.is_err() && names_file(&argument) {
@@ -73,7 +81,7 @@ fn studied(found: BuildSystem, here: &Path, program: &str, arguments: &[String])
                 false => argument.clone(),
             };
             let studied = std::iter::once(program).chain(arguments.iter().map(placed)).collect();
-            Again { build, studied, ..Again::default() }
+            Again { build, studied, source, ..Again::default() }
         }
     }
 }

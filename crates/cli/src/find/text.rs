@@ -15,6 +15,8 @@ use std::fmt::Write;
 const DIFFERING: usize = 5;
 /// Shares that differ by less are not worth a line.
 const LEAST_DIFFERENCE: f64 = 0.02;
+/// Fewer samples are said to be few.
+const FEW_SAMPLES: u64 = 20;
 /// Members shown of a type.
 const MEMBERS: usize = 3;
 
@@ -218,7 +220,11 @@ fn clock_text(out: &mut String, findings: &Findings) {
         "\nclock: {} samples{} at its own speed; the model, with a cycle for each instruction, explains {}",
         whole(samples),
         if findings.clock_event == Some(ClockEvent::Cycles) { " of the processor's cycles" } else { "" },
-        if differing.is_empty() { "all that takes time".to_owned() } else { "all but these:".to_owned() }
+        match differing.is_empty() {
+            _ if samples < FEW_SAMPLES => "what so few can say",
+            true => "all that takes time",
+            false => "all but these:",
+        }
     );
     for (_, function, clock) in differing.iter().take(DIFFERING) {
         let _ = writeln!(

@@ -188,7 +188,7 @@ pub(crate) fn run(
     });
     let types = tried.collect();
     let name = || recording.display().to_string();
-    stages.stage("running the caches over the recorded stream, in MiB");
+    stages.stage("running the caches over the recorded stream");
     let found = compare(reader(recording, stages)?, relayout).with_context(name)?;
     stages.end();
     let named = recorded.header().regions.iter().zip(&found.regions);

@@ -74,14 +74,68 @@ pub(super) fn meant_by(types: &Types, id: TypeId) -> Option<TypeId> {
     (!aggregate.is_declaration).then_some(target)
 }
 
+/// A name of a template's instance as both compilers' spellings come to it: `Ring<short int, 5u>` and `Ring<short, 5>`.
+fn common_spelling(name: &str) -> String {
+    let mut spelling = String::new();
+    let mut words: Vec<&str> = Vec::new();
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    for word in name.split_inclusive(|character| !is_part(character)) {
+        let end = word.find(|character| !is_part(character)).unwrap_or(word.len());
+        let (word, rest) = word.split_at(end);
+        words.extend((!word.is_empty()).then_some(word));
+        if rest == " " {
+            continue;
+        }
+        spelling += &plain_integer(&words);
+        spelling += rest;
+        words.clear();
+    }
+    spelling + &plain_integer(&words)
+}
+
+/// The words of a type of integers without those that say nothing, in one order.
+fn plain_integer(words: &[&str]) -> String {
+    const OF_INTEGERS: [&str; 6] = ["unsigned", "signed", "long", "short", "int", "char"];
+    if words.is_empty() || !words.iter().all(|word| OF_INTEGERS.contains(word)) {
+        return words.iter().map(|word| number(word)).collect::<Vec<_>>().join(" ");
+    }
+    let is_plain = |word: &&&str| match **word {
+        "int" => !words.iter().any(|other| ["long", "short"].contains(other)),
+        "signed" => words.contains(&"char"),
+        _ => true,
+    };
+    let mut plain: Vec<&str> = words.iter().filter(is_plain).copied().collect();
+    plain.sort_by_key(|word| OF_INTEGERS.iter().position(|known| known == word));
+    if plain == ["unsigned"] { "unsigned int".to_owned() } else { plain.join(" ") }
+}
+
+/// A number without its suffix.
+fn number(word: &str) -> &str {
+    let digits = word.trim_end_matches(['u', 'l', 'U', 'L']);
+    if digits.parse::<u128>().is_ok() { digits } else { word }
+}
+
 fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
+    let found = find_by(subject, &|name| (name == wanted, is_meant(name, wanted)));
+    if !found.is_empty() || !wanted.contains('<') {
+        return found;
+    }
+    let common = common_spelling(wanted);
+    find_by(subject, &|name| {
+        let name = name.contains('<').then(|| common_spelling(name));
+        name.map_or((false, false), |name| (name == common, is_meant(&name, &common)))
+    })
+}
+
+/// The types of which `named` says that their name is the one, or that the one leaves out its beginning or end.
+fn find_by<'s>(subject: &'s Subject, named: &dyn Fn(&str) -> (bool, bool)) -> Vec<(&'s str, TypeId)> {
     let types = subject.types();
     let mut exact = Vec::new();
     let mut by_last_part = Vec::new();
     let mut seen = BTreeSet::new();
     for (id, name) in types.iter().filter_map(|(id, ty)| Some((id, ty.name.as_deref()?))) {
-        let is_exact = name == wanted;
-        if !is_exact && !is_meant(name, wanted) {
+        let (is_exact, is_meant) = named(name);
+        if !is_exact && !is_meant {
             continue;
         }
         if let Some(target) = meant_by(types, id).filter(|target| seen.insert(*target)) {
@@ -111,4 +165,29 @@ fn unknown(subject: &Subject, wanted: &str) -> UnknownName {
         format!("did you mean {}?", near.join(", "))
     };
     UnknownName(format!("no type {wanted} in {}; {advice}", subject.path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_spelling;
+
+    #[test]
+    fn spellings_of_both_compilers_come_to_one() {
+        for (one, other) in [
+            ("lab::Ring<short int, 5>", "lab::Ring<short, 5>"),
+            ("Map<long unsigned int, Box<unsigned char> >", "Map<unsigned long, Box<unsigned char>>"),
+            ("Few<long long unsigned int, 3u>", "Few<unsigned long long, 3>"),
+            ("Ref<unsigned int *const>", "Ref<unsigned *const>"),
+        ] {
+            assert_eq!(common_spelling(one), common_spelling(other));
+        }
+        for (one, other) in [
+            ("Ring<short, 5>", "Ring<short, 6>"),
+            ("Ring<signed char>", "Ring<char>"),
+            ("Ring<long>", "Ring<long long>"),
+            ("Ring<unsigned>", "Ring<int>"),
+        ] {
+            assert_ne!(common_spelling(one), common_spelling(other));
+        }
+    }
 }

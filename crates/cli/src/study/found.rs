@@ -61,25 +61,30 @@ pub(super) fn regions(
 /// The best findings of a layout, and the functions in which they stall; or, when there are none, what there is, in
 /// sentences. Where objects may grow, threads that fight over lines can be parted as well.
 fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, String> {
-    let can_be_studied = |finding: &&Finding| {
-        let is_layout = matches!(finding.kind, Kind::Order | Kind::Split);
-        let is_fight =
-            allow_growth && finding.kind == Kind::OwnLines && finding.next.starts_with("lineup study ");
-        (is_layout || is_fight) && !finding.functions.is_empty() && !finding.next.is_empty()
+    let gain = |finding: &Finding| match finding.kind {
+        Kind::OwnLines => (allow_growth && finding.next.starts_with("lineup study ")).then_some(finding.gain),
+        _ => {
+            let order = finding.trials.iter().find(|trial| trial.kind == Kind::Order);
+            order.map(|trial| trial.gain).filter(|gain| *gain >= LEAST_GAIN)
+        }
     };
-    let chosen: Vec<&Finding> = findings.findings.iter().filter(can_be_studied).take(MOST_FINDINGS).collect();
+    let studied = findings.findings.iter().filter(|one| !one.functions.is_empty() && !one.next.is_empty());
+    let studied = studied.filter_map(|finding| Some((finding, gain(finding)?)));
+    let mut chosen: Vec<(&Finding, f64)> = studied.collect();
+    chosen.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    chosen.truncate(MOST_FINDINGS);
     if chosen.is_empty() {
         return Err(nothing(findings));
     }
     let mut names: Vec<&str> = Vec::new();
-    for name in chosen.iter().flat_map(|finding| &finding.functions) {
+    for name in chosen.iter().flat_map(|(finding, _)| &finding.functions) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
-    let subjects = chosen.iter().map(|finding| {
+    let subjects = chosen.iter().map(|(finding, gain)| {
         let subject = one_line(finding.subject.as_deref().unwrap_or_default()).into_owned();
-        format!("{subject} (at best −{:.1} % of {})", 100.0 * finding.gain, words::base(finding))
+        format!("{subject} (at best −{:.1} % of {})", 100.0 * gain, words::base(finding))
     });
     let subjects: Vec<String> = subjects.collect();
     let shown: Vec<_> = names.iter().map(|name| one_line(name)).collect();
@@ -92,8 +97,7 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
 /// What a study says that has nothing to change.
 fn nothing(findings: &Findings) -> String {
     let mut text =
-        "No patch: in the whole program no order of members and no split gains 1 % of the modelled stalls.\n"
-            .to_owned();
+        "No patch: in the whole program no order of members gains 1 % of the modelled stalls.\n".to_owned();
     for finding in findings.findings.iter().take(MOST_FINDINGS) {
         let subject = words::subject(finding);
         text += &format!(

@@ -223,7 +223,9 @@ pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
 /// Who makes the edit: what is said here, `lineup study` tries.
 fn who_edits(remedy: &Remedy) -> &'static str {
     match remedy.has_edit() {
-        true => "lineup study --allow-growth tries it, and says why where the sources do not allow it",
+        true => {
+            "a study of these regions with --allow-growth tries it, and says why where the sources do not allow it"
+        }
         false => "that edit is yours: lineup study makes none of this kind",
     }
 }

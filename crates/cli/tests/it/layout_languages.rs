@@ -271,8 +271,14 @@ int main(void) { return holder.c + !gap.ptr; }
 
 #[test]
 fn an_object_for_another_machine_is_read_by_its_btf() {
+    for target in ["bpf", "bpfeb"] {
+        an_object_is_read_by_its_btf(target);
+    }
+}
+
+fn an_object_is_read_by_its_btf(target: &str) {
     let folder = Folder::new();
-    let flags = ["-target", "bpf", "-O2", "-g", "-c"];
+    let flags = ["-target", target, "-O2", "-g", "-c"];
     let Some(object) = folder.compile(("clang", "clang"), ("types.c", TYPES_FOR_BPF), &flags) else { return };
     let right = folder.0.path().join("native");
     let status = Command::new("gcc")
@@ -286,7 +292,6 @@ fn an_object_for_another_machine_is_read_by_its_btf() {
         assert_eq!(ours["size_bytes"], native["size_bytes"], "{name}");
         assert_eq!(places(&ours), places(&native), "{name}");
     }
-    let file = object.to_str().expect("a UTF-8 path");
     std::fs::write(folder.0.path().join("plain.c"), "int main(void) { return 0; }")
         .expect("a writable folder");
     let without = folder.0.path().join("without.o");
@@ -297,7 +302,7 @@ fn an_object_for_another_machine_is_read_by_its_btf() {
         .status();
     assert!(status.expect("clang; apt install clang").success());
     let output = lineup(&["layout", without.to_str().expect("a UTF-8 path")]);
-    assert_eq!(output.status.code(), Some(2), "{file}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("an ELF file for Bpf"));
 }
 
@@ -319,4 +324,34 @@ fn names_that_are_known_are_shown_beside_those_that_are_not() {
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     assert_eq!(document["types"][0]["name"], "second");
     assert!(document["unknown"][0].as_str().is_some_and(|why| why.contains("no type frist")), "{document}");
+}
+
+const ALIGNED: &str = "
+#include <stdio.h>
+#include <stddef.h>
+struct ignored { int m; } __attribute__((aligned(1)));
+struct nested { struct ignored one; long two; } __attribute__((aligned(2)));
+struct packed { char c; long l; } __attribute__((packed, aligned(2)));
+struct short_one { long l; int i; } __attribute__((packed, aligned(4)));
+struct raised { int m; } __attribute__((aligned(32)));
+struct ignored a; struct nested b; struct packed c; struct short_one d; struct raised e;
+int main(void) {
+    printf(\"%zu %zu %zu %zu %zu\\n\", _Alignof(struct ignored), _Alignof(struct nested), _Alignof(struct packed),
+           _Alignof(struct short_one), _Alignof(struct raised));
+}
+";
+
+/// Clang describes alignments that have no effect; what a packed type has stays, where its members show the packing.
+#[test]
+fn an_alignment_without_effect_is_not_shown() {
+    let folder = Folder::new();
+    for compiler in [("gcc", "gcc"), ("clang", "clang")] {
+        let Some(program) = folder.compile(compiler, ("a.c", ALIGNED), &["-g", "-O0"]) else { continue };
+        let names = ["ignored", "nested", "packed", "short_one", "raised"];
+        for ((name, of_members), align) in names.into_iter().zip([4, 8, 1, 1, 4]).zip(printed(&program)) {
+            let ty = one(&program, name);
+            let declared = ty["declared_align_bytes"].as_u64();
+            assert_eq!(declared.unwrap_or(of_members), align, "{name} of {}: {ty}", compiler.0);
+        }
+    }
 }

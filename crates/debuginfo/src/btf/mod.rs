@@ -5,6 +5,7 @@
 //! hold kinds that are not known here, which become [`TypeKind::Opaque`].
 
 mod needed;
+mod order;
 
 use crate::{Bytes, Error};
 use foldhash::fast::FixedState;
@@ -12,6 +13,7 @@ use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };
 use needed::{Need, Needs};
+use order::{Words, little_endian};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -72,14 +74,13 @@ pub fn of_elf(bytes: impl Into<Bytes>) -> Result<Bytes, Error> {
 /// Reads a BTF image. Split BTF (of a kernel module) needs the base that it continues.
 ///
 /// # Errors
-/// When an image is not little-endian BTF of version 1, contradicts itself, or refers to a base that
-/// was not given.
+/// When an image is not BTF of version 1, contradicts itself, or refers to a base that was not given.
 ///
 /// ```
 /// assert!(lineup_debuginfo::btf::parse(b"\x7fELF", None).is_err());
 /// ```
 pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(true), Needs::All)
+    read(bytes, base, true, None)
 }
 
 /// As [`parse`], without functions and variables, of which a kernel has more than types: a third of the time less.
@@ -87,7 +88,7 @@ pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
-    read(bytes, base, Reader::new(false), Needs::All)
+    read(bytes, base, false, None)
 }
 
 /// As [`parse_types`], of the types in whose name one of `names` occurs, and of what their members need for their layout. What
@@ -97,21 +98,35 @@ pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
 /// # Errors
 /// As for [`parse`].
 pub fn parse_named_types(bytes: &[u8], base: Option<&[u8]>, names: &[&str]) -> Result<Btf, Error> {
-    let needs = needed::by_types_named(bytes, base, names)?;
-    read(bytes, base, Reader::new(false), needs)
+    read(bytes, base, false, Some(names))
 }
 
-fn read<'a>(
+fn read(
+    bytes: &[u8],
+    base: Option<&[u8]>,
+    keeps_functions: bool,
+    names: Option<&[&str]>,
+) -> Result<Btf, Error> {
+    let bytes = little_endian(bytes);
+    let base = base.map(little_endian);
+    let needs = match names {
+        None => Needs::All,
+        Some(names) => needed::by_types_named(&bytes, base.as_deref(), names)?,
+    };
+    read_little(&bytes, base.as_deref(), Reader::new(keeps_functions), &needs)
+}
+
+fn read_little<'a>(
     bytes: &'a [u8],
     base: Option<&'a [u8]>,
     mut reader: Reader<'a>,
-    needs: Needs,
+    needs: &Needs,
 ) -> Result<Btf, Error> {
     if let Some(base) = base {
-        reader.image(base, false, &needs)?;
+        reader.image(base, false, needs)?;
     }
     let first_own = TypeId(reader.btf.types.len() as u32);
-    reader.image(bytes, base.is_none(), &needs)?;
+    reader.image(bytes, base.is_none(), needs)?;
     reader.btf.first_own = if base.is_some() { first_own } else { TypeId(0) };
     reader.finish();
     match reader.btf.types.break_containment().first() {
@@ -189,35 +204,6 @@ impl Record {
             }
         };
         Ok(self.count.saturating_mul(each).saturating_add(once))
-    }
-}
-
-/// Little-endian words.
-struct Words<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Result<u32, Error> {
-        let end = self.at.saturating_add(4);
-        let word = self.bytes.get(self.at..end).and_then(|word| word.try_into().ok());
-        self.at = end;
-        word.map(u32::from_le_bytes).ok_or_else(|| Error::damaged("BTF", "a type record is cut off"))
-    }
-
-    /// How many words are left.
-    fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at) / 4
-    }
-
-    fn skip(&mut self, count: usize) -> Result<(), Error> {
-        self.at = self.at.saturating_add(count);
-        if self.at <= self.bytes.len() {
-            Ok(())
-        } else {
-            Err(Error::damaged("BTF", "a type record is cut off"))
-        }
     }
 }
 
@@ -542,7 +528,6 @@ struct Header {
 fn header(bytes: &[u8]) -> Result<Header, Error> {
     match bytes.get(..2) {
         Some([0x9f, 0xeb]) => {}
-        Some([0xeb, 0x9f]) => return Err(Error::UnsupportedBtf { why: "big-endian".to_owned() }),
         _ => return Err(Error::NotBtf),
     }
     let version = bytes.get(2).copied().unwrap_or(0);

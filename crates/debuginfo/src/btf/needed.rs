@@ -1,6 +1,7 @@
 //! Which records of BTF images are enough to show the types of some names.
 
-use super::{RECORD_BYTES, Record, Sections, Words, sections};
+use super::order::Words;
+use super::{RECORD_BYTES, Record, Sections, sections};
 use crate::Error;
 use memchr::memmem::Finder;
 

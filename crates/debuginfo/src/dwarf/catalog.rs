@@ -1,6 +1,6 @@
 //! What functions, inlined copies and fixed variables a unit has: one pass, names and ranges only.
 
-use super::extent::{language, ranges};
+use super::extent::{has_modules, language, own_language, ranges};
 use super::reference::Die;
 use super::store::View;
 use super::{Dwarf, MAX_CHAIN, Slice, Unit, Value};
@@ -80,8 +80,10 @@ impl Catalog {
             return Catalog::default();
         };
         let language = language(&unit);
+        let has_modules = has_modules(&unit) || own_language(&unit) == Some(dw::DW_LANG_D);
         let out = Catalog { language, ..Catalog::default() };
-        let mut reader = Reader { view, dwarf, unit: &unit, index, keeps_unplaced, stack: Vec::new(), out };
+        let mut reader =
+            Reader { view, dwarf, unit: &unit, index, keeps_unplaced, has_modules, stack: Vec::new(), out };
         // A unit that breaks off keeps what was read up to there; the type table counts it.
         let _ = reader.run();
         reader.out
@@ -121,6 +123,8 @@ struct Reader<'r, 'a> {
     unit: &'r Unit<'a>,
     index: u32,
     keeps_unplaced: bool,
+    /// Its modules are namespaces.
+    has_modules: bool,
     stack: Vec<Frame>,
     out: Catalog,
 }
@@ -158,6 +162,14 @@ impl<'a> Reader<'_, 'a> {
                     if own.is_some() || entry.tag() == dw::DW_TAG_namespace {
                         frame.scope = Some(self.qualify(own.as_deref().unwrap_or("(anonymous namespace)")));
                     }
+                }
+                dw::DW_TAG_module if self.has_modules => {
+                    frame.scope = self.string(&entry, dw::DW_AT_name).map(|own| self.qualify(&own));
+                }
+                // Every function that names the block has the same variables in it.
+                dw::DW_TAG_common_block => {
+                    frame.scope = self.string(&entry, dw::DW_AT_name).map(Into::into);
+                    frame.function = None;
                 }
                 _ => {}
             }

@@ -111,3 +111,8 @@ pub(crate) fn compiler(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> Option<String> {
     let value = entries.next_dfs().ok()??.attr_value(dw::DW_AT_producer)?;
     Some(super::text(dwarf.attr_string(unit, value).ok()?.slice()))
 }
+
+/// Whether Clang, or a compiler made of it, compiled a unit.
+pub(super) fn is_by_clang(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> bool {
+    compiler(dwarf, unit).is_some_and(|name| name.contains("clang"))
+}

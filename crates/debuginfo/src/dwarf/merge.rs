@@ -11,7 +11,7 @@ use super::reference::{Die, Ref};
 use super::scan::{RawType, Rest, Scan, scan};
 use super::store::View;
 use super::type_name::type_name;
-use super::{Unit, unify};
+use super::{Unit, ignored_alignment, unify};
 use foldhash::quality::FixedState;
 use gimli::constants as dw;
 use lineup_model::types::{
@@ -177,6 +177,10 @@ struct Merger {
     ambiguous: HashSet<u64, FixedState>,
     /// Per type the unit that it was read from.
     origins: Vec<u32>,
+    /// Types with alignments that Clang described.
+    aligned_by_clang: Vec<TypeId>,
+    /// The highest alignment of a scalar in an aggregate.
+    most_align: u64,
 }
 
 /// Stands for none.
@@ -214,6 +218,8 @@ impl Merger {
             defined: HashMap::default(),
             ambiguous: HashSet::default(),
             origins: vec![NO_UNIT],
+            aligned_by_clang: Vec::new(),
+            most_align: 16,
         }
     }
 
@@ -222,6 +228,7 @@ impl Merger {
         let mut table = self.table;
         let is_declared = |(_, ty): (TypeId, &Type)| matches!(&ty.kind, TypeKind::Aggregate(aggregate) if aggregate.is_declaration);
         let declared: Vec<bool> = table.types.iter().map(is_declared).collect();
+        ignored_alignment::take_away(&mut table.types, &self.aligned_by_clang, self.most_align);
         let forward = unify::unify(&mut table.types);
         table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
             *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
@@ -285,7 +292,13 @@ impl Merger {
             // An entry that stands for another has its key, and may come first.
             let complete = self.complete(view, linked, sources, &ids, linked.real(index));
             if let (Some(slot), Some(complete)) = (self.table.types.get_mut(id), complete) {
+                let is_aligned = complete.declared_align.is_some();
                 *slot = complete;
+                let scan = linked.types.get(linked.real(index)).and_then(|ty| linked.unit_of(ty));
+                if let Some(scan) = scan.filter(|scan| is_aligned && scan.is_by_clang) {
+                    self.aligned_by_clang.push(id);
+                    self.most_align = if scan.pointer_bytes < 8 { 4 } else { 16 };
+                }
             }
         }
     }

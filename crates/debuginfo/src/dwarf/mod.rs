@@ -7,6 +7,7 @@ mod expression;
 mod extent;
 mod files;
 mod functions;
+mod ignored_alignment;
 mod in_order;
 mod keys;
 mod kind;

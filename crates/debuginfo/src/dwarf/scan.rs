@@ -6,7 +6,7 @@
 
 use super::attributes::{Attributes, Field};
 use super::entries::{Compiled, Entries, Entry};
-use super::extent::{has_modules, language};
+use super::extent::{has_modules, is_by_clang, language};
 use super::files::FileHashes;
 use super::kind::RawKind;
 use super::name::Name;
@@ -113,6 +113,7 @@ const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 pub(super) struct Scan<'a> {
     pub(super) unit: u32,
     pub(super) language: Language,
+    pub(super) is_by_clang: bool,
     pub(super) name: Option<&'a [u8]>,
     pub(super) pointer_bytes: u64,
     pub(super) types: Vec<RawType>,
@@ -153,6 +154,7 @@ pub(super) fn scan<'a>(
         out: Scan {
             unit: index,
             language: language(unit),
+            is_by_clang: view.dwarf(index).is_some_and(|dwarf| is_by_clang(dwarf, unit)),
             name: unit.name.map(|name| name.slice()),
             pointer_bytes: u64::from(unit.header.address_size()),
             types: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),

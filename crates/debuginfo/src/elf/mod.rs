@@ -15,7 +15,7 @@ pub use thread_slots::{SlotValue, ThreadSlot};
 
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
-use object::read::elf::{ElfFile, ProgramHeader};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
 
@@ -248,16 +248,26 @@ impl Elf {
 
 /// The bytes of a section of a file of any little-endian machine, decompressed. Empty when there is no such section.
 pub(crate) fn raw_section(bytes: Bytes, name: &str) -> Result<Bytes, Error> {
-    check_magic(&bytes)?;
-    check_length(&bytes)?;
-    let data: &[u8] = &bytes;
-    with_elf!(data, elf => {
-        compressed::check(&elf, bytes.len() as u64)?;
-        let Some(section) = elf.section_by_name(name) else { return Ok(Bytes::empty()) };
-        let data = section.uncompressed_data();
-        data.map(|data| data.into_owned().into())
-            .map_err(|error| Error::Damaged { what: "section", why: format!("{name}: {error}") })
-    })
+    check_is_elf(&bytes)?;
+    if !is_big_endian(&bytes) {
+        check_length(&bytes)?;
+    }
+    match is_64(&bytes) {
+        true => raw_section_of::<object::elf::FileHeader64<object::Endianness>>(&bytes, name),
+        false => raw_section_of::<object::elf::FileHeader32<object::Endianness>>(&bytes, name),
+    }
+}
+
+fn raw_section_of<H: FileHeader<Endian = object::Endianness>>(
+    bytes: &[u8],
+    name: &str,
+) -> Result<Bytes, Error> {
+    let elf = ElfFile::<H>::parse(bytes).map_err(|error| Error::damaged("ELF", error))?;
+    compressed::check(&elf, bytes.len() as u64)?;
+    let Some(section) = elf.section_by_name(name) else { return Ok(Bytes::empty()) };
+    let data = section.uncompressed_data();
+    data.map(|data| data.into_owned().into())
+        .map_err(|error| Error::Damaged { what: "section", why: format!("{name}: {error}") })
 }
 
 fn is_64(bytes: &[u8]) -> bool {
@@ -265,6 +275,14 @@ fn is_64(bytes: &[u8]) -> bool {
 }
 
 fn check_magic(bytes: &[u8]) -> Result<(), Error> {
+    check_is_elf(bytes)?;
+    if is_big_endian(bytes) {
+        return Err(Error::UnsupportedMachine { machine: "a big-endian machine".to_owned() });
+    }
+    Ok(())
+}
+
+fn check_is_elf(bytes: &[u8]) -> Result<(), Error> {
     if !bytes.starts_with(b"\x7fELF") {
         let starts_with = match bytes.get(..bytes.len().min(4)) {
             Some(start) if !start.is_empty() => {
@@ -274,10 +292,11 @@ fn check_magic(bytes: &[u8]) -> Result<(), Error> {
         };
         return Err(Error::NotElf { starts_with });
     }
-    if bytes.get(5) == Some(&2) {
-        return Err(Error::UnsupportedMachine { machine: "a big-endian machine".to_owned() });
-    }
     Ok(())
+}
+
+fn is_big_endian(bytes: &[u8]) -> bool {
+    bytes.get(5) == Some(&2)
 }
 
 /// Refuses a file that ends before its table of sections, which linkers write last.

@@ -7,6 +7,7 @@ use super::work_out::{Process, uses_of};
 use crate::catalog::Ty;
 use crate::namer::Namer;
 use crate::owner::{OwnerKey, variable_ref};
+use lineup_model::Library;
 use lineup_model::line::LineSize;
 use lineup_model::usage::VariableRef;
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,13 +179,18 @@ fn finding(
     let worst = lines.iter().max_by_key(|line| line.waits.of_line_alone_at_most());
     let parts: Vec<PartBetween> = worst.map(|line| line.parts.clone()).unwrap_or_default();
     let type_name = |ty: Ty, namer: &mut Namer<'_>| namer.catalog().name(ty);
+    // A library's type is nobody's to change here.
+    let changeable = |ty: Ty, namer: &mut Namer<'_>| {
+        let (types, described) = namer.catalog().table(ty)?;
+        types.get(described.id).is_none_or(|ty| Library::of(ty, None).is_none()).then_some(ty)
+    };
     let remedy = match bond {
-        Bond::Members(ty) => Remedy::PartMembers { ty: type_name(*ty, namer), id: Some(*ty) },
+        Bond::Members(ty) => Remedy::PartMembers { ty: type_name(*ty, namer), id: changeable(*ty, namer) },
         Bond::Objects(ty) => {
             let size_bytes = namer.catalog().size_bytes(*ty).unwrap_or(0);
             Remedy::AlignObjects {
                 ty: type_name(*ty, namer),
-                id: Some(*ty),
+                id: changeable(*ty, namer),
                 size_bytes,
                 aligned_bytes: size_bytes.next_multiple_of(line.bytes()),
             }

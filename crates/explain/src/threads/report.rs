@@ -338,7 +338,7 @@ impl Remedy {
     /// Whether `lineup study --allow-growth` has an edit for it. Whether it can be made, the sources decide then.
     pub fn has_edit(&self) -> bool {
         match self {
-            Remedy::PartMembers { .. } | Remedy::AlignObjects { .. } => true,
+            Remedy::PartMembers { id, .. } | Remedy::AlignObjects { id, .. } => id.is_some(),
             Remedy::SpreadArray { place, .. } => place.is_some(),
             Remedy::AlignVariables { places, .. } => {
                 !places.is_empty() && places.len() <= Self::MOST_VARIABLES

@@ -258,7 +258,10 @@ fn a_file_that_perf_did_not_come_to_end_is_read() {
 #[test]
 fn other_files_are_refused_by_what_they_are() {
     let refused = |bytes: &[u8]| Reader::of_file(Cursor::new(bytes)).unwrap_err();
-    assert!(matches!(refused(b""), SamplesError::NotPerf));
+    assert!(matches!(refused(b""), SamplesError::Empty));
+    assert!(matches!(refused(b"spin 1234 cpu-clock:"), SamplesError::Text));
+    assert!(matches!(refused(b"short"), SamplesError::Text));
+    assert!(matches!(refused(b"\x7fELF\x02"), SamplesError::NotPerf));
     assert!(matches!(refused(&[0; 200]), SamplesError::NotPerf));
     let mut other = b"2ELIFREP".to_vec();
     other.resize(200, 0);

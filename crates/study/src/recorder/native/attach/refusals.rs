@@ -75,7 +75,11 @@ fn of_status(process: Tid, status: &Status, own: &Status) -> Option<String> {
         return Some("it is stopped; continue it first".into());
     }
     if tracer != 0 {
-        return Some(format!("process {tracer} traces it already"));
+        let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+        let name = if name.is_empty() { String::new() } else { format!(" ({})", name.trim_end()) };
+        return Some(format!(
+            "process {tracer}{name} traces it already; detach or end that, then record again"
+        ));
     }
     if ["Uid", "Gid"].iter().any(|name| {
         let effective = own.owners(name).get(1).copied();

@@ -1,6 +1,6 @@
 //! Types that are declared outside a program's own sources.
 
-use lineup_model::types::Type;
+use crate::types::Type;
 use std::fmt;
 
 /// Types by which the C library's allocator keeps its blocks.
@@ -23,21 +23,38 @@ const PLACES: [(&str, &str); 13] = [
     ("/usr/local/include/", "a system header"),
 ];
 
+/// Where names begin, and what declares them. Types that compilers describe without a file are known by these alone.
+const NAMES: [(&str, &str); 9] = [
+    ("std::", "the standard library"),
+    ("core::", "Rust's standard library"),
+    ("alloc::", "Rust's standard library"),
+    ("hashbrown::", "Rust's standard library"),
+    ("__gnu_cxx::", "the C++ standard library"),
+    ("__gnu_debug::", "the C++ standard library"),
+    ("__cxxabiv1::", "the C++ standard library"),
+    ("__cxx11::", "the C++ standard library"),
+    ("boost::", "Boost"),
+];
+
 /// What declares a type that the program's own sources do not.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Library {
+pub enum Library {
     /// The C library, for its allocator.
     Allocator,
     /// A library or header known by its path, with that path.
     Known(&'static str, String),
+    /// A library known by the name of the type's namespace.
+    Named(&'static str),
     /// A library that the program loads, by its file.
     Loaded(String),
+    /// A file that is none of the sources in a folder: the file, then the folder.
+    Outside(String, String),
 }
 
 impl Library {
     /// Whose a type is; `None` when it may be the program's own. `image` is the file that describes it when that is not the
     /// program.
-    pub(crate) fn of(ty: &Type, image: Option<&str>) -> Option<Library> {
+    pub fn of(ty: &Type, image: Option<&str>) -> Option<Library> {
         if ty.name.as_deref().is_some_and(|name| OF_ALLOCATORS.contains(&name)) {
             return Some(Library::Allocator);
         }
@@ -46,7 +63,12 @@ impl Library {
             let (_, what) = PLACES.iter().find(|(part, _)| file.contains(part))?;
             Some(Library::Known(what, file.to_owned()))
         });
-        known.or_else(|| {
+        let named = || {
+            let name = ty.name.as_deref()?;
+            let (_, what) = NAMES.iter().find(|(begin, _)| name.starts_with(begin))?;
+            Some(Library::Named(what))
+        };
+        known.or_else(named).or_else(|| {
             let image = image.filter(|path| path.starts_with("/usr/lib") || path.starts_with("/lib"))?;
             Some(Library::Loaded(image.to_owned()))
         })
@@ -58,7 +80,9 @@ impl fmt::Display for Library {
         match self {
             Library::Allocator => f.write_str("the C library"),
             Library::Known(what, file) => write!(f, "{what} ({file})"),
+            Library::Named(what) => f.write_str(what),
             Library::Loaded(file) => write!(f, "the library {file}"),
+            Library::Outside(file, folder) => write!(f, "{file}, outside the sources in {folder}"),
         }
     }
 }
@@ -66,7 +90,7 @@ impl fmt::Display for Library {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_model::types::{Language, SourceLocation, TypeKind};
+    use crate::types::{Language, SourceLocation, TypeKind};
 
     fn declared(name: &str, file: &str) -> Type {
         Type {
@@ -101,6 +125,16 @@ mod tests {
             ("/build/glibc-6iIyft/glibc-2.28/libio/libio.h", "the C library"),
         ] {
             assert_eq!(said("one", file, None), Some(format!("{what} ({file})")));
+        }
+        for (name, what) in [
+            ("std::__detail::_Hash_node<int, false>", "the standard library"),
+            ("alloc::collections::btree::node::LeafNode<u32, u32>", "Rust's standard library"),
+            ("boost::intrusive::list_node<void *>", "Boost"),
+        ] {
+            assert_eq!(said(name, "node.h", None).as_deref(), Some(what));
+        }
+        for own in ["standard::item", "coreset::Node", "allocator::Chunk", "game::std::Item"] {
+            assert_eq!(said(own, "node.h", None), None, "{own}");
         }
         let image = "/usr/lib/x86_64-linux-gnu/libz.so.1";
         assert_eq!(said("state", "deflate.h", Some(image)), Some(format!("the library {image}")));
