@@ -102,6 +102,8 @@ pub enum Constraint {
     OrdinaryMemory,
     /// Another type begins with the same members, and objects may be used as either.
     SharedBeginning,
+    /// A recorded instruction faults where the member does not lie at such a multiple.
+    AskedAlignment,
     /// An alignment puts members on lines of their own, apart from those before.
     KeptApart,
     /// Every CPU has a copy of the variable: it cannot become a member.
@@ -172,6 +174,7 @@ impl Constraint {
             Self::Volatile => "a member is volatile",
             Self::OrdinaryMemory => "volatile members may move, since they are no registers",
             Self::SharedBeginning => "another type begins with the same members",
+            Self::AskedAlignment => "an instruction asks for its alignment",
             Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it, and would take away the line of what lies beside it",

@@ -1,5 +1,6 @@
 //! Constraints turned into what the search may not do.
 
+use crate::asked_alignment;
 use crate::body::{Body, TextUnit};
 use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
@@ -137,6 +138,10 @@ impl Holds {
         }
         for binding in shape_rules::continued(subject) {
             self.keep_side_by_side(&binding);
+            self.bindings.push(binding);
+        }
+        for binding in asked_alignment::asked(subject) {
+            self.pinned.extend(binding.names.iter().cloned());
             self.bindings.push(binding);
         }
         let Some(last) = subject.aggregate.members.last() else { return };

@@ -33,6 +33,7 @@ impl Usage {
             counters_of: between.map(|between| between.of).unwrap_or_default(),
             locks: own.map(|own| own.locks.clone()).unwrap_or_default(),
             elsewhere: own.and_then(|own| own.elsewhere.clone()),
+            aligned_uses: own.map(|own| own.aligned_uses.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
             stack_types: explained.stack_types(),
             per_cpu: explained.per_cpu(),

@@ -42,6 +42,7 @@ mod advise;
 mod alignment;
 mod anyway;
 mod as_it_lies;
+mod asked_alignment;
 mod body;
 mod body_parts;
 mod built;

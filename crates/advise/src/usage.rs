@@ -7,8 +7,8 @@ use lineup_model::line::LineSize;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, Sharing, ThreadUse, TypeUse, VariableRef,
-    VariableUse,
+    AlignedUse, FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, Sharing, ThreadUse, TypeUse,
+    VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -84,6 +84,8 @@ pub struct Usage {
     pub locks: Vec<LockUse>,
     /// What waits there would be with data elsewhere, when threads wait for each other.
     pub elsewhere: Option<Elsewhere>,
+    /// Bytes of objects that instructions ask to be aligned.
+    pub aligned_uses: Vec<AlignedUse>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
     /// Types of which most objects seen lay on a stack.
@@ -111,6 +113,7 @@ impl Usage {
             counters_of: Of::default(),
             locks: Vec::new(),
             elsewhere: None,
+            aligned_uses: Vec::new(),
             variable_types: Vec::new(),
             stack_types: BTreeSet::new(),
             per_cpu: None,

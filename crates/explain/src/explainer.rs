@@ -3,6 +3,7 @@
 mod usage;
 
 use crate::access_context::AccessContext;
+use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
     CodeLine, Coverage, ExpectedMisses, Explanation, Lack, RegionExplanation, SharedLine, Tells, UnnamedIn,
@@ -19,7 +20,7 @@ use crate::threads::{Collector, Of, Owned, Reaches, Tasks};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
-    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
+    Access, AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
 };
 use lineup_model::line::LineSize;
 use lineup_model::process::Process;
@@ -71,9 +72,23 @@ pub struct Explainer<'a> {
     shared: Vec<SharedUse>,
     between: Collector,
     owned: Owned,
+    /// Bytes of objects, from where and how many, that instructions ask to be aligned.
+    aligned: BTreeSet<(Ty, (u64, u64), AskedAlignment)>,
+    /// What the instructions at program counters ask for.
+    asked: HashMap<u64, Option<AskedAlignment>>,
     mappings: Mappings,
     options: Options,
 }
+
+/// What an instruction asks of its operand in memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct AskedAlignment {
+    bytes: u64,
+    is_atomic: bool,
+}
+
+/// From this size on instructions ask for alignment.
+const VECTOR_BYTES: u32 = 16;
 
 impl<'a> Explainer<'a> {
     /// An explainer of calls of these regions. `places` are where images were mapped besides.
@@ -100,6 +115,8 @@ impl<'a> Explainer<'a> {
             shared: Vec::new(),
             between: Collector::new(tells.of, Tasks::default(), Reaches::default()),
             owned: Owned::default(),
+            aligned: BTreeSet::new(),
+            asked: HashMap::new(),
             mappings: Mappings::new(memory),
             options,
         }
@@ -178,6 +195,7 @@ impl<'a> Explainer<'a> {
                 let size_bytes = u64::from(range.size_bytes);
                 let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
                 tally.add(access.kind, (range.address, size_bytes), &touched);
+                self.note_alignment(access, &touched);
                 if self.threads.len() > 1 {
                     let user = (call.process, call.thread);
                     touched.iter().for_each(|part| self.owned.add(user, part, access.kind));
@@ -203,6 +221,24 @@ impl<'a> Explainer<'a> {
         let catalog = self.namer.catalog();
         self.tallies.entry(call.region).or_default().end(call, tally, &|ty| catalog.size_bytes(ty));
         Ok(())
+    }
+
+    /// Notes which bytes of objects an instruction asks to be aligned.
+    fn note_alignment(&mut self, access: &Access, touched: &[Part]) {
+        if access.size_bytes < VECTOR_BYTES || self.namer.is_on_stack(access.address) {
+            return;
+        }
+        let namer = &self.namer;
+        let asked = *self.asked.entry(access.pc).or_insert_with(|| {
+            let is_atomic = namer.atomic_at(access.pc).is_some();
+            namer.asked_alignment_at(access.pc).map(|bytes| AskedAlignment { bytes, is_atomic })
+        });
+        let Some(asked) = asked else { return };
+        for part in touched.iter().filter(|part| !part.is_in_variable) {
+            if let OwnerKey::Object(ty, _) = part.owner {
+                self.aligned.insert((ty, (part.offset, part.size_bytes), asked));
+            }
+        }
     }
 
     /// The explanation, and the namer for further questions.

@@ -311,6 +311,8 @@ pub struct ImageUsage {
     pub locks: Vec<LockUse>,
     /// What waits there would be with data elsewhere; `None` where threads hardly wait.
     pub elsewhere: Option<Elsewhere>,
+    /// Bytes of objects that instructions ask to be aligned.
+    pub aligned_uses: Vec<AlignedUse>,
     /// Types of the variables used.
     pub variable_types: Vec<(VariableRef, TypeId)>,
 }

@@ -3,7 +3,7 @@
 use crate::explanation::Lack;
 use crate::functions_by_place::FunctionsByPlace;
 use crate::image::{Image, Placed};
-use crate::instruction::{Atomic, InstructionSet, atomic};
+use crate::instruction::{Atomic, InstructionSet, asked_alignment, atomic};
 use lineup_model::program::Function;
 use std::collections::BTreeMap;
 
@@ -87,13 +87,23 @@ impl<'a> LoadedImages<'a> {
     /// What the instruction at a program counter does, when it changes memory in one step that no other processor comes
     /// between.
     pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
+        self.instruction_at(pc).and_then(|(set, bytes)| atomic(set, bytes))
+    }
+
+    /// The alignment that the instruction at a program counter asks of its operand in memory.
+    pub(crate) fn asked_alignment_at(&self, pc: u64) -> Option<u64> {
+        self.instruction_at(pc).and_then(|(set, bytes)| asked_alignment(set, bytes))
+    }
+
+    /// The bytes that an instruction begins with, and how they are to be read.
+    fn instruction_at(&self, pc: u64) -> Option<(InstructionSet, &[u8])> {
         const LONGEST_BYTES: u64 = 15;
         let (image, link) = self.at(pc)?;
         let image = self.get(image)?;
         let set = image.code_runs(&(link..link + 1)).first().map(|(_, set)| *set);
         // At the end of what the file holds fewer bytes are there.
         let bytes = (1..=LONGEST_BYTES).rev().find_map(|length| image.bytes(&(link..link + length)));
-        set.zip(bytes).and_then(|(set, bytes)| atomic(set, bytes))
+        set.zip(bytes)
     }
 
     /// Whether calls by the code at a program counter store the return address, as on x86; elsewhere the called function

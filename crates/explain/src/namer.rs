@@ -186,6 +186,11 @@ impl<'a> Namer<'a> {
         self.images.atomic_at(pc)
     }
 
+    /// The alignment that the instruction at a program counter asks of its operand in memory.
+    pub(crate) fn asked_alignment_at(&self, pc: u64) -> Option<u64> {
+        self.images.asked_alignment_at(pc)
+    }
+
     /// Whether calls by the code at a program counter store the return address.
     pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
         self.images.calls_store_at(pc)

@@ -132,6 +132,22 @@ pub struct VariableRef {
     pub size_bytes: u64,
 }
 
+/// Bytes of a type's objects that an instruction used which faults where they do not lie at such a multiple. Objects
+/// in variables and on stacks are not among these: there a compiler knows the place, and chooses such instructions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct AlignedUse {
+    /// The type.
+    pub ty: TypeId,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// They lie at a multiple of so many bytes.
+    pub asked_bytes: u64,
+    /// They are changed in one step, which no compiler chooses by itself.
+    pub is_atomic: bool,
+}
+
 /// How one region used global and static variables: each distinct combination with its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VariableUse {

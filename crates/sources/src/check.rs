@@ -132,6 +132,7 @@ pub fn check_with(
     reading.note_others(&build.in_program);
     let Reading { root, mut facts, mut checked, .. } = reading;
     facts.settle_given();
+    facts.settle_sections();
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
         installed_headers: build.installed_headers.clone(),

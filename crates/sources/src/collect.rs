@@ -14,7 +14,7 @@ mod places;
 mod records;
 mod sent_pointers;
 mod sizes;
-mod vectors;
+mod strides;
 
 pub(crate) use convert::variadic;
 pub(crate) use places::further;
@@ -203,7 +203,7 @@ impl Collector<'_> {
         for &child in &node.children {
             let values = self.pointer(child);
             if let Some(&operands) = self.tree.operands.get(&id) {
-                self.note_operand(id, child, operands);
+                self.note_operand(id, child, &values, operands);
             }
             if !is_passing {
                 self.act(&values, &Act::Assembly, id);
@@ -232,6 +232,7 @@ impl Collector<'_> {
                 *most = (*most).max(count.unwrap_or(u64::MAX));
                 Some(Value::origin(Origin::Bytes(name.into())))
             }
+            TypeKind::Array(of, _) => self.bytes_of(of, name),
             _ => None,
         }
     }

@@ -28,6 +28,8 @@ pub(crate) enum Origin {
     Object(Name),
     /// A member of an object of this record.
     MemberOf(Name, Name),
+    /// The elements of a member of this record that is an array of numbers.
+    Numbers(Name, Name),
     /// Plain bytes: a character array.
     Bytes(Name),
     /// What a function gave: its identity and its name.
@@ -149,6 +151,12 @@ pub(crate) enum Act {
     Spans(u64),
     /// Used, in these words, in a way that asks for an alignment of so many bytes.
     Aligned(u64, Name),
+    /// The same, where it is a member: of whole objects, and where objects of several types come, that is not said.
+    AlignedMember(u64, Name),
+    /// Stepped over, or looked for, in units of so many bytes, which are written as a number.
+    Stride(u64),
+    /// Its address is an operand of assembly that adds a number to it.
+    AssemblyBeyond,
     /// Used as a function of this type: machine code, where it is memory.
     Code(Name),
     /// Made executable.
@@ -328,6 +336,16 @@ pub(crate) struct Facts {
     pub(crate) read_as_cpp: BTreeSet<Name>,
     /// What units take functions of external linkage for.
     pub(crate) signatures: BTreeSet<Slot>,
+    /// Objects in sections of their own.
+    pub(crate) in_sections: BTreeSet<Value>,
+    /// Arrays that units declare and do not define: where a section begins or ends, if no unit defines them.
+    pub(crate) outer_arrays: BTreeSet<Name>,
+    /// What the linker calls functions that have a label or an alias.
+    pub(crate) linked_as: BTreeMap<Name, Name>,
+    /// Functions that are looked for by their names: name, by what.
+    pub(crate) looked_up: BTreeSet<(Name, Name, Where)>,
+    /// Files are read and written without the system's buffers, whose devices ask for aligned memory.
+    pub(crate) has_direct_files: bool,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -341,6 +359,16 @@ impl Facts {
             if !is_left_alone {
                 self.acts.insert((value, act, at));
             }
+        }
+    }
+
+    /// A linker script gives the ends of a section any name: an array that no unit defines may be where objects lie.
+    pub(crate) fn settle_sections(&mut self) {
+        let ends = self.outer_arrays.iter().filter(|name| !self.defined.contains(*name));
+        let ends: Vec<Place> = ends.cloned().map(Place::Variable).collect();
+        for end in ends {
+            let lies_there = self.in_sections.iter().map(|value| (value.clone(), end.clone()));
+            self.flows.extend(lies_there);
         }
     }
 
@@ -388,5 +416,10 @@ impl Facts {
         self.read_as_cpp.extend(other.read_as_cpp);
         self.signatures.extend(other.signatures);
         self.exported.extend(other.exported);
+        self.in_sections.extend(other.in_sections);
+        self.outer_arrays.extend(other.outer_arrays);
+        self.linked_as.extend(other.linked_as);
+        self.looked_up.extend(other.looked_up);
+        self.has_direct_files |= other.has_direct_files;
     }
 }

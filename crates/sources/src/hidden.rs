@@ -32,6 +32,9 @@ pub(crate) fn note(facts: &mut Facts, path: &Path) {
     let file: Name = path.to_string_lossy().as_ref().into();
     for (name, by, line) in found {
         let at = Where { file: file.clone(), line };
+        if by.ends_with("()") {
+            facts.looked_up.insert((name.into(), by.into(), at.clone()));
+        }
         for place in [format!("c:@{name}"), format!("c:@{name} (defined)"), format!("c:@{name} (behind)")] {
             let value = Value::place(Place::Variable(place.into()));
             facts.acts.insert((value, Act::Found(by.into()), at.clone()));

@@ -5,6 +5,7 @@ mod alignment;
 mod blocks;
 mod contents;
 mod copies;
+mod distance_before;
 mod embedded;
 mod first_words;
 mod further;
@@ -14,6 +15,7 @@ mod made;
 mod sayings;
 mod signatures;
 mod spans;
+mod used_as;
 
 pub(crate) use further::unread_functions;
 
@@ -68,6 +70,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.acts();
     judge.copies();
     judge.signatures();
+    judge.looked_up();
     judge.first_words();
     judge.contents();
     judge.sayings();

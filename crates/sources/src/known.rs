@@ -154,6 +154,29 @@ pub(crate) fn is_atomic(name: &str) -> bool {
     ["__atomic_", "__sync_"].iter().any(|family| name.starts_with(family))
 }
 
+/// The flag of a file whose reads and writes go to the device at once.
+pub(crate) const O_DIRECT: i64 = 0x4000;
+
+/// Which argument are the flags of a file that is opened, or that is open.
+pub(crate) fn flags_of_file(name: &str) -> Option<usize> {
+    match name {
+        "open" | "open64" => Some(1),
+        "openat" | "openat64" | "fcntl" | "fcntl64" => Some(2),
+        _ => None,
+    }
+}
+
+/// What a device's blocks are multiples of.
+pub(crate) const BLOCK_BYTES: u64 = 512;
+
+/// True for functions that read a file's bytes into memory, or write them from there.
+pub(crate) fn moves_file(name: &str) -> bool {
+    matches!(
+        name,
+        "read" | "write" | "pread" | "pwrite" | "pread64" | "pwrite64" | "io_prep_pread" | "io_prep_pwrite"
+    )
+}
+
 /// The bit in a protection that lets memory be executed.
 pub(crate) const PROT_EXEC: i64 = 4;
 

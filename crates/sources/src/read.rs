@@ -218,7 +218,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         };
         let is_generic = is_generic(cursor);
         self.generic += u32::from(is_generic);
-        let value = self.constant(cursor, kind, ty, &children);
+        let value = self.constant((cursor, site), kind, ty, &children);
         let id = self.tree.nodes.len();
         let is_moving = kind == Kind::Binary
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
@@ -229,6 +229,10 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.tree.nodes.push(node);
         if kind == Kind::Wrap && child_count > 1 && ATOMIC.iter().any(|name| self.is_written(site, name)) {
             self.tree.atomics.insert(id);
+        }
+        if matches!(kind, Kind::Step | Kind::Subscript | Kind::Member) && self.known.is_none() {
+            let asked = children.first().and_then(|pointer| asked_alignment(pointer.ty()));
+            self.tree.asked_alignments.extend(asked.map(|bytes| (id, bytes)));
         }
         if kind == Kind::Assembly && self.known.is_none() {
             let operands = self.operands(site);
@@ -268,7 +272,13 @@ impl<'u, 'r> Reader<'u, 'r> {
     }
 
     /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
-    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId, children: &[Cursor<'u>]) -> Option<i64> {
+    fn constant(
+        &mut self,
+        (cursor, site): (Cursor<'u>, Site),
+        kind: Kind,
+        ty: TypeId,
+        children: &[Cursor<'u>],
+    ) -> Option<i64> {
         // `-1`.
         let is_of_number = || children.first().is_some_and(|first| first.kind() == CXCursor_IntegerLiteral);
         let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
@@ -278,6 +288,9 @@ impl<'u, 'r> Reader<'u, 'r> {
             Kind::SizeOf | Kind::OffsetOf | Kind::Binary if self.generic == 0 && is_number => {
                 cursor.evaluate()
             }
+            // `~(long)255`.
+            Kind::Step if self.generic == 0 && is_number && self.changes_nothing(site) => cursor.evaluate(),
+            Kind::DeclRef if self.generic == 0 && is_number && is_constant(cursor) => cursor.evaluate(),
             _ => None,
         }
     }
@@ -389,6 +402,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             CXType_FunctionProto | CXType_FunctionNoProto => TypeKind::Function,
             CXType_Dependent | CXType_Unexposed => TypeKind::Dependent,
             CXType_Invalid => TypeKind::Other,
+            _ if ty.is_atomic() => TypeKind::Other,
             _ if size_bytes == Some(1) => TypeKind::Byte,
             _ if size_bytes.is_some() => TypeKind::Scalar,
             _ => TypeKind::Other,
@@ -431,6 +445,21 @@ fn unexposed(children: &[Cursor<'_>]) -> Kind {
         true => Kind::OffsetOf,
         false => Kind::Designated,
     }
+}
+
+/// The alignment that a pointer's target asks for, from that of vectors on.
+fn asked_alignment(pointer: ClangType<'_>) -> Option<u64> {
+    const VECTOR_BYTES: u64 = 16;
+    let is_pointer = pointer.canonical().kind() == CXType_Pointer;
+    let to = pointer.pointee().filter(|_| is_pointer).or_else(|| pointer.canonical().pointee())?;
+    to.align_bytes().filter(|&bytes| is_pointer && bytes >= VECTOR_BYTES)
+}
+
+/// The name of a constant: an enumerator, or a variable that keeps its first value.
+fn is_constant(name: Cursor<'_>) -> bool {
+    let is_variable = |decl: Cursor<'_>| decl.kind() == CXCursor_VarDecl && name.ty().is_const();
+    let is_one = |decl: Cursor<'_>| decl.kind() == CXCursor_EnumConstantDecl || is_variable(decl);
+    name.referenced().is_some_and(is_one)
 }
 
 /// A type's text without qualifiers.

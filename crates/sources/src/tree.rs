@@ -32,6 +32,8 @@ pub(crate) struct Tree {
     pub(crate) operands: HashMap<NodeId, Operands>,
     /// Atomic operations, which libclang has no kind for: the address comes first.
     pub(crate) atomics: HashSet<NodeId>,
+    /// Uses of what a pointer leads to, with the alignment that its type asks for, where that is a vector's or more.
+    pub(crate) asked_alignments: HashMap<NodeId, u64>,
     /// What stands at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
     /// The compiler call takes no designated initialisers.
@@ -66,7 +68,7 @@ pub(crate) struct Node {
     pub(crate) value: Option<i64>,
     /// A subtraction, where that could be read from the text.
     pub(crate) is_minus: bool,
-    /// What joins two numbers, where that could be read from the text.
+    /// What joins two numbers, or is done in an assignment, where that could be read from the text.
     pub(crate) operator: Option<Operator>,
 }
 
@@ -86,6 +88,8 @@ pub(crate) enum Operator {
     Minus,
     Times,
     ShiftLeft,
+    ShiftRight,
+    Divide,
     And,
     Remainder,
     Assign,
@@ -218,6 +222,8 @@ pub(crate) struct Decl {
     pub(crate) template: Option<Name>,
     /// The class of a method.
     pub(crate) class: Option<RecordId>,
+    /// What the linker calls it, by a label or an alias, where that is another name.
+    pub(crate) linked_as: Option<Name>,
     /// The section that a variable is put into.
     pub(crate) section: Option<Name>,
     /// A variable that this declaration does not define.

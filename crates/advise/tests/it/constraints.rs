@@ -10,7 +10,7 @@ use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{AggregateKind, Language, Type, TypeId, TypeKind, Types};
-use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
+use lineup_model::usage::{AlignedUse, ByteUse, ObjectPattern, TypeUse};
 use std::collections::BTreeSet;
 
 /// A struct of which the regions touch the first and the last of `hot`, far apart.
@@ -18,19 +18,23 @@ struct Case {
     folder: Folder,
     options: Options,
     used_as: BTreeSet<TypeId>,
+    /// Offset, size and asked alignment of bytes that a recorded instruction used, and whether in one step.
+    aligned: Vec<(u64, u64, u64, bool)>,
     language: Language,
 }
 
 impl Case {
     fn c(text: &str) -> Self {
         let folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
-        Case { folder, options: Options::default(), used_as: BTreeSet::new(), language: Language::C }
+        let aligned = Vec::new();
+        Case { folder, options: Options::default(), used_as: BTreeSet::new(), aligned, language: Language::C }
     }
 
     fn cpp(text: &str) -> Self {
         let mut folder = Folder::new(&[("a.cc", text)], "a.cc", &["rec"]);
         folder.flags.push("-Wreorder".into());
-        Case { folder, options: Options::default(), used_as: BTreeSet::new(), language: Language::Cpp }
+        let aligned = Vec::new();
+        Case { folder, options: Options::default(), used_as: BTreeSet::new(), aligned, language: Language::Cpp }
     }
 
     /// Advice when every call touches these members of one object.
@@ -62,9 +66,17 @@ impl Case {
         let patterns = vec![ObjectPattern::alone(0, bytes, 10)];
         let used =
             TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: self.used_as.clone() };
+        let aligned = self.aligned.iter().map(|&(offset, size_bytes, asked_bytes, is_atomic)| AlignedUse {
+            ty: id,
+            offset,
+            size_bytes,
+            asked_bytes,
+            is_atomic,
+        });
         let usage = Usage {
             regions: Regions::from_iter([Region::named("hot")]),
             types: vec![used],
+            aligned_uses: aligned.collect(),
             ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(self.folder.files.clone());
@@ -341,4 +353,20 @@ fn a_union_and_an_instance_of_a_template_are_refused() {
     let instance = |ty: &mut Type| ty.name = Some("rec<int>".into());
     assert_eq!(refused(&Case::cpp(text).advise_of(&["a", "b"], instance)), Constraint::UnclearSource);
     assert!(Case::c(text).advise(&["a", "b"]).refusals.is_empty());
+}
+
+#[test]
+fn members_that_recorded_instructions_ask_to_be_aligned_keep_their_place() {
+    let text = record("\tlong one;\n\tlong two;\n\tfloat v[4];\n\tlong a;\n", "\tlong b;\n\tlong c;\n", "");
+    let held = |aligned: (u64, u64, u64, bool)| {
+        let mut case = Case::c(&text);
+        case.aligned = vec![aligned];
+        let advice = case.advise(&["a", "b"]);
+        let obeyed = proposed(&advice).obeyed.iter();
+        let asked = obeyed.filter(|binding| binding.constraint == Constraint::AskedAlignment);
+        asked.flat_map(|binding| binding.names.clone()).collect::<Vec<String>>()
+    };
+    assert_eq!(held((16, 16, 16, false)), ["v", "c"]);
+    assert_eq!(held((0, 16, 16, true)), ["one", "c", "two", "c"], "changed in one step");
+    assert_eq!(held((0, 16, 16, false)), [""; 0], "stores that a compiler joined");
 }

@@ -1,6 +1,6 @@
 //! What advice is worked out from.
 
-use super::Explainer;
+use super::{AskedAlignment, Explainer};
 use crate::catalog::Ty;
 use crate::explanation::ImageUsage;
 use crate::owner::variable_ref;
@@ -10,8 +10,8 @@ use crate::threads::{BetweenThreads, ByBytes, Elsewhere, LockPlaces, Of, Remedy,
 use lineup_model::region::RegionId;
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse,
-    VariablePattern, VariableRef, VariableUse,
+    AlignedUse, FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, ObjectPattern, Owner, Sharing,
+    ThreadUse, TypeUse, VariablePattern, VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ impl Explainer<'_> {
                 fought_variables: fought_variables(index, between),
                 locks: self.locks(index, between),
                 elsewhere: None,
+                aligned_uses: self.aligned_uses(index),
                 variable_types: Vec::new(),
             };
             for (region, tally) in tallies {
@@ -60,6 +61,15 @@ impl Explainer<'_> {
             }
         }
         all
+    }
+
+    fn aligned_uses(&mut self, image: usize) -> Vec<AlignedUse> {
+        let all = self.aligned.clone();
+        let uses = all.into_iter().filter_map(|(ty, (offset, size_bytes), asked)| {
+            let AskedAlignment { bytes: asked_bytes, is_atomic } = asked;
+            Some(AlignedUse { ty: self.id_in(image, ty)?, offset, size_bytes, asked_bytes, is_atomic })
+        });
+        uses.collect()
     }
 
     fn thread_uses(&mut self, image: usize, owned: &BTreeMap<Ty, ByBytes>) -> Vec<ThreadUse> {

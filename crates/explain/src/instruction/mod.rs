@@ -5,12 +5,14 @@
 //! instruction are evaluated on the registers as they were before it.
 
 mod aarch64;
+mod alignment;
 mod arm;
 mod atomic;
 mod capstone_session;
 mod x86;
 
 use crate::error::ExplainError;
+pub(crate) use alignment::asked_alignment;
 pub(crate) use atomic::{Atomic, atomic};
 use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;

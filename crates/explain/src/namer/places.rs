@@ -85,7 +85,7 @@ impl Namer<'_> {
         (image.debug.is_none() || image.section_at(link).is_some()).then_some((index, link))
     }
 
-    pub(super) fn is_on_stack(&self, address: u64) -> bool {
+    pub(crate) fn is_on_stack(&self, address: u64) -> bool {
         self.stacks.iter().any(|stack| (stack.start..stack.end).contains(&address))
     }
 

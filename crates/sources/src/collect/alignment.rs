@@ -3,26 +3,33 @@
 use super::Collector;
 use crate::facts::{Act, Origin, Saying, Value};
 use crate::known;
-use crate::tree::{Kind, NodeId, Operands, Operator, TypeId, TypeKind};
+use crate::tree::{Decl, Kind, Name, NodeId, Operands, Operator, TypeId, TypeKind};
 
 /// From this size on the processor's own instructions ask for alignment.
 const VECTOR_BYTES: u64 = 16;
 
+/// The most bytes that the processor changes in one step.
+const MOST_ATOMIC_BYTES: u64 = 16;
+
 impl Collector<'_> {
     /// `*(__m128 *)x->v`, `((unsigned __int128 *)p)[0]`.
-    pub(super) fn note_wide_access(&mut self, values: &[Value], pointer: NodeId, at: NodeId) {
+    pub(super) fn note_wide_access(&mut self, values: &[Value], at: NodeId) {
         let ty = self.tree.ty(self.tree.node(at).ty);
         let bytes = ty.size_bytes.filter(|&bytes| ty.kind == TypeKind::Scalar && bytes >= VECTOR_BYTES);
         if let Some(bytes) = bytes {
-            self.aligned(values, pointer, (bytes, "one vector"), at);
+            self.aligned(values, (bytes, "one vector"), at);
         }
     }
 
-    /// `(__m128 *)x->v` leads to the array, wherever it is kept.
-    pub(super) fn vector_behind(&self, array: NodeId, to: TypeId) -> Option<Value> {
-        let ahead = self.tree.ty(self.tree.pointee(to)?);
-        let is_wide = ahead.kind == TypeKind::Scalar && ahead.size_bytes >= Some(VECTOR_BYTES);
-        self.array_member(array).filter(|_| is_wide)
+    /// `pointer->member` where the pointer's target asks for more alignment than a vector's elements.
+    pub(super) fn note_aligned_target(&mut self, values: &[Value], at: NodeId) {
+        if let Some(&bytes) = self.tree.asked_alignments.get(&at) {
+            self.act(
+                &Self::objects(values),
+                &Act::AlignedMember(bytes, "the type that it is used as".into()),
+                at,
+            );
+        }
     }
 
     /// An atomic operation on what is wider than the member; `__builtin_assume_aligned`.
@@ -38,7 +45,7 @@ impl Collector<'_> {
         if known::assumes_alignment(function) {
             let asked = arguments.get(1).and_then(|&bytes| tree.node(tree.bare(bytes)).value);
             let asked = asked.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(known::MOST_ALIGNMENT);
-            self.aligned(given, pointer, (asked, function), id);
+            self.aligned(given, (asked, function), id);
         } else if known::is_atomic(function) {
             self.note_atomic(function, pointer, given, id);
         }
@@ -48,30 +55,73 @@ impl Collector<'_> {
     pub(super) fn note_atomic(&mut self, by: &str, pointer: NodeId, values: &[Value], id: NodeId) {
         let tree = self.tree;
         let operand = tree.pointee(tree.node(tree.bare(pointer)).ty).map(|to| tree.ty(to));
-        let bytes = operand.filter(|to| to.kind == TypeKind::Scalar).and_then(|to| to.size_bytes);
-        if let Some(bytes) = bytes {
-            self.aligned(values, pointer, (bytes, by), id);
+        // What is larger is guarded by a lock.
+        let fits = |bytes: &u64| bytes.is_power_of_two() && *bytes <= MOST_ATOMIC_BYTES;
+        if let Some(bytes) = operand.and_then(|to| to.size_bytes).filter(fits) {
+            self.aligned(values, (bytes, by), id);
         }
     }
 
-    /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`.
+    /// `std::atomic_ref<pair>(x->pair)`.
+    pub(super) fn note_atomic_reference(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+        let tree = self.tree;
+        let Some(&referred) = arguments.first().filter(|_| decl.name.starts_with("atomic_ref")) else {
+            return;
+        };
+        let inner = tree.bare(referred);
+        let bytes = tree.ty(tree.node(inner).ty).size_bytes.filter(|bytes| bytes.is_power_of_two());
+        if let (Some((record, member)), Some(bytes)) = (self.member_named(inner), bytes) {
+            let value = Value::origin(Origin::MemberOf(record, member));
+            self.aligned(&[value], (bytes.min(MOST_ATOMIC_BYTES), "std::atomic_ref"), id);
+        }
+    }
+
+    /// `open(path, O_RDWR | O_DIRECT)`.
+    pub(super) fn note_direct_file(&mut self, decl: &Decl, arguments: &[NodeId]) {
+        let tree = self.tree;
+        let is_direct = |&flags: &NodeId| {
+            let value = tree.node(tree.bare(flags)).value;
+            value.is_some_and(|value| value & known::O_DIRECT != 0)
+        };
+        let flags = known::flags_of_file(&decl.name).and_then(|at| arguments.get(at));
+        self.facts.has_direct_files |= flags.is_some_and(is_direct);
+    }
+
+    /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`, `(uintptr_t)p & (size - 1)`.
     pub(super) fn note_alignment_asked(&mut self, id: NodeId, left: NodeId, right: NodeId, values: &[Value]) {
         let tree = self.tree;
-        let pointer = tree.uncast(left);
         let number = tree.node(tree.bare(right)).value.and_then(|number| u64::try_from(number).ok());
-        let bytes = match tree.node(id).operator {
-            Some(Operator::And) => number.and_then(|mask| mask.checked_add(1)),
-            Some(Operator::Remainder) => number,
+        let bytes = match (tree.node(id).operator, number) {
+            (Some(Operator::And), Some(mask)) => mask.checked_add(1),
+            (Some(Operator::Remainder), number @ Some(_)) => number,
+            (Some(Operator::And), None) if self.is_one_less(right) => Some(known::MOST_ALIGNMENT),
+            (Some(Operator::Remainder), None) => Some(known::MOST_ALIGNMENT),
             _ => None,
         };
-        let is_address = tree.pointee(tree.node(pointer).ty).is_some();
-        if let Some(bytes) = bytes.filter(|bytes| is_address && bytes.is_power_of_two()) {
-            self.aligned(values, pointer, (bytes, "a test of its address"), id);
+        let Some(bytes) = bytes.filter(|bytes| bytes.is_power_of_two()) else { return };
+        let is_address = tree.pointee(tree.node(tree.uncast(left)).ty).is_some();
+        let by: Name = "a test of its address".into();
+        match number {
+            Some(_) if is_address => self.act(&Self::objects(values), &Act::Aligned(bytes, by), id),
+            // A number that is no address leads nowhere.
+            Some(_) if bytes >= VECTOR_BYTES => {
+                self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id);
+            }
+            None if is_address => self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id),
+            _ => {}
         }
     }
 
-    /// `"m"(x->low)`: the member alone is used, but where a number is added to it or the instruction takes more.
-    pub(super) fn note_operand(&mut self, id: NodeId, operand: NodeId, operands: Operands) {
+    /// `size - 1`.
+    fn is_one_less(&self, id: NodeId) -> bool {
+        let node = self.tree.node(self.tree.uncast(id));
+        let last = node.children.last().and_then(|&last| self.tree.node(self.tree.bare(last)).value);
+        node.kind == Kind::Binary && node.operator == Some(Operator::Minus) && last == Some(1)
+    }
+
+    /// `"m"(x->low)`, `"r"(&x->low)`: the member alone is used, but where a number is added to it or the instruction takes
+    /// more.
+    pub(super) fn note_operand(&mut self, id: NodeId, operand: NodeId, values: &[Value], operands: Operands) {
         let tree = self.tree;
         let mut inner = tree.uncast(operand);
         while let (Kind::Subscript | Kind::Deref | Kind::AddressOf, [first, ..]) =
@@ -79,22 +129,26 @@ impl Collector<'_> {
         {
             inner = tree.uncast(*first);
         }
-        let Some((record, member)) = self.member_named(inner) else { return };
+        let mut reached = Self::objects(values);
+        match self.member_named(inner) {
+            Some((record, member)) => reached.push(Value::origin(Origin::MemberOf(record, member))),
+            // `"m"(*p)`.
+            None => reached.extend(Self::objects(&self.value(inner))),
+        }
         if operands.is_moved {
-            self.act(&[Value::origin(Origin::Object(record.clone()))], &Act::Assembly, id);
+            if let Some((record, _)) = self.member_named(inner) {
+                self.act(&[Value::origin(Origin::Object(record))], &Act::Assembly, id);
+            }
+            self.act(&reached, &Act::AssemblyBeyond, id);
         }
         if let Some(bytes) = operands.vector_bytes {
-            let at = self.at(id);
-            let value = Value::origin(Origin::MemberOf(record.clone(), member.clone()));
-            self.act(&[value], &Act::Aligned(bytes, "an instruction".into()), id);
-            self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
+            self.act(&reached, &Act::AlignedMember(bytes, "an instruction".into()), id);
+            self.act(&reached, &Act::Spans(bytes), id);
         }
     }
 
-    fn aligned(&mut self, values: &[Value], pointer: NodeId, (bytes, by): (u64, &str), at: NodeId) {
-        let mut values = Self::objects(values);
-        values.extend(self.array_member(pointer));
-        self.act(&values, &Act::Aligned(bytes, by.into()), at);
+    fn aligned(&mut self, values: &[Value], (bytes, by): (u64, &str), at: NodeId) {
+        self.act(&Self::objects(values), &Act::Aligned(bytes, by.into()), at);
     }
 
     /// `(struct header *)bytes` of a record that has bytes alone in it: what it describes is a format of bytes.
@@ -114,38 +168,6 @@ impl Collector<'_> {
         if let Some(usr) = self.usr(record).filter(|_| is_format && !self.is_kernel) {
             let at = self.at(at);
             self.facts.sayings.insert((usr, Saying::Format, at));
-        }
-    }
-
-    /// `(struct t *)(base + (i << 8))`: objects are found by a number that is their size.
-    pub(super) fn note_stride(&mut self, child: NodeId, ahead: TypeId, at: NodeId) {
-        let tree = self.tree;
-        let Some(record) = tree.record_of(ahead) else { return };
-        let (Some(size), Some(usr)) = (self.record_bytes(record), self.usr(record)) else { return };
-        let sum = tree.uncast(child);
-        if tree.node(sum).kind != Kind::Binary {
-            return;
-        }
-        let is_stride = |&id: &NodeId| {
-            let node = tree.node(id);
-            let [_, right] = node.children[..] else { return false };
-            let numbers = node.children.iter().filter_map(|&number| tree.node(tree.bare(number)).value);
-            let mut numbers = numbers.filter_map(|number| u64::try_from(number).ok());
-            match node.operator {
-                Some(Operator::ShiftLeft) => {
-                    let by = tree.node(tree.bare(right)).value.and_then(|by| u32::try_from(by).ok());
-                    by.and_then(|by| 1_u64.checked_shl(by)) == Some(size)
-                }
-                Some(Operator::Times) => {
-                    let is_measured = tree.has_below(id, &[Kind::SizeOf]);
-                    !is_measured && numbers.any(|number| number == size)
-                }
-                _ => false,
-            }
-        };
-        if tree.below(sum).iter().any(is_stride) {
-            let at = self.at(at);
-            self.facts.sayings.insert((usr, Saying::Stride(size), at));
         }
     }
 }

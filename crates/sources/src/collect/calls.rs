@@ -28,6 +28,7 @@ impl Collector<'_> {
         };
         match decl.filter(is_named) {
             Some(decl) => {
+                self.note_atomic_reference(decl, &arguments, id);
                 for callee in callees {
                     self.object_of_method(callee);
                 }
@@ -50,7 +51,7 @@ impl Collector<'_> {
         let inner = self.tree.bare(callee);
         let is_name = self.tree.decl_of(inner).is_some_and(|decl| decl.kind == DeclKind::Function);
         match is_name {
-            true => self.visit(&self.tree.node(inner).children.clone()),
+            true => self.object_before(inner),
             false => drop(self.value(callee)),
         }
     }
@@ -130,13 +131,13 @@ impl Collector<'_> {
             if sent != Some(argument) {
                 self.given(decl, argument, &values, id);
             }
-            self.note_given_to_intrinsic(decl, argument, id);
             self.pass_on_variadic(decl, argument);
             self.note_given_for(id, argument, arguments);
             given.push(values);
         }
         self.note_sizes(id, arguments);
         self.note_library_bytes(id, decl, arguments);
+        self.note_direct_file(decl, arguments);
         self.note_given_by_value(id, decl);
         // `object[key]`: the object before an operator that is a method is none of its parameters.
         let is_operator = decl.class.is_some() && decl.name.starts_with("operator");

@@ -31,7 +31,6 @@ impl Collector<'_> {
             return found;
         }
         let mut values = self.value(child);
-        values.extend(self.vector_behind(child, to));
         match (tree.pointee(from), tree.ty(to).kind) {
             (Some(behind), TypeKind::Pointer(ahead)) => {
                 if tree.ty(behind).spelling != tree.ty(ahead).spelling {
@@ -41,7 +40,6 @@ impl Collector<'_> {
                     self.note_stride(child, ahead, id);
                     self.note_format(behind, ahead, id);
                     self.note_use_as(&values, ahead, id);
-                    self.note_array_as(child, ahead, id);
                     self.note_typed_place(&values, behind, id);
                 }
                 values

@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{Origin, Place, Reach, Source, Value};
 use crate::known;
-use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, RecordId, TypeKind};
+use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn function(&mut self, id: NodeId) -> Vec<Value> {
@@ -106,8 +106,7 @@ impl Collector<'_> {
 
     pub(super) fn member(&mut self, id: NodeId) -> Vec<Value> {
         let tree = self.tree;
-        let node = tree.node(id);
-        self.visit(&node.children);
+        self.object_before(id);
         let Some(decl) = tree.decl_of(id) else { return Vec::new() };
         let DeclKind::Field(record) = decl.kind else { return Vec::new() };
         self.note_alternative(record, &decl.name);
@@ -122,9 +121,29 @@ impl Collector<'_> {
             true => Some(Value::origin(Origin::behind(&usr, &decl.name))),
             false => self.bytes_of(decl.ty, &decl.name),
         };
-        let mut values = vec![Value::place(Place::Member(usr, decl.name.clone()))];
+        let mut values = vec![Value::place(Place::Member(usr.clone(), decl.name.clone()))];
         values.extend(bytes);
+        if self.is_of_numbers(decl.ty) && !self.is_behind(record, decl) {
+            values.push(Value::origin(Origin::Numbers(usr, decl.name.clone())));
+        }
         values
+    }
+
+    /// What stands before `.` or `->`.
+    pub(super) fn object_before(&mut self, member: NodeId) {
+        for &child in &self.tree.node(member).children {
+            let values = self.value(child);
+            self.note_aligned_target(&values, member);
+        }
+    }
+
+    /// An array, or an array of arrays, of numbers or bytes. A kernel uses no vectors.
+    fn is_of_numbers(&self, mut ty: TypeId) -> bool {
+        let is_array = matches!(self.tree.ty(ty).kind, TypeKind::Array(..));
+        while let TypeKind::Array(of, _) = self.tree.ty(ty).kind {
+            ty = of;
+        }
+        is_array && self.is_plain(ty) && !self.is_kernel
     }
 
     /// Whether a member only names the memory behind its object: bytes without a length, at its end. What an allocator

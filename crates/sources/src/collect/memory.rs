@@ -48,11 +48,15 @@ impl Collector<'_> {
         for &at in &places {
             let part = values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
             self.act(&part, &Act::Part, id);
+            if let Some(bytes) = size.bytes {
+                self.act(&part, &Act::Spans(bytes), id);
+            }
         }
         let value = |at: usize| values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
         match rule {
             Rule::Copies { to, from, .. } => {
                 self.note_copied_pointer(&values[to], (arguments[from], &values[from]));
+                self.note_copied_word(id, arguments[to], (arguments[from], &value(from)), size.bytes);
                 self.note_copy(id, (arguments[to], &value(to)), (arguments[from], &value(from)));
                 value(to)
             }
@@ -170,6 +174,27 @@ impl Collector<'_> {
         let held: Vec<Value> = held.chain(object.and_then(|&object| self.typed_object(object))).collect();
         for place in to.iter().filter_map(at_address) {
             self.flow(&held, &place);
+        }
+    }
+
+    /// `memcpy(&tag, p, sizeof tag)`: what lies there is read as the variable's type.
+    fn note_copied_word(
+        &mut self,
+        id: NodeId,
+        to: NodeId,
+        (from, values): (NodeId, &[Value]),
+        bytes: Option<u64>,
+    ) {
+        let tree = self.tree;
+        let target = tree.node(tree.uncast(to));
+        let Some(&variable) = target.children.first().filter(|_| target.kind == Kind::AddressOf) else {
+            return;
+        };
+        let ty = tree.ty(tree.node(variable).ty);
+        let is_word = matches!(ty.kind, TypeKind::Scalar | TypeKind::Pointer(_)) && ty.size_bytes == bytes;
+        let is_typed = self.record_behind(tree.uncast(from)).is_some();
+        if is_word && !is_typed && !self.is_kernel {
+            self.act(values, &Act::As(self.shape(tree.node(variable).ty), ty.spelling.clone()), id);
         }
     }
 

@@ -12,10 +12,49 @@ impl Collector<'_> {
         let Some(&pointer) = children.first() else { return Vec::new() };
         let values = self.value(pointer);
         self.visit(&children[1..]);
-        if tree.pointee(tree.node(id).ty).is_none() {
-            return Vec::new();
+        let moved = match tree.pointee(tree.node(id).ty) {
+            None => self.moved_number(&values, id),
+            Some(_) => self.moved(values, pointer, *children.get(1).unwrap_or(&id), id),
+        };
+        self.note_moved_variable(pointer, &moved, id);
+        moved
+    }
+
+    /// `address += 128`.
+    fn moved_number(&mut self, values: &[Value], id: NodeId) -> Vec<Value> {
+        let node = self.tree.node(id);
+        let by = node.children.get(1).and_then(|&by| self.tree.node(self.tree.bare(by)).value);
+        match node.operator {
+            Some(Operator::Plus) if self.holds_pointer(node.ty) && by.is_some_and(|by| by != 0) => {
+                Self::moved_by(values.to_vec(), Reach::Fixed)
+            }
+            _ => Vec::new(),
         }
-        self.moved(values, pointer, *children.get(1).unwrap_or(&id), id)
+    }
+
+    /// After `p += 128` a function's own variable points that far into what it pointed to. A place in a type is moved over
+    /// many objects.
+    fn note_moved_variable(&mut self, pointer: NodeId, moved: &[Value], id: NodeId) {
+        let tree = self.tree;
+        let is_own = |place: &Place| match place {
+            Place::Variable(usr) => usr.contains("@F@"),
+            Place::Parameter(..) => true,
+            _ => false,
+        };
+        let is_added = tree.node(id).operator == Some(Operator::Plus) && !self.is_kernel;
+        let is_bytes = tree
+            .pointee(tree.node(id).ty)
+            .is_none_or(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
+        if !is_added || !is_bytes || tree.node(tree.bare(pointer)).kind != Kind::DeclRef {
+            return;
+        }
+        for value in moved.iter().filter(|value| value.reach == Reach::Fixed) {
+            if let Source::Place(place) = &value.source
+                && is_own(place)
+            {
+                self.facts.flows.insert((value.clone(), place.clone()));
+            }
+        }
     }
 
     pub(super) fn binary(&mut self, id: NodeId) -> Vec<Value> {
@@ -26,6 +65,7 @@ impl Collector<'_> {
             return Vec::new();
         };
         let is_pointer = |node: NodeId| tree.pointee(tree.node(node).ty).is_some();
+        self.note_divided_distance(id, left, right);
         match (is_pointer(id), is_pointer(left), is_pointer(right)) {
             (true, true, false) => {
                 let values = self.value(left);
@@ -69,7 +109,9 @@ impl Collector<'_> {
                 Self::moved_by(values, reach)
             }
             _ => {
-                self.visit(&[left, right]);
+                let values = self.value(left);
+                self.note_alignment_asked(id, left, right, &values);
+                self.value(right);
                 Vec::new()
             }
         }

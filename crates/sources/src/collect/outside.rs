@@ -29,6 +29,10 @@ impl Collector<'_> {
             self.flow(&[Value::origin(Origin::Object(record))], &own);
         }
         let is_end = SECTION_ENDS.iter().any(|end| decl.name.starts_with(end));
+        let is_plain = matches!(tree.ty(ty).kind, TypeKind::Byte | TypeKind::Scalar | TypeKind::Pointer(_));
+        if decl.is_elsewhere && is_plain && (is_array || tree.ty(ty).kind == TypeKind::Byte) {
+            self.facts.outer_arrays.insert(decl.usr.clone());
+        }
         let act = match tree.ty(ty).kind {
             // What is done with it shows what it is taken for.
             TypeKind::Byte if is_end => return,
@@ -48,15 +52,21 @@ impl Collector<'_> {
         while let TypeKind::Array(of, _) = tree.ty(ty).kind {
             ty = of;
         }
-        let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) else { return };
+        let lies_there = match tree.ty(ty).kind {
+            TypeKind::Record(record) => self.usr(record).map(|usr| Value::origin(Origin::Object(usr))),
+            // What the pointers in a section lead to.
+            TypeKind::Pointer(_) => Some(Value::place(Place::Variable(decl.usr.clone()))),
+            _ => None,
+        };
+        let Some(value) = lies_there else { return };
         for end in SECTION_ENDS {
             let usr = format!("c:@{end}{section}");
             for place in [usr.clone(), format!("{usr} (defined)")] {
-                let object = Value::origin(Origin::Object(record.clone()));
-                self.flow(&[object], &Place::Variable(place.into()));
+                self.flow(std::slice::from_ref(&value), &Place::Variable(place.into()));
             }
             self.facts.defined.insert(usr.into());
         }
+        self.facts.in_sections.insert(value);
     }
 
     /// Units find a function by its name alone as well: what one takes and gives is what the others declare.
@@ -65,14 +75,23 @@ impl Collector<'_> {
         for (id, node) in tree.nodes.iter().enumerate() {
             let decl = tree.decl_of(id).filter(|_| matches!(node.kind, Kind::Function | Kind::Other));
             let Some(decl) = decl.filter(|decl| decl.is_function_of_other_units()) else { continue };
+            if let Some(name) = &decl.linked_as {
+                self.facts.linked_as.insert(decl.usr.clone(), format!("c:@F@{name}").into());
+            }
             let taken = decl.takes.iter().enumerate().map(|(at, &ty)| (Some(at), ty));
             for (parameter, ty) in taken.chain(decl.gives.map(|ty| (None, ty))) {
                 let Some(to) = tree.pointee(ty) else { continue };
                 let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
-                if matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
-                    let (function, at) = (decl.usr.clone(), self.at(id));
-                    self.facts.signatures.insert(Slot { function, parameter, shape, spelling, at });
+                if !matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
+                    continue;
                 }
+                // What it gives is what the declaration says, wherever that comes from.
+                if let (None, Shape::Record(_)) = (parameter, &shape) {
+                    let given = Value::place(Place::Return(decl.usr.clone()));
+                    self.act(&[given], &Act::As(shape.clone(), spelling.clone()), id);
+                }
+                let (function, at) = (decl.usr.clone(), self.at(id));
+                self.facts.signatures.insert(Slot { function, parameter, shape, spelling, at });
             }
         }
     }

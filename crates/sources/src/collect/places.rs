@@ -43,7 +43,8 @@ impl Collector<'_> {
         let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
         let values = self.value(child);
         self.note_bytes(&values, child, id);
-        self.note_wide_access(&values, child, id);
+        self.note_wide_access(&values, id);
+        self.note_aligned_target(&values, id);
         match self.first_pointer(child, id) {
             Some(first) => vec![first],
             None => self.read_pointer(values, id),
@@ -95,7 +96,8 @@ impl Collector<'_> {
         let values = self.value(base);
         self.value(index);
         self.note_bytes(&values, base, id);
-        self.note_wide_access(&values, base, id);
+        self.note_wide_access(&values, id);
+        self.note_aligned_target(&values, id);
         self.note_past_end(base, index, id);
         let moved = self.moved(values, base, index, id);
         if self.is_negative(index) {
@@ -127,6 +129,16 @@ impl Collector<'_> {
             return values;
         }
         self.note_spans(&values, (pointer, index), at);
+        let element_bytes = match tree.ty(to).kind {
+            TypeKind::Byte | TypeKind::Void => Some(1),
+            TypeKind::Scalar => tree.ty(to).size_bytes,
+            _ => None,
+        };
+        if let Some(bytes) = element_bytes {
+            let mut stepped = values.clone();
+            stepped.extend(self.typed_object(tree.uncast(pointer)));
+            self.note_steps(&stepped, index, bytes, at);
+        }
         match tree.ty(to).kind {
             // `x + 1` is where a payload behind the object begins.
             TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),

@@ -1,7 +1,8 @@
 //! Members that must lie at multiples of more bytes than their type asks for.
 
 use super::Judge;
-use crate::facts::Where;
+use crate::facts::{Member, Where};
+use crate::known::{self, BLOCK_BYTES};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
@@ -59,5 +60,29 @@ impl Judge<'_> {
             None => Verdict::Refuse,
         };
         self.find(record, verdict, UseKind::Whole, at, format!("{reason}, so its size stays"));
+    }
+
+    /// Objects lie as far apart as their size, which is written as a number.
+    pub(super) fn stepped_over(&mut self, record: &Name, bytes: u64, at: &Where) {
+        if self.own(record).is_some_and(|found| found.size_bytes == bytes) {
+            let reason = format!("objects are found by the number {bytes}, which is its size");
+            self.keep_size(record, at, &reason);
+        }
+    }
+
+    /// A file's bytes go straight between a device and a member: both lie at a multiple of the device's blocks.
+    pub(super) fn member_in_file(&mut self, record: &Name, member: &Name, function: &Name, at: &Where) {
+        let is_direct = self.facts.has_direct_files && known::moves_file(function);
+        let Some(found) = self.own(record).filter(|_| is_direct) else { return };
+        let known = found.members.iter().find(|known| known.name == *member);
+        let is_block = |known: &Member| {
+            known.size_bytes >= BLOCK_BYTES && (known.offset_bits / 8).is_multiple_of(BLOCK_BYTES)
+        };
+        if known.is_some_and(is_block) {
+            let reason = format!(
+                "{function}() of a file with O_DIRECT asks for {member} at a multiple of {BLOCK_BYTES} bytes"
+            );
+            self.aligned((record, member), BLOCK_BYTES, &reason, at);
+        }
     }
 }

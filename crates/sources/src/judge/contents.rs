@@ -18,6 +18,8 @@ struct Contents<'f> {
     starts: BTreeSet<&'f Name>,
     /// Numbers and pointers that are read or written at a distance from its start that is written as a number.
     fixed: BTreeMap<&'f Name, &'f Where>,
+    /// Numbers of bytes in which it is stepped through.
+    strides: BTreeMap<u64, &'f Where>,
 }
 
 impl<'f> Judge<'f> {
@@ -31,6 +33,9 @@ impl<'f> Judge<'f> {
         memory.retain(|_, contents| contents.used_as.len() <= CROWD);
         for contents in memory.into_values() {
             self.taken_for_others(&contents);
+            for (&stride, &at) in &contents.strides {
+                contents.used_as.keys().for_each(|record| self.stepped_over(record, stride, at));
+            }
             for (spelling, at) in contents.fixed.iter().take(1) {
                 for record in &contents.starts {
                     let reason =
@@ -62,6 +67,11 @@ impl<'f> Judge<'f> {
     fn used_inside(&self, memory: &mut BTreeMap<Name, Contents<'f>>) {
         let facts = self.facts;
         for (value, act, at) in &facts.acts {
+            if let Act::Stride(bytes) = act {
+                for (block, _) in self.blocks(value) {
+                    memory.entry(block).or_default().strides.entry(*bytes).or_insert(at);
+                }
+            }
             let Act::As(shape, spelling) = act else { continue };
             for (block, reach) in self.blocks(value) {
                 let contents = memory.entry(block).or_default();

@@ -70,7 +70,7 @@ impl Judge<'_> {
             Origin::Memory(block, _) => self.may_become(block, wanted, made),
             Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
             Origin::Bytes(_) => true,
-            Origin::MemberOf(..) | Origin::Handle(_) => false,
+            Origin::MemberOf(..) | Origin::Numbers(..) | Origin::Handle(_) => false,
         };
         let is_another_of_many = || !self.points_to.many.iter().any(|(origin, _)| may_be(origin));
         !objects.each.iter().any(|(origin, _, _)| may_be(origin))

@@ -2,17 +2,24 @@
 
 use super::Judge;
 use crate::facts::{Reach, Shape, Slot};
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::collections::BTreeMap;
 
 impl Judge<'_> {
     /// What one unit says that a function gives or takes another unit makes or uses: where the types differ, that is a
     /// cast.
     pub(super) fn signatures(&mut self) {
         let facts = self.facts;
-        let slots: Vec<&Slot> = facts.signatures.iter().collect();
-        let same = |a: &&Slot, b: &&Slot| (&a.function, a.parameter) == (&b.function, b.parameter);
-        for declared in slots.chunk_by(|a, b| same(a, b)) {
+        // A function has its own name and those of its labels and aliases.
+        let function = |slot: &'_ Slot| facts.linked_as.get(&slot.function).unwrap_or(&slot.function).clone();
+        let mut declared: BTreeMap<(Name, Option<usize>), Vec<&Slot>> = BTreeMap::new();
+        for slot in &facts.signatures {
+            declared.entry((function(slot), slot.parameter)).or_default().push(slot);
+        }
+        for slots in declared.into_values() {
             let mut kinds: Vec<&Slot> = Vec::new();
-            for slot in declared {
+            for slot in slots {
                 if !kinds.iter().any(|kind| kind.shape == slot.shape) {
                     kinds.push(slot);
                 }
@@ -20,6 +27,20 @@ impl Judge<'_> {
             for (index, one) in kinds.iter().enumerate() {
                 for two in &kinds[index + 1..] {
                     self.declared_as_both(one, two);
+                }
+            }
+        }
+    }
+
+    /// Who finds a function by its name says with its own types what it takes and gives.
+    pub(super) fn looked_up(&mut self) {
+        let facts = self.facts;
+        for (name, by, at) in &facts.looked_up {
+            let usr = format!("c:@F@{name}");
+            for slot in facts.signatures.iter().filter(|slot| *slot.function == *usr) {
+                if let Shape::Record(record) = &slot.shape {
+                    let reason = format!("{name}(), which takes or gives it, is found by its name: {by}");
+                    self.find(record, Verdict::Refuse, UseKind::Assembly, at, reason);
                 }
             }
         }

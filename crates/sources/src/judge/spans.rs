@@ -12,7 +12,7 @@ impl Judge<'_> {
     fn is_of_one_record(&self, value: &Value) -> bool {
         let objects = self.points_to.objects(value).each;
         let records = objects.iter().filter_map(|(origin, ..)| match origin {
-            Origin::Object(record) | Origin::MemberOf(record, _) => Some(record),
+            Origin::Object(record) | Origin::MemberOf(record, _) | Origin::Numbers(record, _) => Some(record),
             _ => None,
         });
         records.collect::<BTreeSet<_>>().len() == 1

@@ -46,6 +46,8 @@ enum OriginKind {
     Object {
         is_looked_into: bool,
     },
+    /// An array of numbers.
+    Numbers,
     Other,
     /// Any of the many.
     Many,
@@ -174,6 +176,7 @@ impl<'w> Follower<'w> {
                 Origin::Object(record) => {
                     OriginKind::Object { is_looked_into: self.facts.looked_into.contains(record) }
                 }
+                Origin::Numbers(..) => OriginKind::Numbers,
                 _ => OriginKind::Other,
             });
         }
@@ -317,14 +320,15 @@ impl<'w> Follower<'w> {
                 !is_looked_into || (arrival.kept && place.is_reallocators)
             }
             OriginKind::Many => place.is_reallocators,
-            OriginKind::Other => false,
+            OriginKind::Other | OriginKind::Numbers => false,
         }
     }
 
     fn go(&mut self, arrival: &Arrival, way: &Way) {
         let memory = arrival.origin.filter(|_| self.kind(arrival) == OriginKind::Memory);
         let is_memory = memory.is_some();
-        let is_lost = way.is_crowded && is_memory;
+        let is_number = way.level < 0 && self.kind(arrival) == OriginKind::Numbers;
+        let is_lost = (way.is_crowded && is_memory) || is_number;
         if is_lost || (way.out_of.is_some() && way.out_of == arrival.inside) {
             return;
         }
@@ -410,7 +414,7 @@ fn memory_behind((record, found): (&Name, &RecordFact)) -> Option<Name> {
 fn is_one_of_many(kind: OriginKind, kept: bool) -> bool {
     match kind {
         OriginKind::Memory | OriginKind::Object { .. } => kept,
-        OriginKind::Other | OriginKind::Many => true,
+        OriginKind::Other | OriginKind::Numbers | OriginKind::Many => true,
     }
 }
 

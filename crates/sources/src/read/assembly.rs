@@ -3,6 +3,9 @@
 use super::Reader;
 use crate::tree::{Operands, Site};
 
+/// Macros in macros that are looked into.
+const MOST_MACROS: u32 = 4;
+
 /// So many lines of one statement are read.
 const MOST_LINES: u32 = 64;
 
@@ -35,7 +38,29 @@ impl Reader<'_, '_> {
             }
         }
         let body = self.macros.body(&text).map_or(text.clone(), <[u8]>::to_vec);
-        operands(&String::from_utf8_lossy(&body))
+        operands(&self.template(&String::from_utf8_lossy(&body), 0))
+    }
+
+    /// The instructions, which come before the first colon outside of quotes, with the texts of macros between them.
+    fn template(&self, text: &str, depth: u32) -> String {
+        let mut template = String::new();
+        for (at, part) in text.split('"').enumerate() {
+            if at % 2 == 1 {
+                template += part;
+                continue;
+            }
+            let (outside, ends) = part.split_once(':').map_or((part, false), |(before, _)| (before, true));
+            let words = outside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            for body in words.filter_map(|word| self.macros.body(word.as_bytes())) {
+                if depth < MOST_MACROS && body.contains(&b'"') {
+                    template += &self.template(&String::from_utf8_lossy(body), depth + 1);
+                }
+            }
+            if ends {
+                break;
+            }
+        }
+        template
     }
 }
 
@@ -45,11 +70,28 @@ fn has_ended(text: &[u8]) -> bool {
     count(b'(') <= count(b')')
 }
 
-fn operands(text: &str) -> Operands {
-    // The instructions come before the first colon outside of quotes.
-    let template: String = text.split(':').next().unwrap_or(text).split('"').skip(1).step_by(2).collect();
+fn operands(template: &str) -> Operands {
     let vector = ALIGNED.iter().find(|(name, _)| template.contains(name)).map(|(_, bytes)| *bytes);
-    Operands { is_moved: moves_operand(&template), vector_bytes: vector }
+    Operands { is_moved: moves_operand(template) || moves_register(template), vector_bytes: vector }
+}
+
+/// `128(%1)`, `%c2(%1)`: an operand's register with a number before it; any register, where one is given an address
+/// (`lea`).
+fn moves_register(template: &str) -> bool {
+    let has_address = template.contains("lea");
+    let is_displacement = |before: &str| {
+        let start = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '%').map_or(0, |at| at + 1);
+        let number = &before[start..];
+        let is_zero = number.chars().all(|c| c == '0');
+        !number.is_empty()
+            && !is_zero
+            && (number.starts_with(|c: char| c.is_ascii_digit()) || number.starts_with("%c"))
+    };
+    template.match_indices("(%").any(|(at, _)| {
+        let register = &template[at + 2..];
+        let is_operand = register.starts_with(|c: char| c.is_ascii_digit() || c == '[');
+        (is_operand || (has_address && register.starts_with('%'))) && is_displacement(&template[..at])
+    })
 }
 
 /// `128+%1`, `8%[x]`, `%1+8`, `-4+%0`. A register with a number before it is none: `8(%rax)`, `$8, %0`.
@@ -96,8 +138,18 @@ mod tests {
 
     #[test]
     fn instructions_of_the_template_alone_count() {
-        let aligned = operands("asm volatile(\"lock cmpxchg16b %0\" : \"+m\"(x->pair))");
+        let aligned = operands("lock cmpxchg16b %0");
         assert_eq!(aligned, Operands { is_moved: false, vector_bytes: Some(16) });
-        assert_eq!(operands("asm(\"nop\" : : \"m\"(movaps))"), Operands::default());
+        assert_eq!(operands("nop"), Operands::default());
+    }
+
+    #[test]
+    fn numbers_before_the_register_of_an_operand_move_it() {
+        for text in ["movl 128(%1), %0", "movl %c2(%1), %0", "leaq %1, %%rax; movl 8(%%rax), %0"] {
+            assert!(operands(text).is_moved, "{text}");
+        }
+        for text in ["movl (%1), %0", "movl 0(%1), %0", "movl 8(%%rsp), %0", "call %c1"] {
+            assert!(!operands(text).is_moved, "{text}");
+        }
     }
 }

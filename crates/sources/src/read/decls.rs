@@ -53,6 +53,7 @@ impl<'u> Reader<'u, '_> {
             ty,
             template,
             class,
+            linked_as: linked_as(cursor).filter(|_| is_function),
             section,
             is_elsewhere: kind_is_variable && cursor.is_extern(),
         });
@@ -114,4 +115,19 @@ impl<'u> Reader<'u, '_> {
             again => format!("{usr}#{again}"),
         }
     }
+}
+
+/// `int look(struct t *) __asm__("other")`, `__attribute__((alias("other")))`.
+fn linked_as(cursor: Cursor<'_>) -> Option<Name> {
+    let children = cursor.children();
+    let label = children.iter().find(|child| child.kind() == CXCursor_AsmLabelAttr);
+    if let Some(label) = label {
+        return Some(label.spelling().into());
+    }
+    if !children.iter().any(|child| child.kind() == CXCursor_UnexposedAttr) {
+        return None;
+    }
+    let written = cursor.written();
+    let (_, rest) = written.split_once("alias(\"").or_else(|| written.split_once("alias__(\""))?;
+    rest.split_once('"').map(|(name, _)| name.into())
 }

@@ -93,6 +93,19 @@ impl Macros {
         found
     }
 
+    /// What the macro that stands here does with an address, when it only takes some of its lowest bits.
+    pub(super) fn masks(&self, text: &[u8]) -> Option<Operator> {
+        let body = self.bodies.get(word(text).0)?;
+        let count = |byte: u8| body.iter().filter(|&&known| known == byte).count();
+        let is_double = body.windows(2).any(|pair| pair == b"&&");
+        match (count(b'&'), count(b'%')) {
+            _ if has_plus(body) || body.contains(&b'~') || is_double => None,
+            (1, 0) => Some(Operator::And),
+            (0, 1) => Some(Operator::Remainder),
+            _ => None,
+        }
+    }
+
     /// No `+` in a macro, nor in those that it names.
     fn only_subtracts<'m>(&'m self, name: &'m [u8], seen: &mut BTreeSet<&'m [u8]>) -> bool {
         let Some(body) = self.bodies.get(name) else { return true };
@@ -200,6 +213,20 @@ mod tests {
         assert_eq!(macros().operator(b"LOW(&x->v) == 0"), Some(Operator::And));
         assert_eq!(macros().operator(b"BOTH(8)"), None);
         assert_eq!(macros().operator(b"a + 8"), None);
+    }
+
+    #[test]
+    fn a_macro_that_takes_the_lowest_bits_of_an_address_masks_it() {
+        let mut macros = macros();
+        macros.add(
+            b"#define IS_ALIGNED(p, a) (((uintptr_t)(p) & ((a) - 1)) == 0)\n#define REST(p, a) ((long)(p) % (a))\n\
+              #define UP(p, a) (((long)(p) + (a) - 1) & ~((a) - 1))\n#define BOTH_SET(p, a) ((p) && (a) - 1)\n",
+        );
+        assert_eq!(macros.masks(b"IS_ALIGNED(x->v, 16)"), Some(Operator::And));
+        assert_eq!(macros.masks(b"REST(x->v, 16)"), Some(Operator::Remainder));
+        for text in [&b"UP(p, 16)"[..], b"BOTH_SET(p, q)", b"x & 15"] {
+            assert_eq!(macros.masks(text), None);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::libclang::Cursor;
 use crate::tree::{Kind, Operator, Site, TypeId, TypeKind};
+use clang_sys::*;
 
 impl<'u> Reader<'u, '_> {
     /// The operator between two operands of numbers, from the text between them; in a macro from the macro's text. A kernel's
@@ -16,15 +17,35 @@ impl<'u> Reader<'u, '_> {
     ) -> Option<Operator> {
         let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
         let [left, right] = children else { return None };
-        if kind != Kind::Binary || !is_number || self.known.is_some() {
+        let is_meant = kind == Kind::CompoundAssign || (kind == Kind::Binary && is_number);
+        if !is_meant || self.known.is_some() {
             return None;
         }
         let ([_, end], [start, _]) = (left.extent(), right.extent());
         let between = self.texts.between(&self.tree, site.file, end, start);
-        match between.as_deref().and_then(operator) {
-            None => self.texts.line_from(&self.tree, site).and_then(|text| self.macros.operator(text)),
-            known => known,
+        if let Some(known) = between.as_deref().and_then(operator) {
+            return Some(known);
         }
+        let text = self.texts.line_from(&self.tree, site)?;
+        let mask = || self.macros.masks(text).filter(|_| is_address(*left));
+        self.macros.operator(text).or_else(mask)
+    }
+}
+
+/// `(uintptr_t)(pointer)`.
+fn is_address(cursor: Cursor<'_>) -> bool {
+    let is_pointer = |cursor: Cursor<'_>| {
+        matches!(
+            cursor.ty().canonical().kind(),
+            CXType_Pointer | CXType_ConstantArray | CXType_IncompleteArray
+        )
+    };
+    match (cursor.kind(), cursor.children().last()) {
+        (CXCursor_ParenExpr | CXCursor_UnexposedExpr, Some(&inner)) => is_address(inner),
+        (CXCursor_CStyleCastExpr | CXCursor_CXXReinterpretCastExpr, Some(&inner)) => {
+            is_pointer(inner) || is_address(inner)
+        }
+        _ => false,
     }
 }
 
@@ -35,6 +56,10 @@ fn operator(text: &[u8]) -> Option<Operator> {
         b"-" => Operator::Minus,
         b"*" => Operator::Times,
         b"<<" => Operator::ShiftLeft,
+        b">>" => Operator::ShiftRight,
+        b"/" => Operator::Divide,
+        b"+=" => Operator::Plus,
+        b"-=" => Operator::Minus,
         b"&" => Operator::And,
         b"%" => Operator::Remainder,
         b"=" => Operator::Assign,

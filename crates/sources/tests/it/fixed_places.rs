@@ -155,3 +155,83 @@ fn machine_code_that_the_program_writes_knows_offsets_by_offsetof_or_by_numbers(
         movable(&machine_code(taken, signature));
     }
 }
+
+#[test]
+fn a_word_that_is_copied_from_a_pointer_to_bytes_is_read_there() {
+    let reason = "a pointer that it is taken from is read as";
+    let run = "void go(struct run *r) { op code; __builtin_memcpy(&code, r->at, sizeof code); code(r); }";
+    asks(&Program::c(&format!("{STEPS} {run}")), &Verdict::First, reason);
+    let key = |code: &str| {
+        Program::c(&format!(
+            "#include <string.h>\nstruct t {{ int key; char room[12]; int weight; }};
+            {code} unsigned f(struct t *x) {{ return hash(x); }}"
+        ))
+    };
+    let copied = "static unsigned hash(const void *p) { unsigned h; memcpy(&h, p, sizeof h); return h; }";
+    asks(&key(copied), &Verdict::First, "its start is read as unsigned int");
+    movable(&key(
+        "static unsigned hash(const struct t *p) { unsigned h; memcpy(&h, &p->key, sizeof h); return h; }",
+    ));
+}
+
+#[test]
+fn numbers_added_to_a_variable_move_it() {
+    let types = "#include <stdint.h>\n#include <string.h>\nstruct t { int low; char room[12]; int high; long last; };";
+    let of = |body: &str| Program::c(&format!("{types} int f(struct t *x) {{ {body} }}"));
+    let reason = "int is read at a fixed offset";
+    asks(&of("uintptr_t at = (uintptr_t)x; at += 16; return *(int *)at;"), &Verdict::Refuse, reason);
+    asks(&of("char *at = (char *)x; at += 16; return *(int *)at;"), &Verdict::Refuse, reason);
+    movable(&of("struct t *at = x; at += 1; return at->high;"));
+    let span = |body: &str| Program::c(&format!("{types} void f(struct t *x) {{ {body} }}"));
+    let past = "an index past the end of low";
+    asks(&span("char *p = (char *)&x->low; memset(p, 0, 20);"), &keep(&["low", "room", "high"]), past);
+    movable(&span("char *p = (char *)&x->low; memset(p, 0, 4);"));
+    let array = "struct t { int low; int all[4]; int high; long last; };";
+    let of = |body: &str| Program::c(&format!("{array} int f(struct t *x) {{ {body} }}"));
+    asks(&of("int *p = x->all; return p[4];"), &keep(&["all", "high"]), "an index past the end of all");
+    movable(&of("int *p = x->all; return p[3];"));
+}
+
+#[test]
+fn functions_have_the_names_that_labels_aliases_and_lookups_give_them() {
+    let own = "struct t { int number; char room[12]; int state; long more; };";
+    let look = |body: &str| {
+        format!(
+            "struct view {{ long id; int state; }}; int look(struct view *x) {{ return x->state; }} {body}"
+        )
+    };
+    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c b.c"];
+    let both = |inner: &str, outer: &str| Program::of(&[("a.c", inner), ("b.c", outer)], &calls);
+    let view = |program: &Program, reason: &str| {
+        let checked = program.check();
+        let ty = checked.named("view").next().expect("the type view");
+        assert!(
+            ty.uses.iter().any(|used| used.verdict == Verdict::Refuse && used.reason.contains(reason)),
+            "{ty:#?}"
+        );
+    };
+    let label =
+        format!("{own} int peek(struct t *) __asm__(\"look\"); int f(struct t *x) {{ return peek(x); }}");
+    view(&both(&label, &look("")), "cast to or from t");
+    let caller = format!("{own} int peek(struct t *); int f(struct t *x) {{ return peek(x); }}");
+    view(&both(&caller, &look("int peek(void *) __attribute__((alias(\"look\")));")), "cast to or from t");
+    let lookup = format!(
+        "#include <dlfcn.h>\n{own} int f(struct t *x) {{ return ((int (*)(struct t *))dlsym(0, \"look\"))(x); }}"
+    );
+    view(&both(&lookup, &look("")), "is found by its name: dlsym()");
+    let same = look(
+        "int peek(struct view *) __attribute__((alias(\"look\"))); int g(struct view *x) { return look(x); }",
+    );
+    let checked = Program::c(&same).check();
+    let ty = checked.named("view").next().expect("the type view");
+    assert!(!ty.uses.iter().any(|used| used.verdict == Verdict::Refuse), "{ty:#?}");
+    let kept = format!(
+        "{own} static struct t *kept; void set(struct t *x) {{ kept = x; }} void *get(void) {{ return kept; }}"
+    );
+    let reader =
+        "struct view { long id; int state; }; struct view *get(void); int f(void) { return get()->state; }";
+    asks(&both(&kept, reader), &Verdict::Refuse, "cast to or from view");
+    let header = |text: &str| text.replace(own, "#include \"t.h\"\n");
+    let typed = format!("{own} struct t *get(void); int f(void) {{ return get()->state; }}");
+    movable(&Program::of(&[("t.h", own), ("a.c", &header(&kept)), ("b.c", &header(&typed))], &calls));
+}
