@@ -104,6 +104,9 @@ const MOST_LEVELS: u8 = 3;
 /// What is found after so many pointers were stored (or read, when negative). What is read from an array of pointers is
 /// not the array. Of objects it is not told apart.
 fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
+    if let Origin::Number(record) = origin {
+        return vec![Origin::Object(record.clone())];
+    }
     let Origin::Memory(block, known) = origin else {
         // What is read from an array of numbers is a number.
         let is_number = matches!(origin, Origin::Numbers(..)) && level < 0;

@@ -121,8 +121,8 @@ impl Collector<'_> {
             true => Some(Value::origin(Origin::behind(&usr, &decl.name))),
             false => self.bytes_of(decl.ty, &decl.name),
         };
-        let mut values = vec![Value::place(Place::Member(usr.clone(), decl.name.clone()))];
-        values.extend(bytes);
+        let place = self.member_place(record, &decl.name).map(Value::place);
+        let mut values: Vec<Value> = place.into_iter().chain(bytes).collect();
         if self.is_of_numbers(decl.ty) && !self.is_behind(record, decl) {
             values.push(Value::origin(Origin::Numbers(usr, decl.name.clone())));
         }

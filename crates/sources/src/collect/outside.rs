@@ -91,7 +91,9 @@ impl Collector<'_> {
                     self.act(&[given], &Act::As(shape.clone(), spelling.clone()), id);
                 }
                 let (function, at) = (decl.usr.clone(), self.at(id));
-                self.facts.signatures.insert(Slot { function, parameter, shape, spelling, at });
+                let is_definition = node.kind == Kind::Function;
+                let slot = Slot { function, parameter, shape, spelling, is_definition, at };
+                self.facts.signatures.insert(slot);
             }
         }
     }

@@ -116,6 +116,10 @@ impl Judge<'_> {
             return self.before(origin, act, at);
         }
         match (origin, act) {
+            (Origin::Number(_), act) if is_of_bytes(act) => {}
+            (Origin::Number(record), _) => {
+                self.act(&Origin::Object(record.clone()), reach, of, is_generic, at);
+            }
             (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
             (
                 Origin::Object(record),
@@ -268,6 +272,21 @@ impl Judge<'_> {
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
     }
+}
+
+/// What is done with the bytes that a pointer leads to, and not with what those lead to.
+fn is_of_bytes(act: &Act) -> bool {
+    matches!(
+        act,
+        Act::Bytes
+            | Act::Part
+            | Act::Compared(_)
+            | Act::Walk(..)
+            | Act::Text
+            | Act::Spans(_)
+            | Act::Aligned(..)
+            | Act::As(Shape::Scalar(_) | Shape::Pointer, _)
+    )
 }
 
 /// What others get they may follow.

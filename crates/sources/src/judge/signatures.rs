@@ -17,7 +17,7 @@ impl Judge<'_> {
         for slot in &facts.signatures {
             declared.entry((function(slot), slot.parameter)).or_default().push(slot);
         }
-        for slots in declared.into_values() {
+        for slots in declared.values() {
             let mut kinds: Vec<&Slot> = Vec::new();
             for slot in slots {
                 if !kinds.iter().any(|kind| kind.shape == slot.shape) {
@@ -26,7 +26,9 @@ impl Judge<'_> {
             }
             for (index, one) in kinds.iter().enumerate() {
                 for two in &kinds[index + 1..] {
-                    self.declared_as_both(one, two);
+                    if !are_of_two_programs(slots, one, two) {
+                        self.declared_as_both(one, two);
+                    }
                 }
             }
         }
@@ -60,4 +62,18 @@ impl Judge<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether two functions share a name, each with a body for one of the types: no program has both.
+fn are_of_two_programs(declared: &[&Slot], one: &Slot, two: &Slot) -> bool {
+    let is_defined_as = |kind: &Slot| {
+        declared.iter().any(|slot| slot.is_definition && slot.shape == kind.shape && !is_header(slot))
+    };
+    is_defined_as(one) && is_defined_as(two)
+}
+
+/// A body in a header is in each unit that reads it.
+fn is_header(slot: &Slot) -> bool {
+    let extension = slot.at.file.rsplit('.').next().unwrap_or_default();
+    extension.starts_with('h')
 }
