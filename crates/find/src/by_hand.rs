@@ -1,6 +1,6 @@
 //! Edits that no kind of fix makes, sketched for the person who makes them.
 
-use crate::findings::{Evidence, Kind, MemberMap};
+use crate::findings::{Evidence, Kind, LaidMember, MemberMap};
 use lineup_model::{Library, first_names};
 
 /// Members named in a sketch.
@@ -10,8 +10,15 @@ const MEMBERS: usize = 8;
 pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&MemberMap>) -> Option<String> {
     let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
     let of_all = map.map(|map| {
-        let staying = map.members.iter().filter(|member| member.offset_after.is_some());
-        (staying.map(|member| member.path.clone()).collect::<Vec<String>>(), map.members.len())
+        let uses = |one: &LaidMember| one.uses.iter().map(|(_, loads, stores)| loads + stores).sum::<f64>();
+        // An access may span several members.
+        let single = map.members.iter().filter(|member| !member.path.contains(".."));
+        let (mut staying, leaving): (Vec<&LaidMember>, Vec<&LaidMember>) =
+            single.partition(|member| member.offset_after.is_some());
+        staying.sort_by(|one, other| uses(other).total_cmp(&uses(one)));
+        let staying: Vec<String> = staying.into_iter().map(|member| member.path.clone()).collect();
+        let all = staying.len() + leaving.len();
+        (staying, all)
     });
     let of_all = of_all.filter(|(staying, all)| !staying.is_empty() && staying.len() < *all);
     let others = match (&of_all, unused) {

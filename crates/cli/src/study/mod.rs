@@ -169,6 +169,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
         not_timed: timed.not_timed.clone(),
         contention,
     });
+    report.not_observed.extend(variant::cut_calls(&before));
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });

@@ -10,6 +10,7 @@ use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
+use lineup_report::study::NotObserved;
 use lineup_study::companions::DebugInfos;
 use lineup_study::counters;
 use lineup_study::effects::observe_variants;
@@ -371,6 +372,19 @@ pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
         Placing::Auto if parts_threads(plan, before) => Placing::ThreadsApart,
         given => given.clone(),
     }
+}
+
+/// That calls are longer than what is kept of one, so that what they use last is not known.
+pub(crate) fn cut_calls(before: &Variant) -> Option<NotObserved> {
+    let summary = before.recorded.survey.summary.as_ref()?;
+    let cut: u64 = summary.regions.iter().map(|counts| counts.truncated).sum();
+    (cut > 0).then(|| NotObserved {
+        what: if cut == 1 { "the end of a call".into() } else { format!("the ends of {cut} calls") },
+        consequence:
+            "these calls make more accesses than are kept of one, and a type that they use only then has no \
+                      advice; --region names a function that they call"
+                .into(),
+    })
 }
 
 /// Whether the recording lacks accesses of some calls.

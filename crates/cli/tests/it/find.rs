@@ -90,7 +90,7 @@ fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
     assert_eq!((text(first, "/subject"), &first["functions"]), ("device", &serde_json::json!(["walk"])));
     assert_eq!(
         text(first, "/next"),
-        "lineup study --cache l1i=4K,4,64 --cache l1d=4K,4,64 --cache l2=16K,8,64 --region walk -- ./program"
+        "lineup study --cache 'l1i=4K,4,64' --cache 'l1d=4K,4,64' --cache 'l2=16K,8,64' --region walk -- ./program"
     );
     assert_eq!((number(first, "/evidence/lines"), number(first, "/evidence/lines_needed")), (2.0, 1.0));
     assert_eq!(number(first, "/evidence/in_arrays"), 1.0);
@@ -105,7 +105,7 @@ const NODES: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 struct node { struct node *next; long key; char text[112]; };
-struct far_apart { long first; char text[104]; long last; };
+struct far_apart { long first; char text[112]; long last; };
 static struct far_apart table[300] __attribute__((aligned(64)));
 static struct node *head;
 __attribute__((noinline)) long list(int key) { long sum = 0; for (struct node *node = head; node; node = node->next) if (node->key == key) sum++; return sum; }
@@ -113,6 +113,7 @@ __attribute__((noinline)) long both(void) { long sum = 0; for (int i = 0; i < 30
 int main(void)
 {
 	long sum = 0;
+	for (int i = 0; i < 300; i++) { table[i].first = i; table[i].last = 2 * i; }
 	for (int i = 0; i < 300; i++) { struct node *node = aligned_alloc(64, sizeof *node); node->next = head; node->key = i; head = node; }
 	for (int turn = 0; turn < 100; turn++) sum += list(turn) + both();
 	printf("%ld\n", sum);
@@ -134,7 +135,7 @@ fn a_split_alone_leads_to_no_study() {
     assert_eq!(text(node, "/next"), "", "{node}");
     let sketch = "by hand, since no patch is made for this: node keeps next, key, and a pointer to a second struct with the other";
     assert!(text(node, "/by_hand").starts_with(sketch), "{node}");
-    let next = "lineup study --engine native --cache l1i=4K,4,64 --cache l1d=4K,4,64 --cache l2=16K,8,64 --max-seconds 60 \
+    let next = "lineup study --engine native --cache 'l1i=4K,4,64' --cache 'l1d=4K,4,64' --cache 'l2=16K,8,64' --max-seconds 60 \
                 --region both -- ./program";
     assert_eq!(text(of("far_apart"), "/next"), next);
     place.assert_clean();
@@ -380,8 +381,12 @@ fn of_rust_types_it_is_told_what_to_box() {
     assert_eq!((number(largest, "/others_bytes"), number(largest, "/size_bytes_boxed")), (12.0, 16.0));
     // Four lie on each line instead of one on four.
     assert!(number(event, "/gain") > 0.5 * number(event, "/stalls"), "{event}");
-    // A study does not edit Rust.
-    assert!(text(event, "/next").starts_with("lineup study --region main::value"), "{event}");
+    // A study does not edit Rust, so that no command leads to one.
+    assert_eq!(text(event, "/next"), "", "{event}");
+    assert!(
+        text(event, "/by_hand").starts_with("by hand, since no patch is made for this: Load of"),
+        "{event}"
+    );
     // The compiler unrolls the walk, and describes an offset in it as if it were the particle's address.
     let members = owner(&findings, "main::Particle")["members"].as_array().expect("members");
     assert!(["at", "speed"].contains(&text(&members[0], "/path")), "{members:?}");

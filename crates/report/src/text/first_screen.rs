@@ -125,7 +125,11 @@ impl Writer {
         let timed = report.regions.iter().enumerate().filter_map(|(index, region)| {
             let all = &region.time.as_ref()?.all_calls;
             let figures = estimated(all.ratio, [all.ratio_low, all.ratio_high]);
-            Some(format!("{} {figures} {}", region_letter(index), all.verdict.word()))
+            let verdict = match is_estimate(all.ratio_low, all.ratio_high) {
+                true => format!(" {}", all.verdict.word()),
+                false => String::new(),
+            };
+            Some(format!("{} {figures}{verdict}", region_letter(index)))
         });
         let timed: Vec<String> = timed.collect();
         let more = timed.len().saturating_sub(MOST_TIMED);
