@@ -49,6 +49,6 @@ pub mod timing;
 
 pub use conduct::{Conduct, ConductEffects, Recorded, RegionCalls};
 pub use error::ProveError;
-pub use proof::{Conclusion, NotTimed, OutputNotRepeatable, Proof, ProofPlan, prove};
+pub use proof::{Conclusion, NotTimed, OutputNotRepeatable, Proof, ProofPlan, detectable_in_words, prove};
 pub use proven::{Evidence, Proven};
 pub use run::{RunResult, Runner, Slot, Variant};

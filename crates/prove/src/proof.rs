@@ -153,10 +153,35 @@ impl Proof {
                 format!("no end-to-end gain (within {} %), {links}", 100.0 * time.margin)
             }
             _ => format!(
-                "end-to-end time inconclusive (a change of {:.1} % would have been seen), {links}",
-                100.0 * time.judgement.smallest_detectable
+                "end-to-end time inconclusive ({}), {links}",
+                detectable_in_words(time.judgement.smallest_detectable)
             ),
         }
+    }
+}
+
+/// From this change on a factor says more than a share.
+const LARGE: f64 = 0.5;
+
+/// How small a change runs would show, as a sentence.
+///
+/// ```
+/// use lineup_prove::detectable_in_words;
+/// assert_eq!(detectable_in_words(0.006), "a change of 0.6 % would have been seen");
+/// assert_eq!(
+///     detectable_in_words(1.748),
+///     "the runs scatter too much: no change below a factor of 2.7 could be seen"
+/// );
+/// assert_eq!(detectable_in_words(f64::INFINITY), "the runs scatter too much: no change could be seen");
+/// ```
+pub fn detectable_in_words(smallest: f64) -> String {
+    const MOST: f64 = 100.0;
+    match smallest {
+        small if small < LARGE => format!("a change of {:.1} % would have been seen", 100.0 * small),
+        large if large < MOST => {
+            format!("the runs scatter too much: no change below a factor of {:.1} could be seen", 1.0 + large)
+        }
+        _ => "the runs scatter too much: no change could be seen".to_owned(),
     }
 }
 

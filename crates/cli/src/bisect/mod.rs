@@ -10,6 +10,7 @@ use crate::progress::Stages;
 use crate::share::Share;
 use anyhow::{Context, Result, bail};
 use culprit::Culprit;
+use lineup_prove::detectable_in_words;
 use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
 use lineup_prove::metric::ELAPSED;
 use lineup_stats::verdict::{Verdict, judge};
@@ -124,10 +125,10 @@ fn check_ends(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<()> {
     let judged = judge(&estimate, 0.01);
     if judged.verdict != Verdict::Changed {
         bail!(
-            "the two ends do not differ: {} ({}, {OF_ONE_LINK}); a change of {} would have been seen",
+            "the two ends do not differ: {} ({}, {OF_ONE_LINK}); {}",
             in_words(&estimate),
             judged.verdict,
-            crate::figures::percent(judged.smallest_detectable)
+            detectable_in_words(judged.smallest_detectable)
         );
     }
     trials.half_effect = estimate.ratio.ln() / 2.0;

@@ -2,7 +2,7 @@
 
 use super::lines::{name, scroll};
 use crate::chart::{Curve, curves};
-use crate::figure::{change, factor, share, short_time_ns, whole};
+use crate::figure::{NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, share, short_time_ns, whole};
 use crate::study::{CallTime, RegionReport, StudyReport, region_letter};
 use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
@@ -33,8 +33,13 @@ pub(super) fn call_times(report: &StudyReport) -> Markup {
                         td.n { (whole(time.calls_per_run)) }
                         td.n { (short_time_ns(before)) }
                         td.n { (short_time_ns(after)) }
-                        td.n { (change(all.ratio)) }
-                        td { (change(all.ratio_low)) " to " (change(all.ratio_high)) " (" (share(all.level)) ")" }
+                        @if is_estimate(all.ratio_low, all.ratio_high) {
+                            td.n { (change(all.ratio)) }
+                            td { (change(all.ratio_low)) " to " (change(all.ratio_high)) " (" (share(all.level)) ")" }
+                        } @else {
+                            td.n { (UNKNOWN) }
+                            td { (NO_ESTIMATE) }
+                        }
                         td { span.verdict { (all.verdict.word()) } }
                         td.n { (share(all.smallest_detectable)) }
                     }
@@ -99,8 +104,13 @@ fn by_cpus(points: &[(usize, &CallTime)]) -> Markup {
                 td.n { (cpus) }
                 td.n { (short_time_ns(before)) }
                 td.n { (short_time_ns(after)) }
-                td.n { (factor(1.0 / all.ratio)) }
-                td { (factor(1.0 / all.ratio_high)) " to " (factor(1.0 / all.ratio_low)) " (" (share(all.level)) ")" }
+                @if is_estimate(all.ratio_low, all.ratio_high) {
+                    td.n { (factor(1.0 / all.ratio)) }
+                    td { (factor(1.0 / all.ratio_high)) " to " (factor(1.0 / all.ratio_low)) " (" (share(all.level)) ")" }
+                } @else {
+                    td.n { (UNKNOWN) }
+                    td { (NO_ESTIMATE) }
+                }
                 td { span.verdict { (all.verdict.word()) } }
             }
         } }

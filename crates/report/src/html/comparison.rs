@@ -5,8 +5,9 @@ use crate::chart::{
     Bar, HistogramSeries, IntervalMark, QuantileSeries, RunOrderSeries, histogram_overlay, quantile_plot,
     ratio_interval, run_order,
 };
-use crate::figure::{change, mean, share, time_ns};
+use crate::figure::{NO_ESTIMATE, change, is_estimate, mean, share, time_ns};
 use lineup_prove::compare::{Collected, ComparedMetric, Comparison, Contrast, Estimated, VariantValues};
+use lineup_prove::detectable_in_words;
 use lineup_prove::links::{links_mean, of_links};
 use lineup_prove::metric::Unit;
 use lineup_stats::histogram::Histogram;
@@ -92,11 +93,12 @@ fn primary(about: &ComparisonPage<'_>, metric: &ComparedMetric, collected: &Coll
 fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
     html! {
         @match &contrast.estimate {
+            Estimated::Ratio { judged, .. } if !is_estimate(judged.interval.low, judged.interval.high) => { (NO_ESTIMATE) }
             Estimated::Ratio { judged, .. } => { (change(judged.ratio)) " (" (change(judged.interval.low)) " to " (change(judged.interval.high)) ")" }
             Estimated::Difference(difference) => { (value(difference.difference, unit)) " (" (value(difference.interval.low, unit)) " to " (value(difference.interval.high, unit)) ")" }
         }
         @if let Some(share) = contrast.link_share { span.muted { "; links are " (crate::figure::share(share)) " of the spread of blocks" } }
-        @if let Some(smallest) = contrast.smallest_detectable { span.muted { "; a change of " (share(smallest)) " would have been seen" } }
+        @if let Some(smallest) = contrast.smallest_detectable { span.muted { "; " (detectable_in_words(smallest)) } }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::lines::sentence;
 use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};
-use crate::figure::{change, share, time_ns, whole};
+use crate::figure::{NO_ESTIMATE, change, is_estimate, share, time_ns, whole};
 use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
+use lineup_prove::detectable_in_words;
 use lineup_prove::links::links_mean;
 use maud::{Markup, html};
 
@@ -40,7 +41,9 @@ fn facts(time: &TimeReport, blocks: u64) -> Markup {
         dt { "Whole-process time" }
         dd {
             span.verdict { (time.verdict.word()) } " "
-            (change(time.ratio)) ", " (format!("{:.0}", 100.0 * time.level)) " % interval " (change(time.ratio_low)) " to " (change(time.ratio_high))
+            @if is_estimate(time.ratio_low, time.ratio_high) {
+                (change(time.ratio)) ", " (format!("{:.0}", 100.0 * time.level)) " % interval " (change(time.ratio_low)) " to " (change(time.ratio_high))
+            } @else { (NO_ESTIMATE) }
             ", " (whole(blocks)) " mirrored blocks, " (time.links_in_words())
         }
         dt { "Meaning" }
@@ -48,7 +51,7 @@ fn facts(time: &TimeReport, blocks: u64) -> Markup {
         dt { "Links" }
         dd { (links_mean(time.links)) }
         dt { "Smallest detectable" }
-        dd { "a change of " (share(time.smallest_detectable)) " would have been seen" }
+        dd { (detectable_in_words(time.smallest_detectable)) }
     }
 }
 

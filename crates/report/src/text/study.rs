@@ -11,6 +11,7 @@ use crate::study::{
     RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
+use lineup_prove::detectable_in_words;
 use lineup_prove::links::OF_ONE_LINK;
 use std::fmt::Write;
 
@@ -499,12 +500,12 @@ pub(crate) fn note_text(note: &ConstraintNote) -> String {
 
 /// Time and its verdict in one sentence.
 pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
-    let small = time.smallest_detectable;
+    let seen = detectable_in_words(time.smallest_detectable);
     if !is_estimate(time.ratio_low, time.ratio_high) {
         return format!("Whole-process time, over {} blocks: {NO_ESTIMATE}.", whole(blocks));
     }
     format!(
-        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {} (margin {}; {} would have been seen).",
+        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {} (margin {}; {}).",
         change(time.ratio),
         100.0 * time.level,
         change(time.ratio_low),
@@ -513,6 +514,6 @@ pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
         time.verdict.word(),
         time.links_in_words(),
         share(time.margin),
-        share(small),
+        seen.strip_prefix("a change of ").unwrap_or(&seen),
     )
 }
