@@ -25,6 +25,8 @@ pub(crate) struct Groundwork<'s> {
     pub(crate) holds: Holds,
     /// How values by position follow an order.
     follows: Follows,
+    /// A compiler read every unit.
+    is_read: bool,
     /// What of them follows; `None` until an order is worth looking for it.
     pub(crate) values: Option<Positional>,
 }
@@ -61,7 +63,8 @@ impl<'s> Groundwork<'s> {
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);
         }
-        let mut ground = Groundwork { body, ranges, holds, follows: Follows::Named, values: None };
+        let is_read = options.meaning.is_of_all_units;
+        let mut ground = Groundwork { body, ranges, holds, follows: Follows::Named, is_read, values: None };
         if let Some(effect) = ground.holds.by_position(spelling, &ground.body.found.path, options) {
             ground.follows = if effect == Effect::Exchanged { Follows::Exchanged } else { Follows::Named };
             let lists = ground.follow(subject, spelling, sources)?;
@@ -84,7 +87,9 @@ impl<'s> Groundwork<'s> {
             || self.body.declares_constructor(class) || constructors::has_constructor(sources, class);
         let is_aggregate = !is_cpp || !is_made();
         let found = match is_aggregate {
-            true => initialisers::by_position(sources, subject.types, subject.id, self.follows)?,
+            true => {
+                initialisers::by_position(sources, subject.types, subject.id, self.follows, self.is_read)?
+            }
             false => Positional::default(),
         };
         let lists = found.lists.clone();

@@ -7,7 +7,7 @@ use crate::holders::{Holders, holds, is_array, shared_name, type_names};
 use crate::language::SourceLanguage;
 use crate::parsed::Parsed;
 use crate::sources::Sources;
-use crate::syntax::{self, Site, SiteKind, line_of, node_at, parts, text_of};
+use crate::syntax::{self, Site, SiteKind, Untyped, line_of, node_at, parts, text_of};
 use crate::words::{self, Words};
 use lineup_model::types::{Aggregate, Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -69,7 +69,8 @@ impl Positional {
     }
 }
 
-/// What follows an order in every initialiser that gives values to `wanted` by position.
+/// What follows an order in every initialiser that gives values to `wanted` by position. With `is_read` a compiler has read
+/// every unit: of values whose type stands elsewhere it knows the type, but in templates.
 ///
 /// # Errors
 /// The initialisers that cannot be rewritten safely, with their places.
@@ -78,6 +79,7 @@ pub(crate) fn by_position(
     types: &Types,
     wanted: TypeId,
     follows: Follows,
+    is_read: bool,
 ) -> Result<Positional, Vec<Binding>> {
     let names = type_names(types);
     let shared = shared_name(types, wanted);
@@ -107,6 +109,7 @@ pub(crate) fn by_position(
             is_cpp,
             macros: macros.get_or_insert_with(|| macros_of_values(sources)),
             follows,
+            is_read,
             numbering: &numbering,
             found: BTreeMap::new(),
             exchanged: Vec::new(),
@@ -184,6 +187,7 @@ struct Walker<'w> {
     is_cpp: bool,
     macros: &'w HashMap<&'w str, (&'w str, u32)>,
     follows: Follows,
+    is_read: bool,
     numbering: &'w exchange::Numbering,
     found: BTreeMap<usize, String>,
     exchanged: Vec<exchange::Values>,
@@ -210,7 +214,9 @@ impl Walker<'_> {
     fn untyped(&mut self, site: &Site) {
         let members = self.member_count();
         match site.kind {
-            SiteKind::Untyped(count) if self.is_cpp && count > 1 && count <= members => {
+            // A file that is not compiled makes nothing of them.
+            SiteKind::Untyped(Untyped { is_in_template: false, .. }) if self.is_read => {}
+            SiteKind::Untyped(Untyped { count, .. }) if self.is_cpp && count > 1 && count <= members => {
                 self.refuse_at(site.line, "a braced list that may give its values");
             }
             SiteKind::Binding(count) if count == members => {

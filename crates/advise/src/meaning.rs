@@ -11,6 +11,8 @@ pub struct Meaning {
     pub types: Vec<TypeMeaning>,
     /// Types that no compiler looked at, and so may not change; `None` when all were looked at, or the user asked for none of it.
     pub unchecked: Option<Unchecked>,
+    /// A compiler read every unit of the program: the values by position that it knows of are all there are outside templates.
+    pub is_of_all_units: bool,
     /// Accesses that an audit of the whole program saw outside the regions, by type; `None` without an audit.
     pub outside: Option<BTreeMap<String, u64>>,
     /// Uses that a person has looked at and found harmless.
@@ -95,6 +97,7 @@ impl Meaning {
     /// Both.
     pub fn and(mut self, other: Meaning) -> Meaning {
         self.types.extend(other.types);
+        self.is_of_all_units |= other.is_of_all_units;
         self.outside = self.outside.or(other.outside);
         self.unchecked = self.unchecked.or(other.unchecked);
         self.reviewed.extend(other.reviewed);

@@ -19,11 +19,19 @@ pub(crate) enum SiteKind {
     /// A declaration with initialisers, or a compound literal, of the type with one of these names: where a macro
     /// stands among the words of a declaration, any of them may be the type.
     Typed(Vec<String>),
-    /// C++: so many values that are returned or given to a function, or that a template gives to what it is made for; their
-    /// type stands elsewhere.
-    Untyped(usize),
+    /// C++: values that are returned or given to a function, or that a template gives to what it is made for; their type stands
+    /// elsewhere.
+    Untyped(Untyped),
     /// C++: a structured binding of so many names.
     Binding(usize),
+}
+
+/// Values in braces without a type.
+pub(crate) struct Untyped {
+    /// How many.
+    pub(crate) count: usize,
+    /// They stand in a template, which a compiler reads without the types that it is made for.
+    pub(crate) is_in_template: bool,
 }
 
 /// A macro whose body gives values by position.
@@ -92,7 +100,7 @@ fn words_before_values(node: Node<'_>, text: &str, names: &mut Vec<String>) {
 
 /// How many values a list has that is returned or given to a function, or whose type a template names by its parameters. A
 /// pack of values stands for any number: two, which any type with an order has room for.
-fn untyped_values(list: Node<'_>, text: &str) -> Option<usize> {
+fn untyped_values(list: Node<'_>, text: &str) -> Option<Untyped> {
     let parent = list.parent()?;
     let holder = match parent.kind() {
         "return_statement" | "argument_list" => None,
@@ -105,7 +113,25 @@ fn untyped_values(list: Node<'_>, text: &str) -> Option<usize> {
     }
     let values = parts(list);
     let has_pack = values.iter().any(|value| value.kind() == "parameter_pack_expansion");
-    Some(if has_pack { values.len().max(2) } else { values.len() })
+    let count = if has_pack { values.len().max(2) } else { values.len() };
+    Some(Untyped { count, is_in_template: is_in_template(list, text) })
+}
+
+/// Whether a template, or a function or lambda that takes `auto`, is around a node.
+fn is_in_template(node: Node<'_>, text: &str) -> bool {
+    let mut around = node.parent();
+    while let Some(node) = around {
+        let takes_any = || {
+            let declarator = node.child_by_field_name("declarator");
+            declarator.is_some_and(|declarator| has_word(text_of(declarator, text), "auto"))
+        };
+        match node.kind() {
+            "template_declaration" => return true,
+            "function_definition" | "lambda_expression" if takes_any() => return true,
+            _ => around = node.parent(),
+        }
+    }
+    false
 }
 
 /// True when the type that a declaration or a literal names has a parameter of a template around it among its words.

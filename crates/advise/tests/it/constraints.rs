@@ -263,6 +263,29 @@ fn cpp_aggregates_are_refused_where_values_are_given_by_position() {
     assert_eq!(refused(&Case::cpp(&text).advise(&["a", "b"])), Constraint::PositionalInitialiser);
 }
 
+/// Where a compiler read all units, it knows what the values without a type are for, but in templates.
+#[test]
+fn values_without_a_type_hold_where_no_compiler_knows_theirs() {
+    let lists = [
+        ("struct point { long x, y; };\npoint middle() { return {1, 2}; }", false),
+        ("struct range { long from, to; };\nvoid use(range);\nvoid push() { use({1, 2}); }", false),
+        ("template <class T> T make() { return {1, \"x\", 2}; }", true),
+        ("template <class T> struct maker { static T make() { return T{1, \"x\", 2}; } };", true),
+        ("auto make = [](auto give) { give({1, \"x\", 2}); };", true),
+    ];
+    for (list, is_held) in lists {
+        let text = format!("struct rec {{\n  long a;\n{COLD}  long b;\n}};\nrec r;\n{list}\n");
+        let mut case = Case::cpp(&text);
+        assert_eq!(refused(&case.advise(&["a", "b"])), Constraint::PositionalInitialiser, "{list}");
+        case.options.meaning.is_of_all_units = true;
+        let advice = case.advise(&["a", "b"]);
+        match is_held {
+            true => assert_eq!(refused(&advice), Constraint::PositionalInitialiser, "{list}"),
+            false => assert_eq!(proposed(&advice).new_order[..2], ["a", "b"], "{list}"),
+        }
+    }
+}
+
 /// Two halves of a line, `a` and `b`, with this before the first: only without it do both fit on one line.
 fn halves(first: &str, rest: &str) -> String {
     record(&format!("{first}\tlong a[4];\n"), "\tlong b[4];\n\tint last;\n", rest)

@@ -213,7 +213,9 @@ impl Reading {
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
         let types = types.flat_map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
-        Meaning { types, unchecked: self.unchecked(), ..Meaning::default() }
+        let is_of_all_units =
+            self.checked.as_ref().is_some_and(|checked| checked.units_read > 0 && checked.unread.is_empty());
+        Meaning { types, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
     }
 
     /// What was not read may use a type in any way.
