@@ -3,7 +3,7 @@
 use crate::collect::collect;
 use crate::command::CompileCommand;
 use crate::error::Error;
-use crate::facts::{Facts, RecordFact};
+use crate::facts::{Facts, RecordFact, Where};
 use crate::headers::{Headers, missing_package};
 use crate::hidden;
 use crate::judge::{Finding, Product, judge, unread_functions};
@@ -12,6 +12,7 @@ use crate::patience::within;
 use crate::read::{Known, normal, read};
 use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
+use crate::variants::Variants;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,41 @@ pub fn check_with(
     definers: Definers<'_>,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Checked, Error> {
-    let mut reading = Reading::new(build, progress)?;
+    let mut reading = read_all(build, types, definers, progress, Variants::default())?;
+    let variants = Variants::of(&reading.facts);
+    if !variants.is_empty() && !build.commands.iter().any(CompileCommand::is_kernel) {
+        // What leads to which of the types that share a name is known by now.
+        reading = read_all(build, types, definers, progress, variants)?;
+    }
+    reading.note_others(&build.in_program);
+    let Reading { root, mut facts, mut checked, variants, .. } = reading;
+    facts.settle_given();
+    facts.settle_carried();
+    let product = Product {
+        is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
+        installed_headers: build.installed_headers.clone(),
+    };
+    let mut findings = judge(&facts, &product);
+    for usr in variants.unclear(&facts) {
+        let at = facts.records.get(&usr).map(|record| record.at.clone());
+        findings.entry(usr).or_default().extend(at.map(unclear));
+    }
+    checked.types = self::types(&facts, &findings, &root);
+    let only_cpp = facts.read_as_cpp.difference(&facts.read_as_c);
+    checked.only_cpp = only_cpp.map(|file| relative(file, &root)).collect();
+    hold_back_unread(&mut checked, &facts, &root);
+    Ok(checked)
+}
+
+/// Reads the build's units, and those that define what they give objects to.
+fn read_all<'b>(
+    build: &Build,
+    types: &BTreeSet<String>,
+    definers: Definers<'_>,
+    progress: &'b (dyn Fn(u64, u64) + Sync),
+    variants: Variants,
+) -> Result<Reading<'b>, Error> {
+    let mut reading = Reading::new(build, progress, variants)?;
     reading.read(units(&build.commands));
     reading.search_assembly(&build.commands);
     let mut asked: BTreeSet<String> = BTreeSet::new();
@@ -129,19 +164,18 @@ pub fn check_with(
         asked.extend(new);
         reading.read(units(&commands));
     }
-    reading.note_others(&build.in_program);
-    let Reading { root, mut facts, mut checked, .. } = reading;
-    facts.settle_given();
-    let product = Product {
-        is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
-        installed_headers: build.installed_headers.clone(),
-    };
-    let findings = judge(&facts, &product);
-    checked.types = self::types(&facts, &findings, &root);
-    let only_cpp = facts.read_as_cpp.difference(&facts.read_as_c);
-    checked.only_cpp = only_cpp.map(|file| relative(file, &root)).collect();
-    hold_back_unread(&mut checked, &facts, &root);
-    Ok(checked)
+    Ok(reading)
+}
+
+/// Of a type that shares its name with another one.
+fn unclear(at: Where) -> Finding {
+    Finding {
+        verdict: Verdict::Refuse,
+        kind: UseKind::Cast,
+        at,
+        reason: "types with other members have its name, and units use one of them without its members"
+            .into(),
+    }
 }
 
 /// Units read so far, and what they say.
@@ -151,6 +185,7 @@ struct Reading<'b> {
     headers: Arc<Headers>,
     standards: Standards,
     known: Arc<Known>,
+    variants: Arc<Variants>,
     /// Files that were searched for what is found by name.
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
     pool: rayon::ThreadPool,
@@ -161,7 +196,11 @@ struct Reading<'b> {
 }
 
 impl<'b> Reading<'b> {
-    fn new(build: &Build, progress: &'b (dyn Fn(u64, u64) + Sync)) -> Result<Self, Error> {
+    fn new(
+        build: &Build,
+        progress: &'b (dyn Fn(u64, u64) + Sync),
+        variants: Variants,
+    ) -> Result<Self, Error> {
         let library = Library::load()?;
         let pool = rayon::ThreadPoolBuilder::new().build();
         Ok(Reading {
@@ -169,6 +208,7 @@ impl<'b> Reading<'b> {
             headers: Arc::new(Headers::new(&library, build.compiler_headers.as_deref())),
             standards: build.standards.clone(),
             known: Arc::new(Known::default()),
+            variants: Arc::new(variants),
             searched: Arc::default(),
             pool: pool.map_err(|error| Error::Threads(error.to_string()))?,
             progress,
@@ -238,6 +278,7 @@ impl<'b> Reading<'b> {
             headers: Arc::clone(&self.headers),
             standard: self.standards.of(command, source),
             known: Arc::clone(&self.known),
+            variants: Arc::clone(&self.variants),
             searched: Arc::clone(&self.searched),
         }
     }
@@ -265,6 +306,7 @@ struct Reader {
     /// The option for a standard that the call does not name.
     standard: Option<String>,
     known: Arc<Known>,
+    variants: Arc<Variants>,
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
@@ -280,7 +322,8 @@ impl Reader {
         }
         let is_kernel = self.command.is_kernel();
         let known = is_kernel.then_some(&*self.known);
-        let mut tree = read(&unit, &self.root, self.command.is_cpp(&self.source), known);
+        let is_cpp = self.command.is_cpp(&self.source);
+        let mut tree = read(&unit, &self.root, is_cpp, known, &self.variants);
         tree.forbids_designators = self.command.forbids_designators();
         let mut facts = collect(&tree, is_kernel);
         let own: BTreeSet<Name> =

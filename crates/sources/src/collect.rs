@@ -3,6 +3,7 @@
 mod alignment;
 mod calls;
 mod convert;
+mod cookies;
 mod declared;
 mod designators;
 mod initialisers;

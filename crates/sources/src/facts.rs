@@ -37,6 +37,8 @@ pub(crate) enum Origin {
     Memory(Name, u8),
     /// A place that holds a pointer to an object of this record.
     Handle(Name),
+    /// A number in which a pointer to an object of this record is kept. Its own bytes are not the object's.
+    Number(Name),
 }
 
 impl Origin {
@@ -283,6 +285,21 @@ pub(crate) struct Copied {
     pub(crate) at: Where,
 }
 
+/// What a function, unless it is compiled here, carries to functions of the program.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Carried {
+    /// The function that carries it: identity, name.
+    pub(crate) by: Name,
+    pub(crate) name: Name,
+    pub(crate) values: Vec<Value>,
+    /// The functions that it is carried to, and the types of those that pointers lead to.
+    pub(crate) functions: BTreeSet<Name>,
+    pub(crate) signatures: BTreeSet<Name>,
+    /// Where it arrives.
+    pub(crate) to: BTreeSet<Place>,
+    pub(crate) at: Where,
+}
+
 /// What a declaration says that a function takes or gives a pointer to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Slot {
@@ -292,6 +309,8 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     /// The type that is pointed to.
     pub(crate) spelling: Name,
+    /// The function's body is there.
+    pub(crate) is_definition: bool,
     pub(crate) at: Where,
 }
 
@@ -299,6 +318,8 @@ pub(crate) struct Slot {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Facts {
     pub(crate) records: BTreeMap<Name, RecordFact>,
+    /// Where the project's records are defined, and with which members: types may share a name.
+    pub(crate) definitions: BTreeMap<Name, BTreeMap<Where, Vec<Member>>>,
     pub(crate) flows: BTreeSet<(Value, Place)>,
     pub(crate) calls: BTreeSet<Call>,
     /// Copies of which not both sides are typed.
@@ -306,6 +327,10 @@ pub(crate) struct Facts {
     pub(crate) acts: BTreeSet<(Value, Act, Where)>,
     /// The same, done by giving the pointer to a function as this parameter.
     pub(crate) given_as: BTreeSet<(Value, Act, Where, (Name, usize))>,
+    /// Places of numbers whose address is taken.
+    pub(crate) numbers: BTreeSet<Place>,
+    /// What libraries carry, if they are such.
+    pub(crate) carried: BTreeSet<Carried>,
     /// Parameters that their functions' bodies name.
     pub(crate) named_parameters: BTreeSet<(Name, usize)>,
     pub(crate) sayings: BTreeSet<(Name, Saying, Where)>,
@@ -344,9 +369,34 @@ impl Facts {
         }
     }
 
+    /// What a library carries arrives at the functions of the program that it is carried to; where one of them is not
+    /// compiled here, it is given away as anything else.
+    pub(crate) fn settle_carried(&mut self) {
+        let signatures: BTreeSet<&Name> = self.taken.iter().map(|(signature, _)| signature).collect();
+        for carried in std::mem::take(&mut self.carried) {
+            if self.defined.contains(&carried.by) {
+                continue;
+            }
+            let comes_back = carried.functions.iter().all(|function| self.defined.contains(function))
+                && carried.signatures.iter().all(|signature| signatures.contains(signature));
+            for value in carried.values {
+                if comes_back {
+                    self.flows.extend(carried.to.iter().map(|place| (value.clone(), place.clone())));
+                } else {
+                    let given = Act::Given(carried.by.clone(), carried.name.clone());
+                    self.acts.insert((value, given, carried.at.clone()));
+                }
+            }
+        }
+    }
+
     /// Adds another unit's.
     pub(crate) fn add(&mut self, other: Facts) {
         for (usr, record) in other.records {
+            if !record.members.is_empty() && !record.is_foreign {
+                let places = self.definitions.entry(usr.clone()).or_default();
+                places.entry(record.at.clone()).or_insert_with(|| record.members.clone());
+            }
             let known = self.records.entry(usr).or_insert_with(|| record.clone());
             for name in record.names {
                 if !known.names.contains(&name) {
@@ -372,6 +422,8 @@ impl Facts {
         self.copies.extend(other.copies);
         self.acts.extend(other.acts);
         self.given_as.extend(other.given_as);
+        self.numbers.extend(other.numbers);
+        self.carried.extend(other.carried);
         self.named_parameters.extend(other.named_parameters);
         self.sayings.extend(other.sayings);
         self.defined.extend(other.defined);

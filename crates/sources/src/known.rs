@@ -180,9 +180,33 @@ pub(crate) fn plain_name(usr: &str) -> &str {
     usr.rsplit("@F@").next().unwrap_or(usr).split('#').next().unwrap_or(usr)
 }
 
-/// Members of the system's types that hold a cookie which comes back as it went.
-pub(crate) fn is_cookie(record: &str, member: &str) -> bool {
-    matches!((record, member), ("epoll_data", "ptr") | ("epoll_data_t", "ptr") | ("sigval", "sival_ptr"))
+/// Names of members of the system's and of libraries' types that hold a pointer for the program.
+pub(crate) fn is_cookie(member: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "arg",
+        "closure",
+        "context",
+        "cookie",
+        "data",
+        "opaque",
+        "ptr",
+        "sival_ptr",
+        "udata",
+        "user",
+        "user_data",
+        "userdata",
+    ];
+    NAMES.contains(&member)
+}
+
+/// Which argument a library's function carries, where numbers that are no lengths stand beside it.
+pub(crate) fn carries(function: &str) -> Option<usize> {
+    matches!(function, "evconnlistener_new" | "evconnlistener_new_bind").then_some(2)
+}
+
+/// True for functions that take an option's number, and what that number says.
+pub(crate) fn takes_options(function: &str) -> bool {
+    matches!(function, "curl_easy_setopt" | "curl_multi_setopt" | "curl_share_setopt")
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod read;
 mod relation;
 mod tree;
 mod uses;
+mod variants;
 
 pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};

@@ -13,13 +13,20 @@ use macros::Macros;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
+use crate::variants::Variants;
 use clang_sys::*;
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Reads the parts of a unit that stand in files below `root`, but for the functions of headers that are known.
-pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool, known: Option<&Known>) -> Tree {
-    let mut reader = Reader::new(root, known);
+pub(crate) fn read(
+    unit: &Unit,
+    root: &Path,
+    is_cpp: bool,
+    known: Option<&Known>,
+    variants: &Variants,
+) -> Tree {
+    let mut reader = Reader::new(root, known, variants);
     if known.is_none() {
         reader.macros = Macros::of(unit.files());
     }
@@ -101,11 +108,12 @@ struct Reader<'u, 'r> {
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
     known: Option<&'r Known>,
+    variants: &'r Variants,
     macros: Macros,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
-    fn new(root: &'r Path, known: Option<&'r Known>) -> Self {
+    fn new(root: &'r Path, known: Option<&'r Known>, variants: &'r Variants) -> Self {
         let mut reader = Reader {
             tree: Tree::default(),
             root,
@@ -121,6 +129,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             skipped: HashSet::new(),
             waiting: Vec::new(),
             known,
+            variants,
             macros: Macros::default(),
         };
         reader.file(String::new());

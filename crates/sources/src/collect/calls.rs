@@ -127,13 +127,16 @@ impl Collector<'_> {
         for &argument in arguments {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
-            if sent != Some(argument) {
-                self.given(decl, argument, &values, id);
+            given.push(values);
+        }
+        let carried = self.note_carried(decl, arguments, &given, id);
+        for (index, (&argument, values)) in arguments.iter().zip(&given).enumerate() {
+            if sent != Some(argument) && !carried.contains(&index) {
+                self.given(decl, argument, values, id);
             }
             self.note_given_to_intrinsic(decl, argument, id);
             self.pass_on_variadic(decl, argument);
             self.note_given_for(id, argument, arguments);
-            given.push(values);
         }
         self.note_sizes(id, arguments);
         self.note_library_bytes(id, decl, arguments);

@@ -122,9 +122,8 @@ impl Collector<'_> {
             true => Some(Value::origin(Origin::behind(&usr, &decl.name))),
             false => self.bytes_of(decl.ty, &decl.name),
         };
-        let mut values = vec![Value::place(Place::Member(usr, decl.name.clone()))];
-        values.extend(bytes);
-        values
+        let place = self.member_place(record, &decl.name).map(Value::place);
+        place.into_iter().chain(bytes).collect()
     }
 
     /// Whether a member only names the memory behind its object: bytes without a length, at its end. What an allocator

@@ -77,8 +77,8 @@ impl Collector<'_> {
                         converted.insert(field.name.clone());
                     }
                     is_held |= self.skip_unbraced(value, field.ty, &mut children);
-                    let place = Place::Member(usr.clone(), field.name.clone());
-                    self.initialise(value, field.ty, Some(place), 0);
+                    let place = self.member_place(record, &field.name);
+                    self.initialise(value, field.ty, place, 0);
                 }
                 None => drop(self.value(value)),
             }

@@ -1,9 +1,10 @@
 //! Operators and assignments.
 
 use super::Collector;
+use super::cookies::is_cookie;
 use super::places::further;
 use crate::facts::{Act, Place, Reach, Source, Value};
-use crate::tree::{Kind, NodeId, Operator, TypeKind};
+use crate::tree::{Kind, Name, NodeId, Operator, Record, RecordId, TypeKind};
 
 impl Collector<'_> {
     pub(super) fn step(&mut self, id: NodeId) -> Vec<Value> {
@@ -124,13 +125,28 @@ impl Collector<'_> {
             .collect()
     }
 
+    /// A pointer without a type, in a member of a system's type, that the system gives back.
+    fn holds_cookie(&self, record: &Record, member: &str) -> bool {
+        let tree = self.tree;
+        is_cookie(record, member, |ty| tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Void))
+    }
+
+    /// Where what such a member holds is: libraries have several types for one thing, and give back one as another.
+    pub(super) fn member_place(&self, record: RecordId, member: &Name) -> Option<Place> {
+        let found = &self.tree.records[record];
+        if found.is_foreign && self.holds_cookie(found, member) {
+            return Some(Place::Variable(format!("{member} of libraries").into()));
+        }
+        Some(Place::Member(self.usr(record)?, member.clone()))
+    }
+
     /// An address put into a member of a system's type leaves the program, but for cookies.
     pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &Place) {
         let Place::Member(record, member) = place else { return };
         let Some(found) = self.tree.records.iter().find(|known| known.usr.as_ref() == Some(record)) else {
             return;
         };
-        if !found.is_foreign || found.names.iter().any(|name| crate::known::is_cookie(name, member)) {
+        if !found.is_foreign || self.holds_cookie(found, member) {
             return;
         }
         let name = found.names.first().map_or("a system's type", String::as_str);

@@ -71,7 +71,9 @@ impl Collector<'_> {
                 let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
                 if matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
                     let (function, at) = (decl.usr.clone(), self.at(id));
-                    self.facts.signatures.insert(Slot { function, parameter, shape, spelling, at });
+                    let is_definition = node.kind == Kind::Function;
+                    let slot = Slot { function, parameter, shape, spelling, is_definition, at };
+                    self.facts.signatures.insert(slot);
                 }
             }
         }

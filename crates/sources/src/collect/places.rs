@@ -12,10 +12,14 @@ impl Collector<'_> {
         let inner = tree.bare(child);
         let mut values = self.value(child);
         let kind = tree.node(inner).kind;
+        let is_number = tree.ty(tree.node(inner).ty).kind == TypeKind::Scalar;
         if matches!(kind, Kind::Member | Kind::DeclRef)
             && !matches!(tree.ty(tree.node(inner).ty).kind, TypeKind::Array(..))
         {
             for value in &mut values {
+                if let (true, Source::Place(place)) = (is_number, &value.source) {
+                    self.facts.numbers.insert(place.clone());
+                }
                 if !matches!(value.source, Source::Function(_)) {
                     value.reach = Reach::Address;
                     value.level = value.level.saturating_add(1);

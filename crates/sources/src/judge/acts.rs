@@ -3,9 +3,8 @@
 use super::Judge;
 use super::blocks::Blocks;
 use super::sayings::keep;
-use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where, behind};
+use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where, behind};
 use crate::known;
-use crate::known::vectors::{self, VectorAccess};
 use crate::points_to::{Objects, Pointed};
 use crate::relation::{Relation, begins_with_text, first_leaf};
 use crate::tree::Name;
@@ -124,6 +123,10 @@ impl Judge<'_> {
             return self.before(origin, act, at);
         }
         match (origin, act) {
+            (Origin::Number(_), act) if is_of_bytes(act) => {}
+            (Origin::Number(record), _) => {
+                self.act(&Origin::Object(record.clone()), reach, of, is_generic, at);
+            }
             (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
             (
                 Origin::Object(record),
@@ -194,53 +197,6 @@ impl Judge<'_> {
                 self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
             }
             _ => {}
-        }
-    }
-
-    /// `(char *)x - 8`: what lies before the object in what holds it stays there, and so does the object.
-    fn before(&mut self, origin: &Origin, act: &Act, at: &Where) {
-        let facts = self.facts;
-        let keep_up_to = |found: &RecordFact, last: usize| {
-            let names: Vec<String> =
-                found.members[..=last].iter().map(|member| member.name.to_string()).collect();
-            if names.iter().any(String::is_empty) { Verdict::Refuse } else { Verdict::Keep(names) }
-        };
-        let mut held: Vec<(&Name, Verdict)> = Vec::new();
-        match origin {
-            Origin::Object(record) => {
-                for (outer, found) in &facts.records {
-                    let at = found.members.iter().rposition(|member| member.record.as_ref() == Some(record));
-                    held.extend(at.filter(|&at| at > 0).map(|at| (outer, keep_up_to(found, at))));
-                }
-            }
-            Origin::MemberOf(record, member) => {
-                let Some(found) = self.own(record) else { return };
-                // Bytes are read before what a pointer leads to, not before the pointer.
-                let is_pointer = |known: &Member| *act == Act::Bytes && known.shape == Shape::Pointer;
-                let at = found.members.iter().position(|known| known.name == *member);
-                let at = at.filter(|&at| !is_pointer(&found.members[at]));
-                held.extend(at.filter(|&at| at > 0).map(|at| (record, keep_up_to(found, at))));
-            }
-            // `object->text[-1]`, of an array that memory is allocated behind.
-            Origin::Bytes(array) => {
-                for (record, found) in &facts.records {
-                    let at = found.members.len().saturating_sub(1);
-                    let last = found.members.last().filter(|last| last.is_open_array && last.name == *array);
-                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
-                }
-            }
-            Origin::Memory(block, 0) => {
-                for (record, found) in &facts.records {
-                    let at = found.members.len().saturating_sub(1);
-                    let last = found.members.last().filter(|last| *block == behind(record, &last.name));
-                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
-                }
-            }
-            _ => {}
-        }
-        let reason = "what lies before one of its members is reached from that at a fixed distance";
-        for (record, verdict) in held {
-            self.find(record, verdict, UseKind::Offset, at, reason);
         }
     }
 
@@ -450,31 +406,6 @@ impl Judge<'_> {
         }
     }
 
-    /// `_mm_loadu_ps(&x->a)`: as many members as fit into the vector lie there, and at that distance from a boundary.
-    fn member_in_vector(&mut self, record: &Name, member: &Name, function: &Name, at: &Where) {
-        let Some(access) = vectors::access(function) else { return };
-        let Some(found) = self.own(record) else { return };
-        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
-        // What a pointer leads to is not the member.
-        if known.shape == Shape::Pointer && !known.is_array {
-            return;
-        }
-        let (verdict, what) = match access {
-            VectorAccess::Bytes(bytes) => {
-                (keep(found, known.offset_bits / 8, Some(bytes)), format!("{bytes} bytes"))
-            }
-            VectorAccess::Scattered => (Verdict::Refuse, "bytes at distances that are worked out".to_owned()),
-        };
-        if let VectorAccess::Bytes(bytes) = access
-            && vectors::is_aligned(function)
-        {
-            let reason = format!("{function}() asks for {member} at a multiple of {bytes} bytes");
-            self.aligned((record, member), bytes, &reason, at);
-        }
-        let reason = format!("{what} from {member} on are a vector of {function}()");
-        self.find(record, verdict, UseKind::PartialMemory, at, reason);
-    }
-
     /// A list's head that links are compared with and its entries: both begin with the same links.
     fn begin_alike(&self, one: &Name, two: &Name) -> bool {
         matches!(self.relations.of(one, two), Relation::Common(..))
@@ -499,6 +430,21 @@ impl Judge<'_> {
         let reason = format!("a pointer to {member} is stepped through like an array of {spelling}");
         self.find(record, verdict, UseKind::Walk, at, reason);
     }
+}
+
+/// What is done with the bytes that a pointer leads to, and not with what those lead to.
+fn is_of_bytes(act: &Act) -> bool {
+    matches!(
+        act,
+        Act::Bytes
+            | Act::Part
+            | Act::Compared(_)
+            | Act::Walk(..)
+            | Act::Text
+            | Act::Spans(_)
+            | Act::Aligned(..)
+            | Act::As(Shape::Scalar(_) | Shape::Pointer, _)
+    )
 }
 
 /// What others get they may follow.

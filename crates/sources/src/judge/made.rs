@@ -66,7 +66,7 @@ impl Judge<'_> {
     pub(super) fn takes_another(&self, act: &Act, objects: &Objects, made: &Made, many: &mut Many) -> bool {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let may_be = |origin: &Origin| match origin {
-            Origin::Object(record) => self.relations.may_stand_for(record, wanted),
+            Origin::Object(record) | Origin::Number(record) => self.relations.may_stand_for(record, wanted),
             Origin::Memory(block, _) => self.may_become(block, wanted, made),
             Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
             Origin::Bytes(_) => true,

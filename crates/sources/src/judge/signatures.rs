@@ -19,7 +19,9 @@ impl Judge<'_> {
             }
             for (index, one) in kinds.iter().enumerate() {
                 for two in &kinds[index + 1..] {
-                    self.declared_as_both(one, two);
+                    if !are_of_two_programs(declared, one, two) {
+                        self.declared_as_both(one, two);
+                    }
                 }
             }
         }
@@ -39,4 +41,18 @@ impl Judge<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether two functions share a name, each with a body for one of the types: no program has both.
+fn are_of_two_programs(declared: &[&Slot], one: &Slot, two: &Slot) -> bool {
+    let is_defined_as = |kind: &Slot| {
+        declared.iter().any(|slot| slot.is_definition && slot.shape == kind.shape && !is_header(slot))
+    };
+    is_defined_as(one) && is_defined_as(two)
+}
+
+/// A body in a header is in each unit that reads it.
+fn is_header(slot: &Slot) -> bool {
+    let extension = slot.at.file.rsplit('.').next().unwrap_or_default();
+    extension.starts_with('h')
 }

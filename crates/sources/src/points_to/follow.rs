@@ -322,6 +322,7 @@ impl<'w> Follower<'w> {
     }
 
     fn go(&mut self, arrival: &Arrival, way: &Way) {
+        let arrival = &Arrival { origin: self.across_number(arrival.origin, way), ..*arrival };
         let memory = arrival.origin.filter(|_| self.kind(arrival) == OriginKind::Memory);
         let is_memory = memory.is_some();
         let is_lost = way.is_crowded && is_memory;
@@ -340,6 +341,17 @@ impl<'w> Follower<'w> {
             let origin = Some(self.own_memory(origin, kept, way));
             self.arrive(Arrival { origin, ..next });
         }
+    }
+
+    /// A pointer that is kept in a number, on the way to the number's address and back.
+    fn across_number(&mut self, origin: Option<u32>, way: &Way) -> Option<u32> {
+        let Some(known) = origin.filter(|_| way.is_number || way.level < 0) else { return origin };
+        let across = match self.origins.value(known) {
+            Origin::Object(record) if way.is_number => Origin::Number(record.clone()),
+            Origin::Number(record) if way.level < 0 => Origin::Object(record.clone()),
+            _ => return origin,
+        };
+        Some(self.number(&across))
     }
 
     fn at_level(&mut self, origin: u32, level: i8) -> Vec<u32> {

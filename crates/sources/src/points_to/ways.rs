@@ -5,7 +5,7 @@ use super::{Numbers, at_level};
 use crate::collect::{FIRST, further, variadic};
 use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
 use crate::tree::Name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A way from one place to another. Functions are given by the numbers of the places that their results are.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +20,24 @@ pub(super) struct Way {
     pub(super) out_of: Option<u32>,
     /// By a call through a pointer: any function of the type may be meant.
     pub(super) is_any: bool,
+    /// From a number to its address: what is there is no object, but a number that leads to one.
+    pub(super) is_number: bool,
     /// So many functions of the type that nothing says which memory without a type goes to which.
     pub(super) is_crowded: bool,
 }
 
 impl Way {
     fn plain(reach: Reach, to: u32) -> Way {
-        Way { reach, level: 0, to, into: None, out_of: None, is_any: false, is_crowded: false }
+        Way {
+            reach,
+            level: 0,
+            to,
+            into: None,
+            out_of: None,
+            is_any: false,
+            is_number: false,
+            is_crowded: false,
+        }
     }
 }
 
@@ -51,12 +62,14 @@ pub(super) struct Ways {
     /// By the number of the place they start from.
     from: Vec<Vec<Way>>,
     pub(super) starts: Vec<Start>,
+    /// Places of numbers whose address is taken.
+    numbers: BTreeSet<Place>,
 }
 
 impl Ways {
     /// All that the facts say.
     pub(super) fn of(facts: &Facts) -> Ways {
-        let mut ways = Ways::default();
+        let mut ways = Ways { numbers: facts.numbers.clone(), ..Ways::default() };
         for (value, to) in &facts.flows {
             ways.add(value, to, None);
         }
@@ -113,6 +126,7 @@ impl Ways {
                 }
             }
             Source::Place(from) => {
+                let is_number = value.reach == Reach::Address && self.numbers.contains(from);
                 let from = self.places.number(from);
                 // The address of a place: what is stored through it arrives there.
                 let reach = match value.reach {
@@ -123,7 +137,7 @@ impl Ways {
                     }
                     reach => reach,
                 };
-                self.push(from, Way { into, level: value.level, ..Way::plain(reach, to) });
+                self.push(from, Way { into, level: value.level, is_number, ..Way::plain(reach, to) });
             }
             Source::Function(_) => {}
         }

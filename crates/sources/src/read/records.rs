@@ -1,6 +1,7 @@
 //! Structs, classes and unions, and their members.
 
 use super::Reader;
+use crate::facts::Where;
 use crate::libclang::Cursor;
 use crate::tree::{Field, Record, RecordId, TypeKind};
 use clang_sys::*;
@@ -12,7 +13,7 @@ impl<'u> Reader<'u, '_> {
             return known;
         }
         let decl = decl.definition().unwrap_or(decl);
-        let usr = decl.usr();
+        let usr = self.name_of_record(decl);
         if let Some(&known) = self.records.get(&usr) {
             self.record_of_decl.insert(key, known);
             return known;
@@ -35,6 +36,17 @@ impl<'u> Reader<'u, '_> {
             self.waiting.push((id, decl));
         }
         id
+    }
+
+    /// libclang's name, with a number where several types have it.
+    fn name_of_record(&mut self, decl: Cursor<'u>) -> String {
+        let usr = decl.usr();
+        if self.variants.is_empty() || !decl.is_definition() {
+            return usr;
+        }
+        let site = self.site(decl);
+        let at = Where { file: self.tree.files[site.file].clone(), line: site.line };
+        self.variants.name(&usr, &at).unwrap_or(usr)
     }
 
     /// A record's members, once the tree is read.

@@ -94,12 +94,12 @@ fn containers_algorithms_methods_and_inheritance_leave_a_type_movable() {
 }
 
 #[test]
-fn user_data_of_a_library_in_c_is_a_crossing() {
-    refused(
-        "extern \"C\" void watch(void (*)(void *), void *); struct T { long a; int b; };
-        static void seen(void *p) { static_cast<T *>(p)->b++; } void f(T *x) { watch(seen, x); }",
-        "watch()",
-    );
+fn user_data_of_a_library_in_c_comes_back_to_the_callback() {
+    let text = "extern \"C\" void watch(void (*)(void *), void *); struct T { long a; int b; }; struct U { char c[3]; double d; };
+        static void seen(void *p) { static_cast<T *>(p)->b++; } void f(T *x) { watch(seen, x); }";
+    movable(text);
+    refused(&text.replace("static_cast<T *>(p)->b++", "static_cast<U *>(p)->d++"), "cast to or from U");
+    refused(&text.replace("watch(seen", "watch(nullptr"), "watch()");
 }
 
 #[test]

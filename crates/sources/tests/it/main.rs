@@ -2,6 +2,7 @@
 
 mod alignment;
 mod builds;
+mod cookies;
 mod cpp;
 mod exactness;
 mod fixed_places;
@@ -10,5 +11,7 @@ mod headers_before_objects;
 mod hidden_order;
 mod kernel;
 mod many_types;
+mod numbers;
+mod one_name;
 mod program;
 mod user_space;
