@@ -1,0 +1,82 @@
+//! What is used beside a member or an object: before it, or as a vector from it on.
+
+use super::Judge;
+use super::sayings::keep;
+use crate::facts::{Act, Member, Origin, RecordFact, Shape, Where, behind};
+use crate::known::vectors::{self, VectorAccess};
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+
+impl Judge<'_> {
+    /// `(char *)x - 8`: what lies before the object in what holds it stays there, and so does the object.
+    pub(super) fn before(&mut self, origin: &Origin, act: &Act, at: &Where) {
+        let facts = self.facts;
+        let keep_up_to = |found: &RecordFact, last: usize| {
+            let names: Vec<String> =
+                found.members[..=last].iter().map(|member| member.name.to_string()).collect();
+            if names.iter().any(String::is_empty) { Verdict::Refuse } else { Verdict::Keep(names) }
+        };
+        let mut held: Vec<(&Name, Verdict)> = Vec::new();
+        match origin {
+            Origin::Object(record) => {
+                for (outer, found) in &facts.records {
+                    let at = found.members.iter().rposition(|member| member.record.as_ref() == Some(record));
+                    held.extend(at.filter(|&at| at > 0).map(|at| (outer, keep_up_to(found, at))));
+                }
+            }
+            Origin::MemberOf(record, member) => {
+                let Some(found) = self.own(record) else { return };
+                // Bytes are read before what a pointer leads to, not before the pointer.
+                let is_pointer = |known: &Member| *act == Act::Bytes && known.shape == Shape::Pointer;
+                let at = found.members.iter().position(|known| known.name == *member);
+                let at = at.filter(|&at| !is_pointer(&found.members[at]));
+                held.extend(at.filter(|&at| at > 0).map(|at| (record, keep_up_to(found, at))));
+            }
+            // `object->text[-1]`, of an array that memory is allocated behind.
+            Origin::Bytes(array) => {
+                for (record, found) in &facts.records {
+                    let at = found.members.len().saturating_sub(1);
+                    let last = found.members.last().filter(|last| last.is_open_array && last.name == *array);
+                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
+                }
+            }
+            Origin::Memory(block, 0) => {
+                for (record, found) in &facts.records {
+                    let at = found.members.len().saturating_sub(1);
+                    let last = found.members.last().filter(|last| *block == behind(record, &last.name));
+                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
+                }
+            }
+            _ => {}
+        }
+        let reason = "what lies before one of its members is reached from that at a fixed distance";
+        for (record, verdict) in held {
+            self.find(record, verdict, UseKind::Offset, at, reason);
+        }
+    }
+
+    /// `_mm_loadu_ps(&x->a)`: as many members as fit into the vector lie there, and at that distance from a boundary.
+    pub(super) fn member_in_vector(&mut self, record: &Name, member: &Name, function: &Name, at: &Where) {
+        let Some(access) = vectors::access(function) else { return };
+        let Some(found) = self.own(record) else { return };
+        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
+        // What a pointer leads to is not the member.
+        if known.shape == Shape::Pointer && !known.is_array {
+            return;
+        }
+        let (verdict, what) = match access {
+            VectorAccess::Bytes(bytes) => {
+                (keep(found, known.offset_bits / 8, Some(bytes)), format!("{bytes} bytes"))
+            }
+            VectorAccess::Scattered => (Verdict::Refuse, "bytes at distances that are worked out".to_owned()),
+        };
+        if let VectorAccess::Bytes(bytes) = access
+            && vectors::is_aligned(function)
+        {
+            let reason = format!("{function}() asks for {member} at a multiple of {bytes} bytes");
+            self.aligned((record, member), bytes, &reason, at);
+        }
+        let reason = format!("{what} from {member} on are a vector of {function}()");
+        self.find(record, verdict, UseKind::PartialMemory, at, reason);
+    }
+}
