@@ -7,6 +7,7 @@ mod diff;
 mod folded;
 mod kernel;
 mod pprof;
+mod starter;
 mod text;
 
 use crate::engine_name::EngineName;
@@ -157,7 +158,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 /// What was found.
 pub(crate) struct Found {
     pub(crate) findings: Findings,
-    /// The program did not end by itself: how it ended.
+    /// The program did not end by itself, or only started the one that is meant: why the findings are not of that.
     pub(crate) crash: Option<String>,
 }
 
@@ -297,7 +298,9 @@ pub(crate) fn find(
         files::print("\n")?;
     }
     let sampled = clock.as_ref().and_then(|one| one.as_ref().ok());
-    let mut findings = work_out(&recording, subject, sampled, &options, stages)?;
+    let recorded = read(&recording, stages)?;
+    let crash = crash.or_else(|| starter::only_starts(&recorded, &subject));
+    let mut findings = work_out(&recorded, subject, sampled, &options, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
     Ok(Found { findings, crash })
 }
@@ -355,15 +358,14 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
     })
 }
 
-/// Reads the recording, and works it out.
+/// Works a recording out.
 fn work_out(
-    recording: &Path,
+    recorded: &Recorded,
     subject: Subject,
     clock: Option<&Clock>,
     options: &lineup_find::Options,
     stages: &Stages,
 ) -> Result<Findings> {
-    let recorded = read(recording, stages)?;
     // As it is called where it is mapped: the user may have named a link.
     let program = subject.program().canonicalize().unwrap_or_else(|_| subject.program().to_owned());
     let program = program.to_string_lossy().into_owned();
@@ -372,7 +374,7 @@ fn work_out(
     let debug: Vec<Option<DebugInfo>> =
         images.map(|image| known.take_or(image, || explain::debug_info(image, stages))).collect();
     stages.stage("naming accesses and trying layouts");
-    Ok(lineup_find::work_out(&recorded, &debug, &program, clock, options)?)
+    Ok(lineup_find::work_out(recorded, &debug, &program, clock, options)?)
 }
 
 /// Reads a recording of a whole program.

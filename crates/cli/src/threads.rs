@@ -3,6 +3,8 @@
 mod kernel;
 mod text;
 
+pub(crate) use text::serialising_sentence;
+
 use crate::advice_options::line_size;
 use crate::explain::{Surveyed, survey};
 use crate::files;

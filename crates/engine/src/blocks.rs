@@ -148,6 +148,11 @@ impl Blocks {
         Some((bytes, true))
     }
 
+    /// Whether an address is known to lie in code that nothing writes to.
+    pub(crate) fn is_fixed_code(&self, pc: u64) -> bool {
+        self.mappings.iter().any(|mapping| mapping.is_fixed_code && mapping.range.contains(&pc))
+    }
+
     /// Reads what will be looked at of the program's code when the engine makes no system call any more.
     pub(crate) fn read_ahead(&mut self) {
         self.mappings = maps::read();

@@ -78,7 +78,7 @@ pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) ->
     let starts = |end: u64| mappings.iter().map(|mapping| mapping.range.start).find(|start| *start >= end);
     let gaps = ends.map(|end| (end, starts(end).unwrap_or(Host::ADDRESSES_END)));
     let is_inside = |address: u64| mappings.iter().any(|mapping| mapping.range.contains(&address));
-    let mut fits = gaps.filter_map(|(low, high)| {
+    let fits = gaps.filter_map(|(low, high)| {
         let at = if low < range.start {
             high.min(highest).checked_sub(bytes)? & !(Host::page_bytes() - 1)
         } else {
@@ -86,8 +86,10 @@ pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) ->
         };
         (at >= low.max(lowest) && at + bytes <= high.min(highest) && !is_inside(at)).then_some(at)
     });
+    let fits: Vec<u64> = fits.filter(|at| at + bytes <= Host::ADDRESSES_END).collect();
     // The nearest: a program's heap grows from its end.
-    fits.rfind(|at| *at < range.start).or_else(|| room_above(mappings, range, bytes, highest))
+    let below = fits.iter().rfind(|at| **at < range.start).copied();
+    below.or_else(|| room_above(mappings, range, bytes, highest)).or_else(|| fits.first().copied())
 }
 
 fn room_above(mappings: &[Mapping], range: &Range<u64>, bytes: u64, highest: u64) -> Option<u64> {
@@ -95,7 +97,7 @@ fn room_above(mappings: &[Mapping], range: &Range<u64>, bytes: u64, highest: u64
     for mapping in mappings.iter().filter(|mapping| mapping.range.end > range.end) {
         // Far above the program, so that its heap has room to grow.
         let at = (low + (1 << 28)).next_multiple_of(Host::page_bytes());
-        if mapping.range.start >= at + bytes && at + bytes <= highest {
+        if mapping.range.start >= at + bytes && at + bytes <= highest.min(Host::ADDRESSES_END) {
             return Some(at);
         }
         low = mapping.range.end;
@@ -151,5 +153,10 @@ mod tests {
         let found =
             room_near(&[at(0x10000, 0x40_0000), at(low.start, low.end), at(1 << 46, 1 << 47)], &low, 0x10000);
         assert!(found.is_some_and(|found| found >= low.end && found < 1 << 31));
+        // The last of the addresses, without room below: what lies behind them is none.
+        let top = 0x7fff_f7d6_4000..0x7fff_f7d6_5000;
+        let (stack, kernels) = (at(0x7fff_fffd_e000, 0x7fff_ffff_f000), at(0xffff_ffff_ff60_0000, u64::MAX));
+        let crowded = [at(1 << 16, top.start), at(top.start, top.end), stack, kernels];
+        assert_eq!(room_near(&crowded, &top, 0x10000), Some(top.end));
     }
 }

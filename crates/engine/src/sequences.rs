@@ -12,7 +12,8 @@
 //!
 //! Which stores these are follows from the descriptors in the data of the program's files. Before the place that a
 //! sequence is aborted to stands a signature. Where code has one that belongs to no known descriptor, that is made
-//! while the program runs, and the engine looks at each store in the file's code.
+//! while the program runs, and the engine looks at each store in the file's code. Of code that the program may change the
+//! engine looks at each store as well, and a copy is used only while the code is what the copy was made from.
 
 use crate::addresses::{Map, Set};
 use crate::engine::Engine;
@@ -93,6 +94,11 @@ impl Zones {
             || self.unknown.iter().any(|code| code.contains(&next))
     }
 
+    /// Whether code there may have sequences that are not known.
+    pub(crate) fn are_unknown_at(&self, pc: u64) -> bool {
+        self.unknown.iter().any(|code| code.contains(&pc))
+    }
+
     /// Whether a known sequence begins there.
     pub(crate) fn begin_at(&self, pc: u64) -> bool {
         self.known.iter().any(|one| one.start == pc)
@@ -120,6 +126,19 @@ struct Placed {
     range: Range<u64>,
     places: Vec<(u64, u64)>,
     instructions: u64,
+    /// The store and the sequence, where the program may change them.
+    made_from: Option<[Vec<u8>; 2]>,
+}
+
+impl Placed {
+    /// Whether the program's code is still what this was made from.
+    fn is_current(&self, store: u64) -> bool {
+        let Some(made_from) = &self.made_from else { return true };
+        made_from.iter().zip([store, self.sequence.start]).all(|(bytes, at)| {
+            let mut now = vec![0; bytes.len()];
+            system::read_memory(at, &mut now) == now.len() && *bytes == now
+        })
+    }
 }
 
 /// What a store does that may begin a sequence.
@@ -272,7 +291,8 @@ impl Sequences {
     /// The copy of a sequence that a store begins, and its instructions.
     fn copy_of(&self, store: u64, sequence: &Sequence) -> Option<(u64, u64)> {
         let mut copies = self.by_store.get(&store)?.iter().filter_map(|start| self.copies.get(start));
-        copies.find(|copy| copy.sequence == *sequence).map(|copy| (copy.range.start, copy.instructions))
+        let is_fit = |copy: &&Placed| copy.sequence == *sequence && copy.is_current(store);
+        copies.find(is_fit).map(|copy| (copy.range.start, copy.instructions))
     }
 
     /// Room for a descriptor where an instruction can name it as a number: the lowest 2 GB. It is never given back: the
@@ -332,20 +352,22 @@ impl crate::blocks::Blocks {
 
     /// The thread is before a store that may begin a sequence.
     pub(crate) fn begin_sequence(&mut self, engine: &Engine, pc: u64, registers: &HostRegisters) -> Begun {
-        let Some((code, is_fixed)) = self.bytes(pc) else { return Begun::Nothing };
-        let stored = Host::stored(&code, pc, registers);
+        let stored = Host::stored(&self.bytes_of_store(pc), pc, registers);
         let found = stored.and_then(|(value, next)| Some((descriptor_at(value)?, next)));
         let begun = found.filter(|(sequence, next)| sequence.range().contains(next));
-        // Other words may look like a descriptor, such as a program's arguments; these do not lead to code.
-        let begun = begun.filter(|(sequence, _)| {
-            [sequence.start, sequence.abort].iter().all(|place| self.bytes(*place).is_some())
-        });
-        let Some((sequence, _)) = begun else { return Begun::Nothing };
+        let Some((sequence, next)) = begun else { return Begun::Nothing };
         if let Some((at, instructions)) = self.sequences.copy_of(pc, &sequence) {
             return Begun::Copied(at, instructions);
         }
-        self.learn(engine, &sequence);
-        let copied = if is_fixed { self.copy_sequence(engine, (pc, &code), &sequence) } else { None };
+        // Other words may look like a descriptor, such as a program's arguments; these do not lead to code.
+        if [sequence.start, sequence.abort].iter().any(|place| self.bytes(*place).is_none()) {
+            return Begun::Nothing;
+        }
+        let Some((code, is_fixed)) = self.bytes(pc) else { return Begun::Nothing };
+        if is_fixed {
+            self.learn(engine, &sequence);
+        }
+        let copied = self.copy_sequence(engine, (pc, next, &code), &sequence);
         match copied {
             Some((at, instructions)) => Begun::Copied(at, instructions),
             None => {
@@ -359,6 +381,18 @@ impl crate::blocks::Blocks {
                 Begun::Natively
             }
         }
+    }
+
+    /// The program's code at a store, as far as one reaches.
+    fn bytes_of_store(&mut self, pc: u64) -> Vec<u8> {
+        if self.is_fixed_code(pc) {
+            return self.bytes(pc).map(|(code, _)| code).unwrap_or_default();
+        }
+        let mut code = vec![0; MOST_STORE_BYTES as usize];
+        let read = system::read_memory(pc, &mut code);
+        code.truncate(read);
+        self.unpatch(pc, &mut code);
+        code
     }
 
     /// A sequence is met that was not known: blocks end before it from now on.
@@ -380,10 +414,15 @@ impl crate::blocks::Blocks {
     fn copy_sequence(
         &mut self,
         engine: &Engine,
-        store: (u64, &[u8]),
+        store: (u64, u64, &[u8]),
         sequence: &Sequence,
     ) -> Option<(u64, u64)> {
-        let (code, true) = self.bytes(sequence.start)? else { return None };
+        let (code, is_fixed) = self.bytes(sequence.start)?;
+        let own = code.get(..sequence.bytes as usize)?.to_vec();
+        let made_from = match is_fixed {
+            true => None,
+            false => Some([store.2.get(..(store.1 - store.0) as usize)?.to_vec(), own]),
+        };
         let mut signature = [0; 4];
         (system::read_memory(sequence.signature_at(), &mut signature) == signature.len()).then_some(())?;
         let descriptor = self.sequences.descriptor()?;
@@ -391,7 +430,7 @@ impl crate::blocks::Blocks {
         let jump = store.0..store.0 + Host::JUMP_BYTES;
         let at = patch::place_near(&mut near, &jump).ok().map(|place| place.next());
         let task = at.map(|at| SequenceTask {
-            store: (store.1, store.0),
+            store: (store.2, store.0),
             sequence: *sequence,
             code: &code,
             signature: u32::from_le_bytes(signature),
@@ -414,6 +453,7 @@ impl crate::blocks::Blocks {
             range: at..at + copy.code.len() as u64,
             places: copy.places.iter().map(|(place, pc)| (at + *place as u64, *pc)).collect(),
             instructions: copy.instructions,
+            made_from,
         };
         self.sequences.keep(store.0, placed);
         Some((at, copy.instructions))

@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
 use crate::targets::Targets;
-use crate::{choosers, ends, forks, lock, patch, stamps, system, threads};
+use crate::{choosers, ends, forks, lock, patch, sequences, stamps, system, threads};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -217,6 +217,10 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         whole: whole.flatten(),
     };
     let engine = engine::set(engine)?;
+    match engine.shared.word(word::SIGNATURE).load(Ordering::Relaxed) as u32 {
+        0 => {}
+        signature => sequences::add_signature(engine, signature),
+    }
     system::register_serializing();
     if mode == timed::MODE {
         if !stamps::prepare(engine) {

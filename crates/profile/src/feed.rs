@@ -52,7 +52,9 @@ impl ThreadProfile {
             sampler,
             window: None,
         });
-        thread.begin_batch();
+        if let Some(sampler) = &thread.sampler {
+            thread.front.begin_batch(sampler.begin_thread(&mut thread.window));
+        }
         thread
     }
 

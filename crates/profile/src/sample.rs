@@ -1,6 +1,7 @@
 //! Windows of the run that are kept whole: batches in which nothing was passed over.
 //!
-//! Windows begin evenly spread over the batches of all threads. When they take more memory than they may, every second
+//! Windows begin evenly spread over the batches of all threads, and one with each thread: what a short thread does to the
+//! lines of others would not be seen else. When they take more memory than they may, every second
 //! one is dropped and from then on half as many begin, so that those kept are spread over the whole run.
 
 use crate::code::Code;
@@ -83,7 +84,10 @@ impl Sampler {
     /// A thread begins a batch: whether it is part of a window. `last` is what its batch before was of, and how many of
     /// that window there are to come.
     pub(crate) fn begin(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
-        let number = self.batches.fetch_add(1, Ordering::Relaxed);
+        self.begin_at(self.batches.fetch_add(1, Ordering::Relaxed), under_way)
+    }
+
+    fn begin_at(&self, number: u64, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
         if let Some((window, left)) = under_way.take().filter(|(_, left)| *left > 0) {
             *under_way = Some((window, left - 1));
             return Some(Part::Later(window));
@@ -93,6 +97,14 @@ impl Sampler {
             *under_way = Some((number, BATCHES - 1));
             Part::First(number)
         })
+    }
+
+    /// A thread begins its first batch, which begins a window unless that would be dropped: the batches up to the next that
+    /// may begin one are left out of the count.
+    pub(crate) fn begin_thread(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
+        let after = |batches: u64| Some(batches.next_multiple_of(BATCHES) + 1);
+        let taken = self.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+        self.begin_at(taken.unwrap_or_default().next_multiple_of(BATCHES), under_way)
     }
 
     /// The number of the window that is a stretch of the run, where stretches are counted.
@@ -167,6 +179,11 @@ impl OfThread {
     /// As [`Sampler::begin`].
     pub(crate) fn begin(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
         self.sampler.begin(under_way)
+    }
+
+    /// As [`Sampler::begin_thread`].
+    pub(crate) fn begin_thread(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
+        self.sampler.begin_thread(under_way)
     }
 
     /// As [`Sampler::halvings`].
@@ -280,5 +297,16 @@ mod tests {
             Some(Later(8)),
         ];
         assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn a_thread_that_begins_late_and_does_little_has_a_window() {
+        use Part::{First, Later};
+        let sampler = Sampler::new(u64::MAX);
+        let (mut first, mut short) = (None, None);
+        let parts: Vec<_> = (0..5).map(|_| sampler.begin(&mut first)).collect();
+        assert_eq!(parts.last(), Some(&Some(First(4))));
+        assert_eq!(sampler.begin_thread(&mut short), Some(First(8)));
+        assert_eq!([sampler.begin(&mut first), sampler.begin(&mut short)], [Some(Later(4)), Some(Later(8))]);
     }
 }

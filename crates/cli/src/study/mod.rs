@@ -152,6 +152,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
         setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
             .into_iter()
             .chain(left_out.into_iter().map(|value| Fact { name: "left out".into(), value }))
+            .chain(serialised(&before))
             .chain(waits([Some(&before), after.as_ref()]))
             .chain(fetched)
             .collect(),
@@ -184,6 +185,13 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
             Ok(Outcome::Finding)
         }
     }
+}
+
+/// The locks that keep the threads from running side by side: no layout changes that.
+fn serialised(before: &Variant) -> Option<Fact> {
+    let locks = before.recorded.explanation.between.as_ref()?.serialising();
+    let value: Vec<String> = locks.iter().map(crate::threads::serialising_sentence).collect();
+    (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
 }
 
 /// What the coherence model counts of waits for lines alone in both variants, where threads were parted.

@@ -97,12 +97,12 @@ fn head(out: &mut String, page: &Page<'_>) {
 /// Locks that keep threads from running side by side.
 fn serialising(out: &mut String, between: &BetweenThreads) {
     for one in between.serialising() {
-        let _ = writeln!(out, "{}", in_one_sentence(&one));
+        let _ = writeln!(out, "{}", serialising_sentence(&one));
     }
 }
 
 /// What a lock does that keeps threads from running side by side.
-fn in_one_sentence(one: &Serialising<'_>) -> String {
+pub(crate) fn serialising_sentence(one: &Serialising<'_>) -> String {
     let most = one.most_threads().map_or_else(String::new, |most| {
         format!("; no more than {} of them can work at once", grouped(most, 1))
     });

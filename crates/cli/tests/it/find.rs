@@ -324,6 +324,9 @@ fn a_program_that_another_starts_is_named() {
             note.contains("/program was started once and is not counted: to look into it, name it after --")
         });
         assert!(is_told, "{engine}: {notes:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{engine}: {said}");
+        assert!(said.contains("name the program that is meant, as `lineup find -- "), "{engine}: {said}");
     }
 }
 

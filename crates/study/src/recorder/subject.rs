@@ -83,7 +83,7 @@ impl Subject {
     }
 
     /// The script that the user named, when its interpreter is recorded.
-    pub(super) fn script(&self) -> Option<&Path> {
+    pub fn script(&self) -> Option<&Path> {
         self.script.as_deref()
     }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,11 +109,43 @@ again:
     return 0;
 }
 
+// Code that the program copies: of which the descriptor's address goes to rdi, and the processor is in esi, its number for
+// the kernel at rdx, the count at rcx, the descriptor at r8.
+extern const char copied[], copied_start[], copied_end[], copied_abort[], copied_stop[];
+__asm__(".text\ncopied:\n\tmovq %r8, (%rdi)\n"
+        "copied_start:\n\tcmpl %esi, (%rdx)\n\tjnz copied_abort\n\tmovq (%rcx), %rax\n\taddq $1, %rax\n\tpause\n\tpause\n\tmovq %rax, (%rcx)\n"
+        "copied_end:\n\tmovl $1, %eax\n\tret\n\t.long " TEXT(SIGNATURE) "\n"
+        "copied_abort:\n\txorl %eax, %eax\n\tret\ncopied_stop:\n");
+static uint64_t descriptor[4] __attribute__((aligned(32)));
+static int (*written)(void *, int, void *, long *, uint64_t *);
+
+static void write_code(int is_sealed) {
+    size_t bytes = copied_stop - copied;
+    char *at = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) exit(5);
+    memcpy(at, copied, bytes);
+    if (is_sealed) mprotect(at, 4096, PROT_READ | PROT_EXEC);
+    descriptor[1] = (uint64_t)at + (copied_start - copied);
+    descriptor[2] = copied_end - copied_start;
+    descriptor[3] = (uint64_t)at + (copied_abort - copied);
+    written = (void *)at;
+}
+
+// The code and the descriptor are made while the program runs.
+__attribute__((noinline)) int add_written(void) {
+    struct rseq *r = area();
+    int cpu = (int)*(volatile uint32_t *)&r->cpu_id_start;
+    return written(&r->rseq_cs, cpu, &r->cpu_id, &slots[cpu & 63].count, descriptor);
+}
+
 static const char *how;
 
 __attribute__((noinline)) void work(void) {
     if (!strcmp(how, "often")) {
         add_often(rounds);
+    } else if (strstr(how, "written")) {
+        for (long i = 0; i < rounds; i++)
+            while (!add_written()) {}
     } else if (strstr(how, "made")) {
         for (long i = 0; i < rounds; i++)
             while (!add_made()) {}
@@ -136,6 +169,7 @@ int main(int count, char **words) {
     CPU_ZERO(&set);
     for (int cpu = 0; cpu < atoi(words[3]); cpu++) CPU_SET(cpu, &set);
     sched_setaffinity(0, sizeof set, &set);
+    if (strstr(how, "written")) write_code(!!strstr(how, "sealed"));
     pthread_t threads[3];
     long sum = 0;
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, thread, 0);

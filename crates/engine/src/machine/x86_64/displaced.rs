@@ -29,6 +29,8 @@ pub(crate) const TRAP: u8 = 0xcc;
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
 /// As that, where only jumps to the first bytes matter.
 const NEAR_BYTES: u64 = 1 << 12;
+/// Bytes of a function that is moved as a whole at most.
+const MOST_MOVED: u64 = 384;
 /// Functions and what is jumped to often begin at multiples of this.
 const ALIGNED: u64 = 16;
 
@@ -140,6 +142,37 @@ pub(crate) fn by_trap(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusa
     Ok(Displaced { moved: moved(pc, size, room, TRAP_BYTES)?, way: Way::Trap })
 }
 
+/// As [`at`], but that all of the function's code is moved, which calls nothing and knows where it jumps: then its own jumps
+/// and its returns need no room.
+pub(crate) fn all_of(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
+    let range = pc..pc + size;
+    let around = Around::read(range.clone(), NEIGHBOUR_BYTES);
+    let code: Vec<Instruction> = around.code(pc).take_while(|one| one.ip() < range.end).collect();
+    let is_alone = !around.is_led_into(&(pc + 1..range.end), &range);
+    let may_move = |one: &Instruction| {
+        !one.is_invalid()
+            && matches!(
+                one.flow_control(),
+                FlowControl::Next
+                    | FlowControl::Return
+                    | FlowControl::UnconditionalBranch
+                    | FlowControl::ConditionalBranch
+            )
+    };
+    let is_whole = code.last().is_some_and(|last| last.next_ip() == range.end && never_goes_on(last));
+    if size > MOST_MOVED || !is_alone || !is_whole || !code.iter().all(may_move) {
+        return Err(Refusal::CannotMove);
+    }
+    let filler =
+        around.code(range.end).take_while(|one| is_filler(one) && one.next_ip() <= pc + room.max(size));
+    let end = filler.last().map_or(range.end, |last| last.next_ip());
+    let way = match end - pc >= JUMP_BYTES && !around.leads_into(&(range.end..pc + JUMP_BYTES)) {
+        true => Way::Jump,
+        false => Way::Beside(around.filler(pc).filter(|_| size >= SHORT_BYTES).ok_or(Refusal::TooShort)?),
+    };
+    Ok(Displaced { moved: code, way })
+}
+
 /// Where code beside a range jumps.
 pub(crate) fn targets_around(range: &Range<u64>) -> Vec<u64> {
     Around::read(range.clone(), NEIGHBOUR_BYTES).targets
@@ -150,6 +183,8 @@ struct Around {
     start: u64,
     bytes: Vec<u8>,
     targets: Vec<u64>,
+    /// Where the jumps to these stand.
+    sources: Vec<u64>,
 }
 
 impl Around {
@@ -169,8 +204,15 @@ impl Around {
     fn new(start: u64, bytes: Vec<u8>) -> Around {
         let code = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE).into_iter();
         let jumps = code.filter(|one| one.flow_control() != FlowControl::Call);
-        let targets = jumps.map(|one| one.near_branch_target()).filter(|target| *target != 0).collect();
-        Around { start, bytes, targets }
+        let known = jumps.filter(|one| one.near_branch_target() != 0);
+        let (targets, sources) = known.map(|one| (one.near_branch_target(), one.ip())).unzip();
+        Around { start, bytes, targets, sources }
+    }
+
+    /// Whether code outside of `own` leads into a range.
+    fn is_led_into(&self, range: &Range<u64>, own: &Range<u64>) -> bool {
+        let mut jumps = self.targets.iter().zip(&self.sources);
+        jumps.any(|(target, source)| range.contains(target) && !own.contains(source))
     }
 
     fn leads_into(&self, range: &Range<u64>) -> bool {

@@ -1,7 +1,8 @@
 //! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it.
 //!
 //! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or
-//! of filler behind it; nothing may jump to the middle of these. What cannot be done so is refused.
+//! of filler behind it; nothing may jump to the middle of these. Where there is no such room, a function that calls nothing
+//! is moved as a whole. What cannot be done so is refused.
 
 pub(crate) mod whole;
 
@@ -31,7 +32,15 @@ pub(crate) fn stamp(
     region: u64,
     parts: &[Asked],
 ) -> Result<(), Refusal> {
-    Writer { engine, memory, near, moved }.watch(region, parts)
+    let mut writer = Writer { engine, memory, near, moved };
+    match writer.watch(region, parts, Moves::WhatIsReplaced) {
+        Err(first @ (Refusal::Ends | Refusal::JumpedTo | Refusal::TooShort | Refusal::CannotMove)) => {
+            // Where that is no way either, the first reason is the nearer one.
+            let moved = writer.watch(region, parts, Moves::AllThatCan);
+            moved.map_err(|other| if other == Refusal::Restartable { other } else { first })
+        }
+        other => other,
+    }
 }
 
 /// See [`crate::machine::Timing::stamped_function`].
@@ -50,17 +59,23 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Patches all parts of one region's functions.
-    fn watch(&mut self, region: u64, asked: &[Asked]) -> Result<(), Refusal> {
+    /// Patches all parts of one region's functions. Nothing is changed of those that are refused.
+    fn watch(&mut self, region: u64, asked: &[Asked], moves: Moves) -> Result<(), Refusal> {
         let stamps = Stamps::new(self.engine, region, 0, &[]);
         let mut entries = Vec::new();
         let mut parts = Vec::new();
         for one in asked {
             let mut moved_end = one.pc;
             if one.region & timed::PART == 0 {
-                let displaced = displaced::at(one.pc, one.size, one.room)?;
-                let is_own =
-                    |moved: &&Instruction| (one.pc..one.pc + 2 * JUMP_BYTES + 15).contains(&moved.ip());
+                let all = match moves {
+                    Moves::AllThatCan if self.may_move(one.pc) => {
+                        displaced::all_of(one.pc, one.size, one.room).ok()
+                    }
+                    Moves::AllThatCan | Moves::WhatIsReplaced => None,
+                };
+                let reach = if all.is_some() { one.size } else { 2 * JUMP_BYTES + 15 };
+                let displaced = all.map_or_else(|| displaced::at(one.pc, one.size, one.room), Ok)?;
+                let is_own = |moved: &&Instruction| (one.pc..one.pc + reach).contains(&moved.ip());
                 let own = displaced.moved.iter().filter(is_own);
                 moved_end = own.map(Instruction::next_ip).max().unwrap_or(one.pc).max(displaced.end(one.pc));
                 entries.push((*one, displaced));
@@ -130,6 +145,11 @@ impl Writer<'_> {
         if is_written { Ok(()) } else { Err(Refusal::NoRoom) }
     }
 
+    /// Whether functions may be moved as a whole there: restartable sequences of that code are known.
+    fn may_move(&self, pc: u64) -> bool {
+        self.engine.code.with(|code| !code.zones_at(pc).are_unknown_at(pc))
+    }
+
     /// Code for an end: what it takes the place of, the stamp, and the end itself.
     fn end(
         &mut self,
@@ -166,6 +186,8 @@ impl Writer<'_> {
                     if one.flow_control() == FlowControl::Return {
                         jump = Instruction::with_branch(Code::Jmp_rel32_64, to)
                             .map_err(|_| Refusal::CannotMove)?;
+                        // What jumps to the return jumps there.
+                        jump.set_ip(one.ip());
                     }
                     jump.set_near_branch64(to);
                     jump
@@ -194,6 +216,9 @@ impl Writer<'_> {
                 }
             }
         }
+        if code.len() as u64 > patch::MOST_BYTES {
+            return Err(Refusal::CannotMove);
+        }
         self.place(near, &code)
     }
 
@@ -201,6 +226,15 @@ impl Writer<'_> {
         let place = patch::place_near(self.near, &(near..near + JUMP_BYTES))?;
         place.put(self.memory, code).ok_or(Refusal::NoRoom)
     }
+}
+
+/// What of a function is moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moves {
+    /// What jumps take the place of.
+    WhatIsReplaced,
+    /// All of it, where that can be.
+    AllThatCan,
 }
 
 /// A piece of code.

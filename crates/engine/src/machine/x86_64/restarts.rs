@@ -51,14 +51,15 @@ pub(super) enum Beginning {
     No,
 }
 
-/// What an instruction does to begin a sequence.
+/// What an instruction does to begin a sequence. Each store of changeable code may begin one: the program makes that code,
+/// and the descriptor, while it runs.
 pub(super) fn beginning(
     factory: &mut InstructionInfoFactory,
     instruction: &Instruction,
-    zones: &Zones,
+    (zones, is_changeable): (&Zones, bool),
 ) -> Beginning {
     const WORD: usize = 8;
-    if !zones.may_begin(instruction.next_ip()) {
+    if !is_changeable && !zones.may_begin(instruction.next_ip()) {
         return Beginning::No;
     }
     if is_store(instruction) {
@@ -365,13 +366,17 @@ mod tests {
         let known = Sequence { start: 0x1009, bytes: 0x20, abort: 0x2000, head: 0 };
         let zones = Zones::with(&[known]);
         let mut factory = InstructionInfoFactory::new();
-        let mut of = |code: &[u8], pc: u64| beginning(&mut factory, &decode(code, pc), &zones);
+        let mut of = |code: &[u8], pc: u64| beginning(&mut factory, &decode(code, pc), (&zones, false));
         assert_eq!(of(&STORE, 0x1000), Beginning::Store);
         assert_eq!(of(&STORE, 0x1010), Beginning::Store);
         assert_eq!(of(&STORE, 0x1021), Beginning::No, "its end is no part of it");
         assert_eq!(of(&[0x48, 0x87, 0x06], 0x1006), Beginning::Unclear, "xchg [rsi], rax");
         assert_eq!(of(&[0x89, 0x06], 0x1007), Beginning::No, "half a word");
         assert_eq!(of(&[0x48, 0x8d, 0x06], 0x1006), Beginning::No, "lea rax, [rsi]");
+        let mut changeable =
+            |code: &[u8], pc: u64| beginning(&mut factory, &decode(code, pc), (&zones, true));
+        assert_eq!(changeable(&STORE, 0x1021), Beginning::Store, "its descriptor may be made later");
+        assert_eq!(changeable(&[0x89, 0x06], 0x1021), Beginning::No, "half a word");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::code::LockKind;
 
-/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`.
-const INSIDE: [&str; 12] = [
+/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`, the C
+/// library's and those of C++ that hold one of these.
+const INSIDE: [&str; 14] = [
     ".rlock",
     ".raw_lock",
     ".owner.counter",
@@ -16,6 +17,8 @@ const INSIDE: [&str; 12] = [
     "._M_sem._M_counter",
     ".rwbase",
     ".rtmutex",
+    ".__data.",
+    "._M_mutex.",
 ];
 
 /// The name of a lock, without those of the types inside it that others wrote.
@@ -51,7 +54,9 @@ mod tests {
         assert_eq!(without_its_inside("mm_struct.mmap_lock.count.counter"), "mm_struct.mmap_lock");
         assert_eq!(without_its_inside("pipe_inode_info.mutex.owner.counter"), "pipe_inode_info.mutex");
         assert_eq!(without_its_inside("m::ACCOUNT.inner.futex.v.value"), "m::ACCOUNT");
-        assert_eq!(without_its_inside("account.lock.__data.__lock"), "account.lock.__data.__lock");
+        assert_eq!(without_its_inside("account.lock.__data.__lock"), "account.lock");
+        assert_eq!(without_its_inside("queue.guard._M_mutex.__data.__lock"), "queue.guard");
+        assert_eq!(without_its_inside("mine.__data"), "mine.__data", "a member of the program's own");
         assert_eq!(without_its_inside("pool.free.__align"), "pool.free");
         assert_eq!(without_its_inside("files.table_lock.rwbase.rtmutex.owner"), "files.table_lock");
         assert_eq!(without_its_inside("(heap)"), "(heap)");

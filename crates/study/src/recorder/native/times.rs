@@ -9,6 +9,8 @@ use crate::process::Finished;
 use crate::recorder::{self, Interventions, RecordRequest, Subject, regions};
 use lineup_recording::native::timed::{Arm, trial};
 use lineup_recording::native::{Refusal, chunk, timed, word};
+use lineup_recording::plan::Plan;
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -137,7 +139,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let elapsed = begun.elapsed();
     // What has ended the reading of the log tells more than the engine, which got no answer then.
     if let (Ok(()), Some(refused)) = (&followed, lives().refused(&plan)) {
-        return Err(Error::Start(with_next_step(refused)));
+        return Err(Error::Start(with_next_step(refused, &plan, &request.run.command)));
     }
     interrupts.check()?;
     let finished = finished?;
@@ -188,18 +190,25 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     })
 }
 
-/// What refuses a small function, with what does work for it.
-fn with_next_step(refused: String) -> String {
-    let has_no_room = [Refusal::TooShort, Refusal::Ends]
-        .into_iter()
-        .any(|refusal| Refusal::of(refusal.answer()).is_some_and(|why| refused.ends_with(why)));
-    match has_no_room {
-        true => format!(
-            "{refused}; small functions have room when they are compiled with `-O2 -falign-functions=16`, and `lineup \
-             record` counts the instructions of their calls as they are"
-        ),
-        false => refused,
-    }
+/// What refuses a function, with what does work for it.
+fn with_next_step(refused: String, plan: &Plan, command: &[OsString]) -> String {
+    let is_for = |refusal: &Refusal| Refusal::of(refusal.answer()).is_some_and(|why| refused.ends_with(why));
+    let has_no_room =
+        [Refusal::TooShort, Refusal::Ends, Refusal::JumpedTo, Refusal::CannotMove].iter().any(is_for);
+    let regions = plan.header.regions.iter().map(|(_, region)| region.name.as_str());
+    let name =
+        regions.filter(|name| refused.contains(&format!("watch {name}:"))).max_by_key(|name| name.len());
+    let command: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let Some(name) = name.filter(|_| has_no_room || is_for(&Refusal::Unclear)) else { return refused };
+    let room = match has_no_room {
+        true => "small functions have room when they are compiled with `-O2 -falign-functions=16`, and ",
+        false => "",
+    };
+    format!(
+        "{refused}; {room}`lineup record --region {} -- {}` counts the instructions of its calls as they are",
+        shell_words::quote(name),
+        shell_words::join(command)
+    )
 }
 
 /// Tells the engine what is done before calls.

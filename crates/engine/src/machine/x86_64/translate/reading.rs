@@ -65,7 +65,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
             break;
         }
-        let beginning = restarts::beginning(&mut factory, &instruction, task.zones);
+        let beginning = restarts::beginning(&mut factory, &instruction, (task.zones, task.is_changeable));
         if beginning == Beginning::Unclear {
             lost = steps.is_empty().then(|| unlogged(&instruction, true));
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };

@@ -158,6 +158,7 @@ impl<'a> Attached<'a> {
         let (leave, give_back) = (distance("lineup_engine_leave")?, distance("lineup_engine_give_back")?);
         let give_back_traps = distance("lineup_engine_give_back_traps")?;
         let make_thread = distance("lineup_engine_thread")?;
+        memory.set(word::SIGNATURE, process.own_signature().map_or(0, u64::from));
         let mut caller = Caller::find(&process, &libraries, None, &|_, _| ())?;
         let path = caller.text(&engine.to_string_lossy())?;
         let handle = caller.call(loader.open, [path, loader.flags])?;

@@ -62,6 +62,7 @@ const GET_REGISTER_SET: RequestCode = 0x4204;
 const SET_REGISTER_SET: RequestCode = 0x4205;
 const GET_SIGNAL_MASK: RequestCode = 0x420a;
 const SET_SIGNAL_MASK: RequestCode = 0x420b;
+const GET_SEQUENCES: RequestCode = 0x420f;
 const EVENT_STOP: i32 = 128;
 /// The vector and floating-point registers.
 const EXTENDED_STATE: usize = 0x202;
@@ -180,6 +181,15 @@ fn stop_of(status: i32) -> Stop {
         SYSTEM_CALL_STOP => Stop::SystemCall,
         signal => Stop::Signal(signal),
     }
+}
+
+/// The signature with which a thread that stands still has registered memory for restartable sequences; `None` where it has
+/// registered none, or the kernel is too old to say.
+pub(super) fn signature_of_sequences(tid: Tid) -> Option<u32> {
+    // The memory's address; its size and the signature; flags.
+    let mut told = [0_u64; 3];
+    request(GET_SEQUENCES, tid, size_of_val(&told), told.as_mut_ptr() as usize).ok()?;
+    (told[0] != 0).then_some((told[1] >> 32) as u32)
 }
 
 /// The registers of a thread that stands still.

@@ -207,6 +207,16 @@ impl Process {
         self.tell(tid)?.wait(PATIENCE).map_err(Told::let_go).ok()
     }
 
+    /// A signature of the program's own with which one of its threads has registered memory for restartable sequences.
+    pub(super) fn own_signature(&self) -> Option<u32> {
+        /// What Linux' own libraries register on this machine.
+        const USUAL: u32 = 0x5305_3053;
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.id)).ok()?;
+        let names = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+        let of = |tid: Tid| self.stop_one(tid).and_then(|still| ptrace::signature_of_sequences(still.tid));
+        names.filter_map(of).find(|signature| *signature != USUAL)
+    }
+
     /// As [`Process::stop_one`], for a thread that is attached to.
     pub(super) fn stop_seized(&self, tid: Tid) -> Option<Still> {
         let told = self.about_to_tell(tid);

@@ -85,7 +85,7 @@ pub(super) fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruc
 /// Follows the program from the task's address on, and turns behind these parts.
 pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
     let mut reading = Reading {
-        zones: task.zones,
+        zones: (task.zones, task.is_changeable),
         factory: InstructionInfoFactory::new(),
         path: Path { steps: Vec::new(), end: End::Flow, parts: 1, lost: None, begins_sequence: false },
         turns,
@@ -106,7 +106,8 @@ pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
 }
 
 struct Reading<'a> {
-    zones: &'a Zones,
+    /// Where stores may begin a restartable sequence, and whether the code may change.
+    zones: (&'a Zones, bool),
     factory: InstructionInfoFactory,
     path: Path,
     /// Parts behind which it is to go another way.
