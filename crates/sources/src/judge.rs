@@ -12,7 +12,6 @@ mod further;
 mod generated_code;
 mod layout;
 mod made;
-mod neighbours;
 mod sayings;
 mod signatures;
 mod spans;
