@@ -15,7 +15,7 @@ const DOCUMENTS: [(&str, &str); 5] = [
     ("CHANGELOG.md", "share/doc/lineup/CHANGELOG.md"),
     ("LICENSE-MIT", "share/doc/lineup/LICENSE-MIT"),
     ("LICENSE-APACHE", "share/doc/lineup/LICENSE-APACHE"),
-    ("crates/cli/debian/copyright", "share/doc/lineup/copyright"),
+    ("show/cli/debian/copyright", "share/doc/lineup/copyright"),
 ];
 
 /// Shells, and where each looks for what completes commands.

@@ -1,7 +1,8 @@
 //! Data flows one way: every dependency edge between our crates, and every use of a heavy library,
 //! must be on these lists.
 
-use cargo_metadata::{Metadata, Package};
+use cargo_metadata::{DependencyKind, Metadata, Package};
+use std::collections::BTreeMap;
 
 /// Crate, and the crates of ours that it may use (normal, dev or build).
 const EDGES: &[(&str, &[&str])] = &[
@@ -151,6 +152,59 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("cargo_metadata", &["xtask"]),
 ];
 
+/// The folders of crates, in the order of the flow: a crate uses crates of its own folder and of those in earlier rows.
+const FLOW: &[&[&str]] =
+    &[&["base"], &["read", "runtime", "sched"], &["recorder", "understand"], &["fix"], &["run"], &["show"]];
+
+/// The folder of crates that only tests use.
+const TESTING: &str = "testing";
+
+/// The folder that a crate lies in, by the path of its manifest.
+fn folder(manifest: &str, root: &str) -> Option<String> {
+    let below = manifest.strip_prefix(root)?.trim_start_matches('/');
+    below.split_once('/').map(|(folder, _)| folder.to_owned())
+}
+
+fn row(folder: &str) -> Option<usize> {
+    FLOW.iter().position(|row| row.contains(&folder))
+}
+
+/// True when a crate of the folder `from` may use one of the folder `to`.
+fn flows(from: &str, to: &str, is_for_tests: bool) -> bool {
+    let is_earlier = || matches!((row(from), row(to)), (Some(from), Some(to)) if to < from);
+    from == to || to == TESTING && is_for_tests || is_earlier()
+}
+
+/// Edges against the flow, one sentence each.
+fn against_the_flow(metadata: &Metadata) -> Vec<String> {
+    let root = metadata.workspace_root.as_str();
+    let folders: BTreeMap<&str, String> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter_map(|package| Some((package.name.as_str(), folder(package.manifest_path.as_str(), root)?)))
+        .collect();
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        let name = package.name.as_str();
+        let Some(from) = folders.get(name) else { continue };
+        if name != "xtask" && from != TESTING && row(from).is_none() {
+            broken.push(format!(
+                "{name} lies in {from}/, which is no folder of the flow in xtask/src/edges.rs"
+            ));
+        }
+        for dependency in &package.dependencies {
+            let Some(to) = folders.get(dependency.name.as_str()) else { continue };
+            if !flows(from, to, dependency.kind == DependencyKind::Development) {
+                broken.push(format!(
+                    "{name} ({from}/) may not use {} ({to}/): data flows the other way",
+                    dependency.name
+                ));
+            }
+        }
+    }
+    broken
+}
+
 /// The edges and heavy uses that no list allows, and those that a list allows and nothing uses, one sentence each.
 pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
     let packages = metadata.workspace_packages();
@@ -175,6 +229,7 @@ pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
         }
     }
     broken.extend(unused(&packages));
+    broken.extend(against_the_flow(metadata));
     broken
 }
 
@@ -188,4 +243,28 @@ fn unused(packages: &[&Package]) -> Vec<String> {
     let heavy = HEAVY.iter().flat_map(|(library, users)| users.iter().map(move |from| (*from, *library)));
     let unused = edges.chain(heavy).filter(|(from, to)| !uses(from, to));
     unused.map(|(from, to)| format!("{from} does not use {to}: take that off the list")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_uses_its_own_folder_and_earlier_ones() {
+        for (from, to) in [("show", "base"), ("fix", "understand"), ("run", "run"), ("show", "runtime")] {
+            assert!(flows(from, to, false), "{from} {to}");
+        }
+        for (from, to) in
+            [("base", "read"), ("recorder", "understand"), ("read", "sched"), ("fix", "testing")]
+        {
+            assert!(!flows(from, to, false), "{from} {to}");
+        }
+        assert!(flows("fix", "testing", true));
+    }
+
+    #[test]
+    fn a_folder_is_the_first_below_the_workspace() {
+        assert_eq!(folder("/w/base/model/Cargo.toml", "/w").as_deref(), Some("base"));
+        assert_eq!(folder("/w/Cargo.toml", "/w"), None);
+    }
 }

@@ -2,7 +2,7 @@
 //! register.
 
 /// The engine's own sources.
-const ENGINE: &str = "crates/engine/src/";
+const ENGINE: &str = "recorder/engine/src/";
 
 /// Machines, each a file and a folder of this name below `machine/`.
 const MACHINES: &[&str] = &["x86_64"];
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn broken(file: &str, text: &str) -> usize {
-        check(&format!("crates/{file}"), text).len()
+        check(&format!("recorder/{file}"), text).len()
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn what_is_found_is_told_with_its_place() {
-        let told = check("crates/engine/src/calls.rs", "\nregisters.rdi\n");
+        let told = check("recorder/engine/src/calls.rs", "\nregisters.rdi\n");
         assert_eq!(
             told,
-            ["crates/engine/src/calls.rs:2 says rdi, which is for crates/engine/src/machine/ to know"]
+            ["recorder/engine/src/calls.rs:2 says rdi, which is for recorder/engine/src/machine/ to know"]
         );
     }
 }

@@ -11,6 +11,39 @@ const MAX_LINES: usize = 700;
 /// A line of prose longer than this must be broken. Tables and what a terminal shows are as wide as they are.
 const MAX_COLUMNS: usize = 120;
 
+/// Pages that may have so many lines, by how their path begins; the first line that fits counts.
+const PAGES: &[(&str, usize)] = &[
+    ("README.md", 150),
+    ("ARCHITECTURE.md", 200),
+    // A section for each schema: it is looked up, not read.
+    ("docs/json.md", 1000),
+    // Tables of the fleet's columns, which its tests read there.
+    ("docs/fleet.md", 260),
+    // A row for each use of a type.
+    ("docs/sources.md", 160),
+    ("docs/results/", 1000),
+    // A chapter shows all that its commands print.
+    ("docs/guide/", 210),
+    ("docs/", 150),
+];
+
+/// Names of files that say nothing of their content.
+const EMPTY_NAMES: &[&str] = &[
+    "acts",
+    "anyway",
+    "as_it_lies",
+    "beside",
+    "beyond",
+    "certain",
+    "given",
+    "kept",
+    "made",
+    "quiet",
+    "sayings",
+    "told",
+    "ways",
+];
+
 /// Marks of unfinished work. Spelled in halves so that this file does not break its own rule.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 
@@ -29,7 +62,10 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
                 broken.extend(source(file, &text));
                 broken.extend(machine::check(file, &text));
             }
-            Some("md") => broken.extend(prose(file, &text)),
+            Some("md") => {
+                broken.extend(prose(file, &text));
+                broken.extend(page(file, &text));
+            }
             _ => {}
         }
     }
@@ -41,7 +77,17 @@ fn source(file: &str, text: &str) -> Vec<String> {
     let is_long = lines > MAX_LINES;
     let length = is_long.then(|| format!("{file} has {lines} lines; the limit is {MAX_LINES}"));
     let marks = UNFINISHED.iter().filter(|mark| text.contains(**mark));
-    length.into_iter().chain(marks.map(|mark| format!("{file} contains {mark}"))).collect()
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_empty = EMPTY_NAMES.contains(&stem);
+    let name = is_empty.then(|| format!("{file}: name it after the type or the job in it"));
+    length.into_iter().chain(name).chain(marks.map(|mark| format!("{file} contains {mark}"))).collect()
+}
+
+/// The page is longer than a reader's patience.
+fn page(file: &str, text: &str) -> Option<String> {
+    let (_, most) = PAGES.iter().find(|(begin, _)| file.starts_with(begin))?;
+    let lines = text.lines().count();
+    (lines > *most).then(|| format!("{file} has {lines} lines; the limit of such pages is {most}"))
 }
 
 fn prose(file: &str, text: &str) -> Vec<String> {
@@ -56,4 +102,25 @@ fn prose(file: &str, text: &str) -> Vec<String> {
         }
     }
     broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_the_length_of_their_kind() {
+        let lines = |count: usize| "a line\n".repeat(count);
+        assert_eq!(page("README.md", &lines(150)), None);
+        assert!(page("README.md", &lines(151)).is_some());
+        assert!(page("docs/find.md", &lines(151)).is_some());
+        assert_eq!(page("docs/results/find.md", &lines(900)), None);
+        assert_eq!(page("studies/lua/README.md", &lines(900)), None);
+    }
+
+    #[test]
+    fn a_file_is_named_after_its_content() {
+        assert_eq!(source("fix/advise/src/anyway.rs", "").len(), 1);
+        assert_eq!(source("fix/advise/src/background_lines.rs", "").len(), 0);
+    }
 }

@@ -51,6 +51,9 @@ const GROUPS: &[(&str, &str, &str, Group)] = &[
 
 /// Package, target, how the path begins, and why `make test` leaves it out.
 const REST: &[(&str, &str, &str, &str)] = &[
+    ("lineup", "it", "find_planted::", "tries orders of two thousand types"),
+    ("lineup", "it", "find_threads::lines_of_their_own_bytes_of_both", "records ten programs with threads"),
+    ("lineup", "it", "guide::a_server_under_load", "studies a server; `children` does the same in less time"),
     ("lineup", "it", "kernel::boot::a_guest_without_memory", "boots a kernel"),
     ("lineup", "it", "kernel::emulators::", "fetches an emulator and boots two kernels"),
     ("lineup", "it", "kernel::grief::a_workload_that_fails", "boots a kernel"),
@@ -64,8 +67,23 @@ const REST: &[(&str, &str, &str, &str)] = &[
     ("lineup", "it", "kernel_source::an_order_with_a_group", "builds and boots kernels"),
     ("lineup", "it", "kernel_source::functions_that_calls_go_into", "builds and boots kernels"),
     ("lineup", "it", "kernel_source::what_was_built_in_the_tree", "builds a kernel"),
+    ("lineup", "it", "layout_pahole::every_struct_of_zstd", "compiles zstd once for each way of packing"),
     ("lineup", "it", "own_kernel::registers_tell", "fetches two emulators"),
+    ("lineup", "it", "pages::every_kind_of_page", "writes every page and opens each in four windows"),
     ("lineup", "it", "record::hot_paths::", "links an optimised runtime"),
+    ("lineup", "it", "record::injected::hard_programs_that_are_linked_statically", "records forty programs"),
+    ("lineup", "it", "record::logged::programs_that_are_hard_to_follow", "records forty programs"),
+    (
+        "lineup",
+        "it",
+        "record::restartable::sequences_of_a_program_that_registers",
+        "runs millions of sequences",
+    ),
+    ("lineup", "it", "review::of_ten_changes", "builds ten changes"),
+    ("lineup", "it", "study::lua_gets_a_patch", "studies an interpreter"),
+    ("lineup", "it", "study_code::other_optimisers", "builds with every optimiser"),
+    ("lineup", "it", "study_threads::fields_and_objects_of_rust", "studies a program of Rust"),
+    ("lineup-browser", "it", "bad_pages::", "opens a page for each fault"),
     ("lineup-advise", "it", "lua::", "compiles Lua once for each layout of its types"),
     ("lineup-runtime", "it", "aarch64::", "runs a runtime that is built for another machine"),
     ("lineup-runtime", "it", "installed::the_rust_example", "builds a package of a user's own by cargo"),

@@ -1,4 +1,0 @@
-//! Every integration test of this crate, in one program.
-
-mod calls;
-mod made;

@@ -1,0 +1,296 @@
+//! From recorded use of a type to the orders that may be tried and what judges them.
+
+use crate::background_lines::BackgroundLines;
+use crate::constraint::{Binding, Constraint};
+use crate::data_model::{DataModel, Unexplained, counterpart};
+use crate::neighbour::Neighbour;
+use crate::placement;
+use crate::score::{Demand, Model, ONE, Problem, Span, Traffic, Unit};
+use crate::usage::Usage;
+use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
+use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
+use lineup_model::usage::{Owner, Sharing, TypeUse};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// One type of one usage, ready to be turned into a [`Problem`].
+pub(crate) struct Subject<'a> {
+    pub(crate) types: &'a Types,
+    pub(crate) id: TypeId,
+    pub(crate) aggregate: &'a Aggregate,
+    /// How regions use it.
+    pub(crate) uses: Vec<&'a TypeUse>,
+    pub(crate) usage: &'a Usage,
+}
+
+/// Region, base and spans: what makes two demands one.
+type DemandKey = (RegionId, u64, Vec<Span>);
+
+/// What demands that are one add up to, per call.
+#[derive(Default)]
+struct Sums {
+    occurrences: f64,
+    weight: f64,
+    neighbours: BTreeMap<Neighbour, (f64, BackgroundLines)>,
+    anyway: BackgroundLines,
+}
+
+/// The data models that could be worked out, and the members they could not place.
+pub(crate) struct Models {
+    pub(crate) models: Vec<Model>,
+    /// `LP64` or `ILP32`, one per model.
+    pub(crate) names: Vec<&'static str>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(types: &'a Types, id: TypeId, usage: &'a Usage) -> Option<Self> {
+        let (id, aggregate) = types.aggregate(id)?;
+        let uses = usage.types.iter().filter(|used| types.aggregate(used.ty).map(|(id, _)| id) == Some(id));
+        Some(Subject { types, id, aggregate, uses: uses.collect(), usage })
+    }
+
+    /// The recorded data model, and the other one when every member's size there is known.
+    ///
+    /// # Errors
+    /// When the recorded layout cannot be reproduced.
+    pub(crate) fn models(&self) -> Result<Models, Binding> {
+        let recorded = DataModel::new(self.types, self.usage.abi, self.usage.abi);
+        let mut models = vec![self.recorded_model(&recorded)?];
+        let mut names = vec![self.usage.abi.data_model()];
+        let other = DataModel::new(self.types, self.usage.abi, counterpart(self.usage.abi));
+        if let Some(model) = self.other_model(&other, &models[0]) {
+            models.push(model);
+            names.push(other.target().data_model());
+        }
+        Ok(Models { models, names })
+    }
+
+    fn recorded_model(&self, data_model: &DataModel<'_>) -> Result<Model, Binding> {
+        let refuse = |name: Option<&str>| {
+            Binding::new(Constraint::LayoutNotReproduced).on([name.unwrap_or("(unnamed)").to_string()])
+        };
+        let laid = data_model.layout(self.id).ok_or_else(|| refuse(None))?;
+        let fields = data_model.explained(self.aggregate, 0).map_err(|unexplained| {
+            let name = |index: usize| self.aggregate.members[index].name.as_deref();
+            match unexplained {
+                Unexplained::Unknown => refuse(None).because("a member's size is not known"),
+                Unexplained::Packed(index) => packed(name(index)),
+                Unexplained::Misplaced(index) => refuse(name(index)),
+            }
+        })?;
+        let order: Vec<usize> = (0..fields.len()).collect();
+        let placed = placement::place(&fields, &order, laid.shape.align_bytes);
+        let align_bytes = laid.shape.align_bytes;
+        if placed.map(|placed| placed.size_bytes) != Some(laid.shape.size_bytes) {
+            return Err(refuse(None).because("the size does not follow from the members"));
+        }
+        let demands = self.demands(data_model, &laid.offsets_bits, align_bytes);
+        Ok(Model { fields, align_bytes, demands, fixed_bits: Vec::new(), head_bits: 0 })
+    }
+
+    fn other_model(&self, data_model: &DataModel<'_>, recorded: &Model) -> Option<Model> {
+        let laid = data_model.layout(self.id)?;
+        let mut fields = data_model.fields(self.aggregate, 0)?;
+        let natural = DataModel::new(self.types, self.usage.abi, self.usage.abi).fields(self.aggregate, 0)?;
+        for ((field, recorded), natural) in fields.iter_mut().zip(&recorded.fields).zip(&natural) {
+            if recorded.align_bytes > natural.align_bytes {
+                field.align_bytes = field.align_bytes.max(recorded.align_bytes);
+            }
+            field.lead = recorded.lead;
+        }
+        let declared = self.types.layout_offsets(self.id)?;
+        let demands = self.demands(data_model, &declared, laid.shape.align_bytes);
+        Some(Model {
+            fields,
+            align_bytes: laid.shape.align_bytes,
+            demands,
+            fixed_bits: Vec::new(),
+            head_bits: 0,
+        })
+    }
+
+    /// What calls touch, seen under a data model; equal demands are added up.
+    fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
+        let mut merged: BTreeMap<DemandKey, Sums> = BTreeMap::new();
+        let recorded_bytes = self.types.size_bytes(self.id).unwrap_or(0);
+        for used in &self.uses {
+            let Some(region) = self.usage.regions.get(used.region) else { continue };
+            for pattern in &used.patterns {
+                let base = base_in_line(u64::from(pattern.base_in_line), align_bytes);
+                let bytes = pattern
+                    .bytes
+                    .iter()
+                    .map(|bytes| bytes.offset..bytes.offset.saturating_add(bytes.size_bytes));
+                let spans = self.spans(data_model, recorded_bits, bytes);
+                let distance = pattern.neighbour_distance_bytes;
+                let neighbour = distance.and_then(|distance| Neighbour::new(distance, recorded_bytes));
+                let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
+                let sums = merged.entry((used.region, base, spans)).or_default();
+                sums.occurrences += per_call;
+                sums.weight += per_call * region.weight;
+                sums.anyway.add(&pattern.needed_anyway, used.calls);
+                if let Some(neighbour) = neighbour {
+                    let (share, anyway) = sums.neighbours.entry(neighbour).or_default();
+                    *share += per_call;
+                    anyway.add(&pattern.needed_anyway, used.calls);
+                }
+            }
+        }
+        let fixed_point = |value: f64| (value * ONE as f64).round() as u64;
+        merged
+            .into_iter()
+            .filter(|((_, _, spans), _)| !spans.is_empty())
+            .map(|((region, base, spans), sums)| {
+                let (per_call, weight) = (fixed_point(sums.occurrences), fixed_point(sums.weight));
+                let neighbours = sums.neighbours.into_iter();
+                let neighbours = neighbours
+                    .map(|(neighbour, (share, anyway))| (neighbour, fixed_point(share), anyway))
+                    .collect();
+                let anyway = sums.anyway;
+                Demand { region, base, per_call, weight, spans, neighbours, recorded_bytes, anyway }
+            })
+            .collect()
+    }
+
+    /// The parts of members that recorded byte ranges cover.
+    fn spans(
+        &self,
+        data_model: &DataModel<'_>,
+        recorded_bits: &[u64],
+        ranges: impl Iterator<Item = Range<u64>>,
+    ) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for range in ranges {
+            for (field, part) in members_in(self.types, self.aggregate, recorded_bits, &range) {
+                let member = &self.aggregate.members[field];
+                if member.bit_size.is_some() {
+                    spans.push((field, 0, part.end - part.start));
+                    continue;
+                }
+                let inner = data_model.translate(member.ty, part.start, part.end - part.start);
+                spans.extend(inner.into_iter().map(|(offset, size)| (field, offset, size)));
+            }
+        }
+        merge_spans(spans)
+    }
+
+    /// What threads do with each member.
+    pub(crate) fn traffic(&self) -> Vec<Traffic> {
+        let offsets = self.types.layout_offsets(self.id).unwrap_or_default();
+        let of_type = |sharing: &&Sharing| match sharing.owner {
+            Owner::Type(ty) => self.types.aggregate(ty).map(|(id, _)| id) == Some(self.id),
+            Owner::Variable(_) => false,
+        };
+        let objects: u64 =
+            self.uses.iter().flat_map(|used| &used.patterns).map(|pattern| pattern.occurrences).sum();
+        let mut all = vec![Traffic::default(); self.aggregate.members.len()];
+        let mut written = vec![false; all.len()];
+        for sharing in self.usage.sharing.iter().filter(of_type) {
+            let range = sharing.offset..sharing.offset.saturating_add(sharing.size_bytes);
+            let is_shared = is_write_shared(sharing, objects);
+            for (field, _) in members_in(self.types, self.aggregate, &offsets, &range) {
+                all[field].is_write_shared |= is_shared;
+                all[field].is_read_mostly |= sharing.writers.is_empty() && !sharing.readers.is_empty();
+                written[field] |= !sharing.writers.is_empty();
+            }
+        }
+        for (traffic, written) in all.iter_mut().zip(written) {
+            traffic.is_read_mostly &= !written;
+        }
+        all
+    }
+
+    /// The problem over these units.
+    pub(crate) fn problem(
+        &self,
+        models: Vec<Model>,
+        units: Vec<Unit>,
+        primary: LineSize,
+        grow: bool,
+    ) -> Problem {
+        let groups = crate::thread_groups::groups(self);
+        let used_bytes = crate::thread_groups::used_bytes(self);
+        let traffic = self.traffic();
+        Problem { units, models, traffic, groups, used_bytes, primary, allow_growth: grow }
+    }
+}
+
+/// Bytes that change hands less often than once in this many uses of an object are not worth parting
+/// from their neighbours: a clock's parameters, updated every few seconds, belong beside what it reads.
+const USES_PER_HANDOVER: u64 = 50;
+
+/// True when a thread writes what another touches, often enough to matter among `uses` recorded uses.
+pub(crate) fn is_write_shared(sharing: &Sharing, uses: u64) -> bool {
+    let touching = sharing.readers.union(&sharing.writers).count();
+    !sharing.writers.is_empty() && touching > 1 && sharing.handovers.saturating_mul(USES_PER_HANDOVER) >= uses
+}
+
+fn packed(name: Option<&str>) -> Binding {
+    Binding::new(Constraint::Packed).on([name.unwrap_or("(unnamed)").to_string()])
+}
+
+/// Where an object starts in its line, as far as its alignment lets it vary.
+fn base_in_line(recorded: u64, align_bytes: u64) -> u64 {
+    recorded % 128 / align_bytes.min(128) * align_bytes.min(128)
+}
+
+/// The members that a recorded byte range touches, with the range inside each.
+pub(crate) fn members_in(
+    types: &Types,
+    aggregate: &Aggregate,
+    offsets_bits: &[u64],
+    range: &Range<u64>,
+) -> Vec<(usize, Range<u64>)> {
+    let mut found = Vec::new();
+    for (index, (member, bits)) in aggregate.members.iter().zip(offsets_bits).enumerate() {
+        let start = bits / 8;
+        let size = match member.bit_size {
+            Some(width) => (bits % 8 + u64::from(width)).div_ceil(8),
+            None if index + 1 == aggregate.members.len() => {
+                member_bytes(types, member.ty, range.end.saturating_sub(start))
+            }
+            None => types.size_bytes(member.ty).unwrap_or(0),
+        };
+        let (from, to) = (range.start.max(start), range.end.min(start.saturating_add(size)));
+        if from < to {
+            found.push((index, from - start..to - start));
+        }
+    }
+    found
+}
+
+/// The size of a member; a trailing array of unknown length reaches as far as it was touched.
+fn member_bytes(types: &Types, id: TypeId, touched: u64) -> u64 {
+    let is_open = types.strip(id).and_then(|id| types.get(id)).is_some_and(
+        |ty| matches!(&ty.kind, TypeKind::Array { counts, .. } if counts.iter().any(|count| count.unwrap_or(0) == 0)),
+    );
+    if is_open { touched } else { types.size_bytes(id).unwrap_or(0) }
+}
+
+/// Sorts spans and joins those of one field that touch or overlap.
+pub(crate) fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut merged: Vec<Span> = Vec::new();
+    for (field, offset, size) in spans {
+        match merged.last_mut() {
+            Some((last, start, length)) if *last == field && start.saturating_add(*length) >= offset => {
+                *length = (*length).max(offset.saturating_add(size) - *start);
+            }
+            _ => merged.push((field, offset, size)),
+        }
+    }
+    merged
+}
+
+/// Offsets of members as debug info records them.
+pub(crate) trait RecordedOffsets {
+    /// Offset of each member in bits; `None` when one is not fixed.
+    fn layout_offsets(&self, id: TypeId) -> Option<Vec<u64>>;
+}
+
+impl RecordedOffsets for Types {
+    fn layout_offsets(&self, id: TypeId) -> Option<Vec<u64>> {
+        self.aggregate(id)?.1.members.iter().map(|member| member.offset_bits).collect()
+    }
+}

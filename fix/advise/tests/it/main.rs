@@ -1,0 +1,21 @@
+//! Every integration test of this crate, in one program.
+
+mod background_lines;
+mod confirmed;
+mod constraints;
+mod contracts;
+mod gathering;
+mod guard;
+mod hints;
+mod hostile;
+mod kernel;
+mod known_answers;
+mod lua;
+mod pahole;
+mod parting;
+mod rewriting;
+mod splitting;
+mod together;
+mod user_orders;
+mod volatile;
+mod worth;

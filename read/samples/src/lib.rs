@@ -1,0 +1,43 @@
+//! Samples that perf took: files and pipes of perf.data, their mappings, and counts of them by place.
+//!
+//! Design constraints:
+//!
+//! * Memory does not grow with samples: records are told one at a time in the order of their times, and counts are kept by
+//!   place in code and data ([`tally`]).
+//! * Files are foreign: what does not fit is refused or counted as unreadable, never a panic, and nothing is allocated
+//!   because a length says so.
+//! * A file that was cut off is read up to its last whole record, and [`Ending`] says so.
+//! * Nothing is opened or looked up here: who calls gives bytes, and the segments of files.
+//!
+//! The container is read here, not by a library: a cut-off file shall give what it has, traces of any length shall be
+//! passed over, and a damaged length shall not be believed. Bodies of samples are read by `perf-event-data`.
+
+mod bytes;
+pub mod chains;
+pub mod code_names;
+pub mod container;
+pub mod data_source;
+mod error;
+mod event;
+mod header;
+mod numbers;
+pub mod operand;
+mod reader;
+pub mod record;
+mod rounds;
+mod scan;
+mod spaces;
+pub mod spe;
+pub mod synthetic_records;
+pub mod tally;
+mod threads;
+#[cfg(feature = "writer")]
+pub mod writer;
+
+pub use error::SamplesError;
+pub use event::{Carries, Event};
+pub use header::{BuildId, Header};
+pub use reader::{Ending, Reader};
+pub use record::Record;
+pub use spaces::{Code, Data, FileSegment, MappedFile, Segments};
+pub use tally::{Tally, tally};

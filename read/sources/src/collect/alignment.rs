@@ -1,0 +1,175 @@
+//! Uses that ask for more alignment than a type gives by itself.
+
+use super::Collector;
+use crate::facts::{Act, Origin, Saying, Value};
+use crate::library_functions;
+use crate::tree::{Decl, Kind, Name, NodeId, Operands, Operator, TypeId, TypeKind};
+
+/// From this size on the processor's own instructions ask for alignment.
+const VECTOR_BYTES: u64 = 16;
+
+/// The most bytes that the processor changes in one step.
+const MOST_ATOMIC_BYTES: u64 = 16;
+
+impl Collector<'_> {
+    /// `*(__m128 *)x->v`, `((unsigned __int128 *)p)[0]`.
+    pub(super) fn note_wide_access(&mut self, values: &[Value], at: NodeId) {
+        let ty = self.tree.ty(self.tree.node(at).ty);
+        let bytes = ty.size_bytes.filter(|&bytes| ty.kind == TypeKind::Scalar && bytes >= VECTOR_BYTES);
+        if let Some(bytes) = bytes {
+            self.aligned(values, (bytes, "one vector"), at);
+        }
+    }
+
+    /// `pointer->member` where the pointer's target asks for more alignment than a vector's elements.
+    pub(super) fn note_aligned_target(&mut self, values: &[Value], at: NodeId) {
+        if let Some(&bytes) = self.tree.asked_alignments.get(&at) {
+            self.act(
+                &Self::objects(values),
+                &Act::AlignedMember(bytes, "the type that it is used as".into()),
+                at,
+            );
+        }
+    }
+
+    /// An atomic operation on what is wider than the member; `__builtin_assume_aligned`.
+    pub(super) fn note_aligned_call(
+        &mut self,
+        function: &str,
+        arguments: &[NodeId],
+        values: &[Vec<Value>],
+        id: NodeId,
+    ) {
+        let (Some(&pointer), Some(given)) = (arguments.first(), values.first()) else { return };
+        let tree = self.tree;
+        if library_functions::assumes_alignment(function) {
+            let asked = arguments.get(1).and_then(|&bytes| tree.node(tree.bare(bytes)).value);
+            let asked = asked
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .unwrap_or(library_functions::MOST_ALIGNMENT);
+            self.aligned(given, (asked, function), id);
+        } else if library_functions::is_atomic(function) {
+            self.note_atomic(function, pointer, given, id);
+        }
+    }
+
+    /// The operation is atomic only at a multiple of what it changes.
+    pub(super) fn note_atomic(&mut self, by: &str, pointer: NodeId, values: &[Value], id: NodeId) {
+        let tree = self.tree;
+        let operand = tree.pointee(tree.node(tree.bare(pointer)).ty).map(|to| tree.ty(to));
+        // What is larger is guarded by a lock.
+        let fits = |bytes: &u64| bytes.is_power_of_two() && *bytes <= MOST_ATOMIC_BYTES;
+        if let Some(bytes) = operand.and_then(|to| to.size_bytes).filter(fits) {
+            self.aligned(values, (bytes, by), id);
+        }
+    }
+
+    /// `std::atomic_ref<pair>(x->pair)`.
+    pub(super) fn note_atomic_reference(&mut self, decl: &Decl, arguments: &[NodeId], id: NodeId) {
+        let tree = self.tree;
+        let Some(&referred) = arguments.first().filter(|_| decl.name.starts_with("atomic_ref")) else {
+            return;
+        };
+        let inner = tree.bare(referred);
+        let bytes = tree.ty(tree.node(inner).ty).size_bytes.filter(|bytes| bytes.is_power_of_two());
+        if let (Some((record, member)), Some(bytes)) = (self.member_named(inner), bytes) {
+            let value = Value::origin(Origin::MemberOf(record, member));
+            self.aligned(&[value], (bytes.min(MOST_ATOMIC_BYTES), "std::atomic_ref"), id);
+        }
+    }
+
+    /// `open(path, O_RDWR | O_DIRECT)`.
+    pub(super) fn note_direct_file(&mut self, decl: &Decl, arguments: &[NodeId]) {
+        let tree = self.tree;
+        let is_direct = |&flags: &NodeId| {
+            let value = tree.node(tree.bare(flags)).value;
+            value.is_some_and(|value| value & library_functions::O_DIRECT != 0)
+        };
+        let flags = library_functions::flags_of_file(&decl.name).and_then(|at| arguments.get(at));
+        self.facts.has_direct_files |= flags.is_some_and(is_direct);
+    }
+
+    /// `(uintptr_t)&x->v % 16`, `(uintptr_t)x->v & 15`, `(uintptr_t)p & (size - 1)`.
+    pub(super) fn note_alignment_asked(&mut self, id: NodeId, left: NodeId, right: NodeId, values: &[Value]) {
+        let tree = self.tree;
+        let number = tree.node(tree.bare(right)).value.and_then(|number| u64::try_from(number).ok());
+        let bytes = match (tree.node(id).operator, number) {
+            (Some(Operator::And), Some(mask)) => mask.checked_add(1),
+            (Some(Operator::Remainder), number @ Some(_)) => number,
+            (Some(Operator::And), None) if self.is_one_less(right) => Some(library_functions::MOST_ALIGNMENT),
+            (Some(Operator::Remainder), None) => Some(library_functions::MOST_ALIGNMENT),
+            _ => None,
+        };
+        let Some(bytes) = bytes.filter(|bytes| bytes.is_power_of_two()) else { return };
+        let is_address = tree.pointee(tree.node(tree.uncast(left)).ty).is_some();
+        let by: Name = "a test of its address".into();
+        match number {
+            Some(_) if is_address => self.act(&Self::objects(values), &Act::Aligned(bytes, by), id),
+            // A number that is no address leads nowhere.
+            Some(_) if bytes >= VECTOR_BYTES => {
+                self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id);
+            }
+            None if is_address => self.act(&Self::objects(values), &Act::AlignedMember(bytes, by), id),
+            _ => {}
+        }
+    }
+
+    /// `size - 1`.
+    fn is_one_less(&self, id: NodeId) -> bool {
+        let node = self.tree.node(self.tree.uncast(id));
+        let last = node.children.last().and_then(|&last| self.tree.node(self.tree.bare(last)).value);
+        node.kind == Kind::Binary && node.operator == Some(Operator::Minus) && last == Some(1)
+    }
+
+    /// `"m"(x->low)`, `"r"(&x->low)`: the member alone is used, but where a number is added to it or the instruction takes
+    /// more.
+    pub(super) fn note_operand(&mut self, id: NodeId, operand: NodeId, values: &[Value], operands: Operands) {
+        let tree = self.tree;
+        let mut inner = tree.uncast(operand);
+        while let (Kind::Subscript | Kind::Deref | Kind::AddressOf, [first, ..]) =
+            (tree.node(inner).kind, &tree.node(inner).children[..])
+        {
+            inner = tree.uncast(*first);
+        }
+        let mut reached = Self::objects(values);
+        match self.member_named(inner) {
+            Some((record, member)) => reached.push(Value::origin(Origin::MemberOf(record, member))),
+            // `"m"(*p)`.
+            None => reached.extend(Self::objects(&self.value(inner))),
+        }
+        if operands.is_moved {
+            if let Some((record, _)) = self.member_named(inner) {
+                self.act(&[Value::origin(Origin::Object(record))], &Act::Assembly, id);
+            }
+            self.act(&reached, &Act::AssemblyBeyond, id);
+        }
+        if let Some(bytes) = operands.vector_bytes {
+            self.act(&reached, &Act::AlignedMember(bytes, "an instruction".into()), id);
+            self.act(&reached, &Act::Spans(bytes), id);
+        }
+    }
+
+    fn aligned(&mut self, values: &[Value], (bytes, by): (u64, &str), at: NodeId) {
+        self.act(&Self::objects(values), &Act::Aligned(bytes, by.into()), at);
+    }
+
+    /// `(struct header *)bytes` of a record that has bytes alone in it: what it describes is a format of bytes.
+    pub(super) fn note_format(&mut self, behind: TypeId, ahead: TypeId, at: NodeId) {
+        let tree = self.tree;
+        let Some(record) = tree.record_of(ahead).filter(|_| tree.ty(behind).kind == TypeKind::Byte) else {
+            return;
+        };
+        let is_of_bytes = |mut ty: TypeId| {
+            while let TypeKind::Array(of, _) = tree.ty(ty).kind {
+                ty = of;
+            }
+            tree.ty(ty).kind == TypeKind::Byte
+        };
+        let fields = &tree.records[record].fields;
+        let is_format = fields.len() > 1 && fields.iter().all(|field| is_of_bytes(field.ty));
+        if let Some(usr) = self.usr(record).filter(|_| is_format && !self.is_kernel) {
+            let at = self.at(at);
+            self.facts.sayings.insert((usr, Saying::Format, at));
+        }
+    }
+}

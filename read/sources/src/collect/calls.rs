@@ -1,0 +1,322 @@
+//! What is given to functions.
+
+use super::Collector;
+use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
+use crate::library_functions::{self, Rule};
+use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
+
+/// Where pointers are that a thread keeps for itself.
+const KEPT: &str = "kept by the thread";
+
+impl Collector<'_> {
+    pub(super) fn call(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let arguments: Vec<NodeId> = match tree.arguments.get(&id) {
+            Some(arguments) => arguments.iter().flatten().copied().collect(),
+            None => Vec::new(),
+        };
+        let callees: Vec<NodeId> =
+            tree.node(id).children.iter().copied().filter(|child| !arguments.contains(child)).collect();
+        let decl = tree.decl_of(id);
+        // Of `make()(x)` libclang names `make`, which is not what is called with `x`.
+        let is_given_by_call = |&callee: &NodeId| {
+            tree.node(tree.bare(callee)).kind == Kind::Call && self.signature(callee).is_some()
+        };
+        let is_named = |decl: &&Decl| {
+            matches!(decl.kind, DeclKind::Function | DeclKind::Special | DeclKind::Template)
+                && (decl.class.is_some() || !callees.first().is_some_and(is_given_by_call))
+        };
+        match decl.filter(is_named) {
+            Some(decl) => {
+                self.note_atomic_reference(decl, &arguments, id);
+                for callee in callees {
+                    self.object_of_method(callee);
+                }
+                match self.rule(&decl.name) {
+                    Some(rule) => self.known_call(id, (&decl.name, rule), &arguments),
+                    None => self.direct_call(id, decl, &arguments),
+                }
+            }
+            None => self.call_through(id, &callees, &arguments),
+        }
+    }
+
+    fn rule(&self, function: &str) -> Option<Rule> {
+        let of_kernel = self.is_kernel.then(|| library_functions::kernel::rule(function)).flatten();
+        of_kernel.or_else(|| library_functions::rule(function))
+    }
+
+    /// The object before `.` or `->` of a method's call; the name of a called function is no use of it as a value.
+    fn object_of_method(&mut self, callee: NodeId) {
+        let inner = self.tree.bare(callee);
+        let is_name = self.tree.decl_of(inner).is_some_and(|decl| decl.kind == DeclKind::Function);
+        match is_name {
+            true => self.object_before(inner),
+            false => drop(self.value(callee)),
+        }
+    }
+
+    fn known_call(&mut self, id: NodeId, (function, rule): (&str, Rule), arguments: &[NodeId]) -> Vec<Value> {
+        if let Rule::Copies { .. } | Rule::Fills { .. } | Rule::Compares { .. } = rule {
+            return self.memory(id, rule, arguments);
+        }
+        let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
+        self.note_text(arguments, &values, id);
+        if library_functions::ends_life(function) {
+            self.act(&values.concat(), &Act::Freed, id);
+        }
+        let value = |at: usize| values.get(at).cloned().unwrap_or_default();
+        self.note_aligned_call(function, arguments, &values, id);
+        if let Some(protection) = library_functions::protection(function).and_then(|at| arguments.get(at))
+            && self.may_execute(*protection)
+        {
+            self.act(&value(0), &Act::Executable, id);
+        }
+        match rule {
+            Rule::Returns(at) if library_functions::gives_fresh_memory(function) => {
+                let mut values = value(at);
+                values.push(self.memory_given(id));
+                values
+            }
+            Rule::Returns(at) => value(at),
+            Rule::CallsBack { function, passes, gives } => {
+                for called in &value(function) {
+                    for &(from, to) in passes {
+                        match &called.source {
+                            Source::Function(usr) => {
+                                self.flow(&value(from), &Place::Parameter(usr.clone(), to))
+                            }
+                            _ => self.given_through(arguments[function], &value(from), to, id),
+                        }
+                    }
+                }
+                gives.map(value).unwrap_or_default()
+            }
+            Rule::Keeps(at) => {
+                self.flow(&value(at), &Place::Variable(KEPT.into()));
+                Vec::new()
+            }
+            Rule::Recalls => vec![Value::place(Place::Variable(KEPT.into()))],
+            Rule::Allocates => vec![self.memory_given(id)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The memory that a call gives.
+    pub(super) fn memory_given(&self, id: NodeId) -> Value {
+        let site = self.tree.node(id).site;
+        let place = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
+        Value::origin(Origin::Memory(place.into(), 0))
+    }
+
+    /// Functions that take text, and are given an object as if it were one.
+    fn note_text(&mut self, arguments: &[NodeId], values: &[Vec<Value>], id: NodeId) {
+        for (&argument, values) in arguments.iter().zip(values) {
+            let to = self.tree.pointee(self.tree.node(argument).ty);
+            let written = self.tree.pointee(self.tree.node(self.tree.bare(argument)).ty);
+            let is_bytes = |ty: TypeId| self.tree.ty(ty).kind == TypeKind::Byte;
+            if to.is_some_and(is_bytes) || written.is_some_and(is_bytes) {
+                self.act(values, &Act::Text, id);
+            }
+        }
+    }
+
+    fn direct_call(&mut self, id: NodeId, decl: &Decl, arguments: &[NodeId]) -> Vec<Value> {
+        let tree = self.tree;
+        let sent = self.note_sent_pointer(decl, arguments, id);
+        let mut given = Vec::new();
+        for &argument in arguments {
+            let mut values = self.pointer(argument);
+            values.extend(self.object_given(argument));
+            given.push(values);
+        }
+        let carried = self.note_carried(decl, arguments, &given, id);
+        for (index, (&argument, values)) in arguments.iter().zip(&given).enumerate() {
+            if sent != Some(argument) && !carried.contains(&index) {
+                self.given(decl, argument, values, id);
+            }
+            self.pass_on_variadic(decl, argument);
+            self.note_given_for(id, argument, arguments);
+        }
+        self.note_sizes(id, arguments);
+        self.note_library_bytes(id, decl, arguments);
+        self.note_direct_file(decl, arguments);
+        self.note_given_by_value(id, decl);
+        // `object[key]`: the object before an operator that is a method is none of its parameters.
+        let is_operator = decl.class.is_some() && decl.name.starts_with("operator");
+        if is_operator && given.len() == decl.parameters + 1 {
+            given.remove(0);
+        }
+        if library_functions::ends_life(&decl.name) {
+            // What is done with the bytes of an object that is given back concerns nobody any more.
+            given.clear();
+        }
+        let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
+        let ty = tree.node(id).ty;
+        if !self.holds_pointer(ty) {
+            return Vec::new();
+        }
+        let mut values = vec![Value::place(result)];
+        // Bytes that a library keeps, such as a string's, are no object's.
+        let gives_bytes = tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte);
+        let is_typed = self.is_kernel && tree.record_pointed_to(ty).is_some();
+        let is_code_here = !gives_bytes
+            && (decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual || is_typed);
+        let is_memory =
+            library_functions::gives_fresh_memory(&decl.name) || self.is_anonymous_mapping(decl, arguments);
+        if !is_code_here && !is_memory {
+            let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
+            if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
+                let spelling = tree.ty(ty).spelling.clone();
+                self.act(std::slice::from_ref(&foreign), &Act::As(Shape::Record(record), spelling), id);
+            }
+            values.push(foreign);
+        }
+        if is_memory {
+            values.push(self.memory_given(id));
+        }
+        let protection = library_functions::protection(&decl.name).and_then(|at| arguments.get(at));
+        if protection.is_some_and(|&protection| self.may_execute(protection)) {
+            self.act(&values, &Act::Executable, id);
+        }
+        values
+    }
+
+    /// True for `mmap(…, -1, …)`: without a file there is nobody else who laid out what lies there.
+    fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
+        let file = library_functions::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
+        file.is_some_and(|&file| self.tree.node(self.tree.bare(file)).value == Some(-1))
+    }
+
+    /// Whether memory with this protection may be executed: so it is where the compiler does not know the number.
+    fn may_execute(&self, protection: NodeId) -> bool {
+        let value = self.tree.node(self.tree.bare(protection)).value;
+        value.is_none_or(|value| value & library_functions::PROT_EXEC != 0)
+    }
+
+    /// `vprint(format, list)`: the further arguments of the caller become those of the called.
+    fn pass_on_variadic(&mut self, decl: &Decl, argument: NodeId) {
+        let is_list = self.tree.ty(self.tree.node(argument).ty).spelling.contains("__va_list");
+        if let Some(function) = self.function.clone().filter(|_| is_list) {
+            for is_text in [false, true] {
+                let from = Value::place(Place::Variable(super::variadic(&function, is_text)));
+                self.flow(&[from], &Place::Variable(super::variadic(&decl.usr, is_text)));
+            }
+        }
+    }
+
+    /// An object that is given whole, or by reference.
+    fn object_given(&self, argument: NodeId) -> Option<Value> {
+        let record = self.tree.record_of(self.tree.node(argument).ty)?;
+        Some(Value::origin(Origin::Object(self.usr(record)?)))
+    }
+
+    fn given(&mut self, decl: &Decl, argument: NodeId, values: &[Value], at: NodeId) {
+        let tree = self.tree;
+        let (usr, name) = (decl.usr.clone(), decl.name.clone());
+        // A number that an allocator is given is a size, a node or flags.
+        if self.is_kernel
+            && library_functions::gives_fresh_memory(&decl.name)
+            && tree.pointee(tree.node(argument).ty).is_none()
+        {
+            return;
+        }
+        if let Some(template) = decl.template.clone() {
+            self.act(values, &Act::Instantiated(template, name.clone()), at);
+        }
+        let record = self.record_behind(argument).or_else(|| tree.record_of(tree.node(argument).ty));
+        // In a kernel a pointer to a pointer to it says as much.
+        let held = tree.pointee(tree.node(argument).ty).and_then(|held| tree.record_pointed_to(held));
+        let is_typed = record.is_some() || (self.is_kernel && held.is_some());
+        // The compiler makes these from what is compiled here, for the type's own layout.
+        let in_class_template =
+            decl.class.is_some_and(|class| tree.records[class].names.iter().any(|name| name.contains('<')));
+        let is_code_here = self.is_kernel
+            || decl.kind == DeclKind::Special
+            || decl.kind == DeclKind::Template
+            || decl.template.is_some()
+            || decl.is_virtual
+            || in_class_template
+            || decl.name.starts_with("operator");
+        let to = tree.pointee(tree.node(argument).ty);
+        let is_bytes = to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
+        if !(is_code_here && (is_typed || (decl.kind == DeclKind::Special && !is_bytes))) {
+            self.act(values, &Act::Given(usr, name), at);
+        }
+    }
+
+    fn call_through(&mut self, id: NodeId, callees: &[NodeId], arguments: &[NodeId]) -> Vec<Value> {
+        self.visit(callees);
+        let leads_to_code = |callee: &NodeId| !self.is_kernel || !self.is_bpf(*callee);
+        let Some(&callee) = callees.first().filter(|callee| leads_to_code(callee)) else {
+            for &argument in arguments {
+                self.value(argument);
+            }
+            return Vec::new();
+        };
+        let mut given = Vec::new();
+        for &argument in arguments {
+            let mut values = self.pointer(argument);
+            values.extend(self.object_given(argument));
+            let is_typed = self.is_kernel && self.record_behind(argument).is_some();
+            if let Some(name) = self.signature(callee).filter(|_| !is_typed) {
+                self.act(&values, &Act::GivenThrough(name), id);
+            }
+            self.note_given_for(id, argument, arguments);
+            given.push(values);
+        }
+        let Some(name) = self.signature(callee) else { return Vec::new() };
+        let result = self.note_call(id, (name, usize::MAX), arguments, given);
+        match self.holds_pointer(self.tree.node(id).ty) {
+            true => vec![Value::place(result)],
+            false => Vec::new(),
+        }
+    }
+
+    fn note_call(
+        &mut self,
+        id: NodeId,
+        called: (Name, usize),
+        arguments: &[NodeId],
+        given: Vec<Vec<Value>>,
+    ) -> Place {
+        let (function, named) = called;
+        let site = self.tree.node(id).site;
+        let file = &self.tree.files[site.file];
+        // Calls that one macro makes share a line and a column.
+        let name = format!("{file}:{}:{}:{function}", site.line, site.column);
+        let result = Place::Result(name.into());
+        let is_text = |at: &usize| {
+            let to = arguments.get(*at).and_then(|&argument| self.tree.pointee(self.tree.node(argument).ty));
+            to.is_some_and(|to| self.tree.ty(to).kind == TypeKind::Byte)
+        };
+        let texts = (named..given.len()).filter(is_text).collect();
+        let at = self.at(id);
+        self.facts.calls.insert(Call { function, given, named, texts, result: result.clone(), at });
+        result
+    }
+
+    fn given_through(&mut self, callee: NodeId, values: &[Value], index: usize, at: NodeId) {
+        let Some(name) = self.signature(callee) else { return };
+        self.flow(values, &Place::Parameter(name.clone(), index));
+        self.act(values, &Act::GivenThrough(name), at);
+    }
+
+    /// A pointer to what BPF programs call or are: nothing goes from one such function to all others.
+    fn is_bpf(&self, callee: NodeId) -> bool {
+        self.signature(callee).is_some_and(|name| library_functions::kernel::is_bpf(&name))
+    }
+
+    /// The name that all functions share that may be called through this pointer.
+    fn signature(&self, callee: NodeId) -> Option<Name> {
+        let ty = self.tree.node(callee).ty;
+        let function = self.tree.pointee(ty).unwrap_or(ty);
+        let function = self.tree.ty(function);
+        (function.kind == TypeKind::Function).then(|| function.spelling.clone())
+    }
+
+    /// Values that are addresses of places are not objects that cross.
+    pub(super) fn objects(values: &[Value]) -> Vec<Value> {
+        values.iter().filter(|value| value.reach != Reach::Address).cloned().collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! Operators and assignments.
+
+use super::Collector;
+use super::cookies::is_cookie;
+use super::places::further;
+use crate::facts::{Act, Place, Reach, Source, Value};
+use crate::tree::{Kind, Name, NodeId, Operator, Record, RecordId, TypeKind};
+
+impl Collector<'_> {
+    pub(super) fn step(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let children = &tree.node(id).children;
+        let Some(&pointer) = children.first() else { return Vec::new() };
+        let values = self.value(pointer);
+        self.visit(&children[1..]);
+        let moved = match tree.pointee(tree.node(id).ty) {
+            None => self.moved_number(&values, id),
+            Some(_) => self.moved(values, pointer, *children.get(1).unwrap_or(&id), id),
+        };
+        self.note_moved_variable(pointer, &moved, id);
+        moved
+    }
+
+    /// `address += 128`.
+    fn moved_number(&mut self, values: &[Value], id: NodeId) -> Vec<Value> {
+        let node = self.tree.node(id);
+        let by = node.children.get(1).and_then(|&by| self.tree.node(self.tree.bare(by)).value);
+        match node.operator {
+            Some(Operator::Plus) if self.holds_pointer(node.ty) && by.is_some_and(|by| by != 0) => {
+                Self::moved_by(values.to_vec(), Reach::Fixed)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// After `p += 128` a function's own variable points that far into what it pointed to. A place in a type is moved over
+    /// many objects.
+    fn note_moved_variable(&mut self, pointer: NodeId, moved: &[Value], id: NodeId) {
+        let tree = self.tree;
+        let is_own = |place: &Place| match place {
+            Place::Variable(usr) => usr.contains("@F@"),
+            Place::Parameter(..) => true,
+            _ => false,
+        };
+        let is_added = tree.node(id).operator == Some(Operator::Plus) && !self.is_kernel;
+        let is_bytes = tree
+            .pointee(tree.node(id).ty)
+            .is_none_or(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
+        if !is_added || !is_bytes || tree.node(tree.bare(pointer)).kind != Kind::DeclRef {
+            return;
+        }
+        for value in moved.iter().filter(|value| value.reach == Reach::Fixed) {
+            if let Source::Place(place) = &value.source
+                && is_own(place)
+            {
+                self.facts.flows.insert((value.clone(), place.clone()));
+            }
+        }
+    }
+
+    pub(super) fn binary(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let node = tree.node(id);
+        let [left, right] = node.children[..] else {
+            self.visit(&node.children);
+            return Vec::new();
+        };
+        let is_pointer = |node: NodeId| tree.pointee(tree.node(node).ty).is_some();
+        self.note_divided_distance(id, left, right);
+        match (is_pointer(id), is_pointer(left), is_pointer(right)) {
+            (true, true, false) => {
+                let values = self.value(left);
+                self.value(right);
+                self.moved(values, left, right, id)
+            }
+            (true, false, true) => {
+                self.value(left);
+                let values = self.value(right);
+                self.moved(values, right, left, id)
+            }
+            // Nothing is assigned to a value: `a = b, c = d`.
+            (true, ..) if matches!(tree.node(tree.bare(left)).kind, Kind::Binary | Kind::Step) => {
+                self.value(left);
+                self.value(right)
+            }
+            (true, ..) => self.assign(left, right),
+            (false, true, true) => {
+                self.note_distance(left, right, id);
+                self.visit(&[left, right]);
+                Vec::new()
+            }
+            _ if self.holds_pointer(node.ty) && self.is_assigned(id, left) && !self.is_sum(right) => {
+                let values = self.assign(left, right);
+                // Of `a + b` the left side is a value, of `a = b` it is a place, though perhaps in parentheses.
+                match tree.node(left).kind {
+                    Kind::Wrap => Self::inside(values),
+                    _ => values,
+                }
+            }
+            _ if self.holds_pointer(node.ty) => {
+                let mut values = self.value(left);
+                self.note_alignment_asked(id, left, right, &values);
+                values.extend(self.value(right));
+                let is_number = |id: NodeId| tree.node(tree.bare(id)).kind == Kind::Integer;
+                let reach = match node.operator.filter(|_| is_number(right) || is_number(left)) {
+                    Some(Operator::Plus) => Reach::Fixed,
+                    Some(Operator::Minus) => Reach::Before,
+                    _ => Reach::Inside,
+                };
+                Self::moved_by(values, reach)
+            }
+            _ => {
+                let values = self.value(left);
+                self.note_alignment_asked(id, left, right, &values);
+                self.value(right);
+                Vec::new()
+            }
+        }
+    }
+
+    fn inside(values: Vec<Value>) -> Vec<Value> {
+        Self::moved_by(values, Reach::Inside)
+    }
+
+    fn moved_by(values: Vec<Value>, by: Reach) -> Vec<Value> {
+        let moved = |value: Value| Value { reach: further(value.reach, by), ..value };
+        values.into_iter().map(moved).collect()
+    }
+
+    /// A variable or a member.
+    pub(super) fn is_place(&self, id: NodeId) -> bool {
+        matches!(self.tree.node(self.tree.bare(id)).kind, Kind::DeclRef | Kind::Member)
+    }
+
+    /// What may be the left side of an assignment.
+    fn is_assigned(&self, id: NodeId, left: NodeId) -> bool {
+        // `address % 16` only looks like `address = 16` where the text does not show the operator.
+        if self.tree.node(id).operator.is_some_and(|operator| operator != Operator::Assign) {
+            return false;
+        }
+        let is_behind_pointer =
+            matches!(self.tree.node(self.tree.bare(left)).kind, Kind::Subscript | Kind::Deref);
+        self.is_place(left) || (is_behind_pointer && self.tree.node(id).operator == Some(Operator::Assign))
+    }
+
+    /// Integers that are worked out are lengths and hashes; an address that is kept in an integer is put there as it is.
+    pub(super) fn is_sum(&self, id: NodeId) -> bool {
+        let is_integer = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
+        is_integer && self.tree.node(self.tree.uncast(id)).kind == Kind::Binary
+    }
+
+    /// What is kept of a value that is stored or given.
+    pub(super) fn kept(&mut self, id: NodeId) -> Vec<Value> {
+        let values = self.value(id);
+        if self.is_sum(id) { Vec::new() } else { values }
+    }
+
+    /// `left = right`. What only looks so (`left, right`, sums of integers) is taken for it: that adds ways, and loses none.
+    pub(super) fn assign(&mut self, left: NodeId, right: NodeId) -> Vec<Value> {
+        let values = self.value(right);
+        let targets = self.value(left);
+        for target in &targets {
+            if let Source::Place(place) = &target.source {
+                self.flow_at(&values, place, target.level.saturating_neg());
+                self.note_foreign_member(&values, right, place);
+            }
+        }
+        values
+            .into_iter()
+            .chain(targets.into_iter().filter(|_| self.tree.pointee(self.tree.node(left).ty).is_none()))
+            .collect()
+    }
+
+    /// A pointer without a type, in a member of a system's type, that the system gives back.
+    fn holds_cookie(&self, record: &Record, member: &str) -> bool {
+        let tree = self.tree;
+        is_cookie(record, member, |ty| tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Void))
+    }
+
+    /// Where what such a member holds is: libraries have several types for one thing, and give back one as another.
+    pub(super) fn member_place(&self, record: RecordId, member: &Name) -> Option<Place> {
+        let found = &self.tree.records[record];
+        if found.is_foreign && self.holds_cookie(found, member) {
+            return Some(Place::Variable(format!("{member} of libraries").into()));
+        }
+        Some(Place::Member(self.usr(record)?, member.clone()))
+    }
+
+    /// An address put into a member of a system's type leaves the program, but for cookies.
+    pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &Place) {
+        let Place::Member(record, member) = place else { return };
+        let Some(found) = self.tree.records.iter().find(|known| known.usr.as_ref() == Some(record)) else {
+            return;
+        };
+        if !found.is_foreign || self.holds_cookie(found, member) {
+            return;
+        }
+        let name = found.names.first().map_or("a system's type", String::as_str);
+        let mut values = values.to_vec();
+        values.extend(self.typed_object(self.tree.uncast(from)));
+        self.act(&values, &Act::Leaves(format!("{name}.{member}").into()), from);
+    }
+}

@@ -1,0 +1,241 @@
+//! Addresses, what lies at them, and pointers that are moved.
+
+use super::{Collector, FIRST};
+use crate::facts::{Act, Origin, Place, Reach, Source, Value};
+use crate::library_functions;
+use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
+
+impl Collector<'_> {
+    pub(super) fn address_of(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let Some(&child) = tree.node(id).children.first() else { return Vec::new() };
+        let inner = tree.bare(child);
+        let mut values = self.value(child);
+        let kind = tree.node(inner).kind;
+        let is_number = tree.ty(tree.node(inner).ty).kind == TypeKind::Scalar;
+        if matches!(kind, Kind::Member | Kind::DeclRef)
+            && !matches!(tree.ty(tree.node(inner).ty).kind, TypeKind::Array(..))
+        {
+            for value in &mut values {
+                if let (true, Source::Place(place)) = (is_number, &value.source) {
+                    self.facts.numbers.insert(place.clone());
+                }
+                if !matches!(value.source, Source::Function(_)) {
+                    value.reach = Reach::Address;
+                    value.level = value.level.saturating_add(1);
+                }
+            }
+        }
+        // `&all[i]` reads no pointer.
+        if matches!(kind, Kind::Subscript | Kind::Deref) && self.reads_pointer(inner) {
+            values = values.into_iter().map(|value| value.at_level(1)).collect();
+        }
+        if let Some((record, name)) = self.member_named(inner) {
+            values.push(Value::origin(Origin::MemberOf(record, name)));
+        }
+        values
+    }
+
+    /// The record and name of a member expression.
+    pub(super) fn member_named(&self, id: NodeId) -> Option<(Name, Name)> {
+        let decl = self.tree.decl_of(id).filter(|_| self.tree.node(id).kind == Kind::Member)?;
+        let DeclKind::Field(record) = decl.kind else { return None };
+        Some((self.usr(record)?, decl.name.clone()))
+    }
+
+    pub(super) fn dereference(&mut self, id: NodeId) -> Vec<Value> {
+        let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
+        let values = self.value(child);
+        self.note_bytes(&values, child, id);
+        self.note_wide_access(&values, id);
+        self.note_aligned_target(&values, id);
+        match self.first_pointer(child, id) {
+            Some(first) => vec![first],
+            None => self.read_pointer(values, id),
+        }
+    }
+
+    /// `*(void **)object`: what the object's first member holds.
+    pub(super) fn first_pointer(&self, pointer: NodeId, read: NodeId) -> Option<Value> {
+        let record = self.record_behind(self.tree.uncast(pointer)).filter(|_| self.reads_pointer(read))?;
+        let first = self.tree.records[record].fields.first();
+        let is_known = self.tree.records[record].is_complete;
+        if is_known && !first.is_some_and(|first| self.holds_pointer(first.ty)) {
+            return None;
+        }
+        Some(Value::place(Place::Member(self.usr(record)?, FIRST.into())))
+    }
+
+    /// Whether `*x` or `x[i]` reads a pointer.
+    pub(super) fn reads_pointer(&self, id: NodeId) -> bool {
+        let ty = self.tree.node(id).ty;
+        self.holds_pointer(ty) && !matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function)
+    }
+
+    /// What lies at `*pointer`: at a place's own address, what the place holds. Kernels read each pointer that others may
+    /// change so: `*(struct task *const volatile *)&x->next`.
+    pub(super) fn read_pointer(&self, values: Vec<Value>, id: NodeId) -> Vec<Value> {
+        if !self.reads_pointer(id) {
+            return values;
+        }
+        let held = |value: Value| match (&value.source, value.reach) {
+            (Source::Place(_), Reach::Address) => Some(Value { reach: Reach::Start, ..value }),
+            (Source::Origin(Origin::MemberOf(..)), Reach::Start) => None,
+            _ => Some(value.at_level(-1)),
+        };
+        values.into_iter().filter_map(held).collect()
+    }
+
+    /// A byte read or written through `pointer`.
+    pub(super) fn note_bytes(&mut self, values: &[Value], pointer: NodeId, at: NodeId) {
+        let to = self.tree.pointee(self.tree.node(pointer).ty);
+        if to.is_some_and(|to| self.tree.ty(to).kind == TypeKind::Byte) {
+            self.act(values, &Act::Bytes, at);
+        }
+    }
+
+    pub(super) fn subscript(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let [base, index] = tree.node(id).children[..] else { return Vec::new() };
+        let values = self.value(base);
+        self.value(index);
+        self.note_bytes(&values, base, id);
+        self.note_wide_access(&values, id);
+        self.note_aligned_target(&values, id);
+        self.note_past_end(base, index, id);
+        let moved = self.moved(values, base, index, id);
+        if self.is_negative(index) {
+            self.note_bytes(&moved, base, id);
+        }
+        let holds = self.holds_pointer(tree.node(id).ty) || self.above_is_address();
+        if holds { self.read_pointer(moved, id) } else { Vec::new() }
+    }
+
+    pub(super) fn above_is_address(&self) -> bool {
+        let above = self.above.iter().rev().skip(1);
+        let first = above.map(|&id| self.tree.node(id).kind).find(|kind| *kind != Kind::Wrap);
+        first == Some(Kind::AddressOf)
+    }
+
+    /// `pointer + index`, and what that says of the objects.
+    pub(super) fn moved(
+        &mut self,
+        values: Vec<Value>,
+        pointer: NodeId,
+        index: NodeId,
+        at: NodeId,
+    ) -> Vec<Value> {
+        let tree = self.tree;
+        let Some(to) = tree.pointee(tree.node(pointer).ty) else { return values };
+        let literal =
+            tree.node(tree.bare(index)).value.filter(|_| tree.node(tree.bare(index)).kind == Kind::Integer);
+        if literal == Some(0) {
+            return values;
+        }
+        self.note_spans(&values, (pointer, index), at);
+        let element_bytes = match tree.ty(to).kind {
+            TypeKind::Byte | TypeKind::Void => Some(1),
+            TypeKind::Scalar => tree.ty(to).size_bytes,
+            _ => None,
+        };
+        if let Some(bytes) = element_bytes {
+            let mut stepped = values.clone();
+            stepped.extend(self.typed_object(tree.uncast(pointer)));
+            self.note_steps(&stepped, index, bytes, at);
+        }
+        match tree.ty(to).kind {
+            // `x + 1` is where a payload behind the object begins.
+            TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),
+            kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
+                let spelling = tree.ty(to).spelling.clone();
+                // An array that is stepped through is no object that its elements lead to.
+                let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
+                let stepped =
+                    values.iter().filter(|value| !is_array || !matches!(value.source, Source::Place(_)));
+                let is_bitmap = self.is_kernel && self.function.as_deref().is_some_and(is_of_one_bit);
+                let stepped: Vec<Value> = stepped.filter(|_| !is_bitmap).cloned().collect();
+                self.act(&stepped, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
+                if kind == TypeKind::Scalar && self.is_negative(index) {
+                    let before = |value: &Value| Value { reach: Reach::Before, ..value.clone() };
+                    let before: Vec<Value> = values.iter().map(before).collect();
+                    self.act(&Self::objects(&before), &Act::Bytes, at);
+                }
+                values
+            }
+            // Pointers are walked where an object is taken for an array of them, not where it is what they point to.
+            TypeKind::Pointer(_) => {
+                let is_pointers = tree.pointee(to).is_some_and(|behind| self.is_plain(behind));
+                let is_object =
+                    |value: &&Value| is_pointers || matches!(value.source, Source::Origin(Origin::Object(_)));
+                let taken: Vec<Value> = values.iter().filter(is_object).cloned().collect();
+                self.act(&taken, &Act::Walk(tree.ty(to).spelling.clone(), true), at);
+                values
+            }
+            TypeKind::Byte | TypeKind::Void => {
+                let is_whole = |id: NodeId| {
+                    let node = tree.node(id);
+                    let measured = node.children.first().map(|&child| tree.node(child).ty);
+                    node.kind == Kind::SizeOf && measured.is_some_and(|ty| tree.record_of(ty).is_some())
+                };
+                if tree.below(index).into_iter().any(is_whole) {
+                    return Vec::new();
+                }
+                if let Some(shifted) = self.shifted(&values, pointer, index, at) {
+                    return vec![shifted];
+                }
+                let is_negative = self.is_negative(index);
+                let is_constant =
+                    is_negative || literal.is_some() || tree.node(tree.bare(index)).value.is_some();
+                let reach = match is_constant {
+                    true if is_negative || tree.node(at).is_minus => Reach::Before,
+                    true => Reach::Fixed,
+                    false => Reach::Inside,
+                };
+                values
+                    .into_iter()
+                    .map(|value| Value { reach: further(value.reach, reach), ..value })
+                    .collect()
+            }
+            _ => values,
+        }
+    }
+
+    /// `p[12]`, `p + 12`: what lies there is reached from what `p` points to.
+    fn note_spans(&mut self, values: &[Value], (pointer, index): (NodeId, NodeId), at: NodeId) {
+        let tree = self.tree;
+        let element = tree.pointee(tree.node(pointer).ty).and_then(|to| tree.ty(to).size_bytes);
+        let index = tree.node(tree.bare(index)).value.and_then(|index| u64::try_from(index).ok());
+        let (Some(element), Some(index)) = (element, index.filter(|&index| index > 0)) else { return };
+        // What an array's elements lead to is not the array.
+        let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
+        if is_array || tree.node(at).is_minus {
+            return;
+        }
+        let end = index.saturating_add(1).saturating_mul(element);
+        self.act(&Self::objects(values), &Act::Spans(end), at);
+    }
+
+    /// `-1`.
+    pub(super) fn is_negative(&self, index: NodeId) -> bool {
+        let node = self.tree.node(self.tree.bare(index));
+        let inner = node.children.first().map(|&child| self.tree.node(self.tree.bare(child)).kind);
+        node.kind == Kind::Other && node.children.len() == 1 && inner == Some(Kind::Integer)
+    }
+}
+
+/// Whether the body of a function of bitmaps is read.
+fn is_of_one_bit(function: &str) -> bool {
+    library_functions::kernel::is_of_one_bit(library_functions::plain_name(function))
+}
+
+/// Where a pointer that is moved by `by` points, when it pointed `from` before.
+pub(crate) fn further(from: Reach, by: Reach) -> Reach {
+    match (from, by) {
+        (Reach::Address, _) | (_, Reach::Address) => Reach::Address,
+        (from, Reach::Start) => from,
+        (Reach::Inside, _) => Reach::Inside,
+        (Reach::Start, by) => by,
+        (_, Reach::Before) | (Reach::Before, _) => Reach::Fixed,
+        (_, by) => by,
+    }
+}

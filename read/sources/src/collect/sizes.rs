@@ -1,0 +1,139 @@
+//! Sizes that say more, or less, than the object or the member that they stand beside.
+
+use super::Collector;
+use crate::facts::Saying;
+use crate::tree::{Kind, Name, NodeId, TypeId, TypeKind};
+
+impl Collector<'_> {
+    /// `x->name[12]` where `name` has eight elements: what follows the member is meant.
+    pub(super) fn note_past_end(&mut self, base: NodeId, index: NodeId, at: NodeId) {
+        let tree = self.tree;
+        let inner = tree.uncast(base);
+        let Some((record, member)) = self.member_named(inner) else { return };
+        let ty = tree.ty(tree.node(inner).ty);
+        let TypeKind::Array(of, Some(count)) = ty.kind else { return };
+        let index = tree.node(tree.bare(index)).value.and_then(|value| u64::try_from(value).ok());
+        let element = tree.ty(of).size_bytes.unwrap_or(0);
+        if let Some(index) = index.filter(|&index| count > 1 && index >= count) {
+            let place = self.at(at);
+            let bytes = index.saturating_add(1).saturating_mul(element);
+            self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), place));
+        }
+    }
+
+    /// A call that is given a member's address and a size beyond that member: `fwrite(&x->a, 12, 1, file)`.
+    pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
+        let tree = self.tree;
+        let is_measured = arguments.iter().any(|&argument| self.measures(argument));
+        let sizes: Vec<u64> = arguments.iter().filter_map(|&argument| self.size_given(argument)).collect();
+        let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
+        for &argument in arguments {
+            self.note_part_given(id, argument, bytes);
+            let inner = tree.uncast(argument);
+            let target = match tree.node(inner).kind {
+                Kind::AddressOf => tree.bare(tree.node(inner).children[0]),
+                _ => inner,
+            };
+            let Some((record, member)) = self.member_named(target) else { continue };
+            let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
+            // A function that takes an object by its type takes no bytes beyond it, whatever numbers it is given.
+            let takes_object =
+                tree.pointee(tree.node(argument).ty).is_some_and(|to| tree.record_of(to).is_some());
+            if takes_object && !is_measured {
+                continue;
+            }
+            let is_address = tree.node(inner).kind == Kind::AddressOf
+                || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
+            if is_address && own > 0 && bytes > own {
+                let at = self.at(id);
+                self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
+            }
+        }
+    }
+
+    /// `release(x, sizeof(struct outer))` where `x` is what an outer begins with: it stands for the outer.
+    pub(super) fn note_given_for(&mut self, id: NodeId, argument: NodeId, arguments: &[NodeId]) {
+        let tree = self.tree;
+        let Some(given) = self.record_behind(tree.bare(argument)) else { return };
+        let measured = arguments.iter().map(|&argument| tree.node(tree.bare(argument)));
+        let measured = measured.filter(|node| node.kind == Kind::SizeOf);
+        let measured = measured.filter_map(|node| tree.record_of(tree.node(*node.children.first()?).ty));
+        let outer: Vec<Name> =
+            measured.filter(|outer| *outer != given).filter_map(|outer| self.usr(outer)).collect();
+        let (at, Some(given)) = (self.at(id), self.usr(given)) else { return };
+        let stands = |usr| (usr, Saying::StandsForIt(given.clone()), at.clone());
+        self.facts.sayings.extend(outer.into_iter().map(stands));
+    }
+
+    /// `copy(to, x, 8)`: a function that takes plain memory is given an object and a size below the object's.
+    fn note_part_given(&mut self, id: NodeId, argument: NodeId, bytes: u64) {
+        let tree = self.tree;
+        let to = tree.pointee(tree.node(argument).ty);
+        let is_plain = to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Void | TypeKind::Byte));
+        let name = tree.decl_of(id).map(|decl| decl.name.clone()).unwrap_or_else(|| "".into());
+        if !is_plain
+            || crate::library_functions::gives_fresh_memory(&name)
+            || crate::library_functions::ends_life(&name)
+        {
+            return;
+        }
+        let Some(record) = self.record_behind(tree.uncast(argument)) else { return };
+        let (Some(whole), Some(usr)) = (self.record_bytes(record), self.usr(record)) else { return };
+        // One is a number of things.
+        if bytes > 1 && bytes < whole {
+            let at = self.at(id);
+            self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
+        }
+    }
+
+    /// The value of an argument that is a number of bytes or of things.
+    fn size_given(&self, argument: NodeId) -> Option<u64> {
+        let tree = self.tree;
+        let inner = tree.bare(argument);
+        let is_size = tree.ty(tree.node(argument).ty).spelling.starts_with("unsigned long");
+        let value = tree.node(inner).value.filter(|_| is_size || self.measures(argument))?;
+        u64::try_from(value).ok().filter(|&value| value > 0)
+    }
+
+    /// True where a size is taken.
+    fn measures(&self, argument: NodeId) -> bool {
+        let tree = self.tree;
+        tree.below(tree.bare(argument)).into_iter().any(|id| tree.node(id).kind == Kind::SizeOf)
+    }
+
+    /// `p = malloc(24)` for a type of 32 bytes: the rest is not there.
+    pub(super) fn note_short_allocation(&mut self, child: NodeId, ahead: TypeId) {
+        let tree = self.tree;
+        let call = tree.uncast(child);
+        if tree.node(call).kind == Kind::Conditional {
+            for &choice in tree.node(call).children.iter().skip(1) {
+                self.note_short_allocation(choice, ahead);
+            }
+            return;
+        }
+        let is_call = tree.node(call).kind == Kind::Call;
+        let name = tree.decl_of(call).map(|decl| decl.name.clone()).filter(|_| is_call);
+        if !name.is_some_and(|name| crate::library_functions::gives_fresh_memory(&name)) {
+            return;
+        }
+        let Some(record) = tree.record_of(ahead) else { return };
+        let (Some(whole), Some(usr)) = (self.record_bytes(record), self.usr(record)) else { return };
+        let arguments: Vec<NodeId> =
+            tree.arguments.get(&call).into_iter().flatten().flatten().copied().collect();
+        let is_number = |&id: &NodeId| tree.pointee(tree.node(id).ty).is_none();
+        let numbers: Vec<NodeId> = arguments.into_iter().filter(is_number).collect();
+        let sizes: Option<Vec<u64>> = numbers.iter().map(|&argument| self.size_given(argument)).collect();
+        // `malloc(length + sizeof *x - 1)`: an array at the end goes on behind the object.
+        let last = tree.records[record].fields.last();
+        let is_array = |ty: TypeId| matches!(tree.ty(ty).kind, TypeKind::Array(..));
+        if let Some(last) = last.filter(|last| sizes.is_none() && is_array(last.ty)) {
+            let (member, at) = (last.name.clone(), self.at(call));
+            self.facts.sayings.insert((usr.clone(), Saying::TailAllocated(member), at));
+        }
+        let bytes = sizes.and_then(|sizes| sizes.into_iter().reduce(u64::saturating_mul));
+        if let Some(bytes) = bytes.filter(|&bytes| bytes < whole) {
+            let at = self.at(call);
+            self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
+        }
+    }
+}

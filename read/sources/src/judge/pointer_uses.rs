@@ -1,0 +1,334 @@
+//! What is done through pointers.
+
+use super::Judge;
+use super::blocks::Blocks;
+use super::direct_uses::keep;
+use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where, behind};
+use crate::library_functions;
+use crate::points_to::{Objects, Pointed};
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Judge<'_> {
+    pub(super) fn acts(&mut self) {
+        let facts = self.facts;
+        let mut memory = Blocks::default();
+        let mut many = Many::default();
+        let made = self.made();
+        for (value, act, at) in &facts.acts {
+            if self.is_harmless(act) {
+                continue;
+            }
+            let objects = self.points_to.objects(value);
+            let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
+            // What was put there cannot be what is taken out of there.
+            let is_generic = is_generic && !self.takes_another(act, &objects, &made, &mut many);
+            let is_crowd = is_generic && is_crowd(&objects);
+            let takes_memory = !is_generic && self.takes_memory(value, act, &objects.each, &made);
+            for (origin, reach, kept) in objects.each {
+                if kept && is_crowd && !is_seen_in_crowd(act, reach) {
+                    continue;
+                }
+                if is_generic && *act == Act::Compared(true) {
+                    continue;
+                }
+                match &origin {
+                    // A pointer to it is not the memory, but leads others to it.
+                    Origin::Memory(_, 1..) if !is_given(act) => {}
+                    Origin::Memory(..) if reach == Reach::Before => self.before(&origin, act, at),
+                    Origin::Memory(block, _) if !is_generic => memory.note(block, act, at),
+                    Origin::Memory(..) => {}
+                    Origin::Object(_) if takes_memory && kept && reach == Reach::Start => {
+                        self.act(&origin, reach, (value, act), true, at);
+                    }
+                    _ => self.act(&origin, reach, (value, act), is_generic, at),
+                }
+            }
+            for (reach, kept) in objects.many {
+                let is_seen = !kept || !is_generic || is_seen_in_crowd(act, reach);
+                if is_seen && many.used.insert((act.clone(), reach, kept, is_generic)) {
+                    self.act_on_many((reach, kept), (value, act), is_generic, at);
+                }
+            }
+        }
+        for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
+            self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
+        }
+        self.hold_headers(&memory);
+    }
+
+    /// Objects behind a header are aligned as far as the header's size aligns them.
+    fn hold_headers(&mut self, memory: &Blocks) {
+        for (record, found) in &self.facts.records {
+            let Some(last) = found.members.last().filter(|last| last.is_open_array) else { continue };
+            let block = behind(record, &last.name);
+            if let Some((at, objects)) = memory.becomes_objects(&block, &self.points_to.same_memory) {
+                self.behind.entry(record.clone()).or_default().extend(objects);
+                let reason = format!("objects lie in the memory from {} on, which aligns them", last.name);
+                self.find(
+                    record,
+                    keep(found, last.offset_bits / 8, None),
+                    UseKind::TrailingArray,
+                    &at,
+                    reason,
+                );
+            }
+        }
+    }
+
+    /// Any of the many is used. The same use says the same of each of them wherever it is, so the first one is enough.
+    fn act_on_many(
+        &mut self,
+        (reach, kept): (Reach, bool),
+        of: (&Value, &Act),
+        is_generic: bool,
+        at: &Where,
+    ) {
+        let many = std::mem::take(&mut self.points_to.many);
+        for (origin, is_unkept) in &many {
+            if (kept || *is_unkept) && !matches!(origin, Origin::Memory(..)) {
+                self.act(origin, reach, of, is_generic, at);
+            }
+        }
+        self.points_to.many = many;
+    }
+
+    /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
+    fn is_harmless(&self, act: &Act) -> bool {
+        match act {
+            // A method that others here take the place of is one of those.
+            Act::Given(usr, name) => {
+                self.facts.defined.contains(usr)
+                    || self.signatures.contains(usr)
+                    || library_functions::ends_life(name)
+            }
+            Act::GivenThrough(signature) => {
+                self.signatures.contains(signature) && !self.generated.contains(signature)
+            }
+            Act::Instantiated(template, _) => !self.facts.byte_templates.contains(template),
+            Act::Elsewhere(variable, _) => self.facts.defined.contains(variable),
+            _ => false,
+        }
+    }
+
+    fn act(&mut self, origin: &Origin, reach: Reach, of: (&Value, &Act), is_generic: bool, at: &Where) {
+        let (value, act) = of;
+        if reach == Reach::Before {
+            return self.before(origin, act, at);
+        }
+        match (origin, act) {
+            (Origin::Number(_), act) if is_of_bytes(act) => {}
+            (Origin::Number(record), _) => {
+                self.act(&Origin::Object(record.clone()), reach, of, is_generic, at);
+            }
+            (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
+            (
+                Origin::Object(record),
+                Act::As(Shape::Record(other), _) | Act::Declared(Shape::Record(other), _),
+            ) => {
+                self.used_as_record(record, reach, other, is_generic, at);
+            }
+            (Origin::Object(record), Act::As(shape, spelling) | Act::Declared(shape, spelling)) => {
+                self.used_as_value(record, reach, shape, spelling, is_generic, at);
+            }
+            (Origin::Object(record), Act::Text) => self.used_as_text(record, reach, at),
+            (Origin::Object(record), Act::Aligned(bytes, by)) if reach == Reach::Start => {
+                let reason = format!("{by} asks for objects at multiples of {bytes} bytes");
+                self.aligned_objects(record, *bytes, &reason, at);
+            }
+            (Origin::Object(record), Act::Stride(bytes)) if reach != Reach::Address => {
+                self.stepped_over(record, *bytes, at);
+            }
+            (Origin::Object(record), _) => self.object(record, reach, act, at),
+            (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
+                self.used_as_record(record, reach, other, is_generic, at);
+            }
+            (Origin::Handle(record), Act::AsHandle(shape, spelling)) => {
+                self.used_as_value(record, reach, shape, spelling, is_generic, at);
+            }
+            (Origin::Handle(record), Act::Given(_, name)) => {
+                let reason = format!("a pointer to it is given to {name}(), which is not compiled here");
+                self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
+            }
+            (Origin::MemberOf(record, member), Act::Freed) if reach == Reach::Start => {
+                let first = self.own(record).and_then(|found| found.members.first());
+                if first.is_some_and(|first| first.name == *member && first.shape != Shape::Pointer) {
+                    let reason = format!("its memory is given back by {member}, its first member");
+                    self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
+                }
+            }
+            (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
+                let is_direct = matches!(value.source, Source::Origin(_));
+                self.walked(record, member, spelling, is_direct, at);
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Given(_, name)) => {
+                self.member_in_vector(record, member, name, at);
+                self.member_in_file(record, member, name, at);
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Aligned(bytes, by))
+                if reach != Reach::Address =>
+            {
+                let reason = format!("{by} asks for {member} at a multiple of {bytes} bytes");
+                self.aligned((record, member), *bytes, &reason, at);
+            }
+            (
+                Origin::MemberOf(record, member) | Origin::Numbers(record, member),
+                Act::AlignedMember(bytes, by),
+            ) if reach == Reach::Start && !is_generic => {
+                let reason = format!("{by} asks for {member} at a multiple of {bytes} bytes");
+                self.aligned((record, member), *bytes, &reason, at);
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Spans(bytes))
+                if reach == Reach::Start =>
+            {
+                self.spanned((record, member), *bytes, value, is_generic, at);
+            }
+            (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::AssemblyBeyond) => {
+                let reason = format!("assembly adds a number to the address of {member}");
+                self.find(record, Verdict::Refuse, UseKind::Assembly, at, reason);
+            }
+            (Origin::Numbers(..), Act::As(..)) if !matches!(value.source, Source::Origin(_)) => {}
+            (
+                Origin::MemberOf(record, member) | Origin::Numbers(record, member),
+                Act::As(shape, spelling),
+            ) => {
+                self.member_used_as((record, member), reach, (shape, spelling), value, at);
+            }
+            // What a place gives back that pointers to many types go through is what was put there for it.
+            (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
+            (Origin::Bytes(array), Act::As(Shape::Record(record), _)) => {
+                let reason = format!("objects are made from the bytes in {array}");
+                let own = self.facts.records.get(record).map_or(0, |found| found.size_bytes);
+                if self.facts.byte_arrays.get(array).is_some_and(|bytes| *bytes <= own) {
+                    self.alone_in_bytes.insert((record.clone(), reason.clone()));
+                }
+                self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
+            }
+            (Origin::Foreign(usr, name), Act::As(Shape::Record(record), _))
+                if !self.facts.defined.contains(usr) =>
+            {
+                let reason = match usr.is_empty() {
+                    true => format!("an object at {name}"),
+                    false => format!("objects come from {name}(), which is not compiled here"),
+                };
+                self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
+            }
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, record: &Name, reach: Reach, act: &Act, at: &Where) {
+        let (kind, reason) = match act {
+            Act::Bytes => (UseKind::Bytes, "its bytes are read one by one".to_string()),
+            Act::Walk(spelling, true) if reach == Reach::Start => {
+                (UseKind::Walk, format!("it is stepped through as an array of {spelling}"))
+            }
+            Act::Given(_, name) => {
+                (UseKind::Crossing, format!("it is given to {name}(), which is not compiled here"))
+            }
+            Act::GivenThrough(signature) if self.generated.contains(signature) => {
+                if self.measured.contains(record) {
+                    return;
+                }
+                (
+                    UseKind::Crossing,
+                    "it is given to machine code that the program writes, and nothing takes offsets of its members"
+                        .to_string(),
+                )
+            }
+            Act::GivenThrough(_) => (
+                UseKind::Crossing,
+                "it is given to a function behind a pointer, and none that is compiled here fits".to_string(),
+            ),
+            Act::Instantiated(_, name) => {
+                (UseKind::Bytes, format!("it is given to the template {name}(), which looks at bytes"))
+            }
+            Act::Leaves(to) => (UseKind::Crossing, format!("its address goes to {to}")),
+            Act::Comes(from) => (UseKind::Crossing, format!("it is filled from {from}")),
+            Act::Assembly => (UseKind::Assembly, "assembly uses it".to_string()),
+            Act::Found(by) => (UseKind::Assembly, format!("a variable of it is found by its name: {by}")),
+            Act::Compared(_) => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
+            Act::Elsewhere(_, name) => {
+                (UseKind::Crossing, format!("{name} is a variable that is not defined here"))
+            }
+            Act::Part if reach == Reach::Fixed => {
+                (UseKind::PartialMemory, "bytes at a fixed offset of it are treated as one".to_string())
+            }
+            Act::Part
+            | Act::Walk(..)
+            | Act::As(..)
+            | Act::Declared(..)
+            | Act::AsHandle(..)
+            | Act::Text
+            | Act::Freed
+            | Act::Spans(_)
+            | Act::Aligned(..)
+            | Act::AlignedMember(..)
+            | Act::Stride(_)
+            | Act::AssemblyBeyond
+            | Act::Code(_)
+            | Act::Executable => {
+                return;
+            }
+        };
+        self.find(record, Verdict::Refuse, kind, at, reason);
+    }
+}
+
+/// What is done with the bytes that a pointer leads to, and not with what those lead to.
+fn is_of_bytes(act: &Act) -> bool {
+    matches!(
+        act,
+        Act::Bytes
+            | Act::Part
+            | Act::Compared(_)
+            | Act::Walk(..)
+            | Act::Text
+            | Act::Spans(_)
+            | Act::Aligned(..)
+            | Act::As(Shape::Scalar(_) | Shape::Pointer, _)
+    )
+}
+
+/// What others get they may follow.
+fn is_given(act: &Act) -> bool {
+    matches!(act, Act::Given(..) | Act::GivenThrough(_) | Act::Leaves(_) | Act::Assembly)
+}
+
+/// What was found of the places that many types come to.
+#[derive(Default)]
+pub(super) struct Many {
+    /// Whether none of them can be this record.
+    pub(super) is_another: BTreeMap<Name, bool>,
+    /// Uses that were judged: whether of what was kept, and whether as of a place where several types come.
+    used: BTreeSet<(Act, Reach, bool, bool)>,
+}
+
+/// What is done with an object of a crowd that says something about its own type.
+fn is_seen_in_crowd(act: &Act, reach: Reach) -> bool {
+    matches!((act, reach), (Act::As(..), Reach::Start))
+}
+
+/// A place where objects of several types come, such as a list's `void *`.
+pub(super) fn is_generic(objects: &Objects) -> bool {
+    !objects.many.is_empty() || records(&objects.each, false).len() > 1
+}
+
+/// Of so many types, what is done with an object that was kept among them is done with others.
+pub(super) const CROWD: usize = 6;
+
+fn is_crowd(objects: &Objects) -> bool {
+    !objects.many.is_empty() || records(&objects.each, true).len() > CROWD
+}
+
+fn records(objects: &[Pointed], kept_only: bool) -> BTreeSet<&Name> {
+    objects
+        .iter()
+        .filter(|(_, _, kept)| *kept || !kept_only)
+        .filter_map(|(origin, _, _)| match origin {
+            Origin::Object(record) => Some(record),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,42 @@
+//! What a program's sources say about the order of a type's members, read with libclang.
+//!
+//! Design constraints:
+//!
+//! * libclang is loaded at run time: building needs none, and a machine without it gets [`Error::NoLibclang`].
+//! * The sources are read as the build reads them: under its own compiler calls ([`CompileCommand`]).
+//! * Only one module talks to libclang. It gives a plain tree; facts are drawn from it unit by unit, added up, and
+//!   judged without any library.
+//! * Every use is quoted with its place. What is not known counts against moving: a call of a function that is not
+//!   compiled with the program is a crossing, unless `known.rs` says what that function does.
+//! * Pointers are followed without regard to the order of statements, by variable, parameter, member and result.
+//!   Lost from sight are: pointers kept in files or sent to other processes.
+
+// libclang's kinds are constants with its own names, and are matched on.
+#![allow(non_upper_case_globals)]
+
+mod check;
+mod collect;
+mod command;
+mod error;
+mod facts;
+mod headers;
+mod hidden;
+mod judge;
+mod kbuild;
+mod libclang;
+mod library_functions;
+mod patience;
+mod points_to;
+mod read;
+mod relation;
+mod tree;
+mod uses;
+mod variants;
+
+pub use check::{Build, Definers, Standards, check, check_with};
+pub use command::{CompileCommand, from_json};
+pub use error::Error;
+pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
+pub use libclang::{Libclang, installed_libclang};
+pub use read::normal;
+pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

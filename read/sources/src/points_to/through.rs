@@ -1,0 +1,164 @@
+//! What functions give back of what they are given.
+
+use super::MOST_LEVELS;
+use super::flow_edges::FlowEdges;
+use crate::collect::further;
+use crate::facts::{Act, Call, Facts, Place, Reach, Shape, Source, Value, Where};
+use crate::library_functions;
+use crate::tree::Name;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The parameters of each function that it gives back, and how.
+pub(super) type Through = BTreeMap<Name, BTreeMap<usize, BTreeSet<Passing>>>;
+
+/// What becomes of a pointer on the way through a function.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Passing {
+    pub(super) reach: Reach,
+    pub(super) level: i8,
+    /// It is moved by the offset of this record's member, before all else.
+    pub(super) shift: Option<(Name, Name)>,
+}
+
+impl Default for Passing {
+    fn default() -> Self {
+        Passing { reach: Reach::Start, level: 0, shift: None }
+    }
+}
+
+impl Passing {
+    fn moved(&self, reach: Reach, level: i8) -> Passing {
+        // The address of a place leads to that place, one pointer further.
+        let reach = if reach == Reach::Address { Reach::Start } else { reach };
+        let most = MOST_LEVELS.cast_signed();
+        Passing {
+            reach: further(self.reach, reach),
+            level: self.level.saturating_add(level).clamp(-most, most),
+            shift: self.shift.clone(),
+        }
+    }
+
+    fn shifted(self, to: &Place) -> Passing {
+        let Place::Shifted(record, member, _) = to else { return self };
+        self.shifted_by(Some((record.clone(), member.clone())))
+    }
+
+    /// A second offset leads somewhere.
+    fn shifted_by(self, shift: Option<(Name, Name)>) -> Passing {
+        match (&self.shift, self.reach, &shift) {
+            (_, _, None) => self,
+            (None, Reach::Start, _) => Passing { shift, ..self },
+            _ => self.moved(Reach::Fixed, 0),
+        }
+    }
+
+    fn then(&self, next: &Passing) -> Passing {
+        self.clone().shifted_by(next.shift.clone()).moved(next.reach, next.level)
+    }
+}
+
+/// Where a place's pointers are given to calls: the call, the parameter, the value.
+type Givers<'f> = HashMap<&'f Place, Vec<(&'f Call, usize, &'f Value)>>;
+
+/// What is given away from each place.
+fn givers(facts: &Facts) -> Givers<'_> {
+    let mut givers = Givers::new();
+    for call in &facts.calls {
+        for (at, values) in call.given.iter().enumerate() {
+            for value in values {
+                if let Source::Place(place) = &value.source {
+                    givers.entry(place).or_default().push((call, at, value));
+                }
+            }
+        }
+    }
+    givers
+}
+
+/// Which parameters a function may give back, also by the functions that it calls itself.
+pub(super) fn through_functions(ways: &FlowEdges, facts: &Facts) -> Through {
+    let mut through = Through::new();
+    let givers = givers(facts);
+    let mut parameters: BTreeSet<&Place> = givers.keys().copied().collect();
+    parameters.extend(ways.starting_places());
+    parameters.retain(|place| matches!(place, Place::Parameter(..)));
+    let typed = used_as_records(facts);
+    loop {
+        let mut is_new = false;
+        for parameter in &parameters {
+            let Place::Parameter(function, index) = parameter else { continue };
+            let mut found = comes_out((parameter, function), ways, &givers, &through);
+            if is_reallocators(parameter) && !typed.contains(parameter) {
+                found.insert(Passing::default());
+            }
+            is_new |= add_passings(&mut through, function, *index, found);
+        }
+        for (signature, function) in &facts.taken {
+            for (index, found) in through.get(function).cloned().unwrap_or_default() {
+                is_new |= add_passings(&mut through, signature, index, found);
+            }
+        }
+        if !is_new {
+            return through;
+        }
+    }
+}
+
+/// Places whose pointers are used as pointers to a record.
+fn used_as_records(facts: &Facts) -> HashSet<&Place> {
+    fn place((value, act, _): &(Value, Act, Where)) -> Option<&Place> {
+        match (&value.source, act) {
+            (Source::Place(place), Act::As(Shape::Record(_), _)) => Some(place),
+            _ => None,
+        }
+    }
+    facts.acts.iter().filter_map(place).collect()
+}
+
+/// How what comes in by a parameter reaches the function's end without being kept in a member meanwhile.
+fn comes_out<'f>(
+    (parameter, function): (&'f Place, &Name),
+    ways: &'f FlowEdges,
+    givers: &Givers<'f>,
+    through: &Through,
+) -> BTreeSet<Passing> {
+    let end = Place::Return(function.clone());
+    let mut found = BTreeSet::new();
+    let mut seen: HashSet<(&Place, Passing)> = HashSet::new();
+    let mut work = vec![(parameter, Passing::default())];
+    while let Some((place, passing)) = work.pop() {
+        if *place == end {
+            found.insert(passing);
+            continue;
+        }
+        if matches!(place, Place::Member(..)) || !seen.insert((place, passing.clone())) {
+            continue;
+        }
+        for way in ways.places.known(place).map_or(&[][..], |place| ways.from(place)) {
+            let to = ways.places.value(way.to);
+            work.push((to, passing.moved(way.reach, way.level).shifted(to)));
+        }
+        for (call, at, value) in givers.get(place).into_iter().flatten() {
+            let given = passing.moved(value.reach, value.level);
+            let back = through.get(&call.function).and_then(|through| through.get(at));
+            work.extend(back.into_iter().flatten().map(|back| (&call.result, given.then(back))));
+        }
+    }
+    found
+}
+
+fn add_passings(through: &mut Through, function: &Name, index: usize, found: BTreeSet<Passing>) -> bool {
+    if found.is_empty() {
+        return false;
+    }
+    let own = through.entry(function.clone()).or_default().entry(index).or_default();
+    let before = own.len();
+    own.extend(found);
+    own.len() > before
+}
+
+/// What a function gives that moves memory: what it was given, at the call that gave it.
+pub(super) fn is_reallocators(place: &Place) -> bool {
+    let (Place::Return(usr) | Place::Parameter(usr, _)) = place else { return false };
+    library_functions::plain_name(usr).to_ascii_lowercase().contains("realloc")
+}

@@ -1,0 +1,48 @@
+//! What the engine asks of the processor, and of the system's ABI on it.
+//!
+//! All of it stands behind one trait, [`Machine`], in parts. [`Host`] is the machine that this library is built for, so
+//! that every call is a plain call of that machine's function. What a machine consists of lies in a folder of its own
+//! beside this file; nothing outside knows an instruction or a register, which `cargo xtask tidy` holds. Another
+//! machine is a folder more, a type that implements the parts, and its line below.
+
+mod abi;
+mod entries;
+mod gates;
+mod restarts;
+mod timing;
+mod translation;
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+pub(crate) use abi::{Abi, Context, Registers, ThreadBlock};
+pub(crate) use entries::{CallSite, Displaced, Entries, Moved, SpreadSite, Write};
+pub(crate) use gates::{Entry, Gates, Led, Places};
+pub(crate) use restarts::{Restarts, SequenceCopy, SequenceTask};
+pub(crate) use timing::Timing;
+pub(crate) use translation::{
+    LineUser, Link, Mark, OpenLog, Route, Source, Task, Translated, Translation, Turn, Unlogged, Ways, Whole,
+};
+
+/// A machine: all that the engine asks of it.
+pub(crate) trait Machine: Abi + Gates + Entries + Translation + Restarts + Timing {}
+
+/// The machine that this library is built for.
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Host = x86_64::X86_64;
+
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!(
+    "the native engine runs on x86-64 alone: this architecture has no module in `recorder/engine/src/machine/` that \
+     implements `Machine`, see \"How to bring the native engine to another machine\" in ARCHITECTURE.md"
+);
+
+const _: () = {
+    const fn is_whole<M: Machine>() {}
+    is_whole::<Host>();
+};
+
+/// The program's registers while the engine runs.
+pub(crate) type HostRegisters = <Host as Abi>::Registers;
+/// The registers in a signal's context.
+pub(crate) type HostContext = <Host as Abi>::Context;

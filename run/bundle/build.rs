@@ -1,0 +1,82 @@
+//! Builds the native engine and the emulator's plugin for an optimised `lineup`, which has them in itself: `cargo install`
+//! puts nothing but programs on a user's path. A development build has them beside itself, and nothing is built twice.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the libraries are made of, from this package's folder.
+const SOURCES: [&str; 9] = [
+    "../../recorder/engine",
+    "../../recorder/plugin",
+    "../../base/cache",
+    "../../recorder/follow",
+    "../../base/model",
+    "../../recorder/profile",
+    "../../read/recording",
+    "../../Cargo.toml",
+    "../../Cargo.lock",
+];
+
+/// Where git writes when what is checked out changes.
+const CHECKED_OUT: &str = "../../.git/logs/HEAD";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names no folder for what is built")?);
+    let is_optimised = env::var("PROFILE")? == "release";
+    let text = match is_optimised {
+        true => with_libraries(&out)?,
+        false => constants("development build", ["None", "None"].map(str::to_owned)),
+    };
+    fs::write(out.join("built.rs"), text)?;
+    Ok(())
+}
+
+fn with_libraries(out: &Path) -> Result<String, Box<dyn Error>> {
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    if Path::new(CHECKED_OUT).is_file() {
+        println!("cargo::rerun-if-changed={CHECKED_OUT}");
+    }
+    let folder = built(&out.join("libraries"))?;
+    let library = |name: &str| format!("Some(include_bytes!({:?}))", folder.join(name));
+    let built_from = commit().unwrap_or_else(|| "optimised build".to_owned());
+    Ok(constants(&built_from, [library("liblineup_engine.so"), library("liblineup_plugin.so")]))
+}
+
+fn constants(built_from: &str, [engine, plugin]: [String; 2]) -> String {
+    format!(
+        "const BUILT_FROM: &str = {built_from:?};\nconst ENGINE: Option<&[u8]> = {engine};\nconst PLUGIN: Option<&[u8]> = {plugin};\n"
+    )
+}
+
+/// Builds both libraries; gives the folder that they are in.
+fn built(target: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let machine = env::var("TARGET")?;
+    let mut cargo = Command::new(env::var_os("CARGO").ok_or("cargo does not say where it is")?);
+    cargo.args(["build", "--release", "--locked", "--manifest-path", "../../Cargo.toml"]);
+    cargo.args(["--package", "lineup-engine", "--package", "lineup-plugin", "--lib"]);
+    cargo.args(["--target", &machine]);
+    cargo.arg("--target-dir").arg(target);
+    // A linter stands for the compiler of the outer build alone.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    let status = cargo.status()?;
+    if !status.success() {
+        return Err(
+            format!("the libraries that lineup brings into programs cannot be built ({status})").into()
+        );
+    }
+    Ok(target.join(machine).join("release"))
+}
+
+/// The commit that is checked out, where these are git's files.
+fn commit() -> Option<String> {
+    let output =
+        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]).output().ok()?;
+    let is_known = Path::new("../../.git").exists() && output.status.success();
+    is_known.then(|| format!("commit {}", String::from_utf8_lossy(&output.stdout).trim()))
+}

@@ -1,0 +1,72 @@
+//! One side of a review, built and read.
+
+use super::{Around, Options, calls, findings};
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::DebugInfo;
+use lineup_review::{BuiltFile, FindingOfRun, RegionFigures, Side};
+use lineup_study::companions;
+use lineup_study::progress::Progress;
+use std::path::PathBuf;
+
+/// What was built from a commit, and what is known of it.
+pub(super) struct Built {
+    /// The folder that it was built in.
+    pub(super) root: PathBuf,
+    title: String,
+    files: Vec<(String, DebugInfo)>,
+    calls: Calls,
+    found: Option<Vec<FindingOfRun>>,
+}
+
+/// What was recorded.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// By region that this side has.
+    pub(super) regions: Vec<RegionFigures>,
+    /// Regions that it does not have.
+    pub(super) missing: Vec<String>,
+}
+
+impl Built {
+    /// Reads the types of the files, and records the program where that is wanted.
+    pub(super) fn read(
+        options: &Options,
+        root: PathBuf,
+        title: String,
+        around: &Around<'_>,
+    ) -> Result<Built> {
+        let mut files = Vec::new();
+        for file in options.compared()? {
+            around.stages.stage(&format!("reading the types of {}", file.display()));
+            let path = root.join(&file);
+            if !path.is_file() {
+                bail!("the build makes no {}; --file names what is compared", file.display());
+            }
+            let info = companions::load(&path)?;
+            info.require_debug_info().with_context(|| file.display().to_string())?;
+            files.push((file.display().to_string(), info));
+        }
+        let calls = match options.regions.is_empty() {
+            true => Calls::default(),
+            false => calls::record(options, &root, around)?,
+        };
+        let found = options.find.then(|| findings::find(options, &root, around)).transpose()?;
+        Ok(Built { root, title, files, calls, found })
+    }
+
+    /// As the review wants it.
+    pub(super) fn side(&self) -> Side<'_> {
+        Side {
+            title: &self.title,
+            root: &self.root,
+            files: self
+                .files
+                .iter()
+                .map(|(name, info)| BuiltFile { name, types: info.types(), abi: info.abi() })
+                .collect(),
+            regions: self.calls.regions.clone(),
+            regions_missing: self.calls.missing.clone(),
+            found: self.found.clone(),
+        }
+    }
+}

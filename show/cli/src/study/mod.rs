@@ -1,0 +1,251 @@
+//! `lineup study`: from an unmodified program to a proven source patch.
+
+mod audit;
+mod call_times;
+mod code;
+mod contention;
+mod found_regions;
+mod from_caches;
+mod inside;
+mod kernel;
+mod links;
+mod output_folder;
+mod outputs;
+pub(crate) mod plan;
+mod trials;
+mod variant;
+
+use crate::files;
+use crate::guard;
+use crate::machine;
+use crate::named_members::check_pins;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use anyhow::{Context, Result};
+use audit::Audited;
+use lineup_report::commit_message;
+use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::scratch::Scratch;
+use lineup_study::source::texts;
+use lineup_study::timing::{Placing, allowed_cpus};
+use lineup_study::transfers::Transfers;
+use outputs::Left;
+pub(crate) use plan::Options;
+use plan::Plan;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use trials::{Settled, Trials};
+use variant::{RECORDING, VARIANTS, Variant};
+
+/// Records the program as it is, works out a better layout, tries it in a copy (recorded again and compared), and
+/// writes report, patch and figures.
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    if let Some(tree) = &options.kernel.kernel_source {
+        return kernel::run(tree, &options);
+    }
+    if options.code.code {
+        return code::run(options);
+    }
+    let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
+    let begun = SystemTime::now();
+    let mut plan = Plan::of(options, &interrupts, &stages)?;
+    study(&mut plan, &interrupts, &stages).map_err(|error| match interrupts.check() {
+        Ok(()) => error,
+        Err(_) => with_kept(error, &plan.out, begun),
+    })
+}
+
+/// Names the recordings that a study has made before it was ended.
+fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Error {
+    let is_new = |recording: &PathBuf| {
+        let modified = recording.metadata().and_then(|about| about.modified());
+        modified.is_ok_and(|modified| modified >= begun)
+    };
+    let recordings = VARIANTS.map(|name| out.join(name).join(RECORDING));
+    let kept: Vec<String> =
+        recordings.iter().filter(|path| is_new(path)).map(|path| path.display().to_string()).collect();
+    let said = format!("{error:#}");
+    match kept.is_empty() || kept.iter().all(|recording| said.contains(recording)) {
+        true => error,
+        false => error.context(format!(
+            "the study was ended early; what was recorded is kept, with its program: read it by `lineup explain {}`",
+            kept.join("` and `lineup explain ")
+        )),
+    }
+}
+
+fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {
+    stages.stage("reading the source folder");
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
+    let scratch = links::linked(plan, scratch, interrupts)?;
+    let built = Variant::build(plan, &scratch, None, stages)?;
+    let mut why_found = None;
+    if plan.regions.is_empty() {
+        match found_regions::regions(plan, &built, stages, interrupts)? {
+            Ok(found) => {
+                plan.regions = found.regions;
+                why_found = Some(found.why);
+            }
+            Err(nothing) => {
+                stages.end();
+                outputs::tell_that_nothing_is_found(plan, &nothing)?;
+                return Ok(Outcome::Done);
+            }
+        }
+    }
+    let left_out = plan.leave_out_inlined(&built.tree)?;
+    left_out.iter().for_each(|region| stages.line(&format!("lineup: {region}")));
+    let before = Variant::record((plan, plan.engine), &scratch, built, stages, interrupts)?;
+    check_pins(&plan.advice.pins, before.recorded.types())?;
+    let audited = audit::run(plan, &before, stages, interrupts)?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
+    let sources =
+        before.reading.as_ref().map_or(sources.clone(), |reading| reading.in_their_languages(&sources));
+    let (plan, scratch) = (&*plan, &scratch);
+    let as_recorded =
+        &Snapshot::take(&before.tree().path).context("cannot copy the folder of the built program")?;
+    let seen = audited.as_ref().map(|audited| &audited.meaning);
+    let trials =
+        Trials { plan, scratch, before: &before, as_recorded, seen, sources: &sources, stages, interrupts };
+    let Settled { advice, after, rejected } = trials.settle()?;
+    stages.end();
+    scratch.check_untouched()?;
+    let (after, compared) = after.unzip();
+    // Where the rest of a patch passed, what failed is among the refusals.
+    let rejected = rejected.filter(|_| after.is_none());
+    let (proof, not_proven) = match compared {
+        None => (None, rejected.as_ref().map(|rejected| format!("the change failed: {}", rejected.because))),
+        Some(Ok(proof)) => (Some(proof), None),
+        Some(Err(reason)) => (None, Some(reason)),
+    };
+    let proven = after.as_ref().zip(proof.as_ref());
+    let timed = proven
+        .map(|(after, proof)| call_times::compare(plan, [&before, after], proof.value(), interrupts, stages));
+    let mut timed = timed.transpose()?.unwrap_or_default();
+    let contention = match after.as_ref() {
+        Some(after) => contention::compare(plan, [&before, after], &mut timed, interrupts, stages)?,
+        None => None,
+    };
+    let fetched = match after.as_ref().filter(|_| contention::applies(plan, &before)) {
+        Some(after) => Some(from_caches::compare(plan, [&before, after], interrupts, stages)?),
+        None => None,
+    };
+    let fetched = fetched.and_then(|fetched| fetched.map_err(|missing| timed.not_timed.push(missing)).ok());
+    stages.end();
+    let _keeping = interrupts.keeping();
+    let built = &after.as_ref().unwrap_or(&before).recorded;
+    let lock = plan.guard.then(|| {
+        guard::write(&plan.out.join(outputs::LOCK), &advice.guard, Some((built.types(), built.abi())))
+    });
+    let left = Left {
+        patch: after.is_some(),
+        recording: after.is_none(),
+        lock: lock.transpose()?.unwrap_or_default(),
+    };
+    let mut report = StudyReport::of_found(Found {
+        title: before.program().display().to_string(),
+        commands: outputs::commands(plan, before.program(), left),
+        setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
+            .into_iter()
+            .chain(left_out.into_iter().map(|value| Fact { name: "left out".into(), value }))
+            .chain(serialised(&before))
+            .chain(waits([Some(&before), after.as_ref()]))
+            .chain(fetched)
+            .collect(),
+        machine: machine::facts(),
+        line: plan.line(),
+        built_in: scratch.built_in(before.tree()),
+        before: &before.recorded,
+        // What two programs did at different work is not shown side by side.
+        after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
+        advice: Some(&advice),
+        patch: None,
+        not_proven,
+        proof: proof.as_ref(),
+        call_times: timed.proven.as_ref(),
+        not_timed: timed.not_timed.clone(),
+        contention,
+    });
+    // The first screen has room for the first ones.
+    if let Some(cut) = variant::cut_calls(&before) {
+        report.not_observed.insert(0, cut);
+    }
+    let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
+    let text = commit_message(&report) + &diff;
+    report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
+    let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
+    outputs::write(&plan.out, &report, diff)?;
+    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
+    match rejected {
+        None => Ok(Outcome::Done),
+        Some(_) => {
+            let path = plan.out.join(outputs::REJECTED);
+            eprintln!("lineup: the change failed and is not proposed; it is kept in {}", path.display());
+            Ok(Outcome::Finding)
+        }
+    }
+}
+
+/// The locks that keep the threads from running side by side: no layout changes that.
+fn serialised(before: &Variant) -> Option<Fact> {
+    let locks = before.recorded.explanation.between.as_ref()?.serialising();
+    let value: Vec<String> = locks.iter().map(crate::threads::serialising_sentence).collect();
+    (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
+}
+
+/// What the coherence model counts of waits for lines alone in both variants, where threads were parted.
+fn waits(variants: [Option<&Variant>; 2]) -> Option<Fact> {
+    let [before, after] = variants.map(|variant| variant?.recorded.explanation.between.as_ref());
+    let (before, after) = (before.filter(|between| !between.false_sharing.is_empty())?, after?);
+    let [before, after] = [before, after].map(|between| {
+        let per_thousand = |waits: u64| 1000.0 * waits as f64 / between.accesses.max(1) as f64;
+        let most = between.waits.of_line_alone_at_most();
+        format!("{:.1} to {:.1}", per_thousand(between.waits.recorded.of_line_alone), per_thousand(most))
+    });
+    let value = format!(
+        "for lines alone, modelled: {before} in a thousand accesses before, {after} after (as recorded, and in the order with most)"
+    );
+    Some(Fact { name: "waits between threads".into(), value })
+}
+
+/// Where threads are that are timed apart, and what a line's journey between their CPUs takes.
+fn apart() -> String {
+    let cpus = allowed_cpus().unwrap_or_default();
+    let journey = Transfers::of(&cpus).range_ns().map(|(least, most)| {
+        format!(
+            "; a line takes {least:.0} to {most:.0} ns from one CPU to another, and neighbours are far apart"
+        )
+    });
+    format!("each thread on a CPU of its own{}", journey.unwrap_or_default())
+}
+
+/// How the program was built.
+fn setting(
+    plan: &Plan,
+    scratch: &Scratch,
+    before: &Variant,
+    audited: Option<&Audited>,
+    why_found: Option<String>,
+) -> Vec<Fact> {
+    let found = why_found.map(|value| Fact { name: "found".into(), value });
+    let audited = audited.map(|audited| Fact { name: "audited".into(), value: audited.summary.clone() });
+    let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
+    let placed = match variant::placing(plan, before) {
+        Placing::ThreadsApart => Some(apart()),
+        Placing::ThreadsTogether => Some("all threads on one CPU, another for each block".to_owned()),
+        Placing::Auto | Placing::Anywhere | Placing::Cpus(_) => None,
+    };
+    let placed = placed.map(|value| Fact { name: "timed runs".into(), value });
+    let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
+    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
+        .chain(found)
+        .chain(read)
+        .chain(audited)
+        .chain(placed)
+        .chain(remarks)
+        .collect()
+}
