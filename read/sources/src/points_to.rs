@@ -104,7 +104,7 @@ const MOST_LEVELS: u8 = 3;
 /// What is found after so many pointers were stored (or read, when negative). What is read from an array of pointers is
 /// not the array. Of objects it is not told apart.
 fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
-    if let Origin::Number(record) = origin {
+    if let (Origin::Number(record), ..0) = (origin, level) {
         return vec![Origin::Object(record.clone())];
     }
     let Origin::Memory(block, known) = origin else {

@@ -287,6 +287,8 @@ fn is_of_bytes(act: &Act) -> bool {
             | Act::Text
             | Act::Spans(_)
             | Act::Aligned(..)
+            | Act::AlignedMember(..)
+            | Act::Stride(_)
             | Act::As(Shape::Scalar(_) | Shape::Pointer, _)
     )
 }

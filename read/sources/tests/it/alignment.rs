@@ -170,9 +170,9 @@ fn arrays_are_followed_to_where_they_are_read_as_vectors() {
     let asked = "static int rest(const void *p, size_t n) { return ((uintptr_t)p & (n - 1)) == 0; }
         static int use(float *p) { return rest(p, 16); }";
     held_by_pointer(ARRAY, asked, plain);
-    let by_macro = "#define IS_ALIGNED(p, n) (((uintptr_t)(p) & ((n) - 1)) == 0)\n
+    let by_macro = "\n#define IS_ALIGNED(p, n) (((uintptr_t)(p) & ((n) - 1)) == 0)\n
         static int use(float *p) { return IS_ALIGNED(p, 16); }";
-    let rounded_up = "#define UP(p, n) (((uintptr_t)(p) + (n) - 1) & ~(uintptr_t)((n) - 1))\n
+    let rounded_up = "\n#define UP(p, n) (((uintptr_t)(p) + (n) - 1) & ~(uintptr_t)((n) - 1))\n
         static int use(float *p) { return UP(p, 16) != 0; }";
     held_by_pointer(ARRAY, by_macro, rounded_up);
 }
