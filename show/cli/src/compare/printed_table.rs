@@ -211,7 +211,7 @@ mod tests {
             values.iter().map(|value| format!("calls,{variant},{value}\n")).collect()
         };
         let text = values("before", &[14.1; 10])
-            + &values("after", &[20.56, 20.57, 15.52, 15.5, 15.51, 15.5, 15.52, 15.51, 15.5, 15.51]);
+            + &values("after", &[20.56, 20.57, 20.56, 15.5, 15.51, 15.5, 15.52, 15.51, 15.5, 15.51]);
         let table = parse(&text).unwrap();
         assert_eq!(table[0].1[1].groups, Some(2));
     }

@@ -22,15 +22,15 @@ struct stats {
 typedef struct { short low; } pair_t;
 pair_t pair;
 static struct stats *shared;
-static long sink;
+static long sink; static pthread_barrier_t both;
 __attribute__((noinline)) void count(struct stats *s, long by) { s->hits += by; }
 __attribute__((noinline)) long check(const struct stats *s) { return s->limit + s->flags; }
-static void *writer(void *unused) { for (int i = 0; i < 2000; i++) count(shared, i); return unused; }
-static void *reader(void *unused) { for (int i = 0; i < 2000; i++) sink += check(shared); return unused; }
+static void *writer(void *unused) { pthread_barrier_wait(&both); for (int i = 0; i < 20000; i++) count(shared, i); return unused; }
+static void *reader(void *unused) { pthread_barrier_wait(&both); for (int i = 0; i < 20000; i++) sink += check(shared); return unused; }
 int main(void)
 {
 	pthread_t a, b;
-	shared = aligned_alloc(64, 128);
+	pthread_barrier_init(&both, 0, 2); shared = aligned_alloc(64, 128);
 	shared->limit = 4;
 	pthread_create(&a, NULL, writer, NULL);
 	pthread_create(&b, NULL, reader, NULL);

@@ -98,15 +98,8 @@ impl Writer<'_> {
         let zones = self.engine.code.with(|code| asked.first().map(|one| code.zones_at(one.pc)));
         let breaks =
             |moved: &[Instruction]| zones.as_ref().is_some_and(|zones| displaced::breaks(moved, zones));
-        // Code before a return may be the end of a sequence that is not known yet.
-        let may_break = |moved: &[Instruction]| {
-            let is_unknown = |one: &Instruction| {
-                one.ip() != 0 && zones.as_ref().is_some_and(|zones| zones.are_unknown_at(one.ip()))
-            };
-            breaks(moved) || moved.iter().any(is_unknown)
-        };
         let is_broken = entries.iter().any(|(_, displaced)| breaks(&displaced.moved))
-            || ends.windows.iter().any(|window| may_break(&window.moved));
+            || ends.windows.iter().any(|window| breaks(&window.moved));
         if is_broken {
             return Err(Refusal::Restartable);
         }
