@@ -343,7 +343,7 @@ impl Ground {
     /// Lines of all regions as the type lies.
     fn present(&self) -> Vec<RegionLines> {
         let usage = self.usage(&self.weights);
-        lineup_advise::lines_as_it_lies(&usage, &self.rebuilt.types, &self.rebuilt.name)
+        lineup_advise::current_lines(&usage, &self.rebuilt.types, &self.rebuilt.name)
     }
 
     /// Members in the new order, by the names that the store has.
