@@ -1,7 +1,7 @@
 //! Which records of BTF images are enough to show the types of some names.
 
 use super::order::Words;
-use super::{RECORD_BYTES, Record, Sections, sections};
+use super::{RECORD_BYTES, Record, Sections, sections, string_at};
 use crate::Error;
 use memchr::memmem::Finder;
 
@@ -87,16 +87,8 @@ impl<'a> Images<'a> {
 
     /// True when one of the names occurs in the string at an offset.
     fn is_named(&self, offset: u32, names: &[Finder<'_>]) -> bool {
-        let mut at = offset as usize;
-        for image in &self.images {
-            if let Some(rest) = image.strings.get(at..).filter(|rest| !rest.is_empty()) {
-                let name = memchr::memchr(0, rest).and_then(|len| rest.get(..len)).unwrap_or_default();
-                return names.iter().any(|wanted| wanted.find(name).is_some());
-            }
-            let Some(left) = at.checked_sub(image.strings.len()) else { return false };
-            at = left;
-        }
-        false
+        let string = string_at(self.images.iter().map(|image| image.strings), offset);
+        string.is_some_and(|name| names.iter().any(|wanted| wanted.find(name).is_some()))
     }
 
     /// Adds what a type needs of others: of what it holds as much as of itself, of what it points to the name.
