@@ -8,28 +8,27 @@ use crate::reasons::member_name;
 use crate::score::Span;
 use crate::spelling::spelling;
 use crate::worth;
+use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{Language, TypeId};
-use lineup_model::{Library, first_names};
 use std::collections::BTreeSet;
 
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
 /// The sketch of a split, where calls use at most half of an object and the split would save enough lines. `None` of types
-/// that the patch changes, and of those of libraries.
+/// that the patch changes, and of those outside the sources. The caller leaves out those of libraries.
 pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Suggestion> {
     let (usage, types) = (task.usage, task.types);
     let subject = Subject::new(types, id, usage)?;
     let name = spelling(types, subject.id)?.name;
     let is_changed = advice.orders.iter().any(|order| order.type_name == name)
         || advice.gathers.iter().any(|gather| gather.reordered_types.contains(&name));
-    let is_foreign = types.get(subject.id).is_some_and(|ty| Library::of(ty, None).is_some())
-        || advice.refusals.iter().any(|refusal| {
-            let is_outside = |one: &Constraint| *one == Constraint::OutsideSource;
-            refusal.owner == name && refusal.constraints.iter().any(|one| is_outside(&one.constraint))
-        });
-    if is_changed || is_foreign {
+    let is_outside = advice.refusals.iter().any(|refusal| {
+        let is_outside = |one: &Constraint| *one == Constraint::OutsideSource;
+        refusal.owner == name && refusal.constraints.iter().any(|one| is_outside(&one.constraint))
+    });
+    if is_changed || is_outside {
         return None;
     }
     let size_bytes = types.size_bytes(subject.id)?;
