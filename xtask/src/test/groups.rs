@@ -89,6 +89,17 @@ const REST: &[(&str, &str, &str, &str)] = &[
     ("lineup-runtime", "it", "installed::the_rust_example", "builds a package of a user's own by cargo"),
 ];
 
+/// Tests that `make test` leaves out for their time alone, a line each: package, target, path.
+const SLOW: &str = include_str!("slow.txt");
+
+fn slow_tests() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let lines = SLOW.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut words = line.split(' ');
+        Some((words.next()?, words.next()?, words.next()?))
+    })
+}
+
 /// Ignored tests that `make test-all` leaves out, too: what runs them is named.
 const BY_HAND: &[(&str, &str, &str, &str)] = &[
     ("lineup", "it", "kernel::other_emulators::", "make test-emulators"),
@@ -105,6 +116,11 @@ pub(super) fn group_of(test: &Test) -> Group {
     found.map_or(Group::Free, |(_, _, _, group)| *group)
 }
 
+fn is_slow(test: &Test) -> bool {
+    slow_tests()
+        .any(|(package, target, path)| test.package == package && test.target == target && test.path == path)
+}
+
 pub(super) fn time_of(test: &Test) -> Time {
     let is_in = |list: &[(&str, &str, &str, &str)]| {
         list.iter().any(|(package, target, path, _)| is_below(test, (package, target, path)))
@@ -112,7 +128,7 @@ pub(super) fn time_of(test: &Test) -> Time {
     match test.is_ignored {
         true if is_in(BY_HAND) => Time::ByHand,
         true => Time::Rest,
-        false if is_in(REST) => Time::Rest,
+        false if is_in(REST) || is_slow(test) => Time::Rest,
         false => Time::First,
     }
 }
@@ -122,10 +138,10 @@ pub(super) fn check(tests: &[Test]) -> Result<()> {
     let named = GROUPS.iter().map(|(package, target, path, _)| (*package, *target, *path));
     let named =
         named.chain(REST.iter().chain(BY_HAND).map(|(package, target, path, _)| (*package, *target, *path)));
-    for line in named {
+    for line in named.chain(slow_tests()) {
         let is_built = tests.iter().any(|test| test.package == line.0);
         if is_built && !tests.iter().any(|test| is_below(test, line)) {
-            bail!("xtask/src/test/groups.rs names {line:?}, and no test begins so");
+            bail!("xtask/src/test names {line:?}, and no test begins so");
         }
     }
     Ok(())
