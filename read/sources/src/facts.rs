@@ -241,6 +241,8 @@ pub(crate) struct Member {
     pub(crate) record: Option<Name>,
     /// The record that it points to.
     pub(crate) points_to: Option<Name>,
+    /// The records that the functions it points to take pointers to (by parameter), and give one to.
+    pub(crate) called_with: Vec<(Option<usize>, Name)>,
     pub(crate) offset_bits: u64,
     /// The alignment that the compiler gives it wherever it stands.
     pub(crate) align_bytes: u64,

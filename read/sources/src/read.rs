@@ -390,6 +390,9 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.types.insert(key, id);
         let kind = self.type_kind(ty, size_bytes);
         self.tree.types[id].kind = kind;
+        if kind == TypeKind::Function {
+            self.note_function_type(id, ty);
+        }
         id
     }
 

@@ -34,6 +34,7 @@ pub(crate) struct Tree {
     pub(crate) atomics: HashSet<NodeId>,
     /// Uses of what a pointer leads to, with the alignment that its type asks for, where that is a vector's or more.
     pub(crate) asked_alignments: HashMap<NodeId, u64>,
+    pub(crate) function_types: HashMap<TypeId, FunctionType>,
     /// What stands at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
     /// The compiler call takes no designated initialisers.
@@ -197,6 +198,21 @@ pub(crate) struct Field {
     pub(crate) offset_bits: u64,
     /// The alignment that the compiler gives it wherever it stands.
     pub(crate) align_bytes: u64,
+}
+
+/// What functions of one type take and give.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct FunctionType {
+    pub(crate) takes: Vec<TypeId>,
+    pub(crate) gives: Option<TypeId>,
+}
+
+impl FunctionType {
+    /// The parameters by their index, from 0, and the result.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (Option<usize>, TypeId)> {
+        let takes = self.takes.iter().enumerate().map(|(at, &ty)| (Some(at), ty));
+        takes.chain(self.gives.map(|ty| (None, ty)))
+    }
 }
 
 /// A declaration that names refer to.

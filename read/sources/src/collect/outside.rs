@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::{Act, Origin, Place, Saying, Shape, Slot, Value};
-use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
+use crate::tree::{Decl, DeclKind, FunctionType, Kind, Name, NodeId, Record, TypeKind};
 
 /// How the linker names where a section begins and ends.
 const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
@@ -27,6 +27,9 @@ impl Collector<'_> {
         let (spelling, is_array) = (tree.ty(ty).spelling.clone(), ty != decl.ty);
         if let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) {
             self.flow(&[Value::origin(Origin::Object(record))], &own);
+        }
+        if let Some(called) = tree.pointee(ty).and_then(|to| tree.function_types.get(&to)) {
+            self.note_slots(&decl.usr, called, !decl.is_elsewhere, id);
         }
         let is_end = SECTION_ENDS.iter().any(|end| decl.name.starts_with(end));
         let is_plain = matches!(tree.ty(ty).kind, TypeKind::Byte | TypeKind::Scalar | TypeKind::Pointer(_));
@@ -78,20 +81,29 @@ impl Collector<'_> {
             if let Some(name) = &decl.linked_as {
                 self.facts.linked_as.insert(decl.usr.clone(), format!("c:@F@{name}").into());
             }
-            let taken = decl.takes.iter().enumerate().map(|(at, &ty)| (Some(at), ty));
-            for (parameter, ty) in taken.chain(decl.gives.map(|ty| (None, ty))) {
-                let Some(to) = tree.pointee(ty) else { continue };
-                let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
-                if !matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
-                    continue;
-                }
-                // What it gives is what the declaration says, wherever that comes from.
-                if let (None, Shape::Record(_)) = (parameter, &shape) {
-                    let given = Value::place(Place::Return(decl.usr.clone()));
-                    self.act(&[given], &Act::As(shape.clone(), spelling.clone()), id);
-                }
-                let (function, at) = (decl.usr.clone(), self.at(id));
-                let is_definition = node.kind == Kind::Function;
+            let function = FunctionType { takes: decl.takes.clone(), gives: decl.gives };
+            // What it gives is what the declaration says, wherever that comes from.
+            let given = decl.gives.and_then(|ty| tree.pointee(ty));
+            if let Some((to, shape @ Shape::Record(_))) = given.map(|to| (to, self.shape(to))) {
+                let given = Value::place(Place::Return(decl.usr.clone()));
+                self.act(&[given], &Act::As(shape, tree.ty(to).spelling.clone()), id);
+            }
+            self.note_slots(&decl.usr, &function, node.kind == Kind::Function, id);
+        }
+    }
+
+    /// What a function, or the functions that a variable points to, take and give: also through pointers to functions.
+    fn note_slots(&mut self, name: &Name, function: &FunctionType, is_definition: bool, id: NodeId) {
+        let tree = self.tree;
+        for (parameter, ty) in function.slots() {
+            let Some(to) = tree.pointee(ty) else { continue };
+            let (shape, spelling) = (self.shape(to), tree.ty(to).spelling.clone());
+            if let Some(called) = tree.function_types.get(&to) {
+                let slot = parameter.map_or("result".to_owned(), |at| at.to_string());
+                self.note_slots(&format!("{name} ({slot})").into(), called, is_definition, id);
+            }
+            if matches!(shape, Shape::Record(_) | Shape::Scalar(2..) | Shape::Pointer) {
+                let (function, at) = (name.clone(), self.at(id));
                 let slot = Slot { function, parameter, shape, spelling, is_definition, at };
                 self.facts.signatures.insert(slot);
             }

@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::{Member, RecordFact, Saying, Shape, Where};
-use crate::tree::{Field, Kind, Name, NodeId, Record, RecordId, TypeId, TypeKind};
+use crate::tree::{Field, FunctionType, Kind, Name, NodeId, Record, RecordId, TypeId, TypeKind};
 use std::collections::BTreeSet;
 
 impl Collector<'_> {
@@ -55,6 +55,7 @@ impl Collector<'_> {
                 TypeKind::Pointer(to) => self.tree.record_of(to).and_then(|record| self.usr(record)),
                 _ => None,
             },
+            called_with: self.called_with(inner),
             offset_bits: field.offset_bits,
             align_bytes: field.align_bytes,
             size_bytes: ty.size_bytes.unwrap_or(0),
@@ -63,6 +64,14 @@ impl Collector<'_> {
             is_open_array,
             is_raw,
         }
+    }
+
+    /// The records behind what functions take and give that a pointer of this type leads to.
+    fn called_with(&self, ty: TypeId) -> Vec<(Option<usize>, Name)> {
+        let function = self.tree.pointee(ty).and_then(|to| self.tree.function_types.get(&to));
+        let slots = function.into_iter().flat_map(FunctionType::slots);
+        let record = |ty| self.tree.record_pointed_to(ty).and_then(|record| self.usr(record));
+        slots.filter_map(|(slot, ty)| Some((slot, record(ty)?))).collect()
     }
 
     /// A declaration of `volatile T *`.

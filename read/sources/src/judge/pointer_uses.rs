@@ -123,6 +123,9 @@ impl Judge<'_> {
                 self.act(&Origin::Object(record.clone()), reach, of, is_generic, at);
             }
             (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
+            (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if reach == Reach::Start => {
+                self.declared_as_record(record, other, at);
+            }
             (
                 Origin::Object(record),
                 Act::As(Shape::Record(other), _) | Act::Declared(Shape::Record(other), _),

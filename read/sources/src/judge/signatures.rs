@@ -1,10 +1,10 @@
 //! Functions that units declare with different types.
 
 use super::Judge;
-use crate::facts::{Reach, Shape, Slot};
+use crate::facts::{Reach, Shape, Slot, Where};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Judge<'_> {
     /// What one unit says that a function gives or takes another unit makes or uses: where the types differ, that is a
@@ -48,10 +48,35 @@ impl Judge<'_> {
         }
     }
 
+    /// Two units declare one object with records of their own: what its pointers lead to has two types as well.
+    pub(super) fn declared_as_record(&mut self, record: &Name, other: &Name, at: &Where) {
+        let facts = self.facts;
+        let mut seen = BTreeSet::new();
+        let mut work = vec![(record.clone(), other.clone())];
+        while let Some((one, two)) = work.pop() {
+            if one == two || !seen.insert((one.clone(), two.clone())) {
+                continue;
+            }
+            self.used_as_record(&one, Reach::Start, &two, false, at);
+            let (Some(own), Some(others)) = (facts.records.get(&one), facts.records.get(&two)) else {
+                continue;
+            };
+            for member in &own.members {
+                let other = others.members.iter().find(|other| other.offset_bits == member.offset_bits);
+                let Some(other) = other else { continue };
+                work.extend(member.points_to.clone().zip(other.points_to.clone()));
+                for (slot, record) in &member.called_with {
+                    let same = other.called_with.iter().filter(|(other, _)| other == slot);
+                    work.extend(same.map(|(_, other)| (record.clone(), other.clone())));
+                }
+            }
+        }
+    }
+
     fn declared_as_both(&mut self, one: &Slot, two: &Slot) {
         match (&one.shape, &two.shape) {
             (Shape::Record(record), Shape::Record(other)) => {
-                self.used_as_record(record, Reach::Start, other, false, &one.at);
+                self.declared_as_record(record, other, &one.at);
             }
             (Shape::Record(record), shape) => {
                 self.used_as_value(record, Reach::Start, shape, &two.spelling, false, &two.at);

@@ -90,6 +90,20 @@ impl<'u> Type<'u> {
         u64::try_from(unsafe { clang_Type_getAlignOf(self.raw) }).ok()
     }
 
+    /// The types of a function type's parameters.
+    pub(crate) fn parameters(self) -> Vec<Type<'u>> {
+        // SAFETY: the type is of a live unit; of what is no function there are -1.
+        let count = u32::try_from(unsafe { clang_getNumArgTypes(self.raw) }).unwrap_or(0);
+        // SAFETY: as above, and the number is below the count.
+        (0..count).filter_map(|at| self.with(unsafe { clang_getArgType(self.raw, at) })).collect()
+    }
+
+    /// The type of what a function of this type gives.
+    pub(crate) fn result(self) -> Option<Type<'u>> {
+        // SAFETY: the type is of a live unit.
+        self.with(unsafe { clang_getResultType(self.raw) })
+    }
+
     pub(crate) fn declaration(self) -> Option<Cursor<'u>> {
         // SAFETY: the type is of a live unit.
         let raw = unsafe { clang_getTypeDeclaration(self.raw) };

@@ -1,8 +1,8 @@
 //! What names refer to.
 
 use super::Reader;
-use crate::libclang::Cursor;
-use crate::tree::{Decl, DeclId, DeclKind, Name, OUTLIVES, TypeId};
+use crate::libclang::{Cursor, Type};
+use crate::tree::{Decl, DeclId, DeclKind, FunctionType, Name, OUTLIVES, TypeId};
 use clang_sys::*;
 
 impl<'u> Reader<'u, '_> {
@@ -59,6 +59,13 @@ impl<'u> Reader<'u, '_> {
         });
         self.decls.insert(cursor.identity(), id);
         id
+    }
+
+    /// What functions of a type take and give.
+    pub(super) fn note_function_type(&mut self, id: TypeId, ty: Type<'u>) {
+        let takes = ty.parameters().into_iter().map(|parameter| self.type_of(parameter)).collect();
+        let gives = ty.result().map(|result| self.type_of(result));
+        self.tree.function_types.insert(id, FunctionType { takes, gives });
     }
 
     fn decl_kind(&mut self, cursor: Cursor<'u>) -> DeclKind {

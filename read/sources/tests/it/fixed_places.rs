@@ -93,6 +93,52 @@ fn functions_that_two_units_declare_with_other_types_cast() {
     ));
 }
 
+/// Callbacks: in a struct, in a variable, as a parameter; and pointers in a struct.
+#[test]
+fn callbacks_and_pointers_that_two_units_declare_with_other_types_cast() {
+    let own = "struct t { int number; char room[12]; int state; long more; };";
+    let view = "struct view { int id; char opaque[12]; int state; };";
+    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c b.c"];
+    let both = |inner: &str, outer: &str| {
+        Program::of(&[("a.c", &format!("{own} {inner}")), ("b.c", &format!("{view} {outer}"))], &calls)
+    };
+    let look = "static int look(struct view *x) { return x->state; }";
+    for (inner, outer) in [
+        (
+            "struct ops { int flags; int (*look)(struct t *); }; extern struct ops table;
+             int f(struct t *x) { return table.look(x); }",
+            "struct ops { int flags; int (*look)(struct view *); }; struct ops table = { 0, look };",
+        ),
+        (
+            "extern int (*look)(int, struct t *); int f(struct t *x) { return look(1, x); }",
+            "static int other(int at, struct view *x) { return x->state + at; } int (*look)(int, struct view *) = other;",
+        ),
+        (
+            "extern int (*looks[2])(struct t *); int f(struct t *x) { return looks[1](x); }",
+            "int (*looks[2])(struct view *) = { look, look };",
+        ),
+        (
+            "int each(int (*look)(struct t *)); static struct t one; int each(int (*look)(struct t *)) { return look(&one); }",
+            "int each(int (*look)(struct view *)); int g(void) { return each(look); }",
+        ),
+        (
+            "struct ring { long count; struct t *first; }; extern struct ring ring; void f(struct t *x) { ring.first = x; }",
+            "struct ring { long count; struct view *first; }; struct ring ring; int g(void) { return ring.first->state; }",
+        ),
+    ] {
+        let outer = format!("{look} {outer}");
+        asks(&both(inner, &outer), &keep(&["number", "room", "state"]), "cast to or from view");
+    }
+    // Tables of one unit's own, whose types share a name by chance.
+    movable(&both(
+        "struct ops { int (*look)(struct t *); }; static int see(struct t *x) { return x->state; }
+         static struct ops table = { see }; int f(struct t *x) { return table.look(x); }",
+        &format!(
+            "{look} struct ops {{ int (*look)(struct view *); }}; static struct ops table = {{ look }}; int g(struct view *x) {{ return table.look(x); }}"
+        ),
+    ));
+}
+
 const VECTOR: &str = "#include <stdlib.h>\n#include <string.h>\nstruct t { int key; char room[12]; int weight; long more; };
     struct brief { int id; char blank[12]; int weight; };
     struct vector { char *memory; size_t count, size; };
