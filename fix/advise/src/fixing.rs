@@ -211,12 +211,15 @@ impl Holds {
 
     /// Where a compiler says which members an offset holds, the text's word that it may hold any says no more.
     fn leave_to_compiler<'m>(&mut self, holds: impl Iterator<Item = &'m Hold>) {
-        let measures = |hold: &&Hold| matches!(hold.effect, Effect::Boundary | Effect::Keep | Effect::Last);
-        let places: BTreeSet<_> = holds.filter(measures).filter_map(|hold| hold.binding.at.clone()).collect();
+        let holds: Vec<&Hold> = holds.collect();
+        let measures = |hold: &&&Hold| matches!(hold.effect, Effect::Boundary | Effect::Keep | Effect::Last);
+        let places: BTreeSet<_> =
+            holds.iter().filter(measures).filter_map(|hold| hold.binding.at.clone()).collect();
         let is_answered = |binding: &Binding| {
             matches!(binding.constraint, Constraint::MemorySpan | Constraint::Offsetof)
                 && binding.names.is_empty()
                 && binding.at.as_ref().is_some_and(|at| places.contains(at))
+                && !holds.iter().any(|hold| hold.binding == *binding)
         };
         self.forbidding.retain(|binding| !is_answered(binding));
         self.bindings.retain(|binding| !is_answered(binding));
@@ -517,9 +520,13 @@ mod tests {
         };
         let all = vec![span(3), span(7), span(9), assembly(3)];
         let mut holds = Holds { forbidding: all.clone(), bindings: all, ..Holds::default() };
-        let said = [hold(3, Effect::Boundary), hold(9, Effect::Forbid)];
+        // A use that forbids, beside one on its line that holds a member: both are the compiler's words.
+        let forbids = Hold { binding: at(Binding::new(Constraint::Offsetof), 3), effect: Effect::Forbid };
+        holds.forbidding.push(forbids.binding.clone());
+        holds.bindings.push(forbids.binding.clone());
+        let said = [hold(3, Effect::Boundary), hold(9, Effect::Forbid), forbids.clone()];
         holds.leave_to_compiler(said.iter());
-        let left = vec![span(7), span(9), assembly(3)];
+        let left = vec![span(7), span(9), assembly(3), forbids.binding];
         assert_eq!((holds.forbidding, holds.bindings), (left.clone(), left));
     }
 }

@@ -151,6 +151,11 @@ impl Collector<'_> {
             // What is done with the bytes of an object that is given back concerns nobody any more.
             given.clear();
         }
+        if let Some(template) = &decl.template {
+            for (at, values) in given.iter().enumerate() {
+                self.flow(values, &Place::Parameter(template.clone(), at));
+            }
+        }
         let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {

@@ -48,6 +48,8 @@ impl Collector<'_> {
                 values.extend(self.typed_object(child));
                 values
             }
+            // An array in parentheses is still what it was.
+            (Some(_), TypeKind::Array(..)) => values,
             (Some(_), _) => Vec::new(),
             (None, TypeKind::Pointer(ahead)) => {
                 if tree.ty(from).kind == TypeKind::Function {

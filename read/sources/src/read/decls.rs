@@ -77,7 +77,13 @@ impl<'u> Reader<'u, '_> {
             CXCursor_ParmDecl => {
                 let Some(function) = cursor.parent() else { return DeclKind::Variable };
                 let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();
-                match function.arguments().iter().position(same) {
+                let mut arguments = function.arguments();
+                // Of a template libclang lists none.
+                if function.kind() == CXCursor_FunctionTemplate {
+                    arguments = function.children();
+                    arguments.retain(|child| child.kind() == CXCursor_ParmDecl);
+                }
+                match arguments.iter().position(same) {
                     Some(index) => DeclKind::Parameter(function.usr().into(), index),
                     None => DeclKind::Variable,
                 }

@@ -6,9 +6,12 @@ use lineup_sources::Verdict;
 
 /// The member keeps its place, and the last one keeps the size.
 fn held_aligned(text: &str, member: &str, last: &str) {
-    let program = Program::c(text);
-    asks(&program, &keep(&[member]), "at a multiple of");
-    asks(&program, &keep(&[last]), "so its size stays");
+    held_aligned_in(&Program::c(text), member, last);
+}
+
+fn held_aligned_in(program: &Program, member: &str, last: &str) {
+    asks(program, &keep(&[member]), "at a multiple of");
+    asks(program, &keep(&[last]), "so its size stays");
 }
 
 #[test]
@@ -139,7 +142,12 @@ fn bytes_that_a_record_of_bytes_is_laid_over_are_a_format() {
 /// A member that is an array keeps its place, by code that is given the address of its elements; and may move with other
 /// code.
 fn held_by_pointer(types: &str, user: &str, other: &str) {
-    for given in ["float *p = x->v; return use(p);", "return use(x->v);", "return use(&x->v[0]);"] {
+    for given in [
+        "float *p = x->v; return use(p);",
+        "return use(x->v);",
+        "return use(&x->v[0]);",
+        "return use((x->v));",
+    ] {
         let of = |code: &str| format!("{types} {code} int f(struct t *x) {{ {given} }}");
         held_aligned(&of(user), "v", "last");
         movable(&Program::c(&of(other)));
@@ -175,6 +183,20 @@ fn arrays_are_followed_to_where_they_are_read_as_vectors() {
     let rounded_up = "\n#define UP(p, n) (((uintptr_t)(p) + (n) - 1) & ~(uintptr_t)((n) - 1))\n
         static int use(float *p) { return UP(p, 16) != 0; }";
     held_by_pointer(ARRAY, by_macro, rounded_up);
+}
+
+#[test]
+fn arrays_are_followed_into_templates() {
+    let of = |body: &str| {
+        Program::cpp(&format!(
+            "#include <emmintrin.h>\nstruct t {{ int a; char room[12]; float v[4]; int b; int last; }};
+            template <class T> static inline float first(const T *p) {{ {body} }}
+            float f(t *x) {{ return first(x->v); }}"
+        ))
+    };
+    let loads = of("return _mm_cvtss_f32(_mm_load_ps(reinterpret_cast<const float *>(p)));");
+    held_aligned_in(&loads, "v", "last");
+    movable(&of("return p[0] + p[3];"));
 }
 
 #[test]

@@ -110,8 +110,8 @@ fn callbacks_and_pointers_that_two_units_declare_with_other_types_cast() {
             "struct ops { int flags; int (*look)(struct view *); }; struct ops table = { 0, look };",
         ),
         (
-            "extern int (*look)(int, struct t *); int f(struct t *x) { return look(1, x); }",
-            "static int other(int at, struct view *x) { return x->state + at; } int (*look)(int, struct view *) = other;",
+            "extern int (*see)(int, struct t *); int f(struct t *x) { return see(1, x); }",
+            "static int other(int at, struct view *x) { return x->state + at; } int (*see)(int, struct view *) = other;",
         ),
         (
             "extern int (*looks[2])(struct t *); int f(struct t *x) { return looks[1](x); }",
