@@ -1,6 +1,6 @@
 //! The processes of a run, as `/proc` shows them: all that descend from the run's keeper, see [`crate::keeper`].
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -85,6 +85,13 @@ impl Descendants {
 pub(crate) fn all() -> impl Iterator<Item = Pid> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// Whether a process descends from this one.
+pub(crate) fn descends_from_this(pid: Pid) -> bool {
+    let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
+    let above = std::iter::successors(parent(pid.as_raw_nonzero().get()), |pid| parent(*pid));
+    above.take_while(|pid| *pid > 0).any(|pid| pid == getpid().as_raw_nonzero().get())
 }
 
 /// Whether the environment that a process began with has such a variable, `NAME=VALUE`; not when we may not look.

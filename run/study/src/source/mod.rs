@@ -17,6 +17,7 @@ mod link_words;
 pub mod linkers;
 pub mod meaning;
 mod mentions;
+mod open_files;
 pub mod relink;
 pub mod scratch;
 mod stale;

@@ -2,6 +2,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::files::{Entry, cannot_read, each_file};
+use crate::source::open_files::written_elsewhere;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,6 +80,12 @@ impl Untouched {
                 changed.push(path);
             }
         }
+        // `lineup study … >log` and `| tee log` write to files that no build and no run of the study has open.
+        if !changed.is_empty() {
+            let logs = written_elsewhere();
+            let id = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino()));
+            changed.retain(|path| !id(path).is_ok_and(|id| logs.contains(&id)));
+        }
         if changed.is_empty() {
             return Ok(());
         }
@@ -132,6 +139,15 @@ mod tests {
         fs::read(path("a.c")).expect("reads");
         fs::write(path("out"), "left out").expect("a file");
         noted.check().expect("nothing changed");
+
+        // A log of another process.
+        fs::write(path("log"), "a line\n").expect("a file");
+        let log = fs::File::options().append(true).open(path("log")).expect("the log");
+        let mut other = std::process::Command::new("setsid");
+        other.args(["--fork", "sh", "-c", "exec sleep 5"]).stdout(log);
+        assert!(other.status().expect("setsid").success());
+        noted.check().expect("what another process writes is its own");
+        fs::remove_file(path("log")).expect("removes");
 
         let before = fs::metadata(path("b.c")).and_then(|file| file.modified()).expect("a time");
         fs::write(path("b.c"), "B.c").expect("a file");

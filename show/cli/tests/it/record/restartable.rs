@@ -3,7 +3,7 @@
 
 use super::program::{Program, X86_64, c};
 use crate::installed::lineup;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 const SOURCE: &str = include_str!("restartable.c");
 /// Rounds of each of three threads: on one processor, threads lose it in the middle of hundreds.
@@ -95,4 +95,30 @@ fn sequences_in_code_that_the_program_writes_begin_anew() {
         &[&["record", "--region", "add_written", "--calls", "500", "--out", "r.rec"]],
         &["written"],
     );
+}
+
+/// A thread of the program loads the engine. While it stands in a sequence it must not be made to: the kernel would no
+/// longer begin the sequence anew.
+#[test]
+fn sequences_of_a_program_that_is_attached_to_begin_anew() {
+    const ROUNDS: u64 = 30_000_000;
+    let program = c(X86_64, SOURCE, &[]);
+    let folder = program.folder.path();
+    let mut command = Command::new(folder.join("program"));
+    command.args(["plain", &ROUNDS.to_string(), "1"]).stdout(Stdio::piped());
+    let mut running = command.spawn().expect("the program starts");
+    let process = running.id().to_string();
+    let mut attachments = 0;
+    while running.try_wait().expect("its state").is_none() && attachments < 4 {
+        // No call of it begins any more.
+        let way = ["record", "--pid", &process, "--region", "work", "--calls", "1", "--max-seconds", "0.2"];
+        let output =
+            lineup().args(way).args(["--out", "r.rec"]).current_dir(folder).output().expect("lineup runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("made no call of work") || said.contains("has ended"), "{said}");
+        attachments += 1;
+    }
+    let output = running.wait_with_output().expect("its end");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{}\n", 3 * ROUNDS));
+    assert!(output.status.success() && attachments > 1, "{attachments}");
 }

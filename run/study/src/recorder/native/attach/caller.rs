@@ -160,7 +160,10 @@ impl Caller {
                     Doing::Waits { number, rip, .. } => {
                         (registers.system_call, registers.rip) == (number, rip)
                     }
-                    _ => libraries.is_safe_running(&registers, process, &memory, &maps),
+                    _ => {
+                        !still.is_in_sequence(&registers, &memory)
+                            && libraries.is_safe_running(&registers, process, &memory, &maps)
+                    }
                 };
                 if is_safe {
                     return Caller::new(still, registers, libraries, memory);

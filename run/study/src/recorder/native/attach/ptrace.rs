@@ -183,13 +183,20 @@ fn stop_of(status: i32) -> Stop {
     }
 }
 
-/// The signature with which a thread that stands still has registered memory for restartable sequences; `None` where it has
-/// registered none, or the kernel is too old to say.
-pub(super) fn signature_of_sequences(tid: Tid) -> Option<u32> {
+/// What a thread has registered for restartable sequences (`rseq`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Registered {
+    /// The address of the memory that it shares with the kernel.
+    pub(super) address: u64,
+    pub(super) signature: u32,
+}
+
+/// The registration of a thread that stands still; `None` where it has none, or the kernel is too old to say.
+pub(super) fn registered_sequences(tid: Tid) -> Option<Registered> {
     // The memory's address; its size and the signature; flags.
-    let mut told = [0_u64; 3];
-    request(GET_SEQUENCES, tid, size_of_val(&told), told.as_mut_ptr() as usize).ok()?;
-    (told[0] != 0).then_some((told[1] >> 32) as u32)
+    let mut words = [0_u64; 3];
+    request(GET_SEQUENCES, tid, size_of_val(&words), words.as_mut_ptr() as usize).ok()?;
+    (words[0] != 0).then_some(Registered { address: words[0], signature: (words[1] >> 32) as u32 })
 }
 
 /// The registers of a thread that stands still.

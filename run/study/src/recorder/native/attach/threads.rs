@@ -213,8 +213,8 @@ impl Process {
         const USUAL: u32 = 0x5305_3053;
         let tasks = fs::read_dir(format!("/proc/{}/task", self.id)).ok()?;
         let names = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-        let of = |tid: Tid| self.stop_one(tid).and_then(|still| ptrace::signature_of_sequences(still.tid));
-        names.filter_map(of).find(|signature| *signature != USUAL)
+        let of = |tid: Tid| self.stop_one(tid).and_then(|still| ptrace::registered_sequences(still.tid));
+        names.filter_map(of).map(|registered| registered.signature).find(|signature| *signature != USUAL)
     }
 
     /// As [`Process::stop_one`], for a thread that is attached to.
@@ -280,6 +280,23 @@ impl Still {
     pub(super) fn has_met(&self, signal: i32) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/status", self.tid)).unwrap_or_default();
         self.signal == signal || mask(&status, "SigPnd") & 1 << (signal - 1) != 0
+    }
+
+    /// Whether it stands in a restartable sequence. Whoever has it execute other code there takes the sequence's
+    /// protection away: the kernel would no longer begin the sequence anew.
+    pub(super) fn is_in_sequence(&self, registers: &Registers, memory: &File) -> bool {
+        /// Where the memory that a thread shares with the kernel names the descriptor.
+        const DESCRIPTOR_AT: u64 = 8;
+        let words = |at: u64| {
+            let mut bytes = [0; 24];
+            memory.read_exact_at(&mut bytes, at).ok()?;
+            Some([0, 8, 16].map(|from| bytes[from..from + 8].try_into().map_or(0, u64::from_le_bytes)))
+        };
+        let begun =
+            ptrace::registered_sequences(self.tid).and_then(|known| words(known.address + DESCRIPTOR_AT));
+        let descriptor = begun.map(|[address, ..]| address).filter(|address| *address != 0).and_then(words);
+        // Version and flags, the start, the length.
+        descriptor.is_some_and(|[_, start, bytes]| registers.rip.wrapping_sub(start) < bytes)
     }
 
     /// Its registers; `None` when it is gone.
