@@ -1,14 +1,14 @@
-//! Which of several CPUs have a line: what an access costs beside one's own caches.
+//! A directory of the CPUs that hold each line: the cost of an access that another CPU's cache causes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Lines of 64 bytes that the directory knows at one time; a power of two.
 const DIRECTORY_LINES: usize = 1 << 20;
-/// Lines are shared by this size whatever the caches' own.
+/// Lines are shared in units of this size, whatever line size each cache has.
 const DIRECTORY_SHIFT: u32 = 6;
 
-/// Who wrote a line last, and who read it since. One word a line: a tag, the writer, and a bit for each of the
-/// first sixteen CPUs. Lines that fall on the same word forget each other.
+/// The last writer of each line and its readers since. Each line has one word: a tag, the writer, and a bit for each of
+/// the first sixteen CPUs. Lines that map to the same word evict each other.
 #[derive(Debug)]
 pub struct Directory {
     lines: Box<[AtomicU64]>,

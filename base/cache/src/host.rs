@@ -1,4 +1,4 @@
-//! The caches of the machine we run on, from what its kernel says.
+//! The caches of the host, from its kernel's description.
 
 use crate::spec::{CacheLevel, CacheSpec, parse_bytes};
 use lineup_model::line::LineSize;
@@ -18,8 +18,8 @@ pub struct HostCache {
     pub line: String,
 }
 
-/// The caches that can be modelled among those a host describes: first level and second level, in
-/// that order. What is missing, zero or odd is left out.
+/// The caches that can be modelled among those a host describes: first level and second level, in that order. Caches
+/// with a missing, zero or odd value are left out.
 pub fn host_specs(folders: &[HostCache]) -> Vec<CacheSpec> {
     let mut specs: Vec<CacheSpec> = folders.iter().filter_map(spec_of).collect();
     specs.sort_by_key(|spec| spec.level());

@@ -2,7 +2,7 @@
 //!
 //! Design constraints:
 //!
-//! * Pure: no I/O. What the host's caches look like comes in as the text of the kernel's files.
+//! * Pure: no I/O. The description of the host's caches comes in as the text of the kernel's files.
 //! * [`Cache::touch`] runs for every access of an emulated program, so the most recently used way of
 //!   a set is tried first and a hit there changes nothing.
 //! * The rules are those of valgrind's cache simulation, so that the two can be compared on one

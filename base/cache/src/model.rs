@@ -102,7 +102,7 @@ impl Cache {
     }
 }
 
-/// Where an access was not found.
+/// The levels in which an access missed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Missed {
     /// Found in the first level.

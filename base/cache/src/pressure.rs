@@ -1,16 +1,15 @@
-//! What a footprint costs when other data passes through the cache between calls.
+//! The cost of a footprint when other data passes through the cache between calls.
 
 use crate::spec::CacheSpec;
 use std::collections::{BTreeSet, HashMap};
 
-/// Misses to expect per call of something that uses the lines in `lines` (line numbers, see
-/// [`lineup_model::line::LineSize::line_of`]) every time, when `pressure_bytes` bytes of other data are
-/// touched between two calls.
+/// Expected misses per call of a region that uses the lines in `lines` (line numbers, see
+/// [`lineup_model::line::LineSize::line_of`]) every time, when `pressure_bytes` bytes of other data are touched between
+/// two calls.
 ///
-/// Under least-recently-used replacement a line is still there at the next call when fewer than
-/// `ways` distinct lines of its set were used in between. Those are the call's own other lines in the
-/// set, and what others brought: with their lines scattered evenly, a binomial number out of
-/// `pressure_bytes / line` with chance `1 / sets`.
+/// Under least-recently-used replacement a line is still there at the next call when fewer than `ways` distinct lines
+/// of its set were used in between. Those are the call's own other lines in the set, and the other data's lines there:
+/// with these scattered evenly, a binomial number out of `pressure_bytes / line` with chance `1 / sets`.
 ///
 /// ```
 /// use lineup_cache::{CacheSpec, expected_misses};

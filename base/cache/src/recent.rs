@@ -32,7 +32,7 @@ impl Lines {
     /// No line at all.
     pub const NONE: Lines = Lines { first: NO_LINE, last: NO_LINE };
 
-    /// The line with this number and so many after it.
+    /// The line with the number `first`, and `more` lines after it.
     #[inline]
     pub fn starting(first: u64, more: u64) -> Lines {
         Lines { first, last: first.wrapping_add(more) }
@@ -43,7 +43,7 @@ impl Lines {
         self.first
     }
 
-    /// How many there are after the first.
+    /// The number of lines after the first.
     #[inline]
     pub fn more(self) -> u64 {
         self.last.wrapping_sub(self.first)
@@ -61,8 +61,8 @@ impl MostRecent {
         Self::of_sets(spec.sets(), spec.line().bytes())
     }
 
-    /// No line was used yet, in the level of these caches. The last specification of a level counts. Without one, there is
-    /// one set.
+    /// No line was used yet, in the level of these caches. The last specification of a level counts. Without one, there
+    /// is one set.
     pub fn of_level(specs: &[CacheSpec], level: CacheLevel) -> Self {
         let spec = specs.iter().rfind(|spec| spec.level() == level);
         spec.map_or_else(|| MostRecent::of_sets(1, 64), MostRecent::new)
@@ -96,8 +96,8 @@ impl MostRecent {
         Lines { first: self.line_of(address), last: self.line_of(last) }
     }
 
-    /// True when using these lines changes nothing: one or two, each the most recently used of its set. Using some of them
-    /// only, or often, changes nothing either.
+    /// True when using these lines changes nothing: one or two, each the most recently used of its set. Using some of
+    /// them only, or often, changes nothing either.
     #[inline(always)]
     pub fn passes_over(&self, lines: Lines) -> bool {
         let Lines { first, last } = lines;
@@ -111,7 +111,7 @@ impl MostRecent {
         self.lines[self.set(line)] == line
     }
 
-    /// Takes in that these lines were used; true when that changed nothing, as [`Self::passes_over`] tells it.
+    /// Records a use of these lines. Returns true when that changed nothing, as [`Self::passes_over`] defines it.
     #[inline]
     pub fn uses_again(&mut self, lines: Lines) -> bool {
         let is_first = self.use_line(lines.first);

@@ -1,10 +1,10 @@
-//! What a cache looks like.
+//! The specification of a cache: level, size, ways and line size.
 
 use lineup_model::line::LineSize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which cache.
+/// The level of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum CacheLevel {
     /// First level, instructions.
@@ -35,13 +35,13 @@ pub struct CacheSpec {
     line: LineSize,
 }
 
-/// Why a specification is not one.
+/// The reason a specification is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SpecError {
     /// Not of the form `LEVEL=SIZE,WAYS,LINE`.
     #[error("cache {0:?}: write LEVEL=SIZE,WAYS,LINE, such as l1d=32K,8,64, with LEVEL l1i, l1d or l2")]
     Form(String),
-    /// The line size is not one.
+    /// The line size is invalid.
     #[error("cache line of {0} bytes: a power of two from 8 to 4096 is needed")]
     Line(u64),
     /// The sizes do not fit together.
@@ -79,7 +79,7 @@ impl CacheSpec {
         Ok(CacheSpec { level, size_bytes, ways, line })
     }
 
-    /// Which cache.
+    /// The cache's level.
     pub fn level(&self) -> CacheLevel {
         self.level
     }

@@ -1,15 +1,15 @@
-//! Caches that differ from the usual model: in what they replace, and in what they fetch ahead.
+//! Caches that differ from the usual model in replacement and prefetching.
 
 use crate::model::Missed;
 use crate::recent::NO_LINE;
 use crate::spec::{CacheLevel, CacheSpec};
 
-/// Which line of a full set goes when another comes.
+/// The line that a full set evicts for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Replacement {
     /// The one used longest ago.
     LeastRecent,
-    /// The one that a binary tree of bits points to, each of which points away from what was used last.
+    /// The line that a binary tree of bits points to. Each bit on the path points away from the last use.
     TreePlru,
     /// Any, by a fixed sequence of pseudo-random numbers.
     Random,
@@ -20,7 +20,7 @@ pub enum Replacement {
 struct VariedCache {
     /// Line numbers, set after set.
     lines: Vec<u64>,
-    /// When each was used last, or for [`Replacement::TreePlru`] the bits of each set in its first place.
+    /// The time of each way's last use. For [`Replacement::TreePlru`], the bits of each set in its first place.
     ages: Vec<u64>,
     ways: usize,
     sets: u64,
@@ -97,8 +97,8 @@ impl VariedCache {
         }
     }
 
-    /// The way that the tree of a set points to. Its leaves are the ways, and as many more as make a power of two: those
-    /// are passed by.
+    /// The way that the tree of a set points to. Its leaves are the ways, and as many more as make a power of two:
+    /// those are passed by.
     fn pointed_to(&self, first: usize) -> usize {
         let bits = self.ages[first];
         let (mut low, mut room, mut node) = (0, self.ways.next_power_of_two(), 1);
@@ -127,8 +127,8 @@ impl VariedCache {
     }
 }
 
-/// First levels for code and data over an optional second one, as [`crate::Hierarchy`], with a choice of what is replaced
-/// in all of them and whether those for data fetch ahead. The same uses give the same misses each time.
+/// First levels for code and data over an optional second one, as [`crate::Hierarchy`], with a choice of the
+/// replacement policy of all levels and of prefetching in those for data. The same uses give the same misses each time.
 #[derive(Clone, Debug)]
 pub struct VariedHierarchy {
     l1i: Option<VariedCache>,
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((walk(false), walk(true)), (1000, 500));
     }
 
-    /// Of sets whose number of ways is no power of two, too, every way is used.
+    /// Every way is used, also in sets whose number of ways is no power of two.
     #[test]
     fn a_tree_replaces_every_way_in_turn() {
         for (spec, ways) in [("l1d=768,12,64", 12), ("l1d=512,8,64", 8), ("l1d=64,1,64", 1)] {

@@ -1,14 +1,15 @@
-//! What the caches of threads that run on processors of their own do with lines that several of them use.
+//! A model of coherence traffic: the caches of threads, each on its own processor, and the lines that they share.
 //!
 //! Design constraints:
 //!
-//! * Pure: accesses in, counts out. Threads are numbered from 0; what an access means to the caller is a number, its tag.
-//! * The protocol is MESI: a line is modified in one cache, exclusive in one, shared by several, or invalid. A store takes the
-//!   line from all other caches; each copy that goes is an invalidation.
-//! * A miss on a line that a store of another thread took away is *true* when the thread then uses bytes that another thread
-//!   has written since it last needed the line for such bytes, before the line is taken away again. Else it is *false*: the
-//!   thread needed nothing of the other. This is the classification of Dubois and others (ISCA 1993).
-//! * How long a line takes is not modelled: counts times a cost are the caller's.
+//! * Pure: accesses in, counts out. Threads are numbered from 0; what an access means to the caller is a number, its
+//!   tag.
+//! * The protocol is MESI: a line is modified in one cache, exclusive in one, shared by several, or invalid. A store
+//!   takes the line from all other caches; each copy that goes is an invalidation.
+//! * A miss on a line that a store of another thread took away is *true* when the thread then uses bytes that another
+//!   thread has written since it last needed the line for such bytes, before the line is taken away again. Else it is
+//!   *false*: the thread needed nothing of the other. This is the classification of Dubois and others (ISCA 1993).
+//! * The time of a transfer is not modelled: the caller multiplies counts by a cost.
 //!
 //! ```
 //! use lineup_coherence::{Access, Kind, Lines, Model};

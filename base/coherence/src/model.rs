@@ -1,8 +1,8 @@
-//! The protocol, and what is counted of it.
+//! The protocol and its counters.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What an access does to its bytes.
+/// The effect of an access on its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Reads them.
@@ -14,7 +14,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it writes.
+    /// True when it writes.
     pub fn writes(self) -> bool {
         self != Kind::Load
     }
@@ -27,15 +27,15 @@ pub struct Access {
     pub thread: u16,
     /// Address of the first byte.
     pub address: u64,
-    /// How many bytes; one of none touches nothing.
+    /// Size in bytes; an access of size 0 touches nothing.
     pub size_bytes: u32,
-    /// What it does.
+    /// Its effect on its bytes.
     pub kind: Kind,
-    /// What the caller knows it by.
+    /// The caller's identifier of the access.
     pub tag: u32,
 }
 
-/// How memory is cut into lines, and what a cache holds of them.
+/// The division of memory into lines, and the capacity of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lines {
     bytes: u64,
@@ -44,17 +44,17 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Lines of so many bytes, at most 128, rounded up to a power of two; caches hold all of them.
+    /// Lines of this many bytes, at most 128, rounded up to a power of two; caches hold all of them.
     pub fn of(bytes: u64) -> Lines {
         Lines { bytes: bytes.clamp(1, 128).next_power_of_two(), moved_by: 0, cache: None }
     }
 
-    /// As if everything lay so many bytes further up.
+    /// The same lines, with every address moved up by this many bytes.
     pub fn moved_by(self, bytes: u64) -> Lines {
         Lines { moved_by: bytes, ..self }
     }
 
-    /// Caches of so many sets and ways, each set with the least recently used line leaving first.
+    /// Caches with this many sets and ways. Each set evicts its least recently used line first.
     pub fn in_caches(self, sets: u64, ways: usize) -> Lines {
         Lines { cache: Some((sets.max(1), ways.max(1))), ..self }
     }
@@ -73,7 +73,7 @@ impl Lines {
     }
 }
 
-/// What became of a line.
+/// The counts of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Line {
     /// Copies that a store took away.
@@ -92,8 +92,8 @@ pub struct Line {
     pub upgrades_false: u64,
 }
 
-/// Two tags: that of the store that took a line away, and that of the access that needed it again, or of the last use by the
-/// thread that it was taken from.
+/// Two tags: that of the store that took a line away, and that of the access that needed it again, or of the last use
+/// by the thread that it was taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Pair {
     /// Number of the line.
@@ -111,9 +111,9 @@ pub struct Pair {
 /// Misses and upgrades between a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PairCounts {
-    /// Of bytes that both use.
+    /// Misses on bytes that both threads use.
     pub of_same_bytes: u64,
-    /// Of the line alone.
+    /// Misses on bytes that share only the line.
     pub of_line_alone: u64,
 }
 
@@ -169,7 +169,8 @@ enum State {
 struct Side {
     state: State,
     has_had: bool,
-    /// The store that took it away: its thread and tag. `None` when it was not taken, or had to give way to other lines.
+    /// The store that took it away: its thread and tag. `None` when it was not taken, or had to give way to other
+    /// lines.
     taken_by: Option<(u16, u32)>,
     /// Bytes that others wrote since the thread last needed such bytes.
     unseen: u128,
@@ -177,7 +178,7 @@ struct Side {
     used: u128,
     /// Tag of the last use.
     last_tag: u32,
-    /// A miss of which it is not known yet what it was for.
+    /// A miss not yet classified as true or false.
     open: Option<Pair>,
 }
 
@@ -218,13 +219,13 @@ impl Waited {
 }
 
 impl Model {
-    /// Empty caches of so many threads.
+    /// Empty caches for this many threads.
     pub fn new(lines: Lines, threads: u16) -> Model {
         let threads = usize::from(threads);
         Model { lines, threads, shared: HashMap::new(), recent: HashMap::new(), waited: Waited::default() }
     }
 
-    /// Takes an access in. One of a thread beyond those that there are is passed over.
+    /// Adds an access. An access of a thread outside the model is ignored.
     pub fn access(&mut self, access: &Access) {
         if usize::from(access.thread) >= self.threads {
             return;
@@ -241,7 +242,7 @@ impl Model {
         }
     }
 
-    /// Whether an access would wait for another cache now.
+    /// True when the access would now wait for another cache.
     pub fn would_wait(&self, access: &Access) -> bool {
         self.lines.touched(access).any(|(line, _)| {
             let Some(shared) = self.shared.get(&line) else { return false };
@@ -286,7 +287,7 @@ impl Model {
             let side = shared.get(line).and_then(|shared| shared.sides.get(usize::from(thread)));
             side.is_some_and(|side| side.state != State::Invalid)
         };
-        // What was taken away has left its place free.
+        // An invalidated line has left its place free.
         let place = set[..ways].iter().position(|line| !is_there(line)).unwrap_or_default();
         let gone = set.remove(place);
         if let Some(shared) = self.shared.get_mut(&gone)
@@ -299,7 +300,7 @@ impl Model {
     }
 }
 
-/// Says what an open miss was for.
+/// Classifies an open miss.
 fn settle(side: &mut Side, is_true: bool, counts: &mut Line, waited: &mut Waited) {
     let Some(pair) = side.open.take() else { return };
     counts.misses_true += u64::from(is_true);
@@ -379,7 +380,7 @@ impl Shared {
         let own = usize::from(access.thread);
         let others = self.sides.iter().enumerate().filter(|(thread, _)| *thread != own);
         let mut holders = others.filter(|(_, side)| side.state != State::Invalid).peekable();
-        // Of several the one that used the same bytes.
+        // Of several holders, the one that used the same bytes.
         let first = holders.peek().copied();
         let same = holders.find(|(_, side)| side.used & bytes != 0);
         let Some((other, side)) = same.or(first) else { return };

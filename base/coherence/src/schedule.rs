@@ -1,10 +1,10 @@
 //! Orders in which accesses of threads may happen.
 //!
-//! Three orders of the same accesses are gone through: the recorded one; one with as few changes between threads as possible;
-//! and one that changes to another thread whenever that makes it wait. The last two keep each thread's own order, keep calls
-//! that did not overlap apart, and keep every two accesses of the same bytes, one of them a store, as they were: every load
-//! finds what it found. So each is an order that the program could have run in. They are found step by step: an order with
-//! still fewer or still more waits may exist.
+//! The model replays three orders of the same accesses: the recorded one; one with as few changes between threads as
+//! possible; and one that changes to another thread whenever that makes it wait. The last two keep each thread's own
+//! order, keep calls that did not overlap apart, and keep every two accesses of the same bytes, one of them a store, as
+//! they were: every load reads its recorded value. So the program could have run in each order. They are found step by
+//! step: an order with still fewer or still more waits may exist.
 
 use crate::model::{Access, Lines, Model, Outcome};
 use std::collections::HashMap;
@@ -27,36 +27,36 @@ pub struct Span {
     pub first: usize,
     /// Number after its last.
     pub end: usize,
-    /// When it began.
+    /// The begin of the call.
     pub began_at: u64,
-    /// When it ended.
+    /// The end of the call.
     pub ended_at: u64,
 }
 
 /// A place in the order: a thread and the number of an access in it.
 type Place = (u16, usize);
 
-/// Accesses, and what must come before what.
+/// Accesses, and the order between them that must hold.
 ///
-/// Whatever must come before an access has an earlier place by time. So the earliest access that is left never has to wait, and
-/// every order comes to its end.
+/// Every access that must precede another is earlier by time. So the earliest remaining access never has to wait, and
+/// every order terminates.
 #[derive(Debug)]
 pub struct Orders {
     threads: Vec<Vec<Timed>>,
-    /// What must have happened before an access, of other threads: by thread.
+    /// By thread, the accesses of other threads that must precede each of its accesses.
     after: Vec<Requirements>,
 }
 
-/// What the accesses of one thread have to come after.
+/// The accesses of other threads that must precede those of one thread.
 #[derive(Default, Debug)]
 struct Requirements {
-    /// Of each access, where its part of the list begins; the last is the list's length.
+    /// The index in the list at which each access's part begins; the last is the list's length.
     firsts: Vec<usize>,
     list: Vec<Place>,
 }
 
 impl Requirements {
-    /// From pairs of an access's number and what it comes after. There are `accesses` of them.
+    /// Takes pairs of an access's number and an access that must precede it, for `accesses` accesses.
     fn new(mut pairs: Vec<(usize, Place)>, accesses: usize) -> Requirements {
         pairs.sort_unstable();
         let mut firsts = Vec::with_capacity(accesses + 1);
@@ -82,7 +82,7 @@ fn as_it_lies(address: u64) -> u64 {
     address
 }
 
-/// Who touched a byte last.
+/// The last uses of a byte.
 #[derive(Default)]
 struct LastUses {
     store: Option<Place>,
@@ -91,8 +91,8 @@ struct LastUses {
 }
 
 impl Orders {
-    /// The accesses of each thread in its own order, with its calls. Clocks of processors may differ by a little: an access is
-    /// taken to happen no earlier than the one before, and a call to last as long as its accesses.
+    /// The accesses of each thread in its own order, with its calls. Clocks of processors may differ by a little: an
+    /// access is taken to happen no earlier than the one before, and a call to last as long as its accesses.
     pub fn new(mut threads: Vec<Vec<Timed>>, spans: &[Span]) -> Orders {
         for timed in &mut threads {
             let mut latest = 0;
@@ -137,7 +137,7 @@ impl Orders {
         self.fewest_at(lines, &as_it_lies)
     }
 
-    /// The same with every access at another address. What keeps the order are the bytes as they were recorded.
+    /// The same with every access at another address. The bytes as recorded still define the order.
     pub fn fewest_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
         let mut model = self.model(lines);
         let mut done = vec![0; self.threads.len()];
@@ -155,12 +155,13 @@ impl Orders {
         model.finish()
     }
 
-    /// An order with many waits: whenever a thread can go on that has to wait for a line, it does.
+    /// An order with many waits: it switches to a thread that has to wait for a line whenever such a thread may
+    /// proceed.
     pub fn most(&self, lines: Lines) -> Outcome {
         self.most_at(lines, &as_it_lies)
     }
 
-    /// The same with every access at another address. What keeps the order are the bytes as they were recorded.
+    /// The same with every access at another address. The bytes as recorded still define the order.
     pub fn most_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
         let mut model = self.model(lines);
         let mut done = vec![0; self.threads.len()];
@@ -199,7 +200,7 @@ impl Orders {
         self.threads.iter().zip(done).position(|(all, done)| *done < all.len()).map(|thread| thread as u16)
     }
 
-    /// A thread that must go on before this one's next access.
+    /// A thread that must proceed before this one's next access.
     fn waits_for(&self, thread: u16, done: &[usize]) -> Option<u16> {
         let before = self.after.get(usize::from(thread))?.of(done[usize::from(thread)]);
         before.iter().find(|(other, number)| done[usize::from(*other)] <= *number).map(|(other, _)| *other)
@@ -215,7 +216,7 @@ impl Orders {
         places.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// `pairs` are those of each thread: the number of an access, and what it comes after.
+    /// `pairs` holds, for each thread, the number of an access and an access that must precede it.
     fn keep_calls_apart(&self, spans: &[Span], pairs: &mut [Vec<(usize, Place)>]) {
         let mut ends: Vec<&Span> = spans.iter().collect();
         let mut begins = ends.clone();
@@ -236,7 +237,7 @@ impl Orders {
     /// See [`Orders::keep_calls_apart`].
     fn keep_values(&self, pairs: &mut [Vec<(usize, Place)>]) {
         let mut bytes: HashMap<u64, LastUses> = HashMap::new();
-        // What each thread is known to come after, by other thread.
+        // For each thread, the last access of each other thread that is known to precede it.
         let mut waited = vec![vec![None; self.threads.len()]; self.threads.len()];
         for place in self.by_time() {
             let (thread, number) = (usize::from(place.0), place.1);

@@ -2,7 +2,7 @@
 
 pub use crate::machine::Machine;
 
-/// What decides the size and alignment of C types: the machine and the width of a pointer.
+/// The machine and the pointer width, which determine the size and alignment of C types.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Abi {
     /// The processor architecture.

@@ -1,4 +1,4 @@
-//! What a recording holds: data accesses, instruction lines, calls.
+//! The contents of a recording: data accesses, instruction lines, calls.
 
 use crate::region::RegionId;
 
@@ -6,17 +6,17 @@ use crate::region::RegionId;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ThreadId(pub u32);
 
-/// A process of the recorded program: 0 is the one that was started, others follow in order of their start. One that
-/// becomes another program by `exec` gets a number anew.
+/// A process of the recorded program: 0 is the first one, others follow in order of their start. A process that becomes
+/// another program by `exec` gets a new number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct ProcessId(pub u32);
 
 impl ProcessId {
-    /// Stands for all that were killed before they could tell what they did.
+    /// Stands for all processes that were killed before they reported their calls.
     pub const KILLED: ProcessId = ProcessId(u32::MAX);
 }
 
-/// Whether an access read or wrote.
+/// The kind of an access: a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum AccessKind {
     /// The program read.
@@ -32,7 +32,7 @@ pub struct Access {
     pub pc: u64,
     /// Runtime address of the first byte accessed.
     pub address: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u32,
     /// Load or store.
     pub kind: AccessKind,
@@ -41,7 +41,7 @@ pub struct Access {
     pub value: Option<u64>,
 }
 
-/// How a call ended.
+/// The way a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CallEnd {
     /// It returned to its caller.
@@ -70,9 +70,9 @@ pub struct Call {
     pub sequence: u64,
     /// Position of this call's entry in the recording's global order of events.
     pub entered_at: u64,
-    /// How it ended.
+    /// The way it ended.
     pub end: CallEnd,
-    /// How many calls of the same region on the same thread were already open (recursion).
+    /// The number of calls of the same region on the same thread that were already open (recursion).
     pub depth: u32,
     /// Instructions executed, callees included, but not those of the dynamic linker in [`Call::binding_instructions`].
     pub instructions: u64,
@@ -81,27 +81,28 @@ pub struct Call {
     pub binding_instructions: u64,
     /// Blocks entered that the recorder had not instrumented; their accesses are missing.
     pub missed_blocks: u64,
-    /// What it was given in registers; `None` where the recorder reads none.
+    /// The arguments passed in registers; `None` where the recorder reads none.
     pub arguments: Option<Arguments>,
     /// Data accesses in program order.
     pub accesses: Vec<Access>,
     /// Runtime addresses of the 32-byte-aligned code granules fetched, sorted, without repetition.
     pub code_granules: Vec<u64>,
-    /// When some of its accesses happened, in their order; two between the same accesses when time passed there. Empty when the recorder reads no clock, and for a call inside
-    /// another recorded one, whose accesses that one has, too.
+    /// The times of some of its accesses, in their order; two between the same accesses when time passed there. Empty
+    /// when the recorder reads no clock, and for a call inside another recorded one, which already has those accesses.
     pub times: Vec<TimeMark>,
 }
 
 impl Call {
-    /// Runtime addresses of the instructions that accessed data, and of the first one where it is known by the arguments.
+    /// Runtime addresses of the instructions that accessed data, and of the first one where it is known by the
+    /// arguments.
     pub fn pcs(&self) -> impl Iterator<Item = u64> {
         let entry = self.arguments.map(|arguments| arguments.entry);
         self.accesses.iter().map(|access| access.pc).chain(entry)
     }
 }
 
-/// What a call was given in the registers that carry integer arguments and pointers. Those that the function takes no
-/// argument in hold whatever they held before.
+/// The registers that carry integer arguments and pointers, at a call. Registers that the function takes no argument in
+/// keep their earlier values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arguments {
     /// Runtime address of the first instruction of the function that was called.
@@ -141,7 +142,7 @@ pub struct TimeMark {
 /// Bytes in a code granule: the smallest line size that is reported.
 pub const CODE_GRANULE_BYTES: u64 = 32;
 
-/// First addresses of the granules that code of so many bytes lies on. Code of no size lies on one.
+/// First addresses of the granules that code of `size_bytes` bytes covers. Code of size 0 covers one.
 pub fn code_granules(start: u64, size_bytes: u64) -> impl Iterator<Item = u64> {
     let last = start + size_bytes.max(1) - 1;
     (start / CODE_GRANULE_BYTES..=last / CODE_GRANULE_BYTES).map(|granule| granule * CODE_GRANULE_BYTES)
@@ -156,15 +157,15 @@ pub struct MemoryEvent {
     pub process: ProcessId,
     /// The thread that caused it.
     pub thread: ThreadId,
-    /// What happened.
+    /// The kind of event.
     pub kind: MemoryEventKind,
     /// Runtime address of the first byte concerned.
     pub address: u64,
-    /// How many bytes; `None` when the recorder could not see.
+    /// Size in bytes; `None` when the recorder could not see it.
     pub size_bytes: Option<u64>,
 }
 
-/// What a [`MemoryEvent`] says.
+/// The kind of a [`MemoryEvent`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemoryEventKind {
     /// A heap block was given out.

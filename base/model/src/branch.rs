@@ -1,4 +1,4 @@
-//! Branches of the machine code, as counts and places in the sources tell of them.
+//! Branches of the machine code, as counts and as places in the sources.
 
 use crate::types::SourceLocation;
 use std::collections::BTreeMap;
@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 pub struct Place {
     /// Line, from 1.
     pub line: u32,
-    /// Column, from 1, in bytes. `None` where debug information tells the line alone, as of the call of a copy that was inlined.
+    /// Column, from 1, in bytes. `None` where debug information gives only the line, as for the call of an inlined
+    /// copy.
     pub column: Option<u32>,
 }
 
-/// Where a branch may go on.
+/// A direction that a branch may take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Side {
     /// Times that it went there.
@@ -28,7 +29,7 @@ pub struct Branch {
     pub function: String,
     /// Path of the source, as the compiler recorded it.
     pub file: String,
-    /// Where it stands there.
+    /// Its place in the source.
     pub place: Place,
     /// Its two sides: the branch taken, and not taken.
     pub sides: [Side; 2],
@@ -41,7 +42,7 @@ pub struct Branch {
 pub struct NeverCalled {
     /// Its name, as the source spells it.
     pub function: String,
-    /// Where it is defined.
+    /// The place of its definition.
     pub defined_at: SourceLocation,
     /// Functions that were executed and hold a call of it, by their symbols.
     pub callers: Vec<String>,
@@ -52,11 +53,11 @@ pub struct NeverCalled {
 /// A copy of a function that was inlined and of which nothing was executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnusedCopy {
-    /// What was inlined.
+    /// The inlined function.
     pub function: String,
     /// The function that it was inlined into.
     pub into: String,
-    /// Where its call stands.
+    /// The place of its call.
     pub called_at: SourceLocation,
     /// Bytes of its code.
     pub bytes: u64,
@@ -67,7 +68,7 @@ pub struct UnusedCopy {
 pub struct UnusedPath {
     /// The symbol of the function that it lies in.
     pub function: String,
-    /// Where it begins in the sources.
+    /// The place of its beginning in the sources.
     pub at: SourceLocation,
     /// Bytes of its code.
     pub bytes: u64,
@@ -75,15 +76,15 @@ pub struct UnusedPath {
     pub decisions: u64,
 }
 
-/// How often what stands at places was executed, by file. Of several instructions of a place the one executed most.
+/// The execution count of each place, by file. A place with several instructions counts the most frequent one.
 pub type PlaceCounts = BTreeMap<String, BTreeMap<Place, u64>>;
 
-/// What a whole run tells of hints for the compiler.
+/// A whole run's evidence for compiler hints.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Evidence {
     /// Conditional branches that were executed, by address.
     pub branches: Vec<Branch>,
-    /// How often places were executed: those of instructions, and with their line alone calls of what was inlined.
+    /// Execution counts of places: those of instructions, and by line alone those of inlined calls.
     pub executed: PlaceCounts,
     /// Functions that were never executed, and that executed ones could have called.
     pub never_called: Vec<NeverCalled>,

@@ -1,4 +1,4 @@
-//! Which types hold which by value. No compiler lets a type hold itself; damaged debug information does.
+//! Containment of types by value. No compiler lets a type hold itself; damaged debug information does.
 
 use crate::types::{TypeId, TypeKind, Types};
 
@@ -13,7 +13,7 @@ struct Open {
     members: u32,
 }
 
-/// What is known of a type.
+/// The progress of the search at a type.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Unseen,

@@ -7,9 +7,9 @@ use std::fmt::Write;
 const MAX_DEPTH: usize = 16;
 
 impl Types {
-    /// The declaration of a named struct or union from what debug information tells of it: members in their order,
-    /// nameless aggregates inside written out, alignments that the source wrote as attributes. `None` for what is no
-    /// aggregate, has no name, or is known by a declaration alone.
+    /// The declaration of a named struct or union, rebuilt from debug information: members in their order, nameless
+    /// aggregates inside written out, alignments that the source wrote as attributes. `None` for a type that is no
+    /// aggregate, has no name, or is only declared.
     pub fn declaration(&self, id: TypeId) -> Option<String> {
         let (id, aggregate) = self.aggregate(id)?;
         let name = self.get(id)?.name.as_deref().filter(|_| !aggregate.is_declaration)?;

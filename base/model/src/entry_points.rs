@@ -1,16 +1,16 @@
-//! Where a kernel is entered, and what else tells its calls, interrupts and tasks apart.
+//! A kernel's entry points, and the facts that distinguish its calls, interrupts and tasks.
 
 use std::ops::Range;
 
-/// What a recorder must know of a kernel to tell its calls, interrupts and tasks apart. Link addresses, which are
-/// runtime addresses too: a kernel that is recorded is booted where it was linked.
+/// The facts about a kernel that a recorder needs to distinguish its calls, interrupts and tasks. All addresses are
+/// link addresses and also runtime addresses: a recorded kernel is booted where it was linked.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct EntryPoints {
     /// The function whose first call starts the recording and whose second call ends it.
     pub marker: u64,
     /// Lowest address of kernel code and data.
     pub kernel_start: u64,
-    /// Size and alignment of a kernel stack in bytes: what tells one task's stack from another's.
+    /// Size and alignment of a kernel stack in bytes; they distinguish the stacks of tasks.
     pub stack_bytes: u64,
     /// Entries that hardware interrupts take.
     pub interrupts: Vec<u64>,
@@ -24,15 +24,17 @@ pub struct EntryPoints {
     pub spins: Vec<Range<u64>>,
 }
 
-/// How the name of a task is found in a guest's memory: distances are from the beginning of a `task_struct`.
+/// The offsets at which a task's name is found in a guest's memory, from the beginning of a `task_struct`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct TaskStruct {
-    /// What the function that changes stacks loads first of the task that it changes to, and stores first of the other.
+    /// The member that the stack-switching function loads first from the next task and stores first to the previous
+    /// one.
     pub stack_pointer: u64,
     /// The task's number.
     pub pid: u64,
     /// Its name, in 16 bytes.
     pub name: u64,
-    /// Physical addresses of the guest that lie in the emulator's file of its memory, one behind the other from its start.
+    /// Physical addresses of the guest that lie in the emulator's file of its memory, one behind the other from its
+    /// start.
     pub memory: Range<u64>,
 }

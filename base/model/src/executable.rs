@@ -1,4 +1,4 @@
-//! What the bytes of an executable file say of how it is run.
+//! The facts in an executable file that decide how it is run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +19,7 @@ pub const FIRST_LINE_BYTES: usize = 256;
 pub const MOST_INTERPRETERS: usize = 4;
 
 impl Interpreter {
-    /// What the first line names; `None` for a file that is no script. `begin` is the file's begin.
+    /// The interpreter in a script's first line; `None` for a file that is no script. `begin` is the file's beginning.
     pub fn of(begin: &[u8]) -> Option<Interpreter> {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         let line = begin.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
@@ -41,15 +41,15 @@ impl Interpreter {
     }
 }
 
-/// Whether a 64-bit little-endian program names a loader, which loads libraries into it: one that is linked statically
-/// does not. `begin` holds its table of parts, as the begin of a file does.
+/// True when a 64-bit little-endian program names a dynamic loader; a statically linked one does not. `begin` is the
+/// file's beginning and holds its program headers.
 pub fn names_loader(begin: &[u8]) -> bool {
     const LOADER: u64 = 3;
     parts(begin).any(|part| number(begin, part, 4) == Some(LOADER))
 }
 
-/// Whether a 64-bit little-endian program says which libraries it needs: one that names a loader and none of them has no C
-/// library. `bytes` is the file.
+/// True when a 64-bit little-endian program lists the libraries it needs. A program that names a loader but no library
+/// has no C library. `bytes` is the file.
 pub fn needs_libraries(bytes: &[u8]) -> bool {
     const DYNAMIC: u64 = 2;
     const NEEDED: u64 = 1;
@@ -64,7 +64,7 @@ pub fn needs_libraries(bytes: &[u8]) -> bool {
     dynamic.filter_map(needs).any(|needs| needs)
 }
 
-/// Where the entries of a program's table of parts stand.
+/// The offsets of a program's header entries.
 fn parts(begin: &[u8]) -> impl Iterator<Item = usize> {
     let is_program = begin.starts_with(b"\x7fELF\x02\x01");
     let table = || Some((number(begin, 0x20, 8)?, number(begin, 0x36, 2)?, number(begin, 0x38, 2)?));
@@ -78,9 +78,9 @@ fn number(file: &[u8], at: usize, bytes: usize) -> Option<u64> {
     Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-/// The function that starts a sanitizer's runtime, as it stands between zero bytes in a program's table of names, and the
-/// compiler's option that asks for it. Their shadow memory takes terabytes of addresses, with which an emulator never
-/// comes to an end.
+/// The function that starts a sanitizer's runtime, as it stands between zero bytes in a program's string table, and the
+/// compiler option that enables it. Their shadow memory takes terabytes of addresses, which an emulator never finishes
+/// setting up.
 pub const SANITIZERS: [(&[u8], &str); 3] = [
     (b"\0__asan_init\0", "-fsanitize=address"),
     (b"\0__tsan_init\0", "-fsanitize=thread"),

@@ -1,6 +1,6 @@
 //! Lists of names that end in a count.
 
-/// The first names in a sentence, at most so many, and how many more there are: `a, b and 3 more`.
+/// The first `most` names for a sentence, and the number of further ones: `a, b and 3 more`.
 pub fn first_names<S: AsRef<str>>(names: &[S], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     let shown = shown.join(", ");

@@ -1,4 +1,4 @@
-//! Where the files of a program were when it ran.
+//! The addresses at which a program's files were loaded.
 
 /// One file mapped into the running program.
 #[derive(Clone, PartialEq, Eq, Debug)]

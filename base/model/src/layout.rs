@@ -5,8 +5,8 @@ use crate::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeI
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Unused room. A bit-field leaves unused *bits* up to the end of its storage unit (an object of its
-/// declared type, naturally placed); what lies beyond is unused *bytes*.
+/// Unused room. A bit-field leaves unused *bits* up to the end of its storage unit (an object of its declared type,
+/// naturally placed); the room beyond it is unused *bytes*.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Gap {
     /// Whole bytes.
@@ -31,7 +31,7 @@ pub struct Row {
     pub name: Option<Arc<str>>,
     /// Type.
     pub ty: TypeId,
-    /// What role the member plays.
+    /// The role that the member plays.
     pub role: MemberRole,
     /// Offset of the first bit; `None` for virtual bases.
     pub offset_bits: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Row {
     pub size_bytes: Option<u64>,
     /// Width of a bit-field.
     pub bit_size: Option<u32>,
-    /// Unused room between this member and what comes before it in memory.
+    /// Unused room between this member and the one before it in memory.
     pub gap_before: Gap,
     /// Padding at the end of the member's own type (of its element type for arrays).
     pub inner_padding_bytes: u64,
@@ -75,7 +75,7 @@ impl Row {
     }
 }
 
-/// How a struct, class, union or Rust enum lies in memory.
+/// The memory layout of a struct, class, union or Rust enum.
 ///
 /// ```
 /// use lineup_model::layout::Layout;
@@ -93,8 +93,8 @@ pub struct Layout {
     pub name: Option<Arc<str>>,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// False when only a run tells the size: then `size_bytes` is the end of the last member whose place and size are
-    /// known.
+    /// False when only a run determines the size: then `size_bytes` is the end of the last member whose place and size
+    /// are known.
     pub is_size_known: bool,
     /// The line size that line numbers refer to.
     pub line_size: LineSize,
@@ -112,8 +112,8 @@ impl Layout {
         Self::of_any_size(types, id, line_size).filter(|layout| layout.is_size_known)
     }
 
-    /// As [`Self::of`], also for a type whose size only a run tells, as that of an Ada record with an array of as many
-    /// elements as another member says.
+    /// As [`Self::of`], also for a type whose size only a run determines, such as an Ada record with an array whose
+    /// length another member holds.
     pub fn of_any_size(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
         let mut layout = Self::without_inner_padding(types, id, line_size)?;
         for row in &mut layout.rows {
@@ -139,7 +139,7 @@ impl Layout {
         if matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
             padding = fill_gaps(&mut rows, size_bytes);
             if has_virtual_base(types, aggregate, 0) || !is_size_known {
-                // The virtual base, or what has no size yet, lies somewhere in what looks like padding.
+                // The virtual base, or a member without a known size, lies somewhere in what looks like padding.
                 padding = Gap::default();
             }
         }
@@ -147,7 +147,7 @@ impl Layout {
         Some(Layout { id, kind, name, size_bytes, is_size_known, line_size, rows, padding })
     }
 
-    /// How many lines an object that starts a line covers.
+    /// The number of lines that an object covers when it starts on a line boundary.
     pub fn lines(&self) -> u64 {
         self.size_bytes.div_ceil(self.line_size.bytes())
     }
@@ -157,7 +157,7 @@ impl Layout {
         self.size_bytes % self.line_size.bytes()
     }
 
-    /// How many byte holes there are between members.
+    /// The number of byte holes between members.
     pub fn holes(&self) -> usize {
         self.rows.iter().filter(|row| row.gap_before.bytes > 0).count()
     }
@@ -167,7 +167,7 @@ impl Layout {
         self.rows.iter().map(|row| row.gap_before.bytes).sum()
     }
 
-    /// How many holes there are in bit-field storage.
+    /// The number of holes in bit-field storage.
     pub fn bit_holes(&self) -> usize {
         self.rows.iter().filter(|row| row.gap_before.bits > 0).count()
     }
@@ -177,8 +177,8 @@ impl Layout {
         self.rows.iter().map(|row| row.gap_before.bits).sum()
     }
 
-    /// Bytes of all members but bit-fields. Where a member reuses the padding of a base class or the
-    /// room of an empty one, those bytes count once.
+    /// Bytes of all members except bit-fields. Where a member reuses the padding of a base class or the room of an
+    /// empty one, those bytes count once.
     pub fn member_bytes(&self) -> u64 {
         let mut end = 0;
         let mut sum = 0_u64;
@@ -297,8 +297,8 @@ fn fill_gaps(rows: &mut [Row], size_bytes: u64) -> Gap {
     if is_known { gap(end, storage_end, size_bits, None) } else { Gap::default() }
 }
 
-/// What is unused between `end` and `start`: bits while in the storage of the bit-fields before, bytes
-/// up to where the next storage unit begins (at `unit`, when a bit-field follows), bits in that.
+/// The unused room between `end` and `start`. It is bits inside the storage of the preceding bit-fields, then bytes up
+/// to the next storage unit (at `unit`, when a bit-field follows), then bits inside that unit.
 fn gap(end: u64, storage_end: Option<u64>, start: u64, unit: Option<u64>) -> Gap {
     let mut gap = Gap::default();
     if start <= end {
@@ -328,14 +328,14 @@ pub enum Change {
     Added {
         /// Its name, dotted through named nesting.
         name: String,
-        /// Where it is.
+        /// Its offset.
         offset: u64,
     },
     /// A member that only the old layout has.
     Removed {
         /// Its name.
         name: String,
-        /// Where it was.
+        /// Its former offset.
         offset: u64,
     },
     /// A member that has another offset.
@@ -360,14 +360,14 @@ pub enum Change {
     },
 }
 
-/// How a type differs between two builds.
+/// The differences of a type between two builds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
     /// Old and new size in bytes.
     pub size_bytes: (u64, u64),
     /// Old and new count of lines.
     pub lines: (u64, u64),
-    /// What changed, in the order of the new layout, removed members last.
+    /// The changes, in the order of the new layout, removed members last.
     pub changes: Vec<Change>,
 }
 

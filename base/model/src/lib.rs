@@ -4,11 +4,11 @@
 //!
 //! * Plain data and pure functions. No I/O, no dependency, nothing that can fail for a reason outside
 //!   its arguments.
-//! * Addresses are `u64` whatever the target: a 32-bit program's addresses are zero-extended.
-//! * Two kinds of address occur and never mix silently: *runtime* addresses are what the running
-//!   program used; *link* addresses are what its file says. [`image::LoadedImage`] converts.
+//! * Addresses are `u64` for every target: a 32-bit program's addresses are zero-extended.
+//! * Two kinds of address occur and never mix silently: *runtime* addresses are those of the
+//!   running program; *link* addresses are those in its file. [`image::LoadedImage`] converts.
 //! * Units live in names: `_bytes`, `_bits`, `_lines`, `_ns`.
-//! * What is unknown is an [`Option`] or an explicit variant, never a zero.
+//! * An unknown value is an [`Option`] or an explicit variant, never a zero.
 
 pub mod abi;
 pub mod access;

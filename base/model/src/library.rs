@@ -6,7 +6,7 @@ use std::fmt;
 /// Types by which the C library's allocator keeps its blocks.
 const OF_ALLOCATORS: [&str; 4] = ["malloc_chunk", "malloc_state", "_heap_info", "tcache_perthread_struct"];
 
-/// Parts of paths, and what lies there.
+/// Parts of paths, and the library in each.
 const PLACES: [(&str, &str); 13] = [
     ("/rustc/", "Rust's standard library"),
     ("/lib/rustlib/src/", "Rust's standard library"),
@@ -23,7 +23,8 @@ const PLACES: [(&str, &str); 13] = [
     ("/usr/local/include/", "a system header"),
 ];
 
-/// Where names begin, and what declares them. Types that compilers describe without a file are known by these alone.
+/// Prefixes of names, and the library that declares them. They are the only evidence for types that compilers describe
+/// without a file.
 const NAMES: [(&str, &str); 9] = [
     ("std::", "the standard library"),
     ("core::", "Rust's standard library"),
@@ -36,7 +37,7 @@ const NAMES: [(&str, &str); 9] = [
     ("boost::", "Boost"),
 ];
 
-/// What declares a type that the program's own sources do not.
+/// The library that declares a type, when the program's own sources do not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Library {
     /// The C library, for its allocator.
@@ -47,13 +48,13 @@ pub enum Library {
     Named(&'static str),
     /// A library that the program loads, by its file.
     Loaded(String),
-    /// A file that is none of the sources in a folder: the file, then the folder.
+    /// A file outside the folder of sources: the file, then the folder.
     Outside(String, String),
 }
 
 impl Library {
-    /// Whose a type is; `None` when it may be the program's own. `image` is the file that describes it when that is not the
-    /// program.
+    /// The library that a type belongs to; `None` when it may be the program's own. `image` is the file that describes
+    /// it when that is not the program.
     pub fn of(ty: &Type, image: Option<&str>) -> Option<Library> {
         if ty.name.as_deref().is_some_and(|name| OF_ALLOCATORS.contains(&name)) {
             return Some(Library::Allocator);

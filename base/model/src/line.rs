@@ -51,7 +51,7 @@ impl LineSize {
         self.line_of(address)..=self.line_of(last)
     }
 
-    /// How many lines `size_bytes` bytes from `address` lie on.
+    /// The number of lines that `size_bytes` bytes from `address` cover.
     pub fn count(self, address: u64, size_bytes: u64) -> u64 {
         let lines = self.lines(address, size_bytes);
         lines.end() - lines.start() + 1

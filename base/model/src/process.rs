@@ -1,4 +1,4 @@
-//! Processes of a recorded program, and what keeps their memory apart.
+//! Processes of a recorded program, and the address spaces that separate their memory.
 
 use crate::access::ProcessId;
 
@@ -7,7 +7,7 @@ use crate::access::ProcessId;
 pub struct Process {
     /// Its number.
     pub id: ProcessId,
-    /// How it came to be.
+    /// The way it was created.
     pub origin: Origin,
     /// The number that the system gave it.
     pub system_id: u32,
@@ -17,10 +17,10 @@ pub struct Process {
     pub program: String,
 }
 
-/// How a process came to be.
+/// The way a process was created.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Origin {
-    /// It is the first.
+    /// It is the first process.
     Started,
     /// This process forked it off: it began with a copy of its memory.
     Forked(ProcessId),
@@ -28,7 +28,7 @@ pub enum Origin {
     Executed(ProcessId),
 }
 
-/// The memory of a program from `exec` on, and of what it forks off: 0 is the first program's.
+/// The memory of a program from `exec` on, shared by the processes it forks: 0 is the first program's.
 ///
 /// Programs that run at the same addresses touch different memory. So a recorded runtime address carries the number of
 /// its space in its upper 16 bits, which no address of a program needs.
@@ -38,7 +38,7 @@ pub struct AddressSpace(pub u16);
 /// Bits of a runtime address below the number of its space.
 const ADDRESS_BITS: u32 = 48;
 
-/// What a pointer-sized value below this holds is taken for a number: nothing is mapped at the lowest addresses.
+/// A pointer-sized value below this is taken for a number: nothing is mapped at the lowest addresses.
 const LOWEST_POINTER: u64 = 0x1_0000;
 
 impl AddressSpace {

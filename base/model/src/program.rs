@@ -20,7 +20,7 @@ pub struct Symbol {
     pub is_global: bool,
 }
 
-/// What a symbol names.
+/// The kind of object that a symbol names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum SymbolKind {
     /// Code.
@@ -40,15 +40,15 @@ pub struct Variable {
     pub name: Option<String>,
     /// Type, when described.
     pub ty: Option<TypeId>,
-    /// Where it was declared.
+    /// The place of its declaration.
     pub declared_at: Option<SourceLocation>,
     /// True when it is visible outside its unit.
     pub is_external: bool,
-    /// Where its value is, by program counter.
+    /// The locations of its value, by program counter.
     pub places: Vec<Place>,
 }
 
-/// Where a value is while the program counter is in a range.
+/// The location of a value while the program counter is in a range.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Place {
     /// Link addresses for which this holds; `None` holds everywhere in scope.
@@ -70,19 +70,19 @@ pub enum Location {
     RegisterPlus {
         /// DWARF register number.
         register: u16,
-        /// What to add.
+        /// The constant to add.
         offset: i64,
     },
     /// In memory at this register plus a constant.
     Memory {
         /// DWARF register number.
         register: u16,
-        /// What to add.
+        /// The constant to add.
         offset: i64,
     },
     /// In memory at the frame base plus a constant (`DW_OP_fbreg`).
     Frame {
-        /// What to add to the frame base.
+        /// The offset from the frame base.
         offset: i64,
     },
     /// A value that the debug info gives outright.
@@ -102,11 +102,11 @@ pub struct Piece {
     pub offset: u64,
     /// Its size in bytes; never 0, and `offset + size_bytes` does not overflow.
     pub size_bytes: u64,
-    /// Where its bytes are. Never [`Location::Pieces`] or [`Location::Other`].
+    /// The location of its bytes. Never [`Location::Pieces`] or [`Location::Other`].
     pub at: Location,
 }
 
-/// A function with everything needed to name what it touches.
+/// A function with everything needed to name the data it touches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// Name as the source spells it, with namespaces.
@@ -117,7 +117,7 @@ pub struct Function {
     pub language: Language,
     /// Code ranges, the one with the entry first.
     pub ranges: Vec<Range<u64>>,
-    /// What the frame base is, when it is a register plus a constant or the canonical frame address.
+    /// The frame base, when it is a register plus a constant or the canonical frame address.
     pub frame_base: Option<FrameBase>,
     /// Return type; `None` is `void` or unknown.
     pub returns: Option<TypeId>,
@@ -127,11 +127,11 @@ pub struct Function {
     pub variables: Vec<Variable>,
     /// Functions inlined here, flattened, outer before inner.
     pub inlined: Vec<Inlined>,
-    /// Where it was declared.
+    /// The place of its declaration.
     pub declared_at: Option<SourceLocation>,
 }
 
-/// What `DW_AT_frame_base` says.
+/// The contents of `DW_AT_frame_base`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameBase {
     /// `DW_OP_call_frame_cfa`.
@@ -147,7 +147,7 @@ pub struct Inlined {
     pub name: String,
     /// Its mangled name, when it differs.
     pub linkage_name: Option<String>,
-    /// Where it was declared.
+    /// The place of its declaration.
     pub declared_at: Option<SourceLocation>,
     /// Code ranges of this copy.
     pub ranges: Vec<Range<u64>>,
@@ -155,18 +155,18 @@ pub struct Inlined {
     pub variables: Vec<Variable>,
     /// Source location of the call that was inlined.
     pub called_at: Option<SourceLocation>,
-    /// What tells the call from others of its line; 0 where the compiler does not say.
+    /// Distinguishes the call from others on its line; 0 where the compiler gives none.
     pub call_discriminator: u32,
 }
 
-/// A row of a line table: a place in a source, told from others of its line.
+/// A row of a line table: a place in a source, distinguished from others on its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeLine {
     /// The line.
     pub at: SourceLocation,
-    /// The column, from 1, in bytes; 0 where the compiler does not say.
+    /// The column, from 1, in bytes; 0 where the compiler gives none.
     pub column: u32,
-    /// What tells blocks of one line apart; 0 where the compiler does not say.
+    /// Distinguishes blocks on one line; 0 where the compiler gives none.
     pub discriminator: u32,
 }
 

@@ -1,7 +1,8 @@
 //! Regions: the functions whose calls are studied, numbered once and for all.
 //!
-//! A [`Regions`] table is made where the user's words are read. It goes into the recording, and whatever is found out later is kept
-//! by [`RegionId`]: names and weights are looked up in the table, never copied from one result into the next.
+//! Lineup builds a [`Regions`] table when it parses the user's arguments. The table goes into the recording, and later
+//! results refer to it by [`RegionId`]. Names and weights are looked up in the table, never copied from one result into
+//! the next.
 
 use std::fmt;
 use std::ops::Index;
@@ -16,19 +17,20 @@ pub struct RegionId(pub u16);
 pub struct Region {
     /// The function's name. Kernels also have regions that are no functions, such as spans with interrupts off.
     pub name: String,
-    /// How much a call of it counts against a call of the others.
+    /// The weight of one of its calls relative to calls of other regions.
     pub weight: f64,
-    /// Path of the file that holds the function; empty until it was looked for, and when it is in a library that is not loaded
-    /// yet.
+    /// Path of the file that holds the function; empty until it was looked for, and when it is in a library that is not
+    /// loaded yet.
     pub image: String,
-    /// Link addresses of its entries (a function may have been cloned); empty as long as `image` is, and for what is no function.
+    /// Link addresses of its entries (a function may have been cloned). Empty while `image` is empty, and for a region
+    /// that is no function.
     pub entries: Vec<u64>,
 }
 
 /// A weight that is not a positive number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadWeight {
-    /// What was typed.
+    /// The text that the user typed.
     pub text: String,
 }
 
@@ -46,8 +48,8 @@ impl Region {
         Region { name: name.into(), weight: 1.0, image: String::new(), entries: Vec::new() }
     }
 
-    /// In the recording of a whole system, whose functions are all found before it begins: true for spans of execution that are
-    /// no calls, such as those with interrupts off.
+    /// In the recording of a whole system, whose functions are all found before it begins: true for spans of execution
+    /// that are no calls, such as those with interrupts off.
     pub fn is_span(&self) -> bool {
         self.entries.is_empty()
     }
@@ -86,12 +88,12 @@ impl Regions {
     /// Ids have 16 bits.
     pub const MOST: usize = u16::MAX as usize;
 
-    /// How many there are.
+    /// The number of regions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there is none.
+    /// True when the table has no region.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
 //! Samples of a run at its own speed.
 
-/// What they are taken by.
+/// The event that triggers samples.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ClockEvent {
     /// The cycles that the processor counts.

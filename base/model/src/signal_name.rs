@@ -1,4 +1,4 @@
-//! What signals are called.
+//! Names of signals.
 
 /// Linux' names of its signals from 1 on, on most machines: x86, Arm, RISC-V and others.
 const NAMES: [&str; 31] = [
@@ -34,12 +34,12 @@ const NAMES: [&str; 31] = [
     "SIGPWR",
     "SIGSYS",
 ];
-/// The first signal that programs may use as they like, behind those that the C library keeps for itself.
+/// The first real-time signal that programs may use; the C library keeps those before it.
 const FIRST_REAL_TIME: i32 = 34;
 /// The last.
 const LAST_REAL_TIME: i32 = 64;
 
-/// What a signal is called, for messages: `SIGSEGV`, `SIGRTMIN+2`, or its number where it has no name.
+/// The name of a signal for messages: `SIGSEGV`, `SIGRTMIN+2`, or its number where it has no name.
 pub fn signal_name(signal: i32) -> String {
     let known = usize::try_from(signal).ok().and_then(|number| NAMES.get(number.checked_sub(1)?));
     match (known, signal) {

@@ -18,21 +18,21 @@ pub struct Types {
 /// One type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Type {
-    /// The name as the source spells it, without `struct`; with namespaces (`a::b::C<int>`) in C++
-    /// and Rust. `None` for anonymous types. Of a qualifier, its keyword (`const`, `volatile`, …); of
-    /// a C++ reference, `&` or `&&`. Shared, because many types have the same few names.
+    /// The name as the source spells it, without `struct`; with namespaces (`a::b::C<int>`) in C++ and Rust. `None` for
+    /// anonymous types. A qualifier has its keyword (`const`, `volatile`, …) here, a C++ reference `&` or `&&`. Shared,
+    /// because many types have the same few names.
     pub name: Option<Arc<str>>,
     /// Size in bytes, when the type is complete.
     pub size_bytes: Option<u64>,
     /// Alignment written in the source (`aligned`, `alignas`), when debug info records it.
     pub declared_align: Option<u64>,
-    /// Where it was declared.
+    /// The place of its declaration.
     pub declared_at: Option<SourceLocation>,
     /// The unit (source file) whose debug info described it.
     pub unit: Option<Arc<str>>,
     /// The language of that unit.
     pub language: Language,
-    /// What kind of type.
+    /// The kind of type.
     pub kind: TypeKind,
 }
 
@@ -61,7 +61,7 @@ pub enum Language {
     Other,
 }
 
-/// What kind of type, with what it refers to.
+/// The kind of type, with the types it refers to.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeKind {
     /// A base type.
@@ -97,7 +97,7 @@ pub enum TypeKind {
     Opaque,
 }
 
-/// What a base type holds.
+/// The kind of value that a base type holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScalarKind {
     /// Signed or unsigned integer.
@@ -126,7 +126,7 @@ pub struct Aggregate {
     pub is_declaration: bool,
 }
 
-/// Which keyword declared an [`Aggregate`].
+/// The keyword that declared an [`Aggregate`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AggregateKind {
     /// `struct`, Rust structs and tuples.
@@ -153,13 +153,13 @@ pub struct Member {
     pub bit_size: Option<u32>,
     /// Alignment written in the source, when debug info records it.
     pub declared_align: Option<u64>,
-    /// What role the member plays.
+    /// The role that the member plays.
     pub role: MemberRole,
-    /// Where it was declared.
+    /// The place of its declaration.
     pub declared_at: Option<SourceLocation>,
 }
 
-/// What role a member plays.
+/// The role of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemberRole {
     /// A data member.
@@ -176,19 +176,20 @@ pub enum MemberRole {
     Discriminant,
 }
 
-/// Which values of a Rust enum's discriminant mean a variant.
+/// The discriminant values of a Rust enum that select a variant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Selector {
     /// This one: see [`Types::discriminant_value`].
     Value {
         /// Its bits in debug info.
         bits: u64,
-        /// How many of them debug info writes: 8, 16, 32 or 64. The last one is the sign when the type has one.
+        /// The number of bits that debug info writes: 8, 16, 32 or 64. The last one is the sign when the type is
+        /// signed.
         width_bits: u8,
     },
-    /// Every value that means no other variant: one that lies in a niche, or the only one.
+    /// Every value that selects no other variant: a variant that lies in a niche, or the only one.
     Rest,
-    /// Debug info tells it in a form that is not read.
+    /// Debug info describes it in a form that Lineup does not read.
     Unknown,
 }
 
@@ -232,12 +233,12 @@ impl Types {
         self.all.get_mut(id.0 as usize)
     }
 
-    /// How many types there are.
+    /// The number of types.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// True when there is none.
+    /// True when the table has no type.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -247,8 +248,8 @@ impl Types {
         self.all.iter().enumerate().map(|(index, ty)| (TypeId(index as u32), ty))
     }
 
-    /// Follows typedefs and qualifiers to what they stand for. `None` for `void`, for an unknown id
-    /// and for a cycle (corrupt input).
+    /// Follows typedefs and qualifiers to their target. `None` for `void`, for an unknown id and for a cycle (corrupt
+    /// input).
     pub fn strip(&self, mut id: TypeId) -> Option<TypeId> {
         for _ in 0..64 {
             match &self.get(id)?.kind {
@@ -307,7 +308,7 @@ impl Types {
         }
     }
 
-    /// What a pointer type points to, through typedefs and qualifiers of both pointer and target.
+    /// The type that a pointer type points to, through typedefs and qualifiers of both pointer and target.
     pub fn pointee(&self, id: TypeId) -> Option<TypeId> {
         let id = self.strip(id)?;
         match &self.get(id)?.kind {

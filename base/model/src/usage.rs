@@ -1,4 +1,4 @@
-//! How regions use types and variables: what advice is worked out from.
+//! The use of types and variables by regions: the basis of all advice.
 
 use crate::access::ThreadId;
 use crate::line::LineSize;
@@ -6,12 +6,12 @@ use crate::region::RegionId;
 use crate::types::TypeId;
 use std::collections::BTreeSet;
 
-/// How often a run of bytes of an object or variable was touched. Offsets count from its start.
+/// The use counts of a run of bytes in an object or variable. Offsets count from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ByteUse {
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Loads seen, summed over all occurrences of the pattern.
     pub loads: u64,
@@ -24,31 +24,32 @@ pub struct ByteUse {
 pub struct ObjectPattern {
     /// Runtime address of the object modulo 128: where it started in its line.
     pub base_in_line: u8,
-    /// Distance from the start of the object of this type before it, where the same call used that one in the same way and
-    /// the two are near enough to share a line of 128 bytes: elements of an array, for the most part.
+    /// Distance from the start of the object of this type before it, where the same call used that one in the same way
+    /// and the two are near enough to share a line of 128 bytes: elements of an array, for the most part.
     pub neighbour_distance_bytes: Option<u64>,
     /// The bytes touched, sorted by offset, not overlapping.
     pub bytes: Vec<ByteUse>,
-    /// How many pairs of a call and an object showed this pattern.
+    /// The number of pairs of a call and an object that showed this pattern.
     pub occurrences: u64,
-    /// In how many of them a line at an end of the object was needed anyway.
+    /// The number of them in which the call needs a line at an end of the object in any case: a background line.
     pub needed_anyway: NeededAnyway,
 }
 
 impl ObjectPattern {
-    /// Objects that start there in a line of 128 bytes, with nothing beside them that the calls use.
+    /// Objects that start at this offset in a line of 128 bytes, with no neighbouring bytes that the calls use.
     pub fn alone(base_in_line: u8, bytes: Vec<ByteUse>, occurrences: u64) -> Self {
         let needed_anyway = NeededAnyway::default();
         ObjectPattern { base_in_line, neighbour_distance_bytes: None, bytes, occurrences, needed_anyway }
     }
 }
 
-/// How often the same call also touched bytes beside an object that lie on its first or its last line and are of no object
-/// of its type: the call needs that line whatever of the object lies on it. For lines of 32, 64 and 128 bytes.
+/// How often a call also touched neighbouring bytes on an object's first or last line that belong to no object of its
+/// type. Such a line is a background line: the call needs it whatever part of the object lies on it. Counted for lines
+/// of 32, 64 and 128 bytes.
 ///
 /// ```
 /// use lineup_model::usage::NeededAnyway;
-/// // 48 bytes from 40 on: bytes 88 to 95 are touched as well, which lie behind, on the second line of 64 bytes.
+/// // 48 bytes from 40 on: bytes 88 to 95, behind the object, are touched as well, on the second line of 64 bytes.
 /// let seen = NeededAnyway::seen(40, 48, 0, 0xff << 88);
 /// assert_eq!((seen.first, seen.last), ([0, 0, 0], [1, 1, 1]));
 /// ```
@@ -63,16 +64,16 @@ pub struct NeededAnyway {
 }
 
 impl NeededAnyway {
-    /// One object of `size_bytes` that starts at `start` (an address, or its rest modulo 128). The masks tell which other
-    /// bytes the call touched: of the 128-byte line of the object's first byte, and of that of its last byte, the
-    /// lowest bit the line's first byte.
+    /// One object of `size_bytes` that starts at `start` (an address, or its remainder modulo 128). The masks hold the
+    /// other bytes that the call touched: on the 128-byte line of the object's first byte, and on that of its last
+    /// byte. The lowest bit is the line's first byte.
     pub fn seen(start: u64, size_bytes: u64, first_line: u128, last_line: u128) -> Self {
         let mut seen = Self::default();
         let before = start % 128;
         let end = before.wrapping_add(size_bytes) % 128;
         for (index, line) in LineSize::ALL.into_iter().enumerate() {
             let in_front = before % line.bytes();
-            // None where the object ends with the line.
+            // No room where the object ends with the line.
             let room = end.next_multiple_of(line.bytes()) - end;
             let first = bits(first_line >> (before - in_front), in_front) != 0;
             let last = bits(last_line >> end, room) != 0;
@@ -105,7 +106,7 @@ fn bits(mask: u128, count: u64) -> u128 {
     mask & ((1 << count) - 1)
 }
 
-/// How one region used the objects of one type.
+/// The use of one type's objects by one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TypeUse {
     /// The region.
@@ -140,15 +141,15 @@ pub struct AlignedUse {
     pub ty: TypeId,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// They lie at a multiple of so many bytes.
+    /// The alignment in bytes that the access requires.
     pub asked_bytes: u64,
     /// They are changed in one step, which no compiler chooses by itself.
     pub is_atomic: bool,
 }
 
-/// How one region used global and static variables: each distinct combination with its count.
+/// The use of global and static variables by one region: each distinct combination with its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VariableUse {
     /// The region.
@@ -164,18 +165,18 @@ pub struct VariableUse {
 pub struct VariablePattern {
     /// Each variable with the bytes of it that were touched.
     pub variables: Vec<(VariableRef, Vec<ByteUse>)>,
-    /// How many calls showed this pattern.
+    /// The number of calls that showed this pattern.
     pub occurrences: u64,
 }
 
-/// Which threads read and wrote a run of bytes of a type's objects or of a variable.
+/// The threads that read and wrote a run of bytes of a type's objects or of a variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sharing {
-    /// What the bytes belong to.
+    /// The type or variable that the bytes belong to.
     pub owner: Owner,
     /// Offset of the first byte in the owner.
     pub offset: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Threads that read them.
     pub readers: BTreeSet<ThreadId>,
@@ -185,7 +186,7 @@ pub struct Sharing {
     pub handovers: u64,
 }
 
-/// Whose the memory was that objects of a program lay in.
+/// The kind of mappings that a program's objects lay in.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct MemoryOfObjects {
     /// Types of which all objects seen lay in mappings of the process alone.
@@ -194,14 +195,14 @@ pub struct MemoryOfObjects {
     pub shared_mappings: u64,
 }
 
-/// What threads do with bytes of objects that several threads use.
+/// The threads' use of bytes in objects that several threads share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadUse {
     /// The type.
     pub ty: TypeId,
     /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Threads that read them, in any object.
     pub readers: BTreeSet<ThreadId>,
@@ -218,11 +219,11 @@ pub struct ThreadUse {
 pub struct FoughtOver {
     /// The type.
     pub ty: TypeId,
-    /// Members of one object are used by different threads; else whole objects that lie beside each other.
+    /// True when different threads use members of one object; false when they use whole neighbouring objects.
     pub is_inside: bool,
     /// Waits for the line alone in a thousand accesses of the threads, in the recorded order.
     pub per_thousand: f64,
-    /// And in the order with most such waits.
+    /// The same in the order with most such waits.
     pub per_thousand_at_most: f64,
 }
 
@@ -231,32 +232,32 @@ pub struct FoughtOver {
 pub struct LockUse {
     /// The type.
     pub ty: TypeId,
-    /// What the lock is called.
+    /// The lock's name.
     pub name: String,
-    /// Where in an object its word is.
+    /// The offset of its word in an object.
     pub offset: u64,
-    /// What only those who have it use, for the most part: offset and size.
+    /// Members used mostly by holders of the lock: offset and size.
     pub guards: Vec<(u64, u64)>,
-    /// Waits for the line of its word, and for what is needed while it is held, in the recorded order.
+    /// Waits for the line of its word, and for data needed while it is held, in the recorded order.
     pub waits: u64,
-    /// With its word elsewhere, alone or next to what is needed while it is held, threads would wait less.
+    /// True when threads would wait less with its word elsewhere, alone or next to data needed while it is held.
     pub is_better_elsewhere: bool,
 }
 
 /// Variables that threads fight over without need.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FoughtVariables {
-    /// Those that are used on the lines; the one alone whose elements different threads use.
+    /// The variables used on the lines; or the one whose elements different threads use.
     pub variables: Vec<VariableRef>,
     /// Elements of one variable are used by different threads; else several variables.
     pub is_inside: bool,
     /// Waits for the line alone in a thousand accesses of the threads, in the recorded order.
     pub per_thousand: f64,
-    /// And in the order with most such waits.
+    /// The same in the order with most such waits.
     pub per_thousand_at_most: f64,
 }
 
-/// What a run of bytes belongs to.
+/// The owner of a run of bytes.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Owner {
     /// Objects of a type.

@@ -1,4 +1,4 @@
-//! What tells the variants of a Rust enum apart.
+//! The discriminants that distinguish the variants of a Rust enum.
 
 use crate::layout::{Layout, Row};
 use crate::types::{Aggregate, Member, MemberRole, ScalarKind, Selector, TypeKind, Types};
@@ -12,7 +12,7 @@ impl Aggregate {
 }
 
 impl Types {
-    /// The value of a discriminant from what debug info writes: signed when its type is.
+    /// The value of a discriminant from the bits in debug info: signed when its type is.
     pub fn discriminant_value(&self, aggregate: &Aggregate, bits: u64, width_bits: u8) -> i128 {
         let discriminant = aggregate.discriminant();
         let ty = discriminant.and_then(|member| self.get(self.strip(member.ty)?));
@@ -47,7 +47,7 @@ impl Types {
 }
 
 impl Layout {
-    /// The layout of one variant of the enum that `self` lays out. What the discriminant takes is neither hole nor
+    /// The layout of one variant of the enum that `self` lays out. The discriminant's bytes are neither hole nor
     /// padding.
     pub fn variant(&self, types: &Types, row: &Row) -> Option<Layout> {
         let mut variant = Layout::of(types, row.ty, self.line_size)?;

@@ -1,6 +1,6 @@
-//! Holds the comparison's statistics against a program whose true effect is known, and prints what
-//! they were worth: coverage of the 95 % intervals, false alarms with the stop by width on, and the runs
-//! needed beside measuring all of A and then all of B.
+//! Holds the comparison's statistics against a program whose true effect is known, and prints their quality: coverage
+//! of the 95 % intervals, false alarms with the stop by width on, and the runs needed compared with measuring all of A
+//! and then all of B.
 
 use lineup_stats::bootstrap::Resampling;
 use lineup_stats::paired::{PairedBlocks, RatioEstimate};

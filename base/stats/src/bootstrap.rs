@@ -6,7 +6,7 @@ use crate::random::Seed;
 use crate::summary::{quantile_sorted, sorted};
 use rand::RngExt;
 
-/// How the resampled values become an interval.
+/// The method that turns the resampled values into an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Method {
     /// The quantiles of the resampled values. Too narrow on small samples.
@@ -17,25 +17,25 @@ pub enum Method {
     /// Edgeworth Expansion, 1992): the symmetric studentised interval. Covers well on small samples,
     /// but one outlier among ten values makes it several times too wide.
     Studentised,
-    /// Quantiles further out, by the factor that Student's t adds to the normal distribution and the
-    /// one that n ÷ (n − 1) adds to the variance (Hesterberg, The American Statistician 69, 2015). Covers as
-    /// well as the studentised interval and keeps its width beside an outlier.
+    /// Quantiles further out, by the factor that Student's t adds to the normal distribution and the one that n ÷ (n −
+    /// 1) adds to the variance (Hesterberg, The American Statistician 69, 2015). Covers as well as the studentised
+    /// interval and keeps its width when the sample has an outlier.
     Expanded,
 }
 
-/// How to resample.
+/// Parameters of the resampling.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Resampling {
-    /// How many resamples: at least 100.
+    /// The number of resamples: at least 100.
     pub resamples: usize,
-    /// How many neighbouring blocks are drawn together, wrapping at the end. 1 for independent blocks;
-    /// more when neighbours resemble each other.
+    /// The number of neighbouring blocks sampled together, wrapping at the end. 1 for independent blocks; more when
+    /// neighbours resemble each other.
     pub run_length: usize,
     /// Confidence level.
     pub level: f64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: Seed,
-    /// How the interval is read off.
+    /// The method that reads the interval off.
     pub method: Method,
 }
 
@@ -54,7 +54,7 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// What resampling gave.
+/// The result of resampling.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Resampled {
     /// The statistic of the blocks themselves.
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_percentile_interval_leaves_out_as_much_at_either_end() {
-        // Of a symmetric sample, the interval is symmetric about its mean.
+        // The interval of a symmetric sample is symmetric about its mean.
         let sample: Vec<f64> = (0..41).map(|i| f64::from(i - 20)).collect();
         let plan = Resampling { method: Method::Percentile, resamples: 20_000, ..Resampling::default() };
         let interval = resample(41, &plan, mean_of(&sample)).unwrap().interval;

@@ -1,10 +1,10 @@
-//! How two independent samples differ, when no blocks pair their values.
+//! The difference of two independent samples, when no blocks pair their values.
 
 use crate::bootstrap::{Estimate, Resampled, Resampling, resample};
 use crate::error::{StatsError, require};
 use crate::summary::{deviation, mean, quantile_sorted, sorted};
 
-/// What of a sample is compared.
+/// The statistic that is compared.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Of {
     /// The arithmetic mean.
@@ -14,8 +14,8 @@ pub enum Of {
 }
 
 /// `second` less `first`, with a bootstrap interval. Both samples are resampled together, so that the number of values
-/// in each varies too, as it does where chance assigns events to the one or the other. Values are drawn one by one,
-/// whatever run length the plan says.
+/// in each varies too, as it does where chance assigns events to the one or the other. Values are sampled one by one
+/// and the plan's run length is ignored.
 ///
 /// # Errors
 /// With fewer than two values on a side, one that is not finite, or a plan that [`resample`] refuses.
@@ -47,7 +47,7 @@ pub fn difference(first: &[f64], second: &[f64], of: Of, plan: &Resampling) -> R
         picked.iter().for_each(|index| counts[*index] += 1);
         let (low, high) = counts.split_at(border);
         let value = drawn(&second, high, of).zip(drawn(&first, low, of)).map(|(b, a)| b - a);
-        // A resample without a value on one side says nothing new.
+        // A resample without a value on one side adds no information.
         Estimate { value: value.unwrap_or(whole), error }
     })
 }
@@ -59,7 +59,7 @@ fn statistic(ordered: &[f64], of: Of) -> f64 {
     }
 }
 
-/// The statistic of sorted values drawn so often each; `None` when none was.
+/// The statistic of sorted values, each with its count in the resample; `None` when all counts are zero.
 fn drawn(ordered: &[f64], counts: &[u32], of: Of) -> Option<f64> {
     let total: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     if total == 0 {

@@ -1,4 +1,4 @@
-//! How far two quantities of the same events go together.
+//! The correlation of two quantities of the same events.
 
 use crate::bootstrap::{Estimate, Resampled, Resampling, resample};
 use crate::error::{StatsError, require};
@@ -6,7 +6,7 @@ use crate::error::{StatsError, require};
 /// Two measures of association, each with its interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Correlation {
-    /// How many pairs.
+    /// The number of pairs.
     pub pairs: usize,
     /// Pearson's: how close the pairs lie to a straight line.
     pub pearson: Resampled,
@@ -51,7 +51,7 @@ pub fn correlate(x: &[f64], y: &[f64], plan: &Resampling) -> Result<Option<Corre
         return Ok(None);
     }
     let (by_x, by_y) = (Order::of(x), Order::of(y));
-    // A resample in which one side does not vary says nothing: it counts as no association.
+    // A resample in which one side does not vary carries no information: it counts as no association.
     let estimate = |value: Option<f64>| Estimate { value: value.unwrap_or(0.0), error: 0.0 };
     let line = resample(x.len(), plan, |picked| estimate(weighted(x, y, &multiplicities(picked, x.len()))))?;
     let rising = resample(x.len(), plan, |picked| {
@@ -75,7 +75,7 @@ fn check(x: &[f64], y: &[f64]) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// How often each of `count` pairs was drawn.
+/// The number of times that each of `count` pairs was sampled.
 fn multiplicities(picked: &[usize], count: usize) -> Vec<f64> {
     let mut weights = vec![0.0; count];
     picked.iter().for_each(|index| weights[*index] += 1.0);
@@ -106,7 +106,7 @@ impl Order {
         Order(order)
     }
 
-    /// Mean ranks of values drawn so often.
+    /// Mean ranks of values, weighted by their counts in the resample.
     fn ranks(&self, values: &[f64], weights: &[f64]) -> Vec<f64> {
         let mut ranks = vec![0.0; values.len()];
         let mut below = 0.0;

@@ -1,6 +1,6 @@
-//! What a sample can be refused for.
+//! The reasons for refusing a sample.
 
-/// Why a statistic could not be computed.
+/// The reason a statistic could not be computed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum StatsError {
     /// Fewer values than the statistic needs.
@@ -8,9 +8,9 @@ pub enum StatsError {
     TooFew {
         /// The statistic.
         what: &'static str,
-        /// How many values it needs.
+        /// The number of values it needs.
         needed: usize,
-        /// How many there were.
+        /// The number of values it got.
         got: usize,
     },
     /// A NaN or an infinity.
@@ -38,7 +38,7 @@ pub enum StatsError {
         name: &'static str,
         /// Its value.
         value: f64,
-        /// What it may be.
+        /// The permitted range.
         range: &'static str,
     },
     /// The two sides of a comparison do not match up.

@@ -8,13 +8,13 @@ pub struct Expression {
     root: Node,
 }
 
-/// What is wrong with an expression, and where.
+/// The error in an expression, and its position.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at character {at}: {what}")]
 pub struct ExpressionError {
     /// Position in characters, from 1.
     pub at: usize,
-    /// What is wrong.
+    /// The error.
     pub what: String,
 }
 
@@ -61,7 +61,7 @@ impl Expression {
     /// parentheses and `sqrt ln exp abs`.
     ///
     /// # Errors
-    /// With the place of what could not be read.
+    /// With the position of the text that does not parse.
     ///
     /// ```
     /// use lineup_stats::expression::Expression;

@@ -56,7 +56,7 @@ impl Histogram {
         Ok(Self { start: low, bin_width, counts })
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }

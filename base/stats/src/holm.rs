@@ -1,8 +1,8 @@
 //! Several questions of one data set.
 
-/// P-values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979): an
-/// adjusted value at or under α keeps the chance of any false alarm among all of them at α, whatever
-/// their dependence. In the order given; a value that is not a number counts as 1.
+/// P-values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979): an adjusted value at or
+/// under α keeps the chance of any false alarm among all of them at α under any dependence. The result keeps the order
+/// of the input; a value that is not a number counts as 1.
 ///
 /// ```
 /// let adjusted = lineup_stats::holm::adjust(&[0.01, 0.04, 0.03]);

@@ -38,7 +38,7 @@ impl Interval {
     }
 }
 
-/// An estimate with its interval, at a level that is told elsewhere. In JSON: `value`, `low`, `high`.
+/// An estimate with its interval, at a level that is stated elsewhere. In JSON: `value`, `low`, `high`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct IntervalEstimate {
     /// The estimate.

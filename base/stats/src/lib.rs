@@ -6,9 +6,9 @@
 //!   same answer for the same seed on every machine.
 //! * Small samples are the normal case: ten to forty blocks. Every interval's coverage is held to by
 //!   simulations with known truth, in the tests and in this crate's benchmark.
-//! * A ratio of two variants is estimated from *blocks* that hold both, never from two separate piles
-//!   of numbers, unless only printed figures are left ([`published`]).
-//! * What a sample cannot say is an error or a [`verdict::Verdict::Inconclusive`], never a zero.
+//! * A ratio of two variants is estimated from *blocks* that hold both, never from two unpaired
+//!   samples, unless only printed figures are left ([`published`]).
+//! * A question that a sample cannot answer is an error or a [`verdict::Verdict::Inconclusive`], never a zero.
 //! * Input is untrusted: NaN, infinities and empty samples are refused with an error.
 
 pub mod bootstrap;

@@ -12,7 +12,7 @@ use crate::summary::{deviation, mean, sorted};
 /// Values that belong together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Group {
-    /// How many values.
+    /// The number of values.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
@@ -33,20 +33,20 @@ const SEPARATION: f64 = 4.0;
 /// A sample is never split into more groups than this.
 const MAX_GROUPS: usize = 8;
 
-/// Samples smaller than this are one group: too few values to tell modes from noise.
+/// A sample smaller than this is one group: too few values to distinguish modes from noise.
 const MIN_SAMPLE: usize = 8;
 
-/// A mode has at least so many values.
+/// The minimum number of values in a mode.
 const MIN_MODE: usize = 3;
 
-/// And at least this share of all.
+/// The minimum share of all values in a mode.
 const MIN_MODE_SHARE: f64 = 0.05;
 
 /// Groups smaller than this are not split further.
 const MIN_SPLIT: usize = 4;
 
-/// The groups of a sample, in ascending order; one group when the sample hangs together. A group of few values beside a
-/// larger one is no mode: its values are outliers.
+/// The groups of a sample, in ascending order; one group when the sample hangs together. A group of few values next to
+/// a larger one is no mode: its values are outliers.
 ///
 /// # Errors
 /// When the sample is empty or holds a value that is not finite.
@@ -96,7 +96,7 @@ pub fn outliers(groups: &[Group]) -> impl Iterator<Item = &Group> {
     groups.iter().filter(|group| group.is_outlier)
 }
 
-/// Where a sorted sample falls into two; `None` when it does not.
+/// The position where a sorted sample splits in two; `None` when it does not.
 fn boundary(part: &[f64]) -> Option<usize> {
     let n = part.len() as f64;
     if part.len() < MIN_SPLIT {
@@ -229,7 +229,7 @@ mod tests {
     use crate::random::Seed;
     use rand::RngExt;
 
-    /// How often in 300 samples of `n` values more than one group is reported.
+    /// The number of samples out of 300, each of `n` values, in which more than one group is reported.
     fn reported(n: usize, draw: impl Fn(f64, f64) -> f64) -> f64 {
         let split = (0..300u64).filter(|experiment| {
             let mut random = Seed(31).part(*experiment).generator();

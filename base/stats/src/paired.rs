@@ -1,4 +1,4 @@
-//! Two variants measured side by side: the ratio of their costs and what it is worth.
+//! Two variants measured side by side: the ratio of their costs and its interval.
 
 use crate::bootstrap::{self, Estimate, Resampling};
 use crate::error::{StatsError, require, require_level};
@@ -25,7 +25,7 @@ pub struct RatioEstimate {
     pub degrees: f64,
     /// P-value of "no difference" by the paired t test on ln(ratio).
     pub p_value: f64,
-    /// How many blocks it rests on.
+    /// The number of blocks it rests on.
     pub blocks: usize,
 }
 
@@ -38,7 +38,7 @@ pub struct DifferenceEstimate {
     pub interval: Interval,
     /// P-value of "no difference" by the paired t test.
     pub p_value: f64,
-    /// How many blocks it rests on.
+    /// The number of blocks it rests on.
     pub blocks: usize,
 }
 
@@ -72,12 +72,12 @@ impl PairedBlocks {
         Ok(Self { before, after })
     }
 
-    /// How many blocks.
+    /// The number of blocks.
     pub fn len(&self) -> usize {
         self.before.len()
     }
 
-    /// True when there is none.
+    /// True when there is no block.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }

@@ -60,7 +60,7 @@ pub struct Derived {
     pub value: f64,
     /// Its error by linear propagation: √Σ(∂f/∂xᵢ·σᵢ)², the inputs taken as independent.
     pub error: f64,
-    /// How much of the squared error comes from each input, as shares of 1; sorted by name.
+    /// The share of the squared error that each input contributes; shares add to 1, sorted by name.
     pub shares: Vec<(String, f64)>,
     /// Standard deviation of the result over resamples.
     pub resampled_error: f64,
@@ -70,15 +70,15 @@ pub struct Derived {
     pub resampled_interval: Interval,
 }
 
-/// How far the two ways may lie apart, as a share of the error, before both are shown.
+/// The largest difference between the two methods, as a share of the error, at which only one is shown.
 const AGREEMENT: f64 = 0.1;
 
-/// How many resamples.
+/// The number of resamples.
 const RESAMPLES: usize = 20_000;
 
 impl Derived {
-    /// True when linear propagation and resampling tell different stories: errors that differ by a tenth, or an
-    /// interval that is lopsided by as much.
+    /// True when linear propagation and resampling disagree: their errors differ by a tenth, or the interval is
+    /// lopsided by as much.
     pub fn ways_disagree(&self) -> bool {
         let half = 1.96 * self.error;
         let off = |a: f64, b: f64| (a - b).abs() > AGREEMENT * self.error.abs().max(f64::MIN_POSITIVE) * 1.96;
@@ -89,7 +89,7 @@ impl Derived {
     }
 }
 
-/// Why a quantity could not be derived.
+/// The reason a quantity could not be derived.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum DeriveError {
     /// A name in the expression has no value.
@@ -106,7 +106,7 @@ pub enum DeriveError {
     Input {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         source: StatsError,
     },
 }

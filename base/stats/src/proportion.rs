@@ -1,7 +1,7 @@
 //! Intervals of a share of counted trials.
 
-/// The interval of a share at a level: Wilson's score interval, which holds for shares near 0 and 1, too. `None` without a
-/// trial, and for a level that is none.
+/// The interval of a share at a level: Wilson's score interval, which also holds for shares near 0 and 1. `None`
+/// without a trial, and for an invalid level.
 pub fn wilson(hits: u64, trials: u64, level: f64) -> Option<[f64; 2]> {
     if trials == 0 || hits > trials || !(0.0..1.0).contains(&level) {
         return None;

@@ -1,7 +1,7 @@
-//! What can be said when only printed figures are left: a mean with its error, or with a deviation.
+//! Comparisons from printed figures alone: a mean with its error, or with a deviation.
 //!
-//! Two separate piles of numbers carry no pairing: a drift between them looks like a change, and no
-//! figure printed beside the means can tell the two apart. Intervals from here say what chance alone allows.
+//! Two unpaired samples: a drift between them looks like a change, and no figure printed with the means can distinguish
+//! the two. Intervals from here cover chance alone.
 
 use crate::error::{StatsError, require_level};
 use crate::interval::{Interval, normal_quantile, t_critical, t_two_sided_p};
@@ -14,7 +14,7 @@ pub struct PrintedMean {
     pub mean: f64,
     /// Its standard error, in the same unit.
     pub standard_error: f64,
-    /// How many runs it was made from: two or more.
+    /// The number of runs it was computed from: two or more.
     pub runs: usize,
 }
 
@@ -70,8 +70,8 @@ pub fn ratio(before: PrintedMean, after: PrintedMean, level: f64) -> Result<Rati
     })
 }
 
-/// How many runs of each variant a comparison of two separate piles would need to find this ratio of
-/// means with probability 0.8, from the relative deviation of single runs on each side.
+/// The number of runs of each variant that a comparison of two unpaired samples would need to find this ratio of means
+/// with probability 0.8, from the relative deviation of single runs on each side.
 pub fn runs_needed(ratio: f64, deviations: (f64, f64), level: f64) -> f64 {
     let wanted = normal_quantile(0.5 + level / 2.0) + normal_quantile(0.8);
     let spread = deviations.0.powi(2) + deviations.1.powi(2);

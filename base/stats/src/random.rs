@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Where a stream of random numbers starts. The same seed gives the same stream on every machine.
+/// The start of a stream of random numbers. The same seed gives the same stream on every machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Seed(pub u64);
 

@@ -1,10 +1,9 @@
-//! When to stop measuring without fooling oneself.
+//! A stopping rule that does not bias the result.
 //!
-//! Stopping when a test first turns significant raises the false-alarm rate without bound. Here the
-//! stop looks at the interval's *width* only, which for normal data is independent of where the interval lies. What
-//! remains is that a run stops on spreads that happened to look small (Stein, Annals of Mathematical Statistics
-//! 16, 1945); the final interval pays for it by being computed at a stricter level than it is stated
-//! at. How much stricter was found by simulation, and simulations hold the result to its level.
+//! Stopping when a test first turns significant raises the false-alarm rate without bound. Here the stop looks at the
+//! interval's *width* only, which for normal data is independent of where the interval lies. A run still tends to stop
+//! on spreads that happened to look small (Stein, Annals of Mathematical Statistics 16, 1945); so the final interval is
+//! computed at a stricter level than stated. Simulation gave that level, and simulations check the result against it.
 
 use crate::error::StatsError;
 use crate::interval::Interval;
@@ -34,7 +33,7 @@ impl WidthStop {
         Ok(self.looks_at(blocks.len()) && self.is_narrow(blocks)?)
     }
 
-    /// Whether the interval is narrow enough, for whoever knows by other means that it may be looked at.
+    /// True when the interval is narrow enough, for a caller that knows by other means that it may look.
     ///
     /// # Errors
     /// As [`PairedBlocks::ratio`].

@@ -4,7 +4,7 @@ use crate::error::{StatsError, require};
 use crate::interval::{normal_cdf, t_two_sided_p};
 use crate::summary::{deviation, mean};
 
-/// What the order of a series shows.
+/// The trend and memory that the order of a series shows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SeriesCheck {
     /// Change over the whole series along the fitted line, as a share of the mean.
@@ -79,8 +79,8 @@ fn neighbours(rest: &[f64]) -> f64 {
     rest.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares
 }
 
-/// How many neighbouring blocks to resample together when the series remembers: the cube root of its
-/// length (Künsch, Annals of Statistics 17, 1989, gives the order of growth); 1 when it does not.
+/// The number of neighbouring blocks to resample together when the series remembers: the cube root of its length
+/// (Künsch, Annals of Statistics 17, 1989, gives the order of growth). 1 when it does not.
 pub fn run_length(series: &[f64]) -> usize {
     match check(series) {
         Ok(check) if check.remembers() => ((series.len() as f64).cbrt().ceil() as usize).max(2),

@@ -1,11 +1,11 @@
-//! What one sample looks like: centre, spread, quantiles.
+//! A summary of one sample: centre, spread, quantiles.
 
 use crate::error::{StatsError, require};
 
 /// A sample in a few numbers. All values carry the sample's unit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,

@@ -8,7 +8,7 @@ use crate::random::Seed;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// What disturbs the synthetic program besides plain noise.
+/// A disturbance of the synthetic program in addition to plain noise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Disturbance {
     /// Nothing more.

@@ -1,10 +1,10 @@
-//! What may be said of a ratio: changed, equivalent, or nothing yet.
+//! The verdict on a ratio: changed, equivalent or inconclusive.
 
 use crate::interval::{Interval, normal_quantile};
 use crate::paired::RatioEstimate;
 use std::fmt;
 
-/// What a comparison may claim.
+/// The claim that a comparison supports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// The interval excludes "no change". The change may still be smaller than the margin: see
@@ -33,12 +33,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict with what it rests on.
+/// A verdict with its evidence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// True when the whole interval lies inside the margin, whatever the verdict.
+    /// True when the whole interval lies inside the margin, for any verdict.
     pub within_margin: bool,
     /// The smallest change, as a share of the cost (0.01 is 1 %), that a run like this one would have called
     /// changed four times in five.

@@ -1,4 +1,4 @@
-//! What holds for every cache, and a slow model that the fast one must agree with.
+//! Properties of every cache, and a slow model that the fast one must agree with.
 
 use lineup_cache::{Cache, CacheLevel, CacheSpec, Hierarchy, Missed, MostRecent, SpecError, expected_misses};
 use lineup_model::line::LineSize;
@@ -71,7 +71,7 @@ proptest! {
         prop_assert_eq!(misses(&spec(1, 64, 64), &lines), distinct);
     }
 
-    /// What the filter passes over, the cache would not have noticed.
+    /// The accesses that the filter passes over would not change the cache.
     #[test]
     fn uses_of_the_most_recent_lines_are_hits_that_change_nothing(
         accesses in prop::collection::vec((0u64..1024, 1u64..200), 0..400), sets in 0u32..4, ways in 1u32..6,
@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// Who asks first need not tell the caches.
+    /// The caches need not know who asks first.
     #[test]
     fn what_levels_pass_over_is_a_hit_that_changes_none_of_them(
         accesses in prop::collection::vec((0u64..4096, 1u64..80, any::<bool>()), 0..400),

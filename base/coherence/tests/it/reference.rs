@@ -1,4 +1,4 @@
-//! The model against one that is written as the textbook tells it, on random traces.
+//! The model against a textbook implementation, on random traces.
 
 use lineup_coherence::{Access, Kind, Line, Lines, Model, Orders, Span, Timed};
 use std::collections::BTreeMap;
@@ -21,14 +21,15 @@ enum State {
     Invalid,
 }
 
-/// A cache of every thread, and nothing but the protocol: what comes out is the number of copies that went, by line.
+/// A cache of every thread and the bare protocol. It counts the invalidated copies of each line.
 struct Reference {
     line_bytes: u64,
     ways: Option<usize>,
     caches: Vec<BTreeMap<u64, State>>,
     recent: Vec<Vec<u64>>,
     invalidations: BTreeMap<u64, u64>,
-    /// Thread, line and what became of it, by the number of the access: to tell what a miss was for.
+    /// The access number, thread and line of each miss. `gone` holds the same for each copy that left a cache, and true
+    /// when a store took it away. Together they classify a miss.
     misses: Vec<(usize, usize, u64)>,
     gone: Vec<(usize, usize, u64, bool)>,
 }
@@ -110,11 +111,11 @@ impl Reference {
     /// Misses on lines that were taken away: how many for bytes that another thread wrote, and how many not.
     fn kinds(&self, trace: &[Access]) -> (u64, u64) {
         let (mut of_bytes, mut of_line) = (0, 0);
-        // When a thread last had all that others had written to a line.
+        // The last time at which a thread had everything that others had written to a line.
         let mut informed: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         for &(at, thread, line) in &self.misses {
             let is_of = |gone: &&(usize, usize, u64, bool)| gone.1 == thread && gone.2 == line;
-            // An access that makes a line leave may be the one that missed.
+            // An access that evicts a line may be the one that missed.
             let before = self.gone.iter().filter(is_of).rfind(|gone| gone.0 < at);
             let end = self.gone.iter().filter(is_of).find(|gone| gone.0 >= at).map_or(trace.len(), |g| g.0);
             let Some(since) = informed.get(&(thread, line)).copied() else {
@@ -172,7 +173,7 @@ fn invalidations_and_kinds_of_misses_are_those_of_the_reference_on_a_thousand_tr
         let ways = [None, Some(2)][(round / 2) % 2];
         let mut trace = trace(&mut numbers, threads, lines);
         if ways.is_some() {
-            // The reference tells what a line left for by the access, so that one access has to be one line's.
+            // The reference identifies the cause of an eviction by the access, so each access must lie on one line.
             trace
                 .iter_mut()
                 .for_each(|access| access.address -= access.address % u64::from(access.size_bytes));
@@ -262,8 +263,8 @@ fn calls_that_did_not_overlap_and_values_that_were_found_hold_the_order() {
     }
 }
 
-/// The end of a call is a guess where its times do not tell. The next call of the thread then begins before the accesses of the
-/// call before are taken to have happened, and a call of another thread lies between.
+/// The end of a call is an estimate where its times do not determine it. The next call of the thread then begins before
+/// the accesses of the call before are taken to have happened, and a call of another thread lies between.
 #[test]
 fn orders_end_where_a_call_is_taken_to_last_longer_than_it_did() {
     let at = |thread, at| Timed {
@@ -286,7 +287,7 @@ fn orders_end_where_a_call_is_taken_to_last_longer_than_it_did() {
     let orders = Orders::new(vec![own, others], &spans);
     let lines = Lines::of(64);
     let recorded = orders.recorded(lines).events();
-    // All add to one number: every order is the recorded one. What a thread needs for the first time was taken by nobody.
+    // All threads add to one number, so every order is the recorded one. A line's first use takes it from nobody.
     assert_eq!(recorded, (2 * rounds as u64 - 2, 0));
     assert_eq!((orders.fewest(lines).events(), orders.most(lines).events()), (recorded, recorded));
 }

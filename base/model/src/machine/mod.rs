@@ -1,8 +1,8 @@
 //! Machines: one description each, which holds every fact about a machine that is plain data.
 //!
-//! Code asks the description for a fact (`machine.description().long_double_bytes`) and does not tell machines apart itself.
-//! What cannot be data, because bytes of instructions must be understood, lies in one file per machine in the crates that
-//! read instructions. ARCHITECTURE.md lists them under "How to add a machine".
+//! Code asks the description for a fact (`machine.description().long_double_bytes`) and does not distinguish machines
+//! itself. Facts that cannot be data, because they need decoded instructions, lie in one file per machine in the crates
+//! that read instructions. ARCHITECTURE.md lists them under "How to add a machine".
 //!
 //! ```
 //! use lineup_model::machine::{Machine, ReturnAddress};
@@ -32,7 +32,7 @@ pub enum Machine {
     AArch64,
 }
 
-/// What is to be known of a machine.
+/// The facts about a machine.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Description {
     /// Its name in files and messages, which is the emulator's name for its target too.
@@ -51,19 +51,19 @@ pub struct Description {
     pub counterpart: Machine,
     /// Registers that carry integer arguments, in order, by DWARF number. Empty when arguments go by the stack.
     pub argument_registers: &'static [u16],
-    /// What the emulator calls registers that matter where a call begins.
+    /// The emulator's names of the registers that matter where a call begins.
     pub emulator_registers: EmulatorRegisters,
-    /// Where a call leaves the address that it returns to.
+    /// The place where a call leaves its return address.
     pub return_address: ReturnAddress,
     /// True where a function may take its arguments off the stack when it returns.
     pub callee_may_pop: bool,
-    /// How a thread's variables lie around the thread's base.
+    /// The layout of a thread's variables around the thread pointer.
     pub threads: ThreadAbi,
     /// Debian's name for folders of libraries.
     pub triplet: &'static str,
     /// The emulator that runs its programs.
     pub program_emulator: &'static str,
-    /// Where Debian's cross compilers put its libraries.
+    /// The folder of the target's libraries that Debian's cross compilers use.
     pub sysroot: &'static str,
     /// The emulated board that boots its kernels; `None` when none is set up.
     pub board: Option<&'static Board>,
@@ -82,7 +82,7 @@ pub struct EmulatorRegisters {
     pub arguments: &'static [&'static str],
 }
 
-/// Where a call leaves the address that it returns to.
+/// The place where a call leaves its return address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReturnAddress {
     /// In memory, where the stack pointer then points.
@@ -130,14 +130,14 @@ pub struct Board {
     pub options: &'static [(&'static str, &'static str)],
     /// The serial console, as the kernel calls it.
     pub console: &'static str,
-    /// What the kernel's command line needs besides, such as a trusted clock. May be empty.
+    /// Additional arguments for the kernel's command line, such as a trusted clock. May be empty.
     pub cmdline: &'static str,
     /// Memory in MiB that the board can have at most.
     pub max_memory_mib: u32,
     /// Physical addresses at which its memory begins and that are certain to follow each other.
     pub memory: std::ops::Range<u64>,
-    /// The emulator's first version, major and minor, under which several processors share one clock that counts instructions,
-    /// so that runs repeat to the bit.
+    /// The emulator's first version, major and minor, under which several processors share one clock that counts
+    /// instructions, so that runs repeat to the bit.
     pub counts_time_on_several_cpus_since: (u32, u32),
 }
 
@@ -145,7 +145,7 @@ impl Machine {
     /// All machines.
     pub const ALL: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64];
 
-    /// What is to be known of this machine.
+    /// The facts about this machine.
     pub const fn description(self) -> &'static Description {
         match self {
             Machine::X86_64 => &x86_64::DESCRIPTION,

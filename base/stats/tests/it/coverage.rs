@@ -1,4 +1,4 @@
-//! The 95 % intervals hold what they promise on a program whose true effect is known.
+//! The 95 % intervals reach their stated coverage on a program whose true effect is known.
 
 use lineup_stats::bootstrap::Resampling;
 use lineup_stats::paired::PairedBlocks;

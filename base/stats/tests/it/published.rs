@@ -1,5 +1,5 @@
-//! What the statistics say of figures that were printed in public: the kernel's sched_clock cache-line
-//! change of 2015, its load-weight change of 2011 and its clockevents change of 2016.
+//! The statistics' verdicts on published figures: the kernel's sched_clock cache-line change of 2015, its load-weight
+//! change of 2011 and its clockevents change of 2016.
 
 use lineup_stats::modes;
 use lineup_stats::paired::PairedBlocks;
