@@ -13,8 +13,7 @@ pub struct Bytes {
 
 /// An owner of bytes that can give memory back for a while.
 pub trait Releasable: AsRef<[u8]> + Send + Sync {
-    /// Says that a range of the bytes is not needed for now. The bytes must stay the same for those who
-    /// hold them.
+    /// Marks a range of the bytes as not needed for now. The bytes must stay the same for their holders.
     fn release(&self, range: Range<usize>);
 }
 
@@ -44,7 +43,7 @@ impl Bytes {
         Bytes { owner: Arc::new(owner), range: 0..len }
     }
 
-    /// Says that a part is not needed for now, so that its owner may give the memory back.
+    /// Marks a part as not needed for now, so that its owner may give the memory back.
     pub fn release(&self, range: Range<usize>) {
         let start = self.range.start.saturating_add(range.start);
         let end = self.range.start.saturating_add(range.end).min(self.range.end);

@@ -9,7 +9,7 @@ use lineup_model::types::{Language, TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// What BTF and symbols tell.
+/// The facts from BTF and symbols.
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) types: Types,
@@ -31,7 +31,7 @@ impl DebugInfo {
         Ok(info.described_by(btf))
     }
 
-    /// The same file with the types, parameters and variables that BTF tells of it, in place of what it says itself.
+    /// The same file, with the types, parameters and variables from its BTF in place of its own.
     pub fn described_by(mut self, btf: Btf) -> DebugInfo {
         let functions = functions(self.symbols(), &btf, self.abi().machine);
         let globals = globals(&self, &btf);
@@ -78,7 +78,7 @@ fn functions(symbols: &[Symbol], btf: &Btf, machine: Machine) -> BTreeMap<u64, F
     .collect()
 }
 
-/// Prototypes by name, without the names that several functions or several symbols have: nothing tells which is whose.
+/// Prototypes by name, without names that several functions or several symbols share: nothing assigns those.
 fn unambiguous<'b>(symbols: &[Symbol], btf: &'b Btf) -> HashMap<&'b str, &'b BtfFunction> {
     let mut symbols_of: HashMap<&str, u32> = HashMap::new();
     for symbol in symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function) {

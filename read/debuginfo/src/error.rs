@@ -1,8 +1,8 @@
-//! What can be wrong with a file.
+//! Errors of reading a file.
 
 use thiserror::Error;
 
-/// Why debug information could not be read. Every message says what to do next where that is known.
+/// The reason debug information could not be read. Every message names the next step where that is known.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,24 +17,24 @@ pub enum Error {
     /// An ELF file for a machine that is not read.
     #[error("an ELF file for {machine}; Lineup reads little-endian x86-64, i386, 32-bit and 64-bit Arm")]
     UnsupportedMachine {
-        /// What the header says.
+        /// The machine in the header.
         machine: String,
     },
     /// The file's own structure contradicts itself.
     #[error("{what} is damaged: {why}")]
     Damaged {
-        /// Which part of the file.
+        /// The damaged part of the file.
         what: &'static str,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
-    /// There is nothing that describes types.
+    /// Nothing in the file describes types.
     #[error(
         "no debug information (no .debug_info and no .BTF section{hint}); compile with -g, do not strip, \
          or install the package with its debug symbols"
     )]
     NoDebugInfo {
-        /// What the file says about where its debug information went, or nothing.
+        /// The file's own note on the place of its debug information, or nothing.
         hint: String,
     },
     /// The bytes do not start like BTF.
@@ -43,7 +43,7 @@ pub enum Error {
     /// A BTF image of another byte order or version.
     #[error("unsupported BTF: {why}")]
     UnsupportedBtf {
-        /// What is not supported.
+        /// The unsupported feature.
         why: String,
     },
     /// Split BTF without the base that it refers to.

@@ -1,4 +1,4 @@
-//! How to get from a place in the code to its function's caller, by what unwinders read.
+//! Unwind tables: the rules that lead from a place in the code to its function's caller.
 
 use crate::elf::Elf;
 use crate::{Bytes, Error};
@@ -13,24 +13,25 @@ use std::ops::Range;
 pub struct FrameRow {
     /// The first address.
     pub from: u64,
-    /// The caller's frame; `None` where it is not told, or is not told simply.
+    /// The caller's frame; `None` where the table gives none, or no simple rule.
     pub caller: Option<CallerFrame>,
 }
 
-/// Where the caller's frame is. Its return address lies right below its stack pointer.
+/// The place of the caller's frame. Its return address lies right below its stack pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallerFrame {
-    /// Its stack pointer is told from the frame pointer, and not from the stack pointer.
+    /// Its stack pointer is computed from the frame pointer instead of the stack pointer.
     pub is_of_frame_pointer: bool,
-    /// So many bytes above that.
+    /// The distance of its stack pointer above that, in bytes.
     pub bytes: u64,
-    /// So many bytes below it lies its frame pointer; `None` when that is still in its register.
+    /// The distance in bytes below its stack pointer at which its frame pointer is saved; `None` when that is still in
+    /// its register.
     pub saved_below: Option<u64>,
 }
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The rows of an x86-64 file's `.eh_frame`, in order of address. What cannot be read of it is left out.
+/// The rows of an x86-64 file's `.eh_frame`, in order of address. Unreadable rows are left out.
 ///
 /// # Errors
 /// When the bytes are no ELF file.
@@ -52,7 +53,7 @@ pub fn frame_rows(bytes: impl Into<Bytes>) -> Result<Vec<FrameRow>, Error> {
     Ok(in_order(rows))
 }
 
-/// Where the function lies that begins at a link address, as what unwinders read tells: that is there without symbols.
+/// The range of the function that begins at a link address, from the unwind tables: those exist without symbols, too.
 pub fn function_range(bytes: impl Into<Bytes>, start: u64) -> Option<Range<u64>> {
     let elf = Elf::parse(bytes.into()).ok()?;
     let section = elf.section(".eh_frame").ok()?;
@@ -69,7 +70,7 @@ pub fn function_range(bytes: impl Into<Bytes>, start: u64) -> Option<Range<u64>>
     None
 }
 
-/// What addresses in a file's `.eh_frame` are relative to.
+/// The base addresses for a file's `.eh_frame`.
 fn bases(elf: &Elf) -> BaseAddresses {
     let start = |name: &str| {
         let found = elf.sections.iter().find(|section| section.name == name);
@@ -78,7 +79,7 @@ fn bases(elf: &Elf) -> BaseAddresses {
     BaseAddresses::default().set_eh_frame(start(".eh_frame")).set_text(start(".text")).set_got(start(".got"))
 }
 
-/// Adds a function's rows, and one for what comes after it.
+/// Adds a function's rows, and one for the bytes after it.
 fn add_rows<'a>(
     rows: &mut Vec<FrameRow>,
     function: &gimli::FrameDescriptionEntry<Slice<'a>>,
@@ -101,7 +102,7 @@ fn caller(row: &gimli::UnwindTableRow<usize>) -> Option<CallerFrame> {
         X86_64::RBP => true,
         _ => return None,
     };
-    // An outermost function's caller is told to be none.
+    // The table marks an outermost function as having no caller.
     if !matches!(row.register(X86_64::RA), Some(RegisterRule::Offset(-8))) {
         return None;
     }
@@ -113,8 +114,8 @@ fn caller(row: &gimli::UnwindTableRow<usize>) -> Option<CallerFrame> {
     Some(CallerFrame { is_of_frame_pointer, bytes: u64::try_from(offset).ok()?, saved_below })
 }
 
-/// In order of address; where a function begins right after another, its row counts. Rows that say the same as the one before
-/// are left out.
+/// In order of address; where a function begins right after another, its row counts. Rows equal to the one before are
+/// left out.
 fn in_order(mut rows: Vec<FrameRow>) -> Vec<FrameRow> {
     rows.sort_by_key(|row| (row.from, row.caller.is_none()));
     rows.dedup_by_key(|row| row.from);

@@ -28,7 +28,7 @@ pub struct DebugInfo {
     pub(crate) lazy: Lazy,
     missing: Vec<Companion>,
     types: OnceLock<TypeTable>,
-    /// What describes the file instead of DWARF.
+    /// The description of the file that replaces DWARF.
     pub(crate) described: Option<Box<Described>>,
 }
 
@@ -62,7 +62,7 @@ impl DebugInfo {
         DebugInfo::of_elf(alone.place(placement)?, companions, &same_place)
     }
 
-    /// What a file holds, with what `place` makes of its separate debug file.
+    /// The contents of a file. `place` adjusts its separate debug file.
     fn of_elf(
         elf: Elf,
         companions: &mut dyn Companions,
@@ -97,7 +97,7 @@ impl DebugInfo {
         self.elf.abi
     }
 
-    /// What kind of file.
+    /// The kind of file.
     pub fn kind(&self) -> FileKind {
         self.elf.kind
     }
@@ -112,13 +112,13 @@ impl DebugInfo {
         self.elf.build_id.as_deref()
     }
 
-    /// Whether a linked file kept the relocations of its code, as `ld --emit-relocs` leaves them: what moves code needs
+    /// True when a linked file kept the relocations of its code, as `ld --emit-relocs` leaves them: moving code needs
     /// them.
     pub fn keeps_relocations(&self) -> bool {
         self.elf.keeps_relocations
     }
 
-    /// Where the kernel places the code of a module, in the order of its sections; empty for files that are linked.
+    /// The places where the kernel puts the code of a module, in the order of its sections; empty for linked files.
     pub fn module_parts(&self) -> &[crate::ModulePart] {
         &self.elf.module_parts
     }
@@ -133,7 +133,7 @@ impl DebugInfo {
         &self.elf.segments
     }
 
-    /// What every thread gets a copy of, when there is such data.
+    /// The initial thread-local data, of which every thread gets a copy, when the file has any.
     pub fn thread_local_segment(&self) -> Option<&ThreadLocalSegment> {
         self.elf.thread_local.as_ref()
     }
@@ -196,13 +196,13 @@ impl DebugInfo {
         let before = self.symbols().get(..after)?;
         let covers =
             |symbol: &&Symbol| symbol.address == address || address - symbol.address < symbol.size_bytes;
-        // Symbols of size 0 and nested ones may stand between an address and the one that covers it.
+        // Symbols of size 0 and nested ones may stand between an address and the symbol that covers it.
         let near = before.iter().rev().take(64);
         near.filter(covers)
             .min_by_key(|symbol| (symbol.size_bytes == 0, symbol.kind, address - symbol.address))
     }
 
-    /// Where instruction sets and data alternate (Arm), by address.
+    /// The symbols at which instruction sets and data alternate (Arm), by address.
     pub fn mapping_symbols(&self) -> &[MappingSymbol] {
         &self.all_symbols().mapping
     }
@@ -234,7 +234,7 @@ impl DebugInfo {
         !self.store.is_empty()
     }
 
-    /// An error that says that debug information is missing and how to get it, unless there is some.
+    /// Fails when debug information is missing; the error explains how to get it.
     ///
     /// # Errors
     /// [`Error::NoDebugInfo`].
@@ -252,7 +252,7 @@ impl DebugInfo {
         Err(Error::NoDebugInfo { hint })
     }
 
-    /// The bytes of the `.BTF` section; empty when there is none.
+    /// The bytes of the `.BTF` section; empty for a file without that section.
     ///
     /// # Errors
     /// When the section cannot be decompressed.
@@ -265,8 +265,8 @@ impl DebugInfo {
         &self.missing
     }
 
-    /// How many units and lists of units are damaged, and how many types hold themselves. What the units held up
-    /// to there is used; such a type is taken for a declaration.
+    /// The number of damaged units and lists of units, plus the number of types that hold themselves. Entries before
+    /// the damage are used; a type that holds itself is taken for a declaration.
     pub fn damage(&self) -> u64 {
         self.store.damaged + self.table().damaged
     }
@@ -276,15 +276,15 @@ impl DebugInfo {
         self.described.as_ref().map_or_else(|| &self.table().types, |described| &described.types)
     }
 
-    /// The unit that a type was read from, by its number in this file; `None` when units refer to each other, or to other
-    /// files, so that none can be read alone.
+    /// The unit that a type was read from, by its number in this file; `None` when units refer to each other, or to
+    /// other files, so that none can be read alone.
     pub fn unit_of_type(&self, id: TypeId) -> Option<u32> {
         let origins = self.table().origins.as_ref().filter(|_| self.store.is_one_file())?;
         origins.get(id.0 as usize).copied().filter(|unit| (*unit as usize) < self.store.units.len())
     }
 
-    /// Reads the types of some units alone, by their numbers and in their order; [`Self::types`] are these from then on. False
-    /// when that cannot be, or types were read already.
+    /// Reads the types of some units alone, by their numbers and in their order; [`Self::types`] are these from then
+    /// on. False when that cannot be, or types were read already.
     pub fn read_only_units(&self, units: &[u32]) -> bool {
         let is_known = |unit: &u32| (*unit as usize) < self.store.units.len();
         if !self.store.is_one_file() || !units.iter().all(is_known) {
@@ -295,12 +295,12 @@ impl DebugInfo {
     }
 
     /// The units that hold every distinct type of these names, with or without namespaces and template arguments, for
-    /// [`Self::read_only_units`]; perhaps more than those. `None` when that is not told by less than all units.
+    /// [`Self::read_only_units`]; possibly more units. `None` when only all units would show that.
     pub fn units_of_types(&self, names: &[&str]) -> Option<Vec<u32>> {
         crate::dwarf::units_of_types(&self.store.view(), names)
     }
 
-    /// Reads now what is asked for first of all whose code is analysed: symbols, types, and where variables lie.
+    /// Reads in advance the parts that an analysis of code needs first: symbols, types, and the places of variables.
     pub fn read_ahead(&self) {
         self.symbols();
         self.globals();

@@ -1,4 +1,4 @@
-//! Names: demangling, matching what a user typed, and the nearest ones for a misspelt one.
+//! Names: demangling, matching a user's input, and suggestions for a misspelt one.
 
 /// A name as the source spells it: demangled when it is mangled, else itself.
 pub fn spelled(name: &str) -> String {
@@ -24,8 +24,8 @@ pub fn demangle(name: &str) -> Option<String> {
     cpp_demangle::Symbol::new_with_options(name, &parse).ok()?.demangle_with_options(&options).ok()
 }
 
-/// True when a function's full name is what the user meant by `wanted`: the same, or the same but for
-/// leading namespaces, parameter list or template arguments.
+/// True when the user means a function by `wanted`: its full name is equal, or equal without leading namespaces,
+/// parameter list or template arguments.
 pub fn is_meant(full: &str, wanted: &str) -> bool {
     let matches =
         |full: &str| full == wanted || full.strip_suffix(wanted).is_some_and(|lead| lead.ends_with("::"));
@@ -52,8 +52,8 @@ pub(crate) fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Up to `limit` of `names` that come nearest to `wanted`, best first: those that contain it or that it
-/// contains, and those a few edits away.
+/// Up to `limit` of `names` that are most similar to `wanted`, best first: names that contain it or that it contains,
+/// and names a few edits away.
 pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>, limit: usize) -> Vec<String> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(MAX_COMPARED).collect();
     let allowed = (wanted.len() / 3).max(2);

@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What is known under a function name.
+/// The functions found under a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FoundFunctions {
     /// These have code of their own. Several when the name is overloaded, static in several files, or
@@ -46,7 +46,7 @@ pub struct FoundFunction {
     pub inlined_into: Vec<String>,
 }
 
-/// What is read lazily per unit.
+/// The data read lazily per unit.
 #[derive(Debug, Default)]
 pub(crate) struct Lazy {
     catalogs: Vec<OnceLock<Catalog>>,
@@ -102,7 +102,7 @@ impl DebugInfo {
         named.name.or_else(|| named.linkage.map(|linkage| spelled(&linkage)))
     }
 
-    /// Whether the unit whose code covers a link address describes any type: one compiled with `-g1` describes
+    /// True when the unit whose code covers a link address describes any type: a unit compiled with `-g1` describes
     /// functions and lines only. `None` where no unit covers the address.
     pub fn has_types_at(&self, pc: u64) -> Option<bool> {
         if self.described.is_some() {
@@ -212,8 +212,8 @@ impl DebugInfo {
         Some(FoundFunction { name, linkage_name: linkage, entry, ranges, inlined_into: Vec::new() })
     }
 
-    /// Functions known by symbol alone: assembly, and code without debug information. A symbol of code without a type, as
-    /// assembly without `.type` leaves it, stands for a function where there is no other: up to the next symbol.
+    /// Functions known by symbol alone: assembly, and code without debug information. A symbol of code without a type,
+    /// as assembly without `.type` leaves it, stands for a function where there is no other: up to the next symbol.
     fn found_symbols(&self, wanted: &str) -> Vec<(Die, FoundFunction)> {
         let typed = self.found_symbols_of(SymbolKind::Function, wanted);
         if typed.is_empty() { self.found_symbols_of(SymbolKind::Other, wanted) } else { typed }
@@ -316,7 +316,8 @@ impl DebugInfo {
                     variable.name = Some(format!("{function}::{name}"));
                 }
                 let key = match variable.places.first().map(|place| &place.at) {
-                    // The linker sets addresses in sections that it drops to 0, where a kernel has a section of its own.
+                    // The linker sets addresses in sections that it drops to 0, where a kernel has a section of its
+                    // own.
                     Some(&Location::Address(0))
                         if !variable.name.as_deref().is_some_and(|name| at_zero.contains(name)) =>
                     {
@@ -336,7 +337,8 @@ impl DebugInfo {
         globals.into_iter().map(|(_, variable)| variable).collect()
     }
 
-    /// The files that the units were compiled from, without repetition: absolute where the compiler recorded where it ran.
+    /// The files that the units were compiled from, without repetition: absolute where the compiler recorded where it
+    /// ran.
     pub fn unit_files(&self) -> BTreeSet<PathBuf> {
         let files = self.store.view().unit_files().into_iter();
         files.map(|(folder, name)| Path::new(&folder).join(name)).collect()
@@ -352,7 +354,7 @@ impl DebugInfo {
         self.units_at(pc).find_map(|unit| self.lines(unit)?.at(pc))
     }
 
-    /// What compiled the code at a link address, as it calls itself.
+    /// The compiler of the code at a link address, by its own name.
     pub fn compiler_of(&self, pc: u64) -> Option<String> {
         let view = self.store.view();
         self.units_at(pc).find_map(|unit| compiler(view.dwarf(unit)?, &view.unit(unit).ok()?))
@@ -382,7 +384,7 @@ fn is_meant_with_dots(name: &str, wanted: &str) -> bool {
     wanted.contains('.') && name.contains("::") && is_meant(name, &wanted.replace('.', "::"))
 }
 
-/// True when a function with these names is what the user meant.
+/// True when the user means a function with these names.
 fn is_wanted(named: &Named, wanted: &str) -> bool {
     named.linkage.as_deref() == Some(wanted)
         || named

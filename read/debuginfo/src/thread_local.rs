@@ -1,4 +1,4 @@
-//! Thread-local variables that the compiler describes without a place (GCC for 64-bit Arm): their symbols tell it.
+//! Thread-local variables that the compiler describes without a place (GCC for 64-bit Arm): their symbols give it.
 
 use crate::DebugInfo;
 use crate::dwarf::{Catalog, Details, Die, VariableEntry};
@@ -6,7 +6,7 @@ use crate::names::spelled;
 use lineup_model::program::{Location, Place, Symbol, SymbolKind, Variable};
 use std::collections::HashMap;
 
-/// What a symbol says of the variable it stands for.
+/// A symbol's facts about the variable it stands for.
 #[derive(PartialEq, Eq, Hash, Debug)]
 struct Wanted {
     name: String,
@@ -14,8 +14,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// `ns::total`; of `f(int)::calls` and `calls.0` only the last part, for the function is told in different
-    /// ways or not at all.
+    /// `ns::total`; for `f(int)::calls` and `calls.0` only the last part, since the function is spelled in different
+    /// ways or missing.
     fn of(symbol: &Symbol) -> Self {
         let full = spelled(&symbol.name);
         if let Some((_, name)) = full.rsplit_once(")::") {

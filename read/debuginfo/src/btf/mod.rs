@@ -62,8 +62,8 @@ pub fn is_btf(bytes: &[u8]) -> bool {
     matches!(bytes.get(..2), Some([0x9f, 0xeb] | [0xeb, 0x9f]))
 }
 
-/// The bytes of the `.BTF` section of an ELF file of any machine, as compilers for BPF and kernels' builds write it; empty
-/// when there is none.
+/// The bytes of the `.BTF` section of an ELF file of any machine, as compilers for BPF and kernels' builds write it;
+/// empty for a file without that section.
 ///
 /// # Errors
 /// When the bytes are no sound ELF file.
@@ -91,9 +91,9 @@ pub fn parse_types(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
     read(bytes, base, false, None)
 }
 
-/// As [`parse_types`], of the types in whose name one of `names` occurs, and of what their members need for their layout. What
-/// they only point to has its name and no members; every other type is [`TypeKind::Opaque`]. For one type of a kernel
-/// less than half of the time.
+/// As [`parse_types`], of the types in whose name one of `names` occurs, and the types that their layout depends on. A
+/// type that they only point to has its name and no members; every other type is [`TypeKind::Opaque`]. For one type of
+/// a kernel this takes less than half of the time.
 ///
 /// # Errors
 /// As for [`parse`].
@@ -183,7 +183,8 @@ impl Record {
         })
     }
 
-    /// How many bytes follow the fixed part. Of a kind that is not known here the image gives them: once, and each.
+    /// The number of bytes after the fixed part. For a kind unknown here, the image gives the sizes: of the part that
+    /// occurs once, and of each element.
     fn rest_bytes(&self, shapes: &[u8]) -> Result<usize, Error> {
         let (once, each) = match self.kind {
             1 | 14 | 17 => (4, 0),
@@ -252,7 +253,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Skips what follows the fixed part of a record, and keeps its id.
+    /// Skips the part of a record after its fixed part, and keeps its id.
     fn pass(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
         words.skip(record.rest_bytes(shapes)?)?;
         self.push(None, None, TypeKind::Opaque);
@@ -412,7 +413,8 @@ impl<'a> Reader<'a> {
         Some(name)
     }
 
-    /// What needs all types: pointer sizes, sizes of typedefs, old-style bit-fields, prototypes.
+    /// Completes the facts that depend on all types: pointer sizes, sizes of typedefs, old-style bit-fields,
+    /// prototypes.
     fn finish(&mut self) {
         let pointer_bytes = pointer_bytes(&self.btf.types);
         let sizes: Vec<Option<u64>> = self
@@ -496,7 +498,7 @@ fn string_at<'a>(sections: impl IntoIterator<Item = &'a [u8]>, offset: u32) -> O
     None
 }
 
-/// What an image consists of.
+/// The parts of an image.
 struct Sections<'a> {
     types: &'a [u8],
     strings: &'a [u8],

@@ -1,11 +1,11 @@
-//! Which records of BTF images are enough to show the types of some names.
+//! The BTF records needed to show the types of some names.
 
 use super::order::Words;
 use super::{RECORD_BYTES, Record, Sections, sections, string_at};
 use crate::Error;
 use memchr::memmem::Finder;
 
-/// How much of a type is needed.
+/// The part of a type that is needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Need {
     Nothing,
@@ -14,7 +14,7 @@ pub(super) enum Need {
     Whole,
 }
 
-/// How much is needed of which type.
+/// The need for each type.
 pub(super) enum Needs {
     All,
     /// By id.
@@ -41,7 +41,7 @@ pub(super) fn by_types_named(bytes: &[u8], base: Option<&[u8]>, names: &[&str]) 
     let mut open = Vec::new();
     for id in 1..images.records.len() as u32 {
         let Some(record) = images.record(id)? else { continue };
-        // Scalars are few, and tell the size of pointers.
+        // Scalars are few, and their records give the size of pointers.
         let is_scalar = record.0.kind == 1;
         if is_scalar || matches!(record.0.kind, 4 | 5 | 8) && images.is_named(record.0.name, &finders) {
             open.push((id, Need::Whole));
@@ -91,7 +91,7 @@ impl<'a> Images<'a> {
         string.is_some_and(|name| names.iter().any(|wanted| wanted.find(name).is_some()))
     }
 
-    /// Adds what a type needs of others: of what it holds as much as of itself, of what it points to the name.
+    /// Adds a type's needs of others: embedded types to the same extent as itself, pointed-to types by name.
     fn needs_of(&self, id: u32, need: Need, open: &mut Vec<(u32, Need)>) -> Result<(), Error> {
         let Some((record, mut words)) = self.record(id)? else { return Ok(()) };
         match record.kind {

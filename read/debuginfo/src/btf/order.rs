@@ -5,8 +5,8 @@ use crate::Error;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// An image in the order of bytes that is read here. What is no word stays as it is: the magic number's two bytes, which are
-/// swapped by themselves, two single bytes, and the strings.
+/// An image in little-endian byte order, the one that the reader expects. Bytes outside words stay unchanged: the magic
+/// number's two bytes, which are swapped by themselves, two single bytes, and the strings.
 pub(super) fn little_endian(image: &[u8]) -> Cow<'_, [u8]> {
     if !image.starts_with(&[0xeb, 0x9f]) {
         return Cow::Borrowed(image);
@@ -44,7 +44,7 @@ impl<'a> Words<'a> {
         word.map(u32::from_le_bytes).ok_or_else(|| Error::damaged("BTF", "a type record is cut off"))
     }
 
-    /// How many words are left.
+    /// The number of words left.
     pub(super) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at) / 4
     }

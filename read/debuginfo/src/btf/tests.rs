@@ -9,7 +9,7 @@ use lineup_model::line::LineSize;
 struct Image {
     types: Vec<u32>,
     strings: Vec<u8>,
-    /// What the string offsets start at: the length of the base's strings.
+    /// The first string's offset: the length of the base's strings.
     first_string: u32,
     shapes: Option<Vec<[u8; 4]>>,
 }

@@ -49,7 +49,7 @@ pub(super) enum Field {
     Selected32,
 }
 
-/// How many fields there are.
+/// The number of fields.
 const FIELDS: usize = Field::Selected32 as usize + 1;
 
 impl Field {
@@ -96,7 +96,7 @@ impl Field {
     }
 }
 
-/// True for what says how much there is of something.
+/// True for attributes that give an amount: a size, count, bound, stride or length.
 fn is_amount(name: DwAt) -> bool {
     matches!(
         name,
@@ -141,7 +141,7 @@ impl Fields {
     }
 }
 
-/// The attributes of one entry: numbers by field, and what is no number beside them.
+/// The attributes of one entry: numbers by field, and a list of the other values.
 pub(super) struct Attributes<'u, 'a> {
     dwarf: &'u Dwarf<'a>,
     unit: &'u Unit<'a>,
@@ -156,9 +156,9 @@ pub(super) struct Attributes<'u, 'a> {
     /// The fields that the entry has.
     present: Fields,
     numbers: [u64; FIELDS],
-    /// Values that are no plain numbers, as gimli tells them.
+    /// Values that are no plain numbers, in gimli's form.
     others: Vec<(Field, Value<'a>)>,
-    /// Where arrays of the unit's language begin that do not say it.
+    /// The default lower bound of arrays in the unit's language.
     default_lower: OnceCell<i64>,
 }
 
@@ -204,7 +204,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
         self.numbers[field as usize] = number;
     }
 
-    /// Notes a value as gimli tells it.
+    /// Stores a value in gimli's form.
     pub(super) fn set_value(&mut self, field: Field, value: Value<'a>) {
         let field = match (field, &value) {
             (Field::Selected, Value::Data1(_)) => Field::Selected8,
@@ -227,7 +227,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
         }
     }
 
-    /// True when the entry has the attribute, whatever its value.
+    /// True when the entry has the attribute, with any value.
     pub(super) fn has(&self, field: Field) -> bool {
         self.present.has(field)
     }
@@ -246,7 +246,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
         })
     }
 
-    /// How many bytes of an object the expression of an attribute reads; `None` when it reads none of them.
+    /// The number of bytes of an object that the expression of an attribute reads; `None` when it reads none of them.
     pub(super) fn reach_bytes(&self, field: Field) -> Option<u64> {
         match self.other(field).filter(|_| self.has(field))? {
             Value::Exprloc(expression) => expression::reach_bytes(expression, self.unit.encoding()),
@@ -254,7 +254,8 @@ impl<'u, 'a> Attributes<'u, 'a> {
         }
     }
 
-    /// The size in bytes that the entry gives. That of a string with a length of its own is the length's.
+    /// The size in bytes that the entry gives. `None` for a string with a length of its own, where the size is the
+    /// length's.
     pub(super) fn size_bytes(&self) -> Option<u64> {
         if self.has(Field::StringLength) || self.has(Field::HeldElsewhere) {
             return None;
@@ -298,7 +299,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
         name.ok().map(|name| Name::new(name.slice()))
     }
 
-    /// What the entry refers to by an attribute; `unit` is the entry's own.
+    /// The target of an attribute's reference; `unit` is the entry's own.
     #[inline]
     pub(super) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
         match self.number(field) {

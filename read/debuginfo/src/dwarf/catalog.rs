@@ -1,4 +1,4 @@
-//! What functions, inlined copies and fixed variables a unit has: one pass, names and ranges only.
+//! The functions, inlined copies and fixed variables of a unit: one pass, names and ranges only.
 
 use super::extent::{has_modules, language, own_language, ranges};
 use super::reference::Die;
@@ -34,11 +34,11 @@ pub(crate) struct VariableEntry {
     pub(crate) function: Option<u32>,
 }
 
-/// A variable whose description says neither where it is nor what it holds.
+/// A variable whose description gives neither its place nor its value.
 #[derive(Debug)]
 pub(crate) struct UnplacedEntry {
     pub(crate) at: VariableEntry,
-    /// Of one inside a function, its name.
+    /// The name of a variable inside a function.
     pub(crate) own_name: Option<Box<str>>,
 }
 
@@ -49,7 +49,7 @@ struct NameEntry {
     /// With namespaces and classes.
     name: Option<Box<str>>,
     linkage: Option<Box<str>>,
-    /// The entry that tells the rest: abstract origin or specification.
+    /// The entry with the remaining attributes: abstract origin or specification.
     origin: Option<Die>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Catalog {
     names: Vec<NameEntry>,
 }
 
-/// What a function or variable is called.
+/// The names of a function or variable.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Named {
     pub(crate) name: Option<String>,
@@ -84,7 +84,7 @@ impl Catalog {
         let out = Catalog { language, ..Catalog::default() };
         let mut reader =
             Reader { view, dwarf, unit: &unit, index, keeps_unplaced, has_modules, stack: Vec::new(), out };
-        // A unit that breaks off keeps what was read up to there; the type table counts it.
+        // A damaged unit keeps the entries read before the damage; the type table counts it.
         let _ = reader.run();
         reader.out
     }

@@ -1,11 +1,11 @@
 //! A unit's entries one after another, read by compiled abbreviations.
 //!
-//! A kernel has tens of millions of attributes, and its types need a third of them. gimli decodes each
-//! into a value of one type for all forms and then gives it the meaning of its class; that was half of
-//! the time. Here an abbreviation is turned, when it is first met, into steps that each pass over some
-//! bytes and copy one number, whatever its length, to its place; where all lengths are fixed, as nearly
-//! always, into the places to copy from. Only the forms that compilers use for types are read so. An abbreviation with any other form, and a unit of 64-bit or old DWARF, is left
-//! to gimli.
+//! A kernel has tens of millions of attributes, and its types need a third of them. gimli decodes each into a value of
+//! one type for all forms and then gives it the meaning of its class; that was half of the time. This reader compiles
+//! an abbreviation at its first use into steps. Each step skips some bytes and copies one number of any length to its
+//! place. Where all lengths are fixed, as nearly always, the steps are just the places to copy from. It reads only the
+//! forms that compilers use for types so. It leaves an abbreviation with any other form, and a unit of 64-bit or old
+//! DWARF, to gimli.
 
 use super::attributes::{Attributes, Field, Fields, is_reference};
 use super::kind::{RawKind, belongs_to_type, type_kind};
@@ -22,13 +22,13 @@ const MAX_ATTRIBUTES: usize = 1 << 8;
 /// Longer attributes of fixed length are read step by step.
 const MAX_FIXED_BYTES: usize = 1 << 12;
 
-/// What an abbreviation says of its entries.
+/// The common properties of an abbreviation's entries.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) tag: DwTag,
     /// The kind of type that the entry describes.
     pub(super) kind: Option<RawKind>,
-    /// True for what may belong to a type.
+    /// True for entries that may belong to a type.
     pub(super) may_be_part: bool,
     pub(super) has_children: bool,
     /// False when gimli has to read it.
@@ -95,17 +95,17 @@ pub(super) struct Entries<'u, 'a> {
     at: usize,
     /// Offset in the unit of the first entry.
     first: usize,
-    /// Offset in the unit of the entry that [`Self::next`] told last.
+    /// Offset in the unit of the last entry that [`Self::next`] returned.
     pub(super) offset: usize,
     compiled: Compiled,
-    /// Of the entry that was read last.
+    /// The attributes of the last entry read.
     pub(super) attributes: Attributes<'u, 'a>,
 }
 
 type Result<T> = std::result::Result<T, gimli::Error>;
 
 impl<'u, 'a> Entries<'u, 'a> {
-    /// Starts at the unit's first entry, with what is known of its abbreviations.
+    /// Starts at the unit's first entry, with the abbreviations compiled so far.
     pub(super) fn new(
         view: &'u View<'a>,
         (number, unit): (u32, &'u Unit<'a>),
@@ -118,7 +118,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         Ok(Entries { unit, bytes, at: 0, first, offset: first, compiled, attributes })
     }
 
-    /// What was learned of the abbreviations.
+    /// The abbreviations compiled so far.
     pub(super) fn into_compiled(self) -> Compiled {
         self.compiled
     }
@@ -160,7 +160,7 @@ impl<'u, 'a> Entries<'u, 'a> {
             let entry = Compiled::default().compile(abbreviation, self.unit.encoding());
             Entry { is_simple: false, fixed_bytes: None, ..entry }
         };
-        // No abbreviation has the code 0: its place is for those that are not kept.
+        // No abbreviation has the code 0: its slot holds abbreviations that are not kept.
         let at = if is_kept { code as usize } else { 0 };
         let entries = &mut self.compiled.entries;
         if entries.len() <= at {
@@ -177,7 +177,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         self.bytes
     }
 
-    /// Where in [`Self::bytes`] the next entry is.
+    /// The position of the next entry in [`Self::bytes`].
     pub(super) fn place(&self) -> usize {
         self.at
     }
@@ -192,13 +192,14 @@ impl<'u, 'a> Entries<'u, 'a> {
         (self.first + place) as u32
     }
 
-    /// Where among attributes that always have one length the offset of the name in `.debug_str` is; they have no other name.
+    /// The position of the name's `.debug_str` offset among attributes that always have one length; they have no other
+    /// name.
     pub(super) fn name_place(&self, code: Code) -> Option<u16> {
         let loads = part(&self.compiled.loads, self.about(code)?.loads);
         loads.iter().find(|load| load.field == Field::NameOffset).map(|load| load.at)
     }
 
-    /// What an abbreviation says of its entries.
+    /// The common properties of an abbreviation's entries.
     #[inline]
     pub(super) fn about(&self, code: Code) -> Option<&Entry> {
         self.compiled.entries.get(code.0 as usize)?.as_ref()
@@ -263,7 +264,7 @@ impl<'u, 'a> Entries<'u, 'a> {
         if let Some(abbreviation) = entries.read_abbreviation()? {
             for &specification in abbreviation.attributes() {
                 let attribute = entries.read_attribute_inline(specification)?;
-                // gimli's value tells what other forms mean.
+                // gimli's value gives the meaning of other forms.
                 let form =
                     Some(attribute.form()).filter(|form| is_reference(*form)).unwrap_or(dw::DW_FORM_data8);
                 if let Some(field) = Field::of(attribute.name(), form) {
@@ -429,7 +430,7 @@ impl Compiled {
     }
 }
 
-/// What is done with an attribute; `fixed` is its length when that is always the same.
+/// The step for an attribute; `fixed` is its length when that is always the same.
 fn then(field: Option<Field>, specification: &AttributeSpecification, fixed: Option<usize>) -> Then {
     let form = specification.form();
     match (field, specification.implicit_const_value(), fixed) {
@@ -441,7 +442,7 @@ fn then(field: Option<Field>, specification: &AttributeSpecification, fixed: Opt
     }
 }
 
-/// True for what a step of varying length can read, or pass over when there is no field.
+/// True for forms that a step of varying length can read, or skip when there is no field.
 fn is_readable(field: Option<Field>, form: DwForm) -> bool {
     if field.is_some() { is_varying_number(form) } else { is_varying(form) }
 }

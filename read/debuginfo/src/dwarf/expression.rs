@@ -6,16 +6,16 @@
 use super::Slice;
 use gimli::{Encoding, Expression, Operation};
 
-/// What is known of a value on the stack.
+/// The knowledge about a value on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Known {
     Number(i64),
-    /// An address so many bytes behind the start of the object.
+    /// An address this many bytes behind the start of the object.
     InObject(i64),
     Nothing,
 }
 
-/// The stack, and what was read so far.
+/// The stack, and the bytes read so far.
 #[derive(Default)]
 struct Follower {
     stack: Vec<Known>,
@@ -39,8 +39,8 @@ pub(super) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) ->
     }
 }
 
-/// How many bytes from the object's start on an expression reads; `None` when it reads none of them. Both ways of a
-/// branch count.
+/// The number of bytes from the object's start that an expression reads; `None` when it reads none of them. Both ways
+/// of a branch count.
 pub(super) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
     let mut follower = Follower::default();
     let mut operations = expression.operations(encoding);
@@ -113,7 +113,7 @@ impl Follower {
                 self.pop();
                 Known::Nothing
             }
-            // What else there is needs registers, memory or other entries: nothing below it is relied on.
+            // All other operations need registers, memory or other entries: the values below are then unknown.
             _ => {
                 self.stack.clear();
                 Known::Nothing
@@ -157,7 +157,7 @@ mod tests {
     fn a_descriptor_is_as_long_as_what_is_read_of_it() {
         // push_object_address, plus_uconst 56, deref: a bound in the third word of the first dimension.
         assert_eq!(reach_bytes(expression(&[0x97, 0x23, 56, 0x06]), ENCODING), Some(64));
-        // What a pointer in it leads to is no part of it: push_object_address, plus_uconst 8, deref, deref_size 4.
+        // The target of a pointer in it is no part of it: push_object_address, plus_uconst 8, deref, deref_size 4.
         assert_eq!(reach_bytes(expression(&[0x97, 0x23, 8, 0x06, 0x94, 4]), ENCODING), Some(16));
         // An index that is not known: push_object_address, over, lit24, mul, plus, deref.
         assert_eq!(reach_bytes(expression(&[0x97, 0x14, 0x48, 0x1e, 0x22, 0x06]), ENCODING), None);

@@ -1,4 +1,4 @@
-//! Which code an entry covers, in which language a unit is written, and what compiled it.
+//! The code that an entry covers, a unit's language, and its compiler.
 
 use super::{Dwarf, Unit, Value};
 use gimli::{DwLang, constants as dw};
@@ -105,14 +105,14 @@ pub(crate) fn language(unit: &Unit<'_>) -> Language {
     }
 }
 
-/// What compiled a unit, as it calls itself.
+/// The compiler of a unit, by its own name.
 pub(crate) fn compiler(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> Option<String> {
     let mut entries = unit.entries();
     let value = entries.next_dfs().ok()??.attr_value(dw::DW_AT_producer)?;
     Some(super::text(dwarf.attr_string(unit, value).ok()?.slice()))
 }
 
-/// Whether Clang, or a compiler made of it, compiled a unit.
+/// True when Clang, or a compiler based on it, compiled a unit.
 pub(super) fn is_by_clang(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> bool {
     compiler(dwarf, unit).is_some_and(|name| name.contains("clang"))
 }

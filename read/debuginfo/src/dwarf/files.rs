@@ -83,8 +83,7 @@ impl<'u, 'a> Files<'u, 'a> {
     }
 }
 
-/// A path without `.` and `..` components, as far as its text tells: units reach one header by
-/// different ways.
+/// A path without `.` and `..` components, resolved by text alone: units reach one header by different paths.
 fn without_dots(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     for part in path.split(|&byte| byte == b'/') {

@@ -35,7 +35,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
         units.entry(index).or_insert_with(|| self.view.unit(index).ok().map(Rc::new)).clone()
     }
 
-    /// An entry and those that complete it: itself, its abstract origin, its specification.
+    /// An entry and the entries that complete it: itself, its abstract origin, its specification.
     fn chain(&self, die: Die) -> Vec<(Die, Rc<Unit<'a>>, Entry<'a>)> {
         let mut chain = Vec::new();
         let mut next = Some(die);
@@ -128,7 +128,7 @@ fn first<'a>(chain: &[(Die, Rc<Unit<'a>>, Entry<'a>)], name: DwAt) -> Option<Val
     chain.iter().find_map(|(_, _, entry)| entry.attr_value(name))
 }
 
-/// Where an entry's value is, narrowed to the scope's ranges when the scope is smaller than the function:
+/// The locations of an entry's value, narrowed to the scope's ranges when the scope is smaller than the function:
 /// compilers keep describing a variable past its block, where its register may already be another's.
 fn places<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>, scope: &[Range<u64>]) -> Vec<Place> {
     let everywhere = |at: Location| -> Vec<Place> {
@@ -164,7 +164,7 @@ fn signed_constant(value: Value<'_>) -> Option<i64> {
     constant(value).map(u64::cast_signed)
 }
 
-/// What an open entry inside a function is.
+/// The kind of an open entry inside a function.
 enum Open {
     /// The function itself or a block: variables belong to the function.
     Function,

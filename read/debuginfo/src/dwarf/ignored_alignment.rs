@@ -1,9 +1,9 @@
-//! Alignments that Clang describes although they have no effect: `aligned(1)` lowers none but of a packed type, and that a
-//! type is packed stands nowhere in its debug information.
+//! Alignments that Clang describes although they have no effect: `aligned(1)` lowers none but of a packed type, and
+//! that a type is packed stands nowhere in its debug information.
 
 use lineup_model::types::{Aggregate, MemberRole, TypeId, TypeKind, Types};
 
-/// How deep types are looked into.
+/// The maximum nesting of types that is searched.
 const DEEPEST: usize = 32;
 
 /// Takes away each alignment that is lower than the members', where their places and the size show no packing.
@@ -21,7 +21,7 @@ pub(super) fn take_away(types: &mut Types, doubtful: &[TypeId], most_align: u64)
     }
 }
 
-/// The alignment that a type has from what it holds; `None` where that is not known, or where it is packed.
+/// The alignment that a type gets from its members; `None` where that is not known, or where it is packed.
 fn natural(types: &Types, id: TypeId, most: u64, depth: usize) -> Option<u64> {
     let ty = types.get(id)?;
     let depth = depth.checked_sub(1)?;

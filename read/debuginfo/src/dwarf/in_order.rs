@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What the threads agree on.
+/// The state that the threads share under the lock.
 struct State<T, M> {
     /// The next item for which a thread is to do the work.
     begun: usize,
@@ -18,10 +18,9 @@ struct State<T, M> {
     is_over: bool,
 }
 
-/// Runs `work` for the numbers of some items on all threads, and `take` with each result in the order of
-/// the items, one at a time, until it breaks off. No thread waits for another, but that none begins an
-/// item of which `costs` says that, with those before it whose results are not taken, it costs more than
-/// `limit`; the first of those is always begun.
+/// Runs `work` for the numbers of some items on all threads, and `take` with each result in the order of the items, one
+/// at a time, until it breaks off. A thread waits only before an item whose cost in `costs` would exceed `limit`,
+/// together with the earlier items whose results are not yet taken. The first of those is always begun.
 pub(super) fn in_order<T: Send, M: FnMut(usize, T) -> ControlFlow<()> + Send>(
     costs: &[u64],
     limit: u64,
@@ -38,7 +37,7 @@ pub(super) fn in_order<T: Send, M: FnMut(usize, T) -> ControlFlow<()> + Send>(
     });
 }
 
-/// What the threads share.
+/// The data that the threads share.
 struct Pool<'c, T, M, W> {
     costs: &'c [u64],
     limit: u64,
@@ -52,7 +51,7 @@ impl<T, M: FnMut(usize, T) -> ControlFlow<()>, W: Fn(usize) -> T> Pool<'_, T, M,
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one thread does.
+    /// The loop of one thread.
     fn run(&self) {
         let _alarm = OnPanic(|| {
             self.lock().is_over = true;
@@ -76,7 +75,7 @@ impl<T, M: FnMut(usize, T) -> ControlFlow<()>, W: Fn(usize) -> T> Pool<'_, T, M,
         self.progress.notify_all();
     }
 
-    /// Takes what is ready, unless another thread does.
+    /// Takes the results that are ready, unless another thread does.
     fn take_ready<'p>(&'p self, mut now: MutexGuard<'p, State<T, M>>) -> MutexGuard<'p, State<T, M>> {
         let Some(mut take) = now.take.take() else { return now };
         while let Some((item, result)) = now.next() {

@@ -1,8 +1,8 @@
-//! Numbers that tell whether two types are the same.
+//! Keys that are equal when two types are the same.
 //!
-//! Units repeat the types of shared headers. Two types are one when name, size, place of declaration
-//! and members agree, and what their members refer to agrees in turn. References can form cycles, so
-//! agreement is not followed to the end:
+//! Units repeat the types of shared headers. Two types are one when name, size, place of declaration and members agree,
+//! and the targets of their members' references agree in turn. References can form cycles, so agreement is not followed
+//! to the end:
 //!
 //! * the *identity* of an aggregate is its name, size and place of declaration;
 //! * its *shape* adds its members, with the identity of what they embed and only the bare *name* of
@@ -23,7 +23,7 @@ use foldhash::fast::FixedState;
 use lineup_model::types::AggregateKind;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-/// Deeper nesting of types without a name than this is not told apart.
+/// Types without a name that nest deeper than this are not distinguished.
 const MAX_DEPTH: u32 = 48;
 /// Marks a key that is not worked out yet.
 const UNKNOWN: u64 = 0;
@@ -33,7 +33,7 @@ const UNKNOWN: u64 = 0;
 pub(super) struct UnitKeys {
     /// Per type.
     pub(super) keys: Vec<TypeKey>,
-    /// Bare names that aggregates point to, with the identity of what bears them in this unit.
+    /// Bare names that aggregates point to, with the identity of the type of that name in this unit.
     names: Vec<(u64, u64)>,
     /// Bare name and identity of every aggregate that the unit defines.
     pub(super) definitions: Vec<(u64, u64)>,
@@ -54,7 +54,7 @@ impl UnitKeys {
     }
 }
 
-/// How a reference is followed.
+/// The way a reference is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// To identities.
@@ -68,7 +68,7 @@ enum Mode {
 /// Works out the keys of types.
 pub(super) struct Keys<'k, 'a> {
     linked: &'k Linked<'a>,
-    /// What is known per type and [`Mode`]; shapes come last.
+    /// The known keys per type and [`Mode`]; shapes come last.
     known: Vec<[u64; 4]>,
 }
 
@@ -184,7 +184,7 @@ impl<'k, 'a> Keys<'k, 'a> {
         }
     }
 
-    /// The key of what a reference leads to, in one of the modes.
+    /// The key of a reference's target, in one of the modes.
     #[inline]
     fn follow(&mut self, mode: Mode, at: usize, depth: u32) -> u64 {
         if depth > MAX_DEPTH {
@@ -269,10 +269,10 @@ impl<'k, 'a> Keys<'k, 'a> {
     }
 }
 
-/// How many types are visited per member in search of names behind pointers.
+/// The number of types visited per member in search of names behind pointers.
 const VISITS_PER_MEMBER: usize = 16;
 
-/// True for types that need only the name of what they refer to.
+/// True for types that need only the name of their target.
 fn is_pointing(kind: RawKind) -> bool {
     matches!(
         kind,

@@ -1,9 +1,9 @@
-//! Which kind of type an entry describes, by its tag.
+//! The kind of type that an entry describes, by its tag.
 
 use gimli::{DwTag, constants as dw};
 use lineup_model::types::AggregateKind;
 
-/// Which kind of type an entry describes.
+/// The kind of type that an entry describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum RawKind {
     Base,
@@ -56,7 +56,7 @@ pub(super) fn belongs_to_type(tag: DwTag) -> bool {
     )
 }
 
-/// Which kind of type an entry describes, if any.
+/// The kind of type that an entry describes, if any.
 pub(super) fn type_kind(tag: DwTag) -> Option<RawKind> {
     Some(match tag {
         dw::DW_TAG_base_type => RawKind::Base,

@@ -46,7 +46,7 @@ impl Lines {
                 discriminator: u32::try_from(row.discriminator()).unwrap_or(0),
             });
         }
-        // Where one sequence ends and another begins, the beginning holds.
+        // Where one sequence ends and another begins at the same address, the beginning counts.
         lines.rows.sort_by_key(|row| (row.address, row.line != 0));
         let count = files.hashes().len() as u64;
         lines.files = (0..count).map(|number| files.path(number).map(Into::into)).collect();

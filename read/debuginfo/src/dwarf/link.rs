@@ -128,7 +128,7 @@ impl<'a> Linked<'a> {
         let (mut types, mut parts) = (std::mem::take(&mut self.types), std::mem::take(&mut self.parts));
         for ty in &mut types {
             ty.target = self.resolve(ty.unit, ty.target.get()).into();
-            // Not past what stands for others: that would lead a type of a type unit back to itself.
+            // Does not skip entries that stand for others: that would lead a type of a type unit back to itself.
             ty.completes = self.index(ty.unit, ty.completes.get()).into();
             let mut at = ty.parts.first as usize;
             for _ in 0..ty.parts.count {
@@ -140,7 +140,7 @@ impl<'a> Linked<'a> {
         (self.types, self.parts) = (types, parts);
     }
 
-    /// The index of what a reference of a unit leads to, past entries that stand for others.
+    /// The index of the target of a unit's reference, past entries that stand for others.
     #[inline]
     pub(super) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
         match self.index(unit, reference) {
@@ -190,7 +190,7 @@ impl<'a> Linked<'a> {
         declared.filter(is_named).unwrap_or(index)
     }
 
-    /// What the parts of a type refer to, in the order of the entries.
+    /// The targets of a type's parts, in the order of the entries.
     #[inline]
     pub(super) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = PackedRef> {
         let mut at = ty.parts.first;

@@ -1,4 +1,4 @@
-//! Location expressions, as far as the vocabulary tells them.
+//! Location expressions, as far as `lineup_model` can represent them.
 
 use super::{Dwarf, Slice, Unit};
 use gimli::{Expression, Operation};
@@ -7,7 +7,7 @@ use lineup_model::program::{FrameBase, Location, Piece};
 /// Longer expressions than this are not interpreted.
 const MAX_OPERATIONS: usize = 64;
 
-/// What an expression says, or [`Location::Other`].
+/// The location that an expression describes, or [`Location::Other`].
 pub(super) fn interpret<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
@@ -119,7 +119,7 @@ fn implicit(bytes: &[u8]) -> Option<Location> {
     Some(Location::Constant(i64::from_le_bytes(value)))
 }
 
-/// What `DW_AT_frame_base` says, when it is a register or the canonical frame address.
+/// The frame base of a `DW_AT_frame_base` expression, when it is a register or the canonical frame address.
 pub(super) fn frame_base(unit: &Unit<'_>, expression: Expression<Slice<'_>>) -> Option<FrameBase> {
     let mut operations = expression.operations(unit.encoding());
     let base = match operations.next().ok()?? {

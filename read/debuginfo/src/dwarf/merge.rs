@@ -24,8 +24,8 @@ use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bytes of units that are read before those before them are merged, per thread: enough for threads not to
-/// wait, few enough that what is ready stays small.
+/// Bytes of units, per thread, that may be read before the preceding units are merged. Enough for threads not to wait,
+/// and few enough to keep the queue of read units small.
 const BYTES_AHEAD: u64 = 1 << 20;
 
 /// All types of a program, and which entry each comes from.
@@ -63,7 +63,7 @@ impl TypeTable {
     }
 }
 
-/// What is needed to read a unit's entries once more.
+/// The parts needed to read a unit's entries once more.
 pub(super) struct Source<'a> {
     unit: Unit<'a>,
     compiled: Compiled,
@@ -102,7 +102,7 @@ struct Prepared<'a> {
     keys: UnitKeys,
 }
 
-/// What became of a unit.
+/// The result of reading a unit.
 enum Outcome<'a> {
     Ready(Box<Prepared<'a>>),
     /// Its types refer to another unit.
@@ -186,8 +186,8 @@ struct Merger {
 /// Stands for none.
 const NO_UNIT: u32 = u32::MAX;
 
-/// Of each type that is left, the unit that its first definition was read from, else its first declaration. A declaration
-/// may have given way to a definition of another unit.
+/// For each remaining type, the unit that its first definition was read from, else its first declaration. A definition
+/// of another unit may have replaced a declaration.
 fn kept_origins(origins: &[u32], forward: &[TypeId], declared: &[bool], count: usize) -> Vec<u32> {
     let mut kept = vec![NO_UNIT; count];
     for wants_declared in [false, true] {
@@ -247,8 +247,8 @@ impl Merger {
         }
     }
 
-    /// The key to merge a type by: with the identity of what it points to where the name alone could
-    /// mean several.
+    /// The key to merge a type by: it includes the identity of the types it points to where the name alone is
+    /// ambiguous.
     fn choose(&self, keys: &UnitKeys, key: &TypeKey) -> u64 {
         let names = keys.names(key);
         let is_ambiguous = |(name, _): &&(u64, u64)| self.ambiguous.contains(name);
@@ -259,7 +259,7 @@ impl Merger {
         self.known.hasher().hash_one((key.key, identities.collect::<Vec<u64>>()))
     }
 
-    /// Adds what is new of some units that refer to no others.
+    /// Adds the new types of some units that refer to no others.
     fn absorb<'a>(
         &mut self,
         view: &View<'a>,
@@ -420,7 +420,7 @@ impl Writer<'_, '_> {
         Aggregate { kind, members, static_members, is_declaration }
     }
 
-    /// Finds bit-fields that are as wide as their type: Clang describes them as other members are, by the byte that they
+    /// Finds bit-fields that are as wide as their type: Clang describes them like other members, by the byte that they
     /// begin in. Where the bit-field before ends inside that byte, such a member begins at the next bit, when it ends
     /// before the member behind it begins: at its bit, or in its byte when that may be such a bit-field as well.
     fn find_whole_bit_fields(&self, members: &mut [Member], detail: &Detail<'_>) {
@@ -480,7 +480,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The size of what a reference leads to, through typedefs and qualifiers.
+    /// The size of a reference's target, through typedefs and qualifiers.
     fn size_of(&self, reference: Ref) -> Option<u64> {
         self.linked.rests.get(self.strip(reference)?)?.size
     }

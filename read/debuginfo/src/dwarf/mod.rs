@@ -47,7 +47,7 @@ type Unit<'a> = gimli::Unit<Slice<'a>>;
 /// An attribute's value.
 type Value<'a> = gimli::AttributeValue<Slice<'a>>;
 
-/// How many references are followed before a chain counts as a cycle.
+/// The number of references followed before a chain counts as a cycle.
 const MAX_CHAIN: usize = 64;
 
 /// Text of a name as the vocabulary wants it.

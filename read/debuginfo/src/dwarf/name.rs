@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-/// The bytes from a name's start on. Where the name ends is looked for only when its text is wanted:
-/// of millions of names most are repetitions, told by [`Name::id`].
+/// The bytes from a name's start on. The reader looks for the name's end only when its text is wanted: most of millions
+/// of names are repetitions, which [`Name::id`] identifies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a> {
     rest: &'a [u8],
@@ -62,8 +62,8 @@ impl<'a> Name<'a> {
 /// True when a section of texts holds each one once, as linkers write it. A partial link may leave the
 /// texts of all object files side by side.
 ///
-/// Looked at are the texts with one number in 64, which repetitions share, of the first bytes: that is
-/// enough to tell the two apart. A few repetitions do no harm.
+/// The check samples, in the section's first bytes, the texts whose hash is a multiple of 64; repetitions share their
+/// hash. That is enough to distinguish the two. A few repetitions do no harm.
 pub(super) fn is_merged(section: &[u8]) -> bool {
     const ENOUGH_BYTES: usize = 1 << 20;
     let start = section.get(..section.len().min(ENOUGH_BYTES)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Types and what belongs to them, as single entries describe them.
+//! Types and their parts, as single entries describe them.
 
 use super::View;
 use super::attributes::{Attributes, Field};
@@ -9,7 +9,7 @@ use gimli::{DwTag, constants as dw};
 use lineup_model::types::{MemberRole, Selector};
 use std::num::NonZeroU64;
 
-/// Where a member is.
+/// The place of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum RawPlace {
     /// Bits from the start.
@@ -20,7 +20,7 @@ pub(super) enum RawPlace {
     Dynamic,
 }
 
-/// Where a DWARF 3 bit-field is.
+/// The place of a DWARF 3 bit-field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct FromTop {
     pub(super) byte_offset: u64,
@@ -28,7 +28,7 @@ pub(super) struct FromTop {
     pub(super) storage_bytes: Option<u64>,
 }
 
-/// What belongs to a type: a member, a dimension, a parameter.
+/// A part of a type: a member, a dimension, a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawChild<'a> {
     pub(super) what: What,
@@ -50,17 +50,17 @@ pub(super) enum What {
     Parameter,
 }
 
-/// How many elements a dimension of an array has.
+/// The number of elements in a dimension of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Extent {
     Elements(u64),
-    /// The declaration says none.
+    /// The declaration gives none.
     Open,
     /// Known at run time only.
     Dynamic,
 }
 
-/// What an open entry is to the entries inside it. The number is the type that they belong to.
+/// The role of an open entry for the entries inside it. The number is the type that they belong to.
 #[derive(Clone, Copy)]
 pub(super) enum Parent {
     Type(u32),
@@ -78,7 +78,7 @@ impl Parent {
         }
     }
 
-    /// What an entry inside that is no type is to the entries inside it in turn.
+    /// The role of an entry inside that is no type, for the entries inside it in turn.
     #[inline]
     pub(super) fn inside(self, tag: DwTag, found: &Attributes<'_, '_>) -> Parent {
         match (tag, self) {
@@ -132,7 +132,7 @@ impl<'a> RawChild<'a> {
     }
 }
 
-/// What only the finished form of a type needs: few types are new.
+/// The details that only the finished form of a type needs: few types are new.
 #[derive(Default)]
 pub(super) struct Detail<'a> {
     pub(super) name: Option<Name<'a>>,
@@ -140,7 +140,7 @@ pub(super) struct Detail<'a> {
     pub(super) encoding: u8,
     /// True for a string that is no array: Fortran's.
     pub(super) is_string: bool,
-    /// Of an array of which objects hold a description, the bytes of that as far as is known.
+    /// For an array whose objects hold a descriptor, the known bytes of that descriptor.
     pub(super) descriptor_bytes: Option<u64>,
     pub(super) file: u32,
     pub(super) line: u32,
@@ -152,7 +152,7 @@ impl<'a> Detail<'a> {
     pub(super) fn read(entries: &mut Entries<'_, 'a>, view: &View<'a>, (unit, offset): (u32, u32)) -> Self {
         let mut detail = Detail::default();
         entries.seek(offset);
-        // What is damaged was counted when the unit was read.
+        // Damage was already counted when the unit was read.
         let _ = detail.collect(entries, view, unit);
         detail
     }
@@ -236,7 +236,7 @@ fn dimension(found: &Attributes<'_, '_>) -> Extent {
     Extent::Elements(u64::try_from(count).unwrap_or(0))
 }
 
-/// Which values of the discriminant mean the variant that an entry describes.
+/// The discriminant values that select the variant that an entry describes.
 fn selector(found: &Attributes<'_, '_>) -> Selector {
     let widths =
         [(Field::Selected8, 8), (Field::Selected16, 16), (Field::Selected32, 32), (Field::Selected, 64)];

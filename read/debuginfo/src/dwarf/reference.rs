@@ -7,12 +7,11 @@ pub(crate) struct Die {
     pub(crate) offset: u32,
 }
 
-/// What an entry refers to.
+/// The target of an entry's reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ref {
     Nothing,
-    /// Of a type in the same unit: its offset while units are read, then its index in
-    /// `Linked::types`.
+    /// A type in the same unit: its offset while units are read, then its index in `Linked::types`.
     Local(u32),
     Elsewhere(Die),
     /// A reference that leads nowhere.

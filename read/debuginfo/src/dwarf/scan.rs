@@ -1,8 +1,8 @@
 //! One pass over a unit that collects its types in a compact form.
 //!
-//! Most of what a unit describes, others have described before. So a type is kept as little more than
-//! the numbers that [`super::keys`] tells it by, and as what it refers to; [`super::merge`] reads the
-//! entries of those that turn out to be new once more, by [`super::raw::Detail`].
+//! Other units have already described most types of a unit. So the scan keeps little more of a type than the numbers
+//! from which [`super::keys`] computes its key, and its references. [`super::merge`] reads the entries of new types
+//! once more, by [`super::raw::Detail`].
 
 use super::attributes::{Attributes, Field};
 use super::entries::{Compiled, Entries, Entry};
@@ -20,8 +20,8 @@ use lineup_model::types::{AggregateKind, Language};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 
-/// A type as far as it is compared and followed. Millions of these are made and looked up in no order:
-/// each has one line of the processor's cache.
+/// A type with the facts needed to compare and follow it. A program has millions of these, looked up in no order: each
+/// takes one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct RawType {
@@ -29,13 +29,13 @@ pub(super) struct RawType {
     pub(super) language: Language,
     pub(super) is_declaration: bool,
     pub(super) is_named: bool,
-    /// Number of the unit among those that are linked together.
+    /// Number of the unit among the units that are linked together.
     pub(super) unit: u32,
     /// Stands for name and scopes.
     pub(super) full_name: u64,
     /// Stands for size, alignment, encoding and place of declaration.
     pub(super) outside: u64,
-    /// Stands for what belongs to the type, but for what that refers to.
+    /// Identifies the parts of the type, without their references.
     pub(super) inside: u64,
     pub(super) target: PackedRef,
     /// The declaration that this entry completes.
@@ -45,7 +45,7 @@ pub(super) struct RawType {
 
 const _: () = assert!(size_of::<RawType>() == 64);
 
-/// What is seldom asked of a type.
+/// The rarely used facts about a type.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
     pub(super) size: Option<u64>,
@@ -63,7 +63,7 @@ pub(super) struct Parts {
     pub(super) count: u32,
 }
 
-/// What something that belongs to a type refers to.
+/// The reference of a part of a type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) target: PackedRef,
@@ -80,7 +80,7 @@ pub(super) struct Scope<'a> {
     pub(super) full_name: u64,
 }
 
-/// What a scope is called.
+/// The name of a scope.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ScopeName<'a> {
     Own(Name<'a>),
@@ -88,7 +88,7 @@ pub(super) enum ScopeName<'a> {
     Of(u32),
 }
 
-/// A number for a name in a scope. What the scope adds can be exchanged: see [`moved`].
+/// A number for a name in a scope. The scope's contribution can be exchanged: see [`moved`].
 pub(super) fn name_in(around: u64, name: Name<'_>) -> u64 {
     spread(around) ^ FixedState::default().hash_one(name.id())
 }
@@ -98,7 +98,7 @@ pub(super) fn moved(full_name: u64, from: u64, to: u64) -> u64 {
     full_name ^ spread(from) ^ spread(to)
 }
 
-/// Other bits for a number of a scope than it has as a name: what is named like its scope is not the same as that.
+/// The number of a scope, in other bits than its number as a name: an entity named like its scope differs from it.
 fn spread(scope: u64) -> u64 {
     scope.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
 }
@@ -137,7 +137,7 @@ pub(super) struct Scan<'a> {
 const BYTES_PER_TYPE: usize = 32;
 const BYTES_PER_PART: usize = 16;
 
-/// Reads all types of a unit. Also tells what was learned of its abbreviations.
+/// Reads all types of a unit. Also returns the abbreviations compiled so far.
 pub(super) fn scan<'a>(
     view: &View<'a>,
     index: u32,
@@ -186,7 +186,7 @@ struct Scanner<'s, 'a> {
     /// True where modules are scopes for names.
     has_modules: bool,
     stack: Vec<Frame>,
-    /// Of the types found so far.
+    /// The offsets of the types found so far.
     offsets: Offsets,
     out: Scan<'a>,
 }
@@ -240,7 +240,7 @@ impl<'a> Scanner<'_, 'a> {
         Ok(())
     }
 
-    /// Takes in a type. Returns what it is to the entries inside it.
+    /// Adds a type. Returns its role for the entries inside it.
     #[inline]
     fn take_type(
         &mut self,
@@ -263,7 +263,7 @@ impl<'a> Scanner<'_, 'a> {
         Frame { parent: Parent::Type(index), scope }
     }
 
-    /// Takes in a namespace or a part of a type. Returns what it is to the entries inside it.
+    /// Adds a namespace or a part of a type. Returns its role for the entries inside it.
     #[inline]
     fn take_other(&mut self, tag: DwTag, found: &Attributes<'_, 'a>, around: Frame) -> Frame {
         let Frame { parent, scope } = around;

@@ -1,10 +1,10 @@
-//! Which units are enough to tell every distinct type of some names.
+//! The units that together hold every distinct type of some names.
 //!
-//! A kernel describes a type that all of it uses some thousand times, nearly always in the same way. To read all of that
-//! and merge it takes more than a second. Here each unit is passed over, and only entries with one of the names are looked
-//! at; what they describe is put into a number, and of the units with one number the first is enough.
+//! A kernel describes a type that all of it uses some thousand times, nearly always in the same way. Reading and
+//! merging all of them takes more than a second. This search skims each unit and looks only at entries with one of the
+//! names. It computes a signature of the types they describe, and of the units with one signature the first is enough.
 //!
-//! A unit too many does no harm: what it describes is merged. So whatever is in doubt is read.
+//! A unit too many does no harm: its types are merged. So the search includes every doubtful unit.
 
 use super::entries::{Compiled, Entries};
 use super::extent::language;
@@ -16,10 +16,10 @@ use memchr::memmem;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
 
-/// How often names are led on: a name by `typedef` for what only other units define.
+/// The number of rounds that follow names: a `typedef` may name a type that only other units define.
 const MOST_ROUNDS: usize = 4;
 
-/// The units that hold every distinct type of these names; `None` when that cannot be told without all being read.
+/// The units that hold every distinct type of these names; `None` when only reading all units can show that.
 pub(crate) fn units_of_types(view: &View<'_>, names: &[&str]) -> Option<Vec<u32>> {
     if !view.store.is_one_file() || view.store.units.iter().any(|unit| unit.is_type_unit) {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn units_of_types(view: &View<'_>, names: &[&str]) -> Option<Vec<u32>
     None
 }
 
-/// The name without namespaces and template arguments; `None` for what is no plain name.
+/// The name without namespaces and template arguments; `None` for a text that is no plain name.
 fn last_part(name: &str) -> Option<&str> {
     let last = crate::names::without_arguments(name).rsplit("::").next()?;
     let is_plain = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
@@ -61,7 +61,7 @@ fn last_part(name: &str) -> Option<&str> {
 /// The names that entries are compared with.
 pub(super) struct Wanted {
     texts: Vec<Vec<u8>>,
-    /// Where they are in `.debug_str`, alone or at the end of longer texts, in ascending order.
+    /// Their offsets in `.debug_str`, alone or at the end of longer texts, in ascending order.
     offsets: Vec<u32>,
 }
 
@@ -105,12 +105,12 @@ fn is_end(byte: Option<&u8>) -> bool {
     matches!(byte, Some(0 | b'<'))
 }
 
-/// What a unit has of the names.
+/// A unit's types of the searched names.
 #[derive(Default)]
 struct Found {
-    /// Of its complete types.
+    /// The signatures of its complete types.
     signatures: Vec<u64>,
-    /// True when it has to be read to tell.
+    /// True when only reading the unit can show which types it has.
     is_unsure: bool,
     /// Names of types that it gives a name, and leaves to other units to define.
     elsewhere: Vec<String>,
@@ -130,7 +130,7 @@ fn look(view: &View<'_>, number: u32, wanted: &Wanted) -> Found {
     describe(view, (number, &unit), &mut entries, &offsets).unwrap_or(unsure)
 }
 
-/// What entries of a unit of C describe.
+/// The types that a C unit's entries describe.
 fn describe<'a>(
     view: &View<'a>,
     (number, unit): (u32, &Unit<'a>),

@@ -1,8 +1,8 @@
-//! Numbers that tell whether two entries describe types that are laid out, and shown, alike.
+//! Signatures that are equal when two entries describe types that are laid out, and shown, alike.
 //!
-//! Beside [`super::keys`], which compare all types of units that were read, these are of single types, found by following
-//! references from one entry on. They differ with all that a layout shows: names, offsets and sizes of members, what they
-//! embed in turn, and the names of what they point to.
+//! [`super::keys`] compares all types of units that were read; these signatures are of single types, found by following
+//! references from one entry. They cover everything that a layout shows: names, offsets and sizes of members, embedded
+//! types in turn, and the names of pointed-to types.
 
 use super::attributes::Field;
 use super::entries::Entries;
@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 /// Deeper nesting is not followed.
 const MAX_DEPTH: u32 = 48;
 
-/// What an entry with a name stands for.
+/// The kind of type that a named entry stands for.
 pub(super) enum Described {
     /// A complete struct, class or union.
     Complete(u64),
@@ -29,12 +29,12 @@ pub(super) enum Described {
     Other,
 }
 
-/// How much of a type is told.
+/// The depth to which a type is described.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Depth {
-    /// What it holds.
+    /// Its contents.
     Whole,
-    /// What it is called: behind a pointer.
+    /// Only its name: behind a pointer.
     Name,
 }
 
@@ -66,7 +66,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         Some(Signatures { view, number, files, entries, known: HashMap::default() })
     }
 
-    /// What the entry at an offset stands for; `None` when that is not told by this unit.
+    /// The kind of type that the entry at an offset stands for; `None` when this unit does not show that.
     pub(super) fn of_named(&mut self, offset: u32) -> Option<Described> {
         let mut at = offset;
         for _ in 0..MAX_CHAIN {
@@ -112,7 +112,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         })
     }
 
-    /// Where the type at an offset was declared.
+    /// The place where the type at an offset was declared.
     fn declared_at(&mut self, offset: u32) -> (Option<String>, u32) {
         let detail = Detail::read(self.entries, self.view, (self.number, offset));
         (self.files.path(detail.file.into()).filter(|_| detail.line != 0), detail.line)
@@ -158,7 +158,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         Some(signature)
     }
 
-    /// What belongs to a type, and what that refers to.
+    /// The parts of a type, and the targets of their references.
     fn parts(&mut self, offset: u32, node: &Node<'a>, depth: Depth, nesting: u32) -> Option<u64> {
         let detail = Detail::read(self.entries, self.view, (self.number, offset));
         let mut hasher = FixedState::default().build_hasher();

@@ -6,12 +6,12 @@ use super::search::Wanted;
 /// An abbreviation that was not met yet.
 const UNMET: Brief = Brief { len: u16::MAX, name_at: None };
 
-/// What is needed to pass over an entry.
+/// The facts needed to pass over an entry.
 #[derive(Clone, Copy)]
 struct Brief {
     /// Bytes of its attributes; `u16::MAX` where it is read step by step.
     len: u16,
-    /// Where among the attributes the offset of a type's name is.
+    /// The position of the type name's offset among the attributes.
     name_at: Option<u16>,
 }
 

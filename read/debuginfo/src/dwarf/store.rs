@@ -28,7 +28,7 @@ impl Source {
     }
 }
 
-/// Debug sections by what they are; absent ones are empty.
+/// Debug sections by their id; absent ones are empty.
 type Sections = HashMap<SectionId, Bytes>;
 
 fn dwarf(sections: &Sections) -> Dwarf<'_> {
@@ -43,7 +43,7 @@ fn dwarf(sections: &Sections) -> Dwarf<'_> {
 /// One unit and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitEntry {
-    /// Which [`Source`].
+    /// The index of the [`Source`].
     source: u32,
     /// Offset in `.debug_info` or `.debug_types`.
     offset: u64,
@@ -93,7 +93,7 @@ impl Store {
         self.units.get(unit as usize).map_or(0, |entry| entry.len_bytes)
     }
 
-    /// Says that the entries of a unit and of those before it in its section are not needed for now.
+    /// Marks the entries of a unit, and of the units before it in its section, as not needed for now.
     pub(crate) fn release_up_to(&self, unit: u32) {
         let Some(entry) = self.units.get(unit as usize) else { return };
         let section = if entry.in_types_section { SectionId::DebugTypes } else { SectionId::DebugInfo };

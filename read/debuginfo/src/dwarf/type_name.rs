@@ -1,4 +1,4 @@
-//! What a type is called, with the namespaces around it; for some without a name, what they are.
+//! The name of a type, with the namespaces around it; for some types without a name, a description.
 
 use super::MAX_CHAIN;
 use super::View;
@@ -21,7 +21,7 @@ pub(super) fn type_name<'a>(
         (RawKind::Array, _) if own.descriptor_bytes.is_some() => {
             let rank = own.children.iter().filter(|child| matches!(child.what, What::Dimension(_))).count();
             let element = element_name(view, linked, sources, ty.target.index());
-            // As Fortran declares what is allocated at run time.
+            // As Fortran declares arrays that are allocated at run time.
             Some(format!("{element}({})", vec![":"; rank.max(1)].join(",")))
         }
         (RawKind::Opaque, None) if own.is_string => {
@@ -72,7 +72,7 @@ fn qualified<'a>(
     Some(names.join("::"))
 }
 
-/// What an array's elements are called.
+/// The name of an array's element type.
 fn element_name<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,

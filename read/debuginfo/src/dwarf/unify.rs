@@ -1,4 +1,4 @@
-//! Declarations meet their definitions.
+//! Replaces declarations by their definitions.
 //!
 //! A unit that only declares `struct S` has its own pointer to `S`, and every type that uses that
 //! pointer differs from its twin in a unit that defines `S`. Where the name has one definition in the

@@ -1,18 +1,18 @@
-//! What compressed sections may claim to hold.
+//! Limits on the claimed size of compressed sections.
 //!
-//! A section's header says how long its contents are, and that much memory is taken before they are unpacked. A small
-//! file must not ask for much: each section is held to a ratio that no debug information comes near, and all of them
-//! together to the file's length.
+//! A section's header gives the length of its contents, and that much memory is allocated before they are unpacked. A
+//! small file must not ask for much: each section is limited to a ratio that no debug information comes near, and all
+//! of them together to a multiple of the file's length.
 
 use crate::Error;
 use object::{CompressionFormat, Object, ObjectSection};
 
-/// What any section may hold, however small it is compressed.
+/// The bytes that any section may hold, however small its compressed form is.
 const FREE_BYTES: u64 = 16 << 20;
-/// Beyond that a section holds at most so many bytes for each of its compressed ones. Debug information of compilers
-/// has three to ten; Deflate's greatest ratio is 1032.
+/// Beyond that, the maximum bytes that a section may hold per compressed byte. Debug information of compilers has a
+/// ratio of three to ten; Deflate's greatest ratio is 1032.
 const MOST_RATIO: u64 = 64;
-/// All sections of a file together hold at most this and so many bytes for each of the file's.
+/// All sections of a file together hold at most this, plus the next constant's number of bytes per byte of the file.
 const FREE_BYTES_OF_ALL: u64 = 64 << 20;
 const MOST_RATIO_OF_ALL: u64 = 32;
 

@@ -19,7 +19,7 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
 
-/// What kind of ELF file.
+/// The kind of ELF file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileKind {
     /// `ET_REL`: an object file or kernel module. Its sections are given addresses one after another.
@@ -30,7 +30,7 @@ pub enum FileKind {
     Dynamic,
 }
 
-/// What an address in a file belongs to.
+/// The kind of region that an address in a file lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Region {
     /// Instructions of the program itself.
@@ -52,7 +52,7 @@ pub struct Section {
     pub name: String,
     /// Link addresses.
     pub addresses: Range<u64>,
-    /// What it holds.
+    /// The kind of its contents.
     pub region: Region,
 }
 
@@ -67,7 +67,7 @@ pub struct Segment {
     pub is_executable: bool,
 }
 
-/// What every thread gets a copy of (`PT_TLS`).
+/// The initial thread-local data, of which every thread gets a copy (`PT_TLS`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadLocalSegment {
     /// Link addresses of the image that copies start as; the part that starts as zero has none of its own.
@@ -90,18 +90,18 @@ pub(crate) struct Elf {
     /// File offsets of the sections with the same index; `None` for those without bytes.
     section_files: Vec<Option<Range<usize>>>,
     pub(crate) build_id: Option<Vec<u8>>,
-    /// Whether a linked file kept the relocations of its code.
+    /// True when a linked file kept the relocations of its code.
     pub(crate) keeps_relocations: bool,
     pub(crate) debug_link: Option<(String, u32)>,
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
     /// Stub ranges with the names they jump to, sorted.
     pub(crate) plt: Vec<(Range<u64>, String)>,
-    /// Where the kernel places the code of a relocatable file, when that is a module.
+    /// The places where the kernel puts the code of a relocatable file, when that is a module.
     pub(crate) module_parts: Vec<ModulePart>,
     /// Addresses given to the sections of a relocatable file, by section index.
     bases: Vec<u64>,
-    /// The bytes of sections as a kernel has them in memory, with the same index as `sections`; empty for files of which
-    /// no place is known.
+    /// The bytes of sections as a kernel has them in memory, with the same index as `sections`; empty for files of
+    /// which no place is known.
     relocated: Vec<Option<Vec<u8>>>,
 }
 
@@ -166,7 +166,7 @@ impl Elf {
         })
     }
 
-    /// Reads the tables of symbols: what takes longest of a large file but for its debug sections.
+    /// Reads the tables of symbols: the slowest part of a large file except its debug sections.
     pub(crate) fn symbols(&self) -> Symbols {
         let data: &[u8] = &self.bytes;
         let read = || -> Result<Symbols, Error> {

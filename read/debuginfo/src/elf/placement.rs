@@ -12,7 +12,7 @@ use object::{
 };
 use std::collections::BTreeMap;
 
-/// Where the sections of a module lie, and what its code refers to in the kernel and other modules.
+/// The addresses of a module's sections, and of the symbols in the kernel and other modules that its code refers to.
 pub struct Placement<'a> {
     /// By the address that a section has when the file is read by itself, where its first byte lies.
     pub sections: BTreeMap<u64, u64>,
@@ -21,9 +21,9 @@ pub struct Placement<'a> {
 }
 
 impl Elf {
-    /// The same file with its sections where a kernel has put them; those that the placement leaves out keep their
-    /// addresses. Relocations of x86-64 and 64-bit Arm are applied to what lies in memory; of other machines, code stays
-    /// as in the file.
+    /// The same file with its sections where a kernel has put them; sections outside the placement keep their
+    /// addresses. Relocations of x86-64 and 64-bit Arm are applied to the sections in memory. For other machines, code
+    /// stays as in the file.
     pub(crate) fn place(mut self, placement: &Placement<'_>) -> Result<Elf, Error> {
         let placed = |address: u64| placement.sections.get(&address).copied().unwrap_or(address);
         self.bases.iter_mut().for_each(|base| *base = placed(*base));

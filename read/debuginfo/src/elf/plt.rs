@@ -1,7 +1,7 @@
-//! Which symbol each stub of the procedure linkage table jumps to.
+//! The symbol that each stub of the procedure linkage table jumps to.
 //!
-//! A stub loads its target from a slot that a dynamic relocation fills; the relocation names the
-//! symbol. So each stub is searched for the one instruction that tells the slot's address.
+//! A stub loads its target from a slot that a dynamic relocation fills; the relocation names the symbol. So the reader
+//! searches each stub for the one instruction that holds the slot's address.
 
 use lineup_model::abi::{Abi, Machine};
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
@@ -78,8 +78,8 @@ impl Code<'_> {
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     }
 
-    /// Stubs of 16 bytes (8 in sections whose size says so), with one indirect jump `ff 25` or `ff a3`
-    /// behind an optional landing pad and prefix.
+    /// Stubs of 16 bytes (8 in sections that declare that size), with one indirect jump `ff 25` or `ff a3` behind an
+    /// optional landing pad and prefix.
     fn x86(&self, slot: impl Fn(&Self, usize) -> Option<u64>) -> Vec<(Range<u64>, u64)> {
         let mut found = Vec::new();
         for start in (0..self.data.len()).step_by(8) {

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// absent.
 const FIRST_ADDRESS: u64 = 0x1_0000;
 
-/// What to add to addresses in each section, by section index. All zero for linked files; in a
-/// relocatable file, where every section starts at 0, one section after another.
+/// The base to add to addresses in each section, by section index. All zero for linked files; in a relocatable file,
+/// where every section starts at 0, one section after another.
 pub(super) fn section_bases<'data>(elf: &impl Object<'data>, is_relocatable: bool) -> Vec<u64> {
     let mut bases = Vec::new();
     if !is_relocatable {
@@ -43,8 +43,8 @@ pub struct ModulePart {
     pub addresses: Range<u64>,
 }
 
-/// How the kernel places the code of a module: sections that are executed, in their order, each at the next multiple of its
-/// alignment; those that are freed after the start lie elsewhere.
+/// The places where the kernel puts the code of a module: executable sections, in their order, each at the next
+/// multiple of its alignment. Sections freed after the start lie elsewhere.
 pub(super) fn module_parts<'data>(elf: &impl Object<'data>, bases: &[u64]) -> Vec<ModulePart> {
     let mut parts = Vec::new();
     let mut next = 0u64;
@@ -62,8 +62,8 @@ pub(super) fn module_parts<'data>(elf: &impl Object<'data>, bases: &[u64]) -> Ve
     parts
 }
 
-/// Applies the absolute relocations of a debug section to its bytes. Others (offsets in thread-local
-/// blocks) keep their addend, which is what the debug information means.
+/// Applies the absolute relocations of a debug section to its bytes. Others (offsets in thread-local blocks) keep their
+/// addend, which is the value that the debug information needs.
 pub(super) fn apply<'data, 'file, F: Object<'data>>(
     elf: &'file F,
     section: &F::Section<'file>,

@@ -4,7 +4,7 @@ use lineup_model::abi::Machine;
 use lineup_model::program::{Symbol, SymbolKind};
 use object::{Object, ObjectSymbol};
 
-/// What the bytes from a mapping symbol on hold (`$a`, `$t`, `$d`, `$x` of the Arm ABIs).
+/// The kind of bytes after a mapping symbol (`$a`, `$t`, `$d`, `$x` of the Arm ABIs).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Mapping {
     /// A32 instructions (`$a`).
@@ -22,11 +22,11 @@ pub enum Mapping {
 pub struct MappingSymbol {
     /// Link address from which it holds.
     pub address: u64,
-    /// What the bytes are.
+    /// The kind of the bytes.
     pub mapping: Mapping,
 }
 
-/// What the tables of symbols hold.
+/// The contents of the symbol tables.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     /// Sorted by address and without repetition.

@@ -8,11 +8,11 @@ use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, Relocatio
 pub struct ThreadSlot {
     /// Link address.
     pub address: u64,
-    /// What it holds once the program runs.
+    /// Its value once the program runs.
     pub holds: SlotValue,
 }
 
-/// What the loader puts into a [`ThreadSlot`].
+/// The value that the loader puts into a [`ThreadSlot`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotValue {
     /// The distance from the thread's base of the variable at this offset in the file's block.
@@ -24,7 +24,7 @@ pub enum SlotValue {
     Module,
 }
 
-/// The slots of a file. `word` reads the word of the file at a link address, where it holds what is added.
+/// The slots of a file. `word` reads the file's word at a link address, where the addend is.
 pub(super) fn read<'data>(
     elf: &impl Object<'data>,
     machine: Machine,
@@ -55,8 +55,8 @@ pub(super) fn read<'data>(
     slots
 }
 
-/// Whether a relocation asks for the module's number, and how many bytes before the word it stands. `None` for one
-/// that asks for something else.
+/// True when a relocation asks for the module's number, and the number of bytes it stands before the word. `None` for a
+/// relocation that asks for something else.
 fn meaning(machine: Machine, kind: u32) -> Option<(bool, u64)> {
     let threads = &machine.description().threads;
     match kind {

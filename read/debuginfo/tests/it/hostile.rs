@@ -1,4 +1,4 @@
-//! Damaged and hostile files: an error or what can be read, never a panic, never without end.
+//! Damaged and hostile files: the reader returns an error or the readable part. It never panics and always ends.
 
 use crate::elf::{FIRST_ENTRY, abbreviation, unit, with_sections};
 use lineup_debuginfo::btf::Btf;
@@ -151,7 +151,7 @@ fn a_function_that_would_end_past_the_last_address_has_no_code() {
     assert_eq!(info.find_functions("f"), FoundFunctions::Unknown { near: Vec::new() });
 }
 
-/// Where a function's only parameter is, by this expression.
+/// The location of a function's only parameter, by this expression.
 fn place_of(expression: &[u8]) -> Location {
     const PARAMETER: u8 = 0x05;
     const EXPRLOC: u8 = 0x18;
@@ -216,7 +216,7 @@ fn the_pieces_of_a_variable_are_found_with_their_offsets() {
             piece(24, 8, Location::Constant(3))
         ])
     );
-    // One that cannot be told takes its room; so do bits that are no bytes.
+    // A piece without a known location takes its room; so do bits that are no whole bytes.
     assert_eq!(
         place_of(&[REGISTER + 4, DEREF, PIECE, 8, REGISTER + 5, PIECE, 8]),
         Location::Pieces(vec![piece(8, 8, first.clone())])
@@ -317,7 +317,7 @@ fn a_function_symbol_that_ends_past_the_last_address_is_no_function_of_a_kernel(
     assert_eq!(names, ["f"]);
 }
 
-/// A file of sections marked as compressed: each with its name, its packed bytes and what its header claims.
+/// A file of sections marked as compressed: each with its name, its packed bytes and the size that its header claims.
 fn with_compressed(sections: &[(&str, usize, u64)]) -> Vec<u8> {
     // Elf64_Chdr: zlib, the claim, alignment 1; then nothing that inflates.
     let chunk = |(_, packed, claimed): &(&str, usize, u64)| {

@@ -1,4 +1,4 @@
-//! A module of another machine where a kernel has put it, held against what the linker makes of the same file there.
+//! A module of another machine where a kernel has put it, compared with the linker's output for the same file there.
 
 use crate::tool::run;
 use lineup_debuginfo::{DebugInfo, NoCompanions, Placement};

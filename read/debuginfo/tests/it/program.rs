@@ -1,5 +1,5 @@
-//! What is read of real programs, compiled here: functions, inlined copies, variables, lines, stubs, and
-//! debug information that lives in other files.
+//! The contents read from real programs, compiled here: functions, inlined copies, variables, lines, stubs, and debug
+//! information that lives in other files.
 
 use crate::tool::run;
 use lineup_debuginfo::{
@@ -55,7 +55,7 @@ fn function(info: &DebugInfo, name: &str) -> Function {
     functions.remove(0)
 }
 
-/// Lines of `walk` and of what is inlined into it.
+/// Lines of `walk` and of the functions inlined into it.
 const LINES_OF_WALK: std::ops::RangeInclusive<u32> = 5..=12;
 
 /// The line of every address of `walk`.
@@ -344,7 +344,7 @@ fn files_of_split_units_keep_their_names() {
             run(compiler, compiler, path, &["-o", "pair", "pair.o"]);
             let what = format!("{compiler} {flags:?}");
             assert_files_named(&open_in(path, "pair"), path, &what);
-            // llvm-dwp 14 does not come to an end on what gcc 12 writes; binutils' packs version 4 only.
+            // llvm-dwp 14 never finishes on output of gcc 12; binutils' packs version 4 only.
             match (compiler, flags) {
                 ("gcc", ["-gdwarf-4"]) => run("dwp", "binutils", path, &["-e", "pair", "-o", "list.dwp"]),
                 ("clang", _) => run("llvm-dwp", "llvm", path, &["pair.dwo", "-o", "list.dwp"]),
@@ -361,7 +361,7 @@ fn a_package_of_dwarf_5_holds_what_the_split_units_held() {
     let folder = folder();
     let path = folder.path();
     std::fs::write(path.join("list.c"), SOURCE).expect("a writable folder");
-    // llvm-dwp 14 does not come to an end on what gcc 12 writes.
+    // llvm-dwp 14 never finishes on output of gcc 12.
     run("clang", "clang", path, &["-gdwarf-5", "-O2", "-gsplit-dwarf", "-c", "list.c"]);
     run("clang", "clang", path, &["-o", "list", "list.o"]);
     let named = |info: &DebugInfo| -> Vec<(Option<String>, Option<u64>)> {
@@ -383,7 +383,7 @@ fn what_dwz_moved_to_partial_units_and_a_shared_file_is_still_found() {
     let folder = folder();
     let path = folder.path();
     compile(path, &["-gdwarf-4", "-O2", "-Wl,--build-id"]);
-    // dwz shares what it sees in several files.
+    // dwz shares the parts that occur in several files.
     std::fs::copy(path.join("list"), path.join("other")).expect("a writable folder");
     run("dwz", "dwz", path, &["-m", "shared.debug", "list", "other"]);
     let info = open_in(path, "list");

@@ -75,7 +75,7 @@ fn every_thread_local_variable_has_the_offset_of_its_symbol() {
 
 #[test]
 fn one_of_several_variables_that_a_symbol_could_mean_gets_no_name() {
-    // Two of one name and size: which symbol is whose cannot be told without a place.
+    // Two variables of one name and size: without a place, nothing assigns the symbols to them.
     const TWINS: &str = "static int a(void) { static __thread int n; return ++n; }
         static int b(void) { static __thread int n; return ++n; }
         int main(void) { return a() + b(); }";

@@ -1,11 +1,11 @@
-//! Relocations of 64-bit Arm: whole words, and fields of instructions. The formulas are those of "ELF for the Arm 64-bit
-//! Architecture (AArch64)", section 5.7: S + A is the target, P the place.
+//! Relocations of 64-bit Arm: whole words, and fields of instructions. The formulas are those of "ELF for the Arm
+//! 64-bit Architecture (AArch64)", section 5.7: S + A is the target, P the place.
 
 use object::elf;
 
-/// What a relocation writes.
+/// The destination that a relocation writes.
 enum Written {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// A field of an instruction: its lowest bit and its width.
     Field(u32, u32),
@@ -13,8 +13,8 @@ enum Written {
     PageField,
 }
 
-/// The value that a relocation writes, before it is cut to the field's width, and what it writes it into; `None` for a
-/// kind that no module's code has, and for a target out of reach, where a kernel puts a jump between.
+/// The value that a relocation writes, before it is cut to the field's width, and its destination. `None` for a kind
+/// that no module's code has, and for a target out of reach, where a kernel inserts a jump.
 fn value(kind: elf::RelocationType, target: u64, place: u64) -> Option<(u64, Written)> {
     let distance = target.wrapping_sub(place);
     let page = |address: u64| address & !0xfff;
@@ -49,7 +49,7 @@ fn value(kind: elf::RelocationType, target: u64, place: u64) -> Option<(u64, Wri
     }
 }
 
-/// Whether a distance is a signed number of so many bits.
+/// True when a distance is a signed number of this many bits.
 fn reaches(distance: u64, bits: u32) -> bool {
     let unused = 64 - bits;
     (distance.cast_signed() << unused) >> unused == distance.cast_signed()
