@@ -1,4 +1,4 @@
-//! Where the kernel's own type information lies.
+//! The place of the kernel's own type information.
 
 use crate::error::Error;
 use crate::image::KernelImage;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How a kernel is compressed.
+/// The compression of a kernel image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Compression {
     /// gzip.

@@ -1,4 +1,4 @@
-//! Where a kernel is entered, changes tasks and spins on locks: found among its symbols, from a table of names by machine.
+//! A kernel's entry points, task switches and spin locks: found among its symbols, from a table of names by machine.
 
 use crate::{Error, KernelSymbols};
 use lineup_model::abi::Machine;
@@ -16,7 +16,8 @@ struct Names {
     exceptions: &'static [&'static str],
     system_calls: &'static [&'static str],
     task_switch: &'static str,
-    /// The member of `thread_struct` that it stores of one task and loads of the other first; none where it begins elsewhere.
+    /// The member of `thread_struct` that it stores of one task and loads of the other first; none where it begins
+    /// elsewhere.
     stack_pointer: Option<&'static str>,
     spins: &'static [&'static str],
 }
@@ -73,8 +74,8 @@ const ARM: Names = Names {
 /// Finds a kernel's entry points by name.
 ///
 /// # Errors
-/// When kernels for the machine are not recorded, or this kernel lacks a function without which nothing can be
-/// told apart.
+/// When kernels for the machine are not recorded, or this kernel lacks a function that is needed to distinguish its
+/// calls, interrupts and tasks.
 pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Error> {
     let names = names(machine).ok_or(Error::NotRecordable { machine })?;
     let marker = names.markers.iter().find_map(|name| one(symbols, name));
@@ -102,7 +103,7 @@ fn names(machine: Machine) -> Option<&'static Names> {
     }
 }
 
-/// How the names of tasks are found, as a kernel's types tell; `None` where they do not.
+/// The offsets for finding the names of tasks, from a kernel's types; `None` where the types lack them.
 pub fn task_struct(machine: Machine, types: &Types) -> Option<TaskStruct> {
     let stack_pointer = names(machine)?.stack_pointer?;
     let named = types.by_name();
@@ -125,7 +126,7 @@ pub fn task_struct(machine: Machine, types: &Types) -> Option<TaskStruct> {
 /// Structs without names that may lie in each other.
 const MOST_NESTED: u32 = 8;
 
-/// Where a member of a struct is, also one of a struct without a name in it.
+/// The offset of a member of a struct, or of a member of an unnamed struct inside it.
 fn offset_of(types: &Types, id: TypeId, member: &str) -> Option<u64> {
     offset_within(types, id, member, MOST_NESTED)
 }

@@ -1,10 +1,11 @@
-//! What can be wrong with an image or a request.
+//! Errors of reading an image or of a request.
 
 use crate::compression::Compression;
 use lineup_model::abi::Machine;
 use thiserror::Error;
 
-/// Why a kernel could not be read or a guest not be described. Every message says what to do next where that is known.
+/// The reason a kernel could not be read or a guest not be described. Every message names the next step where that is
+/// known.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,19 +18,19 @@ pub enum Error {
         /// The first bytes in hexadecimal, or a remark when there are none.
         starts_with: String,
     },
-    /// The image ends before what its header announces.
+    /// The image ends before the end that its header announces.
     #[error(
         "the image is cut off: its {what} should reach to byte {needed_bytes}, but it has {have_bytes}; fetch it again"
     )]
     CutOff {
-        /// Which part.
+        /// The part that is cut off.
         what: &'static str,
-        /// Where that part ends.
+        /// The end of that part.
         needed_bytes: u64,
         /// The image's length.
         have_bytes: u64,
     },
-    /// No kernel has so many bytes.
+    /// No kernel is that large.
     #[error("not a kernel image: it has {have_bytes} bytes, and no kernel more than {most_bytes}")]
     TooLarge {
         /// The file's length.
@@ -40,9 +41,9 @@ pub enum Error {
     /// The compressed kernel inside the image cannot be unpacked.
     #[error("the kernel inside the image cannot be unpacked as {compression}: {why}; fetch the image again")]
     Payload {
-        /// How it is compressed.
+        /// Its compression.
         compression: Compression,
-        /// What the decompressor says.
+        /// The decompressor's message.
         why: String,
     },
     /// The compressed kernel inside the image was not found.
@@ -54,7 +55,7 @@ pub enum Error {
     /// A kernel for a machine that is not read.
     #[error("a kernel for {machine}; Lineup reads little-endian x86_64, aarch64 and arm kernels")]
     UnsupportedMachine {
-        /// What the header says.
+        /// The machine in the header.
         machine: String,
     },
     /// Unpacked bytes that name no Linux version.
@@ -65,10 +66,10 @@ pub enum Error {
         "no symbol table in the kernel ({why}); give the debug file with --debug, or let the guest list its symbols"
     )]
     NoKallsyms {
-        /// What was missing or contradicts itself.
+        /// The missing or contradictory part.
         why: String,
     },
-    /// A line of `/proc/kallsyms` that is none.
+    /// A malformed line of `/proc/kallsyms`.
     #[error("line {line} of the guest's symbol list is damaged: {text:?}")]
     ProcKallsyms {
         /// Its number, from 1.
@@ -85,9 +86,9 @@ pub enum Error {
     /// An ELF file that contradicts itself.
     #[error("{what} is damaged: {why}")]
     Elf {
-        /// Which file.
+        /// The file.
         what: String,
-        /// What the reader says.
+        /// The reader's message.
         why: String,
     },
     /// A program that is built for another machine than the guest.
@@ -95,7 +96,7 @@ pub enum Error {
     ForeignProgram {
         /// The program.
         program: String,
-        /// What it is built for.
+        /// The machine it is built for.
         machine: String,
         /// The guest's machine.
         guest: Machine,
@@ -125,7 +126,7 @@ pub enum Error {
     GuestPath {
         /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The reason it is refused.
         why: &'static str,
     },
     /// A machine that no full-system emulation is set up for.
@@ -152,7 +153,7 @@ pub enum Error {
         /// Its name on this machine.
         name: &'static str,
     },
-    /// None of the functions of a set of regions.
+    /// The kernel has none of the functions of a set of regions.
     #[error("this kernel has none of the functions of the set {set}: {functions}")]
     NoneOfSet {
         /// The set.
@@ -166,9 +167,9 @@ pub enum Error {
          module, and inlined ones have no code of their own; the sets are {sets}"
     )]
     NoFunction {
-        /// What was wanted.
+        /// The wanted name.
         name: String,
-        /// `, but` and functions with names like it; empty when there are none.
+        /// `, but` and functions with similar names; empty when there are none.
         like: String,
         /// The sets, with commas.
         sets: String,
@@ -179,17 +180,17 @@ pub enum Error {
          at an address that no table in the image tells; name the kernel's function that calls it"
     )]
     BpfProgram {
-        /// What was wanted.
+        /// The wanted name.
         name: String,
     },
     /// An option that the emulator or the kernel would misread.
     #[error("{option} {value:?}: {why}")]
     Option {
-        /// Which option.
+        /// The option.
         option: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         why: &'static str,
     },
 }

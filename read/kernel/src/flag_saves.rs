@@ -1,8 +1,8 @@
-//! Where a 64-bit Arm kernel saves its interrupt flag.
+//! The places where a 64-bit Arm kernel saves its interrupt flag.
 //!
 //! Until 6.3, `local_irq_save` reads the flag and turns interrupts off only if they are on, often far away in the
-//! function. Whether a read of the flag is such a save, or just looks, shows only in the code that follows it where
-//! the flag is on.
+//! function. Only the code that follows a read of the flag, on the path where the flag is on, shows whether the read is
+//! such a save.
 
 use crate::image::KernelImage;
 use crate::kallsyms::KernelSymbols;
@@ -20,7 +20,7 @@ const FLAG_BIT: u32 = 7;
 const SET_FLAG: u32 = 0x200;
 
 /// Saves that turn interrupts off only if they are on: the address that reads the flag, and the one that turns
-/// interrupts off. Empty for other machines, and for an ELF file, which is not what is booted there.
+/// interrupts off. Empty for other machines, and for an ELF file, which these machines do not boot.
 pub fn conditional(kernel: &KernelImage, symbols: &KernelSymbols) -> Vec<(u64, u64)> {
     // The image begins at `_text`, which its own table leaves out, and text a page or more behind.
     let start = symbols.named("_stext").next().map(|symbol| symbol.address & !(IMAGE_ALIGNMENT - 1));
@@ -38,11 +38,11 @@ fn read_register(word: u32) -> Option<u32> {
     (word & 0xffff_ffe0 == 0xd53b_4220).then_some(word & 31)
 }
 
-/// Follows the code after a read of the flag as it runs where interrupts are on, to the instruction that turns them off.
-/// `None` when something else comes first, or when nothing on the way depends on the flag.
+/// Follows the code after a read of the flag as it runs where interrupts are on, to the instruction that turns them
+/// off. `None` when something else comes first, or when nothing on the way depends on the flag.
 fn masks_at(code: &[u8], read_at: usize, register: u32) -> Option<usize> {
     let mut at = read_at.checked_add(4)?;
-    // Registers that hold what was read, a bit each.
+    // The registers that hold the read value, one bit each.
     let mut copies: u32 = 1 << register;
     let holds = |copies: u32, register: u32| copies >> (register & 31) & 1 == 1;
     // The register that holds the flag alone.
@@ -89,13 +89,14 @@ fn masks_at(code: &[u8], read_at: usize, register: u32) -> Option<usize> {
     None
 }
 
-/// Where a branch at `at` leads, whose distance in instructions is the low `bits` of `field`, signed.
+/// The target of a branch at `at`, whose distance in instructions is the low `bits` of `field`, signed.
 fn jump(at: usize, field: u32, bits: u32) -> Option<usize> {
     let distance = (field << (32 - bits)) as i32 >> (32 - bits);
     at.checked_add_signed(isize::try_from(distance).ok()?.checked_mul(4)?)
 }
 
-/// True for what ends the search: calls, returns, jumps through registers, other branches and traps, and other uses of the flag.
+/// True for instructions that end the search: calls, returns, jumps through registers, other branches and traps, and
+/// other uses of the flag.
 fn leaves(word: u32) -> bool {
     word & 0xfc00_0000 == 0x9400_0000 // bl
         || word & 0xfe00_0000 == 0xd600_0000 // br, blr, ret, eret

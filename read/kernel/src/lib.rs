@@ -3,7 +3,7 @@
 //! Design constraints:
 //!
 //! * No I/O: no file is opened, no process started. The caller brings bytes and answers questions for more.
-//! * Images are hostile until proven otherwise: nothing panics on them, and what is unpacked is bounded.
+//! * Images are hostile until proven otherwise: nothing panics on them, and unpacking is bounded.
 //! * The same input gives the same output to the byte: an initramfs holds no times, a command line no names of the day.
 
 pub mod btf;

@@ -1,7 +1,7 @@
 //! The emulator's command line.
 //!
-//! Time is counted in instructions and begins on a fixed day, nothing random reaches the guest, and there is no network:
-//! the same request gives the same run.
+//! Time is counted in instructions and begins on a fixed day, nothing random reaches the guest, and there is no
+//! network: the same request gives the same run.
 
 use crate::error::Error;
 use lineup_model::machine::{Board, Machine};
@@ -12,14 +12,14 @@ pub const TIME_SHIFT: u32 = 1;
 /// The oldest emulator that knows every option used here: 7.1, which can keep random seeds out of the device tree.
 pub const OLDEST_EMULATOR: (u32, u32) = (7, 1);
 
-/// From this version on, the emulator tells plugins the processor for which code was translated, not the one that runs it,
-/// where one thread of the host runs all: with counted time.
+/// From this version on, with counted time, one thread of the host runs all processors. The emulator then gives plugins
+/// the processor for which code was translated, not the one that runs it.
 const MISTAKES_PROCESSORS_SINCE: (u32, u32) = (10, 0);
 
 /// Less memory is refused: no kernel that distributions ship unpacks into it.
 pub const MIN_MEMORY_MIB: u32 = 16;
 
-/// What is booted, and on what.
+/// The guest that is booted: its kernel and its virtual machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GuestMachine {
     /// The kernel's machine.
@@ -36,7 +36,7 @@ pub struct GuestMachine {
     pub initramfs: String,
     /// The image of the guest's root file system, if it has one, and its length.
     pub root: Option<RootImage>,
-    /// Appended to the kernel's command line, and what it sets replaces what is set there otherwise; may be empty.
+    /// Appended to the kernel's command line. Its settings replace other settings there; may be empty.
     pub cmdline: String,
     /// The guest's memory is a file of the emulator's, which its plugin can read.
     pub shares_memory: bool,
@@ -62,12 +62,12 @@ pub fn board(machine: Machine) -> Result<&'static Board, Error> {
     machine.description().board.ok_or(Error::NotBootable { machine })
 }
 
-/// Whether a command line has the kernel lie at addresses of its own choice.
+/// True when a command line lets the kernel choose its own addresses.
 pub fn has_kaslr(cmdline: &str) -> bool {
     cmdline.split_whitespace().any(|word| word == "kaslr")
 }
 
-/// Major and minor version from what the emulator prints for `--version`.
+/// Major and minor version from the emulator's output for `--version`.
 pub fn emulator_version(text: &str) -> Option<(u32, u32)> {
     let (_, version) = text.lines().next()?.split_once("version ")?;
     let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());
@@ -116,8 +116,8 @@ impl GuestMachine {
                 let why = "the emulator has such a disk for x86-64 alone; a workload's files can be named on its line";
                 return Err(refuse("--rootfs", file, why));
             }
-            // The disk is memory: a request to a disk of the host's would be answered at no fixed instruction. The guest's
-            // writes, of which a mounted root has none, would go to a copy.
+            // The disk is memory: a request to a disk of the host's would be answered at no fixed instruction. The
+            // guest's writes, of which a mounted root has none, would go to a copy.
             let object = "memory-backend-file,id=root,share=off";
             add("-object", &format!("{object},size={mib}M,mem-path={}", file.replace(',', ",,")));
             add("-device", "virtio-pmem-pci,memdev=root");
@@ -140,8 +140,9 @@ impl GuestMachine {
         Ok(arguments)
     }
 
-    /// True when the guest's time is the count of its instructions, so that runs repeat to the bit. QEMU 7.2 does not bring up
-    /// a second x86 processor so, and newer ones mistake processors; there several run on threads of their own, in real time.
+    /// True when the guest's time is the count of its instructions, so that runs repeat to the bit. QEMU 7.2 does not
+    /// bring up a second x86 processor so, and newer ones mistake processors; there several run on threads of their
+    /// own, in real time.
     pub fn counts_time(&self) -> bool {
         let board = self.machine.description().board;
         let can_count = |board: &Board| {
@@ -150,10 +151,10 @@ impl GuestMachine {
         self.cpus == 1 || board.is_some_and(can_count)
     }
 
-    /// The kernel's command line. Its addresses are those of the image unless the request says `kaslr`, and it works around no
-    /// fault of a processor unless the request says which (`mitigations=`). A panic restarts the machine at once, which ends the
-    /// emulator. In real time an x86 kernel must not wait for its timer to tick within some milliseconds: a busy host may let
-    /// it stand still, and it would panic.
+    /// The kernel's command line. Its addresses are those of the image unless the request contains `kaslr`. It works
+    /// around no processor fault unless the request names some (`mitigations=`). A panic restarts the machine at once,
+    /// which ends the emulator. In real time an x86 kernel must not wait for its timer to tick within some
+    /// milliseconds: a busy host may let it stand still, and it would panic.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The kernel's modules: what one says of itself, and in which order several are loaded.
+//! The kernel's modules: their own metadata, and the order in which several are loaded.
 
 use crate::error::Error;
 use crate::image::Compression;
@@ -20,8 +20,9 @@ pub fn module_name(file_name: &str) -> Option<String> {
     matches!(packed, "" | ".xz" | ".zst" | ".gz").then(|| name.replace('-', "_"))
 }
 
-/// The modules of these names and those that they need, in the order in which they are loaded. `read` gives the bytes of
-/// a module's file, or nothing when there is none: then it is part of the kernel, or missing, which the guest will say.
+/// The modules of these names and their dependencies, in the order in which they are loaded. `read` gives the bytes of
+/// a module's file, or nothing when it does not exist: then the module is part of the kernel, or missing, which the
+/// guest will report.
 ///
 /// # Errors
 ///
@@ -47,7 +48,7 @@ struct Order<'a> {
 
 impl Order<'_> {
     fn load(&mut self, name: &str) -> Result<(), Error> {
-        // What is asked for again is loaded, or waits for what it needs.
+        // A module that is requested again is loaded, or waits for its dependencies.
         let mut waiting = vec![(name.to_owned(), None::<Vec<u8>>)];
         while let Some((name, contents)) = waiting.pop() {
             if let Some(contents) = contents {
@@ -89,8 +90,8 @@ impl Order<'_> {
     }
 }
 
-/// Whether a module is loaded for devices of a bus, such as `pci:…` and `virtio:…`, and not only by its name or for a file of
-/// `/dev`.
+/// True when a module is loaded for devices of a bus, such as `pci:…` and `virtio:…`, and not only by its name or for a
+/// file of `/dev`.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ pub fn is_for_devices(contents: &[u8]) -> object::Result<bool> {
     Ok(buses.any(|bus| bus != "devname"))
 }
 
-/// What a module says of itself: a line `key=value` each, ended by zeros. A key may occur more than once.
+/// A module's own metadata: lines `key=value`, each ended by a zero. A key may occur more than once.
 fn said(contents: &[u8]) -> object::Result<Vec<(String, String)>> {
     let file = object::File::parse(contents)?;
     let section = file.section_by_name(".modinfo").map(|section| section.data()).transpose()?;
@@ -148,7 +149,7 @@ mod tests {
             ("virtio_ring", module(&["license=GPL", "depends="])),
             ("ext4", module(&["softdep=pre: crc32c", "depends=jbd2"])),
             ("jbd2", module(&[])),
-            // Two that need each other are loaded all the same; the kernel will say what it thinks of it.
+            // Two modules that depend on each other are loaded all the same; the kernel will report the problem.
             ("one", module(&["depends=other"])),
             ("other", module(&["depends=one"])),
         ];

@@ -17,9 +17,9 @@ const NEAREST: usize = 5;
 struct Set {
     /// Its name on the command line.
     name: &'static str,
-    /// What it is.
+    /// Its description.
     about: &'static str,
-    /// Its functions, outermost first; those that a kernel lacks are left out.
+    /// Its functions, outermost first; functions that a kernel lacks are left out.
     functions: &'static [&'static str],
 }
 
@@ -94,7 +94,7 @@ const SETS: &[Set] = &[
     },
 ];
 
-/// Name of each set, and what it is.
+/// Name and description of each set.
 pub fn sets() -> impl Iterator<Item = (&'static str, &'static str)> {
     SETS.iter().map(|set| (set.name, set.about))
 }
@@ -119,7 +119,7 @@ pub fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Re
     Ok(regions)
 }
 
-/// What the kernel calls a program that it has compiled: this, a digest and the program's name.
+/// The prefix of the kernel's name for a compiled program; a digest and the program's name follow.
 const BPF_PROGRAM: &str = "bpf_prog_";
 
 type Found = (String, Vec<u64>);
@@ -158,7 +158,7 @@ fn function(name: &str, symbols: &KernelSymbols) -> Result<Found, Error> {
     })
 }
 
-/// Where a function begins: under its own name, and where the compiler made a copy under its name with a suffix.
+/// The beginnings of a function: under its own name, and of copies that the compiler named with a suffix.
 fn entries(name: &str, symbols: &KernelSymbols) -> Vec<u64> {
     const COPIES: [&str; 4] = [".isra.", ".constprop.", ".part.", ".llvm."];
     let is_copy = |symbol: &str| {

@@ -1,4 +1,4 @@
-//! One symbol of a kernel, wherever it was found.
+//! One symbol of a kernel, from any source.
 
 /// One symbol of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,11 +1,11 @@
 //! The bytes of a file: read when it is small, mapped when it is large.
 //!
-//! Files come from anywhere, so that only regular ones are opened: a device has no end, and a pipe waits for whoever
-//! writes it. No more memory is taken than the file's size justifies.
+//! Files come from anywhere, so only regular ones are opened: a device has no end, and a pipe waits for its writer. No
+//! more memory is taken than the file's size justifies.
 //!
-//! A kernel with debug information has 600 MB, of which its types need a third. Mapped, only what is
-//! used is brought in, once, and what was used can be given back. A small file is read: a linker may
-//! be about to write it again, and a mapping would change or vanish under the reader.
+//! A kernel with debug information has 600 MB, of which its types need a third. A mapping brings in only the parts that
+//! are used, once, and can give used parts back. A small file is read: a linker may be about to write it again, and a
+//! mapping would change or vanish under the reader.
 
 use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::{File, Metadata, OpenOptions};
@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Files from this size on are mapped. Programs that are rebuilt while they are looked at are smaller.
 const MAPPED_FROM_BYTES: u64 = 64 << 20;
-/// Files of the system, such as those below /proc, do not say how long they are. None that is of use has more.
+/// Files of the system, such as those below /proc, do not report their length. No useful one is longer.
 const UNSAID_BYTES: u64 = 256 << 20;
 /// No text that a person wrote or a tool printed for one has more.
 const TEXT_BYTES: u64 = 256 << 20;
@@ -50,18 +50,17 @@ impl FileBytes {
         if len_bytes < MAPPED_FROM_BYTES {
             return Ok(FileBytes(Storage::Read(read_at_most(file, UNSAID_BYTES)?)));
         }
-        // SAFETY: the mapping is private and never written to. Its bytes are those of a regular file,
-        // which stay as they are unless another process writes into or cuts that very file while we
-        // read it. Nothing that Lineup or a compiler, linker or package manager does is of that kind:
-        // they write a new file and rename it, and the mapping keeps the old one alive. Whoever does
-        // it nonetheless gets wrong figures, or ends this process by SIGBUS: readers of the bytes
-        // check every index against the slice's own length, which does not change.
+        // SAFETY: the mapping is private and never written to. Its bytes are those of a regular file, which stay as
+        // they are unless another process writes into or cuts that very file while we read it. Lineup, compilers,
+        // linkers and package managers do nothing of that kind: they write a new file and rename it, and the mapping
+        // keeps the old one alive. A user who does it nonetheless gets wrong figures, or ends this process by SIGBUS:
+        // readers of the bytes check every index against the slice's own length, which does not change.
         let mapped = unsafe { Mmap::map(&file) }?;
         Ok(FileBytes(Storage::Mapped(mapped)))
     }
 
-    /// Says that a range of the bytes is not needed for now. Memory of a mapped file is given back; the
-    /// bytes stay readable, and are brought in again when read.
+    /// Marks a range of the bytes as not needed for now. Memory of a mapped file is given back; the bytes stay
+    /// readable, and are brought in again when read.
     pub fn release(&self, range: Range<usize>) {
         let Storage::Mapped(mapped) = &self.0 else { return };
         let start = range.start.next_multiple_of(PAGE_BYTES);
@@ -79,7 +78,7 @@ impl FileBytes {
     }
 }
 
-/// Opens a regular file for reading. Does not wait, whatever the path names.
+/// Opens a regular file for reading. Does not wait, for any kind of file.
 ///
 /// # Errors
 /// When it is no regular file or cannot be opened.

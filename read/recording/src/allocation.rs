@@ -1,4 +1,4 @@
-//! Where a whole program allocated memory, and what became of it.
+//! Allocation sites of a whole program, and the fate of their memory.
 
 use crate::header::Misses;
 use crate::varint::{Cursor, put, put_delta};
@@ -6,7 +6,7 @@ use crate::varint::{Cursor, put, put_delta};
 /// Counts of all that was allocated by one chain of calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AllocationSite {
-    /// Its number: what accesses in windows are told with. 0 stands for none.
+    /// Its number, which accesses in windows refer to. 0 stands for no site.
     pub number: u32,
     /// Return addresses, the innermost first: that of the call of the allocator.
     pub frames: Vec<u64>,

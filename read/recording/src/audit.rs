@@ -1,4 +1,4 @@
-//! What passes between the command and the recorder of an audit: the [`Table`] of what code accesses, by type, and the
+//! Messages between the command and the recorder of an audit: the [`Table`] of the code's accesses, by type, and the
 //! [`Findings`] that every process of an audited run writes. Both are lines of text.
 //!
 //! An audit watches a whole program, and keeps counts by type and kind of evidence: it grows with neither accesses nor
@@ -21,12 +21,12 @@ pub struct TypedByte {
     pub offset: u32,
 }
 
-/// What one instruction accesses.
+/// The accesses of one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Site {
-    /// What it loads.
+    /// The byte that it loads.
     pub load: Option<TypedByte>,
-    /// What it stores.
+    /// The byte that it stores.
     pub store: Option<TypedByte>,
     /// Bytes of the operand: an emulator may access them in parts.
     pub size_bytes: u32,
@@ -45,7 +45,7 @@ pub struct Global {
     pub ty: TypeNumber,
 }
 
-/// What the code of one program accesses.
+/// The accesses of one program's code.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Table {
     /// The program's file.
@@ -62,14 +62,14 @@ pub struct Table {
     pub globals: Vec<Global>,
 }
 
-/// A kind of evidence against moving members, and what distinguishes it. Places are link addresses of instructions.
+/// A kind of evidence against moving members, with its distinguishing facts. Places are link addresses of instructions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Evidence {
     /// Bytes that code stored in an object of one type were loaded as another's.
     Alias {
-        /// As what they were stored.
+        /// The type they were stored as.
         stored: TypedByte,
-        /// As what they were loaded.
+        /// The type they were loaded as.
         loaded: TypedByte,
         /// The load.
         pc: u64,
@@ -89,9 +89,9 @@ pub enum Evidence {
     },
     /// Bytes that a system call delivered were loaded as part of an object.
     Filled {
-        /// As what they were loaded.
+        /// The type they were loaded as.
         loaded: TypedByte,
-        /// Where in the object the first byte is that the call delivered; negative before it.
+        /// The offset in the object of the first byte that the call delivered; negative before the object.
         begins: i64,
         /// The call's name.
         call: String,
@@ -107,7 +107,7 @@ pub enum Evidence {
     },
 }
 
-/// How often, and how much.
+/// The number of occurrences, and their amount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Amount {
     /// Times that it was seen.
@@ -116,7 +116,7 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-/// What one process showed, or several.
+/// The findings of one process, or of several.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Findings {
     /// Evidence.
@@ -125,7 +125,7 @@ pub struct Findings {
     pub outside: BTreeMap<TypeNumber, u64>,
     /// Processes.
     pub processes: u64,
-    /// Kinds of evidence beyond those that are kept.
+    /// Kinds of evidence beyond the kept ones.
     pub not_kept: u64,
 }
 

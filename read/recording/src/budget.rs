@@ -1,16 +1,16 @@
-//! Which calls of a thread are recorded where each thread has as many.
+//! The choice of a thread's recorded calls when each thread has the same limit.
 
 use crate::sizes::{CALLS_IN_RUN, spread_position};
 
 /// Cycles of a stretch of time, as a power of two: half a millisecond to one.
 const STRETCH_SHIFT: u32 = 21;
 
-/// Where calls of one thread stand in the order in which they are recorded under a limit: those with the lowest positions
-/// are.
+/// The positions of one thread's calls in the recording order under a limit: the calls with the lowest positions are
+/// recorded.
 ///
-/// Time is cut into stretches, the same for all threads. The first calls in a row of each stretch come first, with those
-/// stretches in front that are spread evenly over the run; then the next ones, and so on. So threads that run at the same
-/// time are recorded at the same times, however many calls each makes and whenever it began.
+/// Time is cut into stretches, the same for all threads. The first calls in a row of each stretch come first, with
+/// those stretches in front that are spread evenly over the run; then the next ones, and so on. So threads that run at
+/// the same time are recorded at the same times, independently of their number of calls and of their start.
 #[derive(Clone, Default, Debug)]
 pub struct ThreadBudget {
     stretch: u64,
@@ -28,12 +28,12 @@ impl ThreadBudget {
         run << 56 | spread_position(stretch) >> 8
     }
 
-    /// From which cycle on calls may have another position than those that begin at this one.
+    /// The cycle from which calls may have another position than calls that begin at this one.
     pub fn end(cycles: u64) -> u64 {
         ((cycles >> STRETCH_SHIFT) + 1) << STRETCH_SHIFT
     }
 
-    /// That call is recorded.
+    /// Counts a call as recorded.
     pub fn take(&mut self) {
         self.taken += 1;
     }

@@ -1,10 +1,10 @@
-//! What code missed in one context of a whole system: a task on a CPU, or the interrupts of that CPU.
+//! The misses of code in one context of a whole system: a task on a CPU, or the interrupts of that CPU.
 
 use crate::header::Misses;
 use crate::tasks::optional;
 use crate::varint::{Cursor, put, put_delta};
 
-/// What the kernel did for whom.
+/// The kind of work that the kernel did.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ContextKind {
     /// For a task: system calls, exceptions, and threads of the kernel's own.

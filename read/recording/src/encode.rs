@@ -22,7 +22,7 @@ use lineup_model::process::{AddressSpace, Origin, Process};
 pub use calls::{CallHead, MOST_ACCESSES};
 pub(crate) use calls::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK};
 
-/// Of a block that holds so much no further record is made a part.
+/// A block of this size is full: the encoder adds no further record.
 const FULL_BYTES: usize = frame::MAX_BLOCK_BYTES / 8;
 
 /// First byte of every record.
@@ -49,7 +49,7 @@ pub(crate) mod tag {
     pub(crate) const REACH: u8 = 19;
     pub(crate) const LOG_BLOCK: u8 = 20;
     pub(crate) const LOG_PART: u8 = 21;
-    /// As [`CALL`], behind what the call was given in registers.
+    /// As [`CALL`], preceded by the registers that carry the call's arguments.
     pub(crate) const CALL_WITH_ARGUMENTS: u8 = 22;
 }
 
@@ -57,9 +57,9 @@ pub(crate) mod tag {
 #[derive(Default)]
 pub struct Encoder {
     out: Vec<u8>,
-    /// Where in it blocks begin, but for the first.
+    /// The positions in it at which blocks begin, except the first.
     begins: Vec<usize>,
-    /// Where the addresses that it is given belong.
+    /// The address space of the addresses that it is given.
     space: AddressSpace,
     /// Up to there, a log was packed alone.
     log_end: usize,
@@ -76,7 +76,7 @@ impl Encoder {
         Self { space, ..Self::default() }
     }
 
-    /// What was packed since the last [`Encoder::seal`]: whole records.
+    /// The records packed since the last [`Encoder::seal`], all whole.
     pub fn packed(&self) -> &[u8] {
         &self.out
     }
@@ -92,7 +92,7 @@ impl Encoder {
         self.out.len()
     }
 
-    /// Begins a block before a record, when the one that is packed now is full.
+    /// Begins a block before a record, when the current one is full.
     fn begin(&mut self) {
         if self.block_bytes() >= FULL_BYTES {
             self.begins.push(self.out.len());
@@ -104,7 +104,7 @@ impl Encoder {
         self.out.len() - self.begins.last().copied().unwrap_or_default()
     }
 
-    /// Turns what was packed into blocks for [`crate::Writer::append`], one or more, and starts afresh.
+    /// Turns the packed records into blocks for [`crate::Writer::append`], one or more, and starts afresh.
     ///
     /// # Errors
     /// [`RecordingError::TooLarge`] when one record takes more than [`crate::MAX_BLOCK_BYTES`].
@@ -120,7 +120,7 @@ impl Encoder {
         Ok(sealed)
     }
 
-    /// Packs what a call cost.
+    /// Packs the cost of a call.
     pub fn measured(&mut self, call: &MeasuredCall) {
         self.begin();
         let out = &mut self.out;
@@ -276,7 +276,7 @@ impl Encoder {
         }
     }
 
-    /// Packs what a superblock of a logged run is made of, as words.
+    /// Packs the description of a superblock of a logged run, as words.
     pub fn log_block(&mut self, number: u32, words: &[u64]) {
         let is_alone = self.out.len() == self.log_end;
         self.out.push(tag::LOG_BLOCK);

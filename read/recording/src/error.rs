@@ -1,8 +1,8 @@
-//! What can go wrong, and what a cut-off file lost.
+//! Errors of recordings, and the loss of a cut-off file.
 
 use std::fmt;
 
-/// Why a recording could not be written or read at all.
+/// The reason a recording could not be written or read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The bytes do not start with the magic.
@@ -11,9 +11,9 @@ pub enum RecordingError {
     /// The version is not one this reader knows.
     #[error("recording version {found} is not supported (this lineup reads {supported}); record again")]
     Version {
-        /// What the file says.
+        /// The version in the file.
         found: u32,
-        /// What this crate reads.
+        /// The version that this crate reads.
         supported: u32,
     },
     /// The file ends, or is damaged, before its header is complete.
@@ -32,12 +32,12 @@ pub enum RecordingError {
     },
 }
 
-/// Where a recording stops being readable, and why. Everything before it was read.
+/// The place where a recording stops being readable, and the reason. Everything before it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// Bytes of the file that form whole, checked blocks: cutting the file here repairs it.
     pub good_bytes: u64,
-    /// What was found there.
+    /// The damage there.
     pub what: String,
 }
 

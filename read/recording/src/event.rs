@@ -1,4 +1,4 @@
-//! What a recording is made of.
+//! The events of a recording.
 
 use crate::allocation::AllocationSite;
 use crate::context::Context;
@@ -19,7 +19,7 @@ pub enum Event {
     Process(Process),
     /// A file was mapped into the program.
     Image(LoadedImage),
-    /// Where a thread's stack is.
+    /// The range of a thread's stack.
     Stack(StackRange),
     /// A thread was given this base: the runtime address that its thread-local variables are found from.
     ThreadBase(u64),
@@ -33,28 +33,28 @@ pub enum Event {
     Instruction(ProfileInstruction),
     /// A part of a window of the run.
     Window(Window),
-    /// Where the program allocated memory.
+    /// A place where the program allocated memory.
     AllocationSite(AllocationSite),
-    /// What code missed in one context of a whole system.
+    /// The misses of code in one context of a whole system.
     Context(Context),
     /// A task of a whole system.
     Task(KernelTask),
     /// A CPU of a whole system began to work for a task.
     Turn(Turn),
-    /// Where a call on a whole system lies in the order of events.
+    /// The position of a call on a whole system in the order of events.
     Reach(Reach),
     /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.
     Ending(Ending),
-    /// What a call on a whole system cost.
+    /// The cost of a call on a whole system.
     Measured(MeasuredCall),
     /// The recorder of a whole system finished.
     System(SystemSummary),
     /// A part of the stream of fetches and accesses.
     Stream(Vec<Step>),
-    /// What a block of a logged run is made of.
+    /// The description of a block of a logged run.
     LogBlock(LogBlock),
-    /// What a thread of a logged run executed for a while.
+    /// A stretch of execution of one thread of a logged run.
     LogPart(LogPart),
 }

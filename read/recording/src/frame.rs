@@ -23,18 +23,18 @@ pub(crate) const FRAME_BYTES: usize = 12;
 
 /// zstd's level: the lowest of the ordinary ones shrinks access streams fifteen-fold at memory speed.
 const LEVEL: i32 = 1;
-/// That of logs: they are many times as long, and the program waits for who compresses them.
+/// The compression level of logs: they are many times as long, and the program waits for their compression.
 const LOG_LEVEL: i32 = -7;
 
-/// In the expanded length: the block holds what is of a log alone.
+/// In the expanded length: the block holds records of a log only.
 const IS_LOG: u32 = 1 << 31;
 
 thread_local! {
-    /// What compresses logs: making it takes as long as some of their blocks do.
+    /// The compressor of logs: creating one takes as long as compressing some of their blocks.
     static LOG_PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Compresses what is of a log.
+/// Compresses records of a log.
 fn compressed_log(records: &[u8]) -> std::io::Result<Vec<u8>> {
     LOG_PACKER.with_borrow_mut(|kept| {
         let mut packer = kept.take().map_or_else(|| Compressor::new(LOG_LEVEL), Ok)?;
@@ -60,7 +60,7 @@ pub(crate) fn seal(records: &[u8], is_log: bool) -> Result<Vec<u8>, RecordingErr
     Ok(out)
 }
 
-/// What came of reading a block.
+/// The result of reading a block.
 pub(crate) enum Unsealed {
     /// Its records, none when they are of a log and that is passed over, and how many bytes of the file it took.
     Block(Vec<u8>, u64),

@@ -1,4 +1,4 @@
-//! What stands in a recording besides calls: the header, counts, and whole-program profiles.
+//! A recording's data other than calls: the header, counts, and whole-program profiles.
 
 use crate::sizes::CallSizes;
 use crate::sizes::{CALLS_IN_RUN, spread_position};
@@ -8,7 +8,7 @@ use lineup_model::region::Regions;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// What was recorded, and how.
+/// The subject and the parameters of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Header {
     /// Machine and pointer size of the program.
@@ -17,7 +17,7 @@ pub struct Header {
     pub command: Vec<String>,
     /// The emulator and its version, as it names itself.
     pub emulator: String,
-    /// How the recording was made.
+    /// The way the recording was made.
     pub mode: Mode,
     /// The regions; [`lineup_model::access::RegionId`] counts in this list.
     pub regions: Regions,
@@ -25,7 +25,7 @@ pub struct Header {
     pub warmup_calls: u64,
     /// Calls recorded with their accesses at most per region; `None` is no limit.
     pub max_calls: Option<u64>,
-    /// Which calls are recorded where there are more than `max_calls`.
+    /// The selection of recorded calls where there are more than `max_calls`.
     pub selection: Selection,
     /// Accesses kept at most per call.
     pub max_accesses: u64,
@@ -51,27 +51,27 @@ impl Header {
     }
 }
 
-/// Which of a region's calls are recorded where there is a limit.
+/// The selection of a region's recorded calls where there is a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Selection {
     /// Calls spread evenly over the run, see [`crate::spread_position`].
     Spread,
     /// The first ones.
     First,
-    /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: those of threads that run at the same time
-    /// overlap.
+    /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: those of threads that run at the
+    /// same time overlap.
     Runs,
-    /// In each thread as many as the limit says: up to [`crate::CALLS_IN_RUN`] in a row at times that are the same for all
-    /// threads and spread evenly over the run, then more in a row at these, see [`crate::ThreadBudget`].
+    /// The same limit in each thread: up to [`crate::CALLS_IN_RUN`] calls in a row, at times that are the same for all
+    /// threads and spread evenly over the run. Then more in a row at these times, see [`crate::ThreadBudget`].
     Threads,
 }
 
 impl Selection {
-    /// Where a call stands in the order in which calls are recorded under a limit: those with the lowest positions are.
+    /// The position of a call in the recording order under a limit: the calls with the lowest positions are recorded.
     /// `number` counts the calls of a region after its warm-up, from 0.
     pub fn position(self, number: u64) -> u64 {
         match self {
-            // Of threads the time tells.
+            // For threads the time decides.
             Selection::First | Selection::Threads => number,
             Selection::Spread => spread_position(number),
             Selection::Runs => spread_position(number / CALLS_IN_RUN),
@@ -79,7 +79,7 @@ impl Selection {
     }
 }
 
-/// How a recording was made.
+/// The way a recording was made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
     /// The program ran twice; the second run instrumented the blocks the first saw inside regions.
@@ -113,7 +113,7 @@ pub struct Summary {
     pub unfollowed: Vec<Unfollowed>,
     /// Sizes of all calls of each region, recorded or not, when they were counted.
     pub all_calls: Vec<CallSizes>,
-    /// Messages of the recorder about what it could not do.
+    /// Messages of the recorder about failures.
     pub notes: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct Summary {
 pub struct Unfollowed {
     /// Its file.
     pub program: String,
-    /// Why it is not recorded, as in "it is not recorded: it …".
+    /// The reason it is not recorded, as in "it is not recorded: it …".
     pub why: String,
 }
 
@@ -212,7 +212,7 @@ impl RegionCounts {
     }
 }
 
-/// How the program ended, written by whoever started it.
+/// The way the program ended, written by the process that started it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ending {
     /// Exit status or signal.
@@ -266,13 +266,13 @@ pub struct ProfileInstruction {
     pub loads: u64,
     /// Loads that missed.
     pub load_misses: Misses,
-    /// Where the last load that missed went; 0 when none did.
+    /// The address of the last load that missed; 0 when none did.
     pub load_address: u64,
     /// Stores done by it.
     pub stores: u64,
     /// Stores that missed.
     pub store_misses: Misses,
-    /// Where the last store that missed went; 0 when none did.
+    /// The address of the last store that missed; 0 when none did.
     pub store_address: u64,
 }
 

@@ -1,9 +1,9 @@
-//! What a recorder has not yet written to the recording, in memory that outlives it.
+//! Records that a recorder has not yet written to the recording, in memory that outlives it.
 //!
 //! The command makes a file in memory and hands its path over; every process of the recorded program maps it. Its first
 //! page holds counters that all processes share. Each thread keeps the records that it packed but did not write in a
-//! slot of its own; a record counts only once the slot's length says so. Whatever ends the program, the command finds
-//! there what the recording lacks. All words are 64 bits, little endian.
+//! slot of its own; a record counts only once the slot's length includes it. However the program ends, the command
+//! finds the missing records there. All words are 64 bits, little endian.
 
 use crate::error::RecordingError;
 use crate::frame::MAX_BLOCK_BYTES;
@@ -47,7 +47,7 @@ pub mod counter {
     pub const FIRST_REGION: usize = 8;
 }
 
-/// Where a slot begins.
+/// The beginning of a slot.
 pub fn slot_at(slot: u64) -> u64 {
     COUNTER_BYTES + slot * SLOT_BYTES
 }
@@ -71,7 +71,7 @@ pub struct Pending {
     pub may_be_written: bool,
 }
 
-/// What a journal holds when the program has ended.
+/// The contents of a journal when the program has ended.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Journal {
     /// Calls seen of each region; more entries than there are regions.
@@ -84,12 +84,12 @@ pub struct Journal {
     pub alive: u64,
     /// The error number with which writing failed.
     pub failure: Option<i32>,
-    /// What was not written, by slot.
+    /// The records not yet written, by slot.
     pub pending: Vec<Pending>,
 }
 
 impl Journal {
-    /// Reads a journal of `bytes` bytes; `read` fills a buffer from a position on and tells how far.
+    /// Reads a journal of `bytes` bytes; `read` fills a buffer from a position on and returns the number of bytes read.
     ///
     /// # Errors
     /// Those of `read`, and [`RecordingError::NotARecording`] for anything else than a journal.

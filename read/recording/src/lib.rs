@@ -9,7 +9,7 @@
 //! * Reading never panics and holds one block at a time; what a block may expand to is bounded by
 //!   [`MAX_BLOCK_BYTES`].
 //! * Addresses are runtime addresses; [`lineup_model::image::LoadedImage`] converts them.
-//! * What was lost is counted in the [`Summary`], never silently dropped.
+//! * Lost records are counted in the [`Summary`], never silently dropped.
 //!
 //! A file is the magic `LINEUPRC`, a version (`u32`, little endian) and blocks. A block is its expanded
 //! length, its stored length, a CRC-32 of the stored bytes (each `u32`, little endian) and the stored

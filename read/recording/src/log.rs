@@ -1,13 +1,13 @@
 //! Logs of whole runs: every instruction and every access, as the native engine wrote them.
 //!
-//! A recording with a log has two kinds of records besides the ordinary ones. An [`Event::LogBlock`] tells what a
-//! superblock of code is made of, before the first part that names it. An [`Event::LogPart`] is what one thread executed
-//! for a while. Parts of a thread stand in the file in its order; threads have no common order. The last part of all has no
-//! words; it is not there when not everything could be written.
+//! A recording with a log has two kinds of records besides the ordinary ones. An [`Event::LogBlock`] describes a
+//! superblock of code, before the first part that names it. An [`Event::LogPart`] is a stretch of execution of one
+//! thread. The file holds the parts of a thread in its order; threads have no common order. The last part of all has no
+//! words; it is missing when not everything could be written.
 //!
-//! A part's words are packed, see [`Packer`]. They are those of the engine's log, see [`crate::native::superblock`]. Records are whole: none
-//! goes on in the next part. Number 0 is no superblock's: what kind of record it is stands in the upper half of the word,
-//! see [`crate::native::record`].
+//! A part's words are packed, see [`Packer`]. They are the words of the engine's log, see
+//! [`crate::native::superblock`]. Records are whole: none continues in the next part. Number 0 is no superblock's: the
+//! upper half of the word then gives the kind of record, see [`crate::native::record`].
 
 mod packed;
 
@@ -25,19 +25,19 @@ pub use packed::{Packer, Word, plain};
 pub const MOST_PART_WORDS: usize = 1 << 18;
 /// Handlers on top of each other in one thread, at most.
 const MOST_INTERRUPTED: usize = 1 << 12;
-/// A string instruction does not repeat more often: no memory has so many bytes.
+/// A string instruction does not repeat more often: no memory is that large.
 const MOST_REPETITIONS: u64 = 1 << 47;
 
-/// What a superblock is made of.
+/// The description of a superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogBlock {
     /// Its number in the parts.
     pub number: u32,
-    /// What it is made of.
+    /// The superblock.
     pub superblock: Superblock,
 }
 
-/// What one thread executed for a while.
+/// A stretch of execution of one thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogPart {
     /// The thread: they are counted from 0 in the order in which they began.
@@ -66,7 +66,7 @@ pub enum Entry<'a> {
     Executed(Execution<'a>),
     /// A system call: its number, the first four arguments, and its position in the order of such events.
     SystemCall([u64; 6]),
-    /// What comes next was not recorded.
+    /// The following execution was not recorded.
     Lost,
 }
 
@@ -75,9 +75,9 @@ pub enum Entry<'a> {
 pub struct Execution<'a> {
     /// Its place among all superblocks of the log.
     pub place: usize,
-    /// What it is made of.
+    /// Its description.
     pub superblock: &'a Superblock,
-    /// Which of its instructions were executed: all up to the end of a part, unless a signal came in between.
+    /// Its executed instructions: all up to the end of a part, unless a signal came in between.
     pub instructions: Range<usize>,
     record: &'a [u64],
     thread_base: u64,
@@ -93,7 +93,7 @@ impl Execution<'_> {
         }
     }
 
-    /// How often its string instruction counts; 1 where it is none.
+    /// The executions that its string instruction counts as; 1 where it has none.
     pub fn times(&self) -> u64 {
         self.superblock.executions(self.record)
     }
@@ -120,15 +120,15 @@ impl Execution<'_> {
     }
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Clone, Default)]
 struct ThreadState {
     base: u64,
     /// The stack pointer.
     stack: u64,
-    /// Where it was when signals came, and what it was where the superblock began that they interrupted.
+    /// The stack pointers at signals, and at the beginnings of the superblocks that they interrupted.
     interrupted: Vec<(u64, u64)>,
-    /// So many instructions of the next record were executed before a signal came.
+    /// The number of the next record's instructions that were executed before a signal came.
     done: usize,
 }
 
@@ -145,7 +145,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Takes in what a superblock is made of, when the event tells that. The first of a number counts.
+    /// Stores the description of a superblock, when the event holds one. The first of a number counts.
     pub fn learn(&mut self, event: &Event) {
         let Event::LogBlock(block) = event else { return };
         let place = self.blocks.len();
@@ -156,12 +156,13 @@ impl Log {
         }
     }
 
-    /// The superblocks known so far, in the order in which they are told of.
+    /// The superblocks known so far, in the order of their descriptions.
     pub fn blocks(&self) -> &[LogBlock] {
         &self.blocks
     }
 
-    /// Passes on what a part holds, in its order. `None` when it is malformed: what stands before was passed on.
+    /// Passes on the contents of a part, in its order. `None` when it is malformed: the contents before the error were
+    /// passed on.
     pub fn each(&mut self, part: &LogPart, mut pass_on: impl FnMut(Entry<'_>)) -> Option<()> {
         let (blocks, places) = (&self.blocks, &self.places);
         let shape = |number| blocks.get(*places.get(&number)?).map(|block| block.superblock.words());
@@ -176,7 +177,7 @@ impl Log {
         Some(())
     }
 
-    /// Passes on what the first record holds; how many words it has.
+    /// Passes on the contents of the first record. Returns its number of words.
     fn record(
         &self,
         words: &[u64],
@@ -284,7 +285,7 @@ impl Log {
     }
 }
 
-/// Packs what a superblock is made of.
+/// Packs the description of a superblock.
 pub(crate) fn put_block(out: &mut Vec<u8>, number: u32, words: &[u64]) {
     put(out, number.into());
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

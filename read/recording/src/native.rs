@@ -1,8 +1,8 @@
 //! The memory that the native engine, inside the program, shares with the command that reads its log.
 //!
-//! One file in memory, mapped by both. Words are 8 bytes, little endian. The engine writes what ran as words into
-//! chunks; the command reads full chunks, turns them into calls, and gives them back. What a block of code is made of
-//! stands once, as a [`Definition`], and is named by its place.
+//! One file in memory, mapped by both. Words are 8 bytes, little endian. The engine writes the execution as words into
+//! chunks; the command reads full chunks, turns them into calls, and gives them back. A block of code is described
+//! once, as a [`Definition`], and is named by its place.
 
 mod definition;
 pub mod derived;
@@ -60,15 +60,16 @@ pub mod word {
     pub const ENTRIES: usize = 8;
     /// The process that the engine is in.
     pub const PROCESS: usize = 9;
-    /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
+    /// The multiplier of a call's number, counted from one after the warm-up, for its position.
     pub const MULTIPLIER: usize = 10;
-    /// Not 0 when entries are let be once as many calls were made as are wanted: later ones are not counted.
+    /// Not 0 when the engine removes its jumps from entries once the wanted number of calls was made: later calls are
+    /// not counted.
     pub const LEAVES_AFTER_LAST: usize = 11;
-    /// Processes that were forked off.
+    /// Processes that the program forked.
     pub const FORKED: usize = 12;
-    /// Counts on when a file was mapped to be executed.
+    /// Counts mappings of executable files.
     pub const MAPPED: usize = 13;
-    /// Not 0 when the log is not read any more.
+    /// Not 0 when the command no longer reads the log.
     pub const IS_GONE: usize = 14;
     /// Not 0 when entries may lie in files that are mapped later.
     pub const LOOKS_FOR_MORE: usize = 15;
@@ -76,9 +77,9 @@ pub mod word {
     pub const GIVEN_BACK: usize = 17;
     /// Calls that were to be recorded and were not, since the log was full.
     pub const PASSED_OVER: usize = 16;
-    /// What is done with calls: 0 they are recorded, or [`super::timed::MODE`]; or [`super::whole::MODE`].
+    /// The mode: 0 when calls are recorded, or [`super::timed::MODE`], or [`super::whole::MODE`].
     pub const MODE: usize = 18;
-    /// Cycles of the processor's counter in so many nanoseconds.
+    /// Cycles of the processor's counter in [`NANOSECONDS`].
     pub const CYCLES: usize = 19;
     /// See [`CYCLES`].
     pub const NANOSECONDS: usize = 20;
@@ -86,15 +87,16 @@ pub mod word {
     pub const BEGUN_AT: usize = 21;
     /// Cycles that each call takes longer, a thousandth of each.
     pub const CYCLES_ADDED: usize = 22;
-    /// Not 0 when the program ran before the engine came: see [`super::write`].
+    /// Not 0 when the engine attached to a running program: see [`super::write`].
     pub const IS_ATTACHED: usize = 23;
-    /// Where the code cache begins and ends.
+    /// The beginning and the end of the code cache.
     pub const CACHE_START: usize = 24;
     /// See [`CACHE_START`].
     pub const CACHE_END: usize = 25;
     /// Distance of the engine's words of a thread from its base.
     pub const SLOTS: usize = 26;
-    /// How far into these the address lies that the program goes on at, and the word that says that the thread is busy.
+    /// The offset in these words of the address at which the program continues, and of the word that marks the thread
+    /// as busy.
     pub const PC_SLOT: usize = 27;
     /// See [`PC_SLOT`].
     pub const BUSY_SLOT: usize = 28;
@@ -104,7 +106,8 @@ pub mod word {
     pub const RANGES: usize = 30;
     /// Processes that have asked for memory of their own, see [`super::child`].
     pub const CHILDREN: usize = 31;
-    /// When the whole program is recorded: bytes of a line of the modelled first-level data cache, as a power of two.
+    /// When the whole program is recorded: the bytes of a line of the modelled first-level data cache, as a power of
+    /// two.
     pub const DATA_LINE_SHIFT: usize = 32;
     /// Its sets.
     pub const DATA_SETS: usize = 33;
@@ -120,7 +123,7 @@ pub mod word {
     pub const SIEVES: usize = 38;
     /// Not 0 when windows of the run are wanted, see [`super::window`].
     pub const WINDOWS: usize = 39;
-    /// How many times every second window was dropped.
+    /// The number of times that every second window was dropped.
     pub const HALVINGS: usize = 40;
     /// Stretches of the run that have begun, of all threads.
     pub const STRETCHES: usize = 41;
@@ -128,41 +131,41 @@ pub mod word {
     pub const ALLOCATORS: usize = 42;
     /// Files whose functions' callers can be found, see [`super::heap`].
     pub const UNWOUND: usize = 43;
-    /// Not 0 when only so many calls a second are recorded: see [`super::region::ALLOWED`].
+    /// Not 0 when the number of recorded calls a second is limited: see [`super::region::ALLOWED`].
     pub const IS_PACED: usize = 44;
-    /// A call's number is divided by two so often before it is multiplied: calls of one position follow each other.
+    /// The number of times a call's number is halved before it is multiplied: calls of one position follow each other.
     pub const RUN_SHIFT: usize = 45;
-    /// Calls that are recorded of each region in each thread at most; 0 when there is no such limit.
+    /// The maximum number of calls recorded of each region in each thread; 0 when there is no such limit.
     pub const CALLS_PER_THREAD: usize = 46;
-    /// What may be done before calls that are timed: the arms, see [`super::timed::Arm`], a bit for each; 0 when nothing.
+    /// The interventions before timed calls: a bit for each arm, see [`super::timed::Arm`]; 0 for none.
     pub const ARMS: usize = 47;
-    /// One of so many calls is drawn on average.
+    /// The sampling period: one call in this many is sampled on average.
     pub const DRAWN_EVERY: usize = 48;
-    /// Where the lots begin.
+    /// The seed of the random numbers that sample calls.
     pub const SEED: usize = 49;
-    /// Bytes that are read to push other data out of the caches.
+    /// The bytes read to push other data out of the caches.
     pub const SWEPT_BYTES: usize = 50;
-    /// A thread draws no call for so many times what was done before the last one took; 0 when it waits for nothing.
+    /// The pause after a sampled call, as a multiple of the time spent before it; 0 for no pause.
     pub const REST: usize = 51;
-    /// Calls that were drawn and have ended.
+    /// Sampled calls that have ended.
     pub const TRIALS: usize = 52;
     /// Not 0 when all of a whole program's run is logged, and nothing counted: see [`super::superblock`].
     pub const LOGS_ALL: usize = 53;
-    /// Not 0 when processes that the program forks off are counted, too: each asks for memory of its own.
+    /// Not 0 when forked processes are counted, too: each asks for memory of its own.
     pub const FOLLOWS_FORKS: usize = 54;
     /// The process's number in the recording.
     pub const NUMBER: usize = 55;
-    /// Where the code in the cache ended when the engine was to go; a little more may have come since.
+    /// The end of the code in the cache when the engine was about to leave; a little more may have been added since.
     pub const CACHE_USED: usize = 56;
-    /// How far into the engine's words of a thread the one lies that says that the program blocks SIGTRAP there, which the
-    /// kernel does not; 0 while no trap stands in the program's code.
+    /// The offset, in the engine's words of a thread, of the word that marks SIGTRAP as blocked by the program but not
+    /// by the kernel; 0 while the program's code has no trap.
     pub const TRAP_SLOT: usize = 57;
     /// Restartable sequences that were executed and not recorded.
     pub const SEQUENCES: usize = 58;
     /// Their instructions at most.
     pub const SEQUENCE_INSTRUCTIONS: usize = 59;
-    /// With which signature the program has registered memory for restartable sequences before the engine came; 0 for the
-    /// usual one.
+    /// With which signature the program has registered memory for restartable sequences before the engine came; 0 for
+    /// the usual one.
     pub const SIGNATURE: usize = 60;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
@@ -172,7 +175,7 @@ pub mod word {
     pub const FIRST_ENTRY: usize = 1536;
 }
 
-/// How far the two sides have come.
+/// The progress of the two sides.
 pub mod state {
     /// The engine has started and waits for entries.
     pub const ASKS: u64 = 1;
@@ -180,9 +183,9 @@ pub mod state {
     pub const ANSWERED: u64 = 2;
     /// The entries are patched, the program runs.
     pub const RUNS: u64 = 3;
-    /// The engine gave up: a note says why. The program runs untouched.
+    /// The engine gave up: a note gives the reason. The program runs untouched.
     pub const GAVE_UP: u64 = 4;
-    /// The engine looks whether it can work.
+    /// The engine checks whether it can work.
     pub const STARTS: u64 = 5;
     /// The engine waits for entries in files that were mapped since.
     pub const ASKS_AGAIN: u64 = 6;
@@ -198,7 +201,7 @@ pub mod note {
     pub const EXEC: u64 = 1;
     /// The file of the program, of which a second process runs.
     pub const SECOND: u64 = 2;
-    /// For the user to read, of an instruction: its address in hexadecimal, its mnemonic, and what is so with it.
+    /// For the user to read, about an instruction: its address in hexadecimal, its mnemonic, and the remark.
     pub const INSTRUCTION: u64 = 3;
     /// The number of a region of which a function has a trap that leads to the engine.
     pub const TRAP: u64 = 4;
@@ -216,60 +219,61 @@ pub mod region {
     pub const WARMUP: usize = 2;
     /// Calls in signal handlers that interrupted a recorded call.
     pub const IN_HANDLERS: usize = 3;
-    /// 1 when its entries are as they were, since no more calls are wanted.
+    /// 1 when its entries were restored, since no more calls are wanted.
     pub const IS_OUT: usize = 4;
-    /// Calls in processes that were forked off, and once nothing is recorded any more.
+    /// Calls in forked processes, and calls after the recording ended.
     pub const UNWATCHED: usize = 5;
-    /// Where only so many calls a second are recorded: those that were begun to be recorded.
+    /// Where the number of recorded calls a second is limited: the calls whose recording has begun.
     pub const TAKEN: usize = 6;
-    /// So many may be by now, as the command says.
+    /// The number of calls that may be recorded by now, set by the command.
     pub const ALLOWED: usize = 7;
     /// Regions at most.
     pub const MOST: usize = 64;
 }
 
-/// When the whole program is recorded, from where the engine has started.
+/// The whole program is recorded, from the engine's start on.
 pub mod whole {
-    /// What [`super::word::MODE`] holds.
+    /// The value of [`super::word::MODE`].
     pub const MODE: u64 = 2;
 }
 
-/// What a thread of a whole program has beside its log. A block counts itself there. Tables tell which lines are the most
-/// recently used of their sets: what uses these again changes no cache, and is passed over. Each table has a place for every
-/// value of the lowest byte of a line's number: minus the number of such a line, or 0.
+/// The data of a whole program's thread in addition to its log. Each block counts its executions there. Tables hold the
+/// most recently used lines of their sets: another use of these changes no cache, and is passed over. Each table has a
+/// place for every value of the lowest byte of a line's number: minus the number of such a line, or 0.
 pub mod sieve {
-    /// Where the table of code begins.
+    /// The beginning of the table for code.
     pub const CODE: usize = 0;
-    /// Where that of data begins.
+    /// The beginning of the table for data.
     pub const DATA: usize = CODE + 8 * PLACES;
     /// Places of a table.
     pub const PLACES: usize = 256;
-    /// Where the counts of blocks begin.
+    /// The beginning of the counts of blocks.
     pub const COUNTS: usize = DATA + 8 * PLACES;
     /// Blocks at most.
     pub const BLOCKS: usize = 1 << 20;
     /// Bytes of each.
     pub const BYTES: u64 = (COUNTS + 8 * BLOCKS) as u64;
-    /// Sieves at most: for so many threads at a time.
+    /// The maximum number of sieves, and so of threads at a time.
     pub const COUNT: usize = super::chunk::COUNT;
 }
 
-/// Windows of a whole program's run: some of the stretches that it is cut into. In those, nothing is passed over, and all
-/// that a block does is noted as if it had missed.
+/// Windows of a whole program's run: some of the stretches that it is cut into. In those, the engine passes nothing
+/// over and notes all accesses of a block as if they had missed.
 pub mod window {
     /// Things noted or looked up in the first level in one stretch.
     pub const STRETCH: u64 = 80_000;
-    /// Lines of the first level that are told at the beginning of a window; more are not.
+    /// The maximum number of first-level lines that the beginning of a window lists.
     pub const MOST_LINES: usize = 4096;
 
-    /// Whether a stretch is a window, by its number, when every second window was dropped so many times: of each two that are
-    /// next to each other one. Which of them follows no period: threads that run at one pace have the even numbers and the odd
-    /// ones, and windows of all of them must be kept. The first of all, which is the program's beginning, is not always one.
+    /// True when a stretch is a window, by its number, after every second window was dropped `halvings` times: one of
+    /// each two neighbours. The choice follows no period: threads that run at one pace have the even numbers and the
+    /// odd ones, and windows of all of them must be kept. The first stretch, which is the program's beginning, is not
+    /// always a window.
     pub fn is_chosen(stretch: u64, halvings: u64) -> bool {
         (0..halvings.min(63)).all(|bit| (stretch >> bit & 1 == 1) == keeps_later(stretch >> bit >> 1, bit))
     }
 
-    /// Whether of the two windows of a pair the later one is kept.
+    /// True when the later of the two windows of a pair is kept.
     fn keeps_later(pair: u64, halving: u64) -> bool {
         if halving == 0 {
             // The sequence of Thue and Morse: two threads that take turns have as many windows, next to each other's.
@@ -309,21 +313,20 @@ pub mod chunk {
 pub mod entry {
     /// Words of each.
     pub const WORDS: usize = 6;
-    /// Where it lies; 0 when its file was unmapped. Of a function that the loader chooses at first where the one lies that
-    /// chooses, then, from the engine, where the chosen one does.
+    /// Its address; 0 when its file was unmapped. For a function that the loader chooses: at first the address of the
+    /// resolver, then, from the engine, that of the chosen function.
     pub const ADDRESS: usize = 0;
     /// The region's number.
     pub const REGION: usize = 1;
     /// Bytes of the function from there on.
     pub const SIZE: usize = 2;
-    /// Bytes from there on up to the next function.
-    /// 0 of a chosen one until the command looks for it.
+    /// Bytes from there up to the next function. 0 for a chosen function until the command looks for it.
     pub const ROOM: usize = 4;
-    /// Of a function that the loader chooses: where the one lies that chooses; else 0.
+    /// The address of the resolver, for a function that the loader chooses; else 0.
     pub const CHOOSER: usize = 5;
     /// 0 until the engine answers, then one of [`super::Refusal`] or [`PATCHED`].
     pub const ANSWER: usize = 3;
-    /// It is watched.
+    /// The entry is watched.
     pub const PATCHED: u64 = 1;
     /// Nothing was chosen yet: its library is just being loaded.
     pub const WAITS: u64 = u64::MAX;
@@ -331,36 +334,37 @@ pub mod entry {
     pub const MOST: usize = 1408;
 }
 
-/// Words of a change of the program's code, when the engine came to a program that ran. Those from before it begins are
-/// made by the command while all threads stand still; all are taken back so.
+/// Words of a change of the program's code, when the engine attached to a running program. The command makes the
+/// changes from before the engine's start, and takes all changes back, while all threads are stopped.
 pub mod write {
     /// Words of each.
     pub const WORDS: usize = 4;
-    /// Where it is.
+    /// Its address.
     pub const ADDRESS: usize = 0;
     /// Bytes.
     pub const LENGTH: usize = 1;
-    /// What was there.
+    /// The old bytes.
     pub const OLD: usize = 2;
-    /// What is there instead.
+    /// The new bytes.
     pub const NEW: usize = 3;
     /// Changes at most.
     pub const MOST: usize = 16_384;
 }
 
-/// Where changes of the program's code lie in the file.
+/// The offset in the file of changes of the program's code.
 pub const WRITES: u64 = 1 << 18;
-/// Where the memory of the engine's is listed: pairs of its beginning and its bytes.
+/// The list of the engine's own memory: pairs of its beginning and its bytes.
 pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..(1 << 20) - (1 << 17);
 
-/// Words of a process that was started or forked off by the program, or by one of those, and asks for memory of its own.
+/// Words of a process that asks for memory of its own: one that the program, or one of its descendants, started or
+/// forked.
 pub mod child {
     /// Words of each.
     pub const WORDS: usize = 2;
-    /// The process, as the system numbers it. Of one that was forked off the upper half holds the number of the other in the
-    /// recording, and one more.
+    /// The process, as the system numbers it. For a forked process, the upper half holds its parent's number in the
+    /// recording, plus one.
     pub const PROCESS: usize = 0;
-    /// Where that half begins.
+    /// The lowest bit of that half.
     pub const FORKED_BY_AT: u32 = 32;
     /// 0 until the command answers: then the number of its open file, plus one.
     pub const FILE: usize = 1;
@@ -368,31 +372,31 @@ pub mod child {
     pub const MOST: usize = 8192;
 }
 
-/// Where processes ask: in the first one's memory.
+/// The requests of processes: in the first one's memory.
 pub const CHILDREN: Range<u64> = RANGES.end..RANGES.end + 8 * (child::WORDS * child::MOST) as u64;
 
-/// Before a program that the engine is not for, but all others that are started: it is the command itself, which becomes the
-/// first of them.
+/// Prefix of a program that the engine ignores, while it takes all others that are started: the program is the command
+/// itself, which becomes the first of them.
 pub const ANY_PROGRAM_BUT: &str = "*";
 
-/// Where notes lie in the file.
+/// The range of notes in the file.
 pub const NOTES: Range<u64> = 1 << 17..1 << 18;
-/// Where definitions lie in the file.
+/// The range of definitions in the file.
 pub const DEFINITIONS: Range<u64> = 1 << 20..257 << 20;
-/// Where chunks lie in the file.
+/// The offset of chunks in the file.
 pub const CHUNKS: u64 = DEFINITIONS.end;
-/// Where calls of threads are counted, see [`thread_calls`].
+/// The offset of the counts of threads' calls, see [`thread_calls`].
 pub const THREAD_CALLS: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
 /// Bytes of the file.
 pub const FILE_BYTES: u64 = THREAD_CALLS + 8 * (thread_calls::MOST * region::MOST) as u64;
-/// Where sieves lie in the file, when the whole program is recorded.
+/// The offset of sieves in the file, when the whole program is recorded.
 pub const SIEVES: u64 = FILE_BYTES;
-/// Where it is told how allocations are seen, see [`heap`], when the whole program is recorded.
+/// The offset of the tables for observing allocations, see [`heap`], when the whole program is recorded.
 pub const HEAP: u64 = SIEVES + sieve::COUNT as u64 * sieve::BYTES;
-/// Bytes of the file then.
+/// Bytes of the file, when the whole program is recorded.
 pub const WHOLE_FILE_BYTES: u64 = HEAP + heap::BYTES;
 
-/// Where each thread has as many calls recorded: the calls that it made, a word for each region.
+/// With a limit of recorded calls per thread: the calls that each thread made, a word for each region.
 pub mod thread_calls {
     /// Threads at most; others are not counted.
     pub const MOST: usize = 4096;
@@ -401,41 +405,41 @@ pub mod thread_calls {
 /// The environment variable that names the file to the engine.
 pub const VARIABLE: &str = "LINEUP_ENGINE";
 
-/// Records of a whole program: the lower half of their first word is a block's number, and the byte above it tells what is
-/// noted of the block. The engine models the first level, and so notes what missed it.
+/// Records of a whole program: the lower half of their first word is a block's number, and the byte above it gives the
+/// kind of note about the block. The engine models the first level, and so notes only its misses.
 pub mod noted {
-    /// Lines of its code missed: which, the next 16 bits tell, of which the lowest stands for the last line. No word
-    /// follows.
+    /// Lines of its code missed: a mask of them in the next 16 bits, where the lowest bit stands for the last line. No
+    /// word follows.
     pub const FETCHED: u8 = 0;
     /// It stands alone: it was executed, and the words of all its accesses follow.
     pub const ALONE: u8 = 255;
-    /// An access of a block that stands alone missed: which of the definition's, the next 16 bits tell. Its address and its
-    /// bytes follow.
+    /// An access of a block that stands alone missed: the next 16 bits give its number in the definition. Its address
+    /// and its bytes follow.
     pub const ALONE_MISSED: u8 = 254;
-    // Others: lines of the piece of this number, counted from one, missed: which, the next bits tell as for code. The
-    // address of its first access follows.
+    // Other values: lines of the piece of this number, counted from one, missed: the next bits are a mask as for code.
+    // The address of its first access follows.
 
-    /// Where those 16 bits begin.
+    /// The lowest of those 16 bits.
     pub const BITS_AT: u32 = 40;
 }
 
 /// Records that are no blocks: the upper half of their first word, whose lower half is 0.
 pub mod record {
-    /// A call of a region: region, number, position in the order of events, stack pointer, return address, thread base, and
-    /// the six registers that carry arguments.
+    /// A call of a region: region, number, position in the order of events, stack pointer, return address, thread base,
+    /// and the six registers that carry arguments.
     pub const ENTER: u32 = 1;
     /// The thread has left the cache after its outermost call.
     pub const LEAVE: u32 = 2;
     /// A system call: number, the first four arguments, position in the order of events.
     pub const SYSTEM_CALL: u32 = 3;
-    /// The thread goes on natively inside a call: the rest of it is not recorded.
+    /// The thread continues natively inside a call: the rest of it is not recorded.
     pub const LOST: u32 = 4;
     /// As [`ENTER`], inside a call that is recorded.
     pub const INNER: u32 = 5;
     /// The time: the processor's counter of cycles.
     pub const TIME: u32 = 6;
-    /// A window begins: the stretch's number, and how many lines of the first level's data and code follow, set after set,
-    /// each with the most recently used first, 0 where there is none.
+    /// A window begins: the stretch's number, and the numbers of lines of the first level's data and code that follow.
+    /// The lines stand set after set, each with the most recently used first, 0 for an empty place.
     pub const WINDOW: u32 = 7;
     /// The window has ended.
     pub const WINDOW_END: u32 = 8;
@@ -445,17 +449,18 @@ pub mod record {
     pub const FREED: u32 = 10;
     /// A thread of a run that is logged begins: its base.
     pub const BEGIN: u32 = 11;
-    /// A superblock of such a run was interrupted by a signal: its number, and above that how many of its instructions were
-    /// executed; how many words of its record follow; where the stack pointer was; and these words. Number 0 with no words
-    /// stands for between two of them.
+    /// A superblock of such a run was interrupted by a signal. The words are: its number, and above that the number of
+    /// its executed instructions; the number of following words of its record; the stack pointer; and these words.
+    /// Number 0 with no words stands for an interruption between two superblocks.
     pub const INTERRUPTED: u32 = 12;
-    /// The handler has returned: so many instructions of the next record do not count, and where the stack pointer was.
+    /// The handler has returned: the number of the next record's instructions that do not count, and the stack pointer.
     pub const RESUMED: u32 = 13;
-    /// Where the stack pointer of the next superblock is.
+    /// The stack pointer at the next superblock.
     pub const STACK: u32 = 14;
-    /// A chain of calls that asks for memory: its name, how many return addresses follow, and these, the innermost first.
+    /// A chain of calls that asks for memory: its name, the number of return addresses that follow, and these, the
+    /// innermost first.
     pub const CHAIN: u32 = 15;
-    /// Memory that a process has mapped when one of some threads makes its first recorded call: where it begins and ends, and whether others
+    /// A mapping of the process when a thread makes its first recorded call: its beginning, its end, and whether others
     /// share it.
     pub const MAPPING: u32 = 16;
     /// Words of [`MAPPING`].
@@ -488,7 +493,7 @@ pub mod record {
     pub const TIME_WORDS: usize = 2;
 }
 
-/// Why an entry cannot be watched.
+/// The reason an entry cannot be watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The function is shorter than a jump, and another follows at once.
@@ -499,7 +504,7 @@ pub enum Refusal {
     JumpedTo,
     /// No memory near it.
     NoRoom,
-    /// Where it ends, when its calls are timed.
+    /// A return lies too close to a jump target, when its calls are timed.
     Ends,
     /// It may end anywhere, when its calls are timed.
     Unclear,
@@ -507,11 +512,11 @@ pub enum Refusal {
     Elsewhere,
     /// The loader chose the code of another function that is watched.
     Shared,
-    /// There is room for a trap alone, and the engine calls functions of its file.
+    /// There is room only for a trap, and the engine calls functions of its file.
     EngineUses,
-    /// There is room for a trap alone, and it would come too late.
+    /// There is room only for a trap, and it would come too late.
     TooLate,
-    /// What would be moved is a restartable sequence, which the kernel knows by its address.
+    /// The code to move is a restartable sequence, which the kernel knows by its address.
     Restartable,
 }
 
@@ -545,7 +550,7 @@ impl Refusal {
         2 + REFUSALS.iter().position(|(refusal, _)| *refusal == self).unwrap_or_default() as u64
     }
 
-    /// What an answer says; `None` when it refuses nothing.
+    /// The reason in an answer; `None` when it refuses nothing.
     pub fn of(answer: u64) -> Option<&'static str> {
         REFUSALS.get(usize::try_from(answer.checked_sub(2)?).ok()?).map(|(_, why)| *why)
     }

@@ -1,5 +1,5 @@
-//! What passes between the command and the recorder inside the emulator: the [`Plan`] it is given, and
-//! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
+//! Messages between the command and the recorder inside the emulator: the recorder's [`Plan`], and the [`Discovery`]
+//! that a first run hands to the second. Both are lines of text, `key value`.
 
 mod discovery;
 mod lines;
@@ -15,7 +15,7 @@ use lines::{Lines, each_line};
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::region::Region;
 
-/// What the recorder is to do in one run.
+/// The recorder's task in one run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Task {
     /// Find the blocks executed inside regions; write a [`Discovery`].
@@ -27,31 +27,32 @@ pub enum Task {
 /// One run of the recorder.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What to do.
+    /// The task.
     pub task: Task,
-    /// What stands in the recording's header.
+    /// The recording's header.
     pub header: Header,
-    /// Where to write: a recording, or a discovery.
+    /// The output file: a recording, or a discovery.
     pub output: String,
     /// The program's file, as the emulator opens it.
     pub program: String,
-    /// How the emulator is started for programs that a recorded process becomes by `exec`; `None` when they are not
+    /// The way to start the emulator for programs that a recorded process becomes by `exec`; `None` when they are not
     /// followed.
     pub follow: Option<Follow>,
-    /// The [`crate::journal`]; empty when there is none.
+    /// The [`crate::journal`]; empty when the run has none.
     pub journal: String,
-    /// Where [`Task::Record`] in [`Mode::TwoPass`] writes what it met and did not watch, as a [`Discovery`].
+    /// The file to which [`Task::Record`] in [`Mode::TwoPass`] writes the blocks it met and did not watch, as a
+    /// [`Discovery`].
     pub unwatched_output: String,
     /// Whether control is followed through every block, and not only through those to be watched: slower, but nothing
     /// that is met inside a region goes unnoticed.
     pub follows_all: bool,
     /// What earlier runs found; empty for every other mode than [`Mode::TwoPass`].
     pub discovery: Discovery,
-    /// Bytes that windows of a whole program's run may take in the recorder's memory; 0 when none are kept, nor counts of
-    /// each instruction.
+    /// Bytes that windows of a whole program's run may take in the recorder's memory; 0 when none are kept, nor counts
+    /// of each instruction.
     pub window_bytes: u64,
-    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads, and not its
-    /// first accesses.
+    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads, and
+    /// not its first accesses.
     pub keeps_windows: bool,
     /// What the recorder must know of a kernel, in [`Mode::System`].
     pub system: Option<SystemPlan>,

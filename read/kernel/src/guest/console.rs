@@ -5,7 +5,7 @@ use super::PREFIX;
 /// A longer line is cut into pieces, so that a guest without line ends does not fill the memory.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// What went wrong in a kernel, by what it said.
+/// A kind of kernel failure, recognised by its message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trouble {
     /// It panicked; nothing comes after.
@@ -14,7 +14,7 @@ pub enum Trouble {
     InitLost,
     /// It panicked because it found no root file system.
     NoRoot,
-    /// The kernel hit a bug, but goes on.
+    /// The kernel hit a bug, but continues.
     Oops,
     /// A process was killed for want of memory, or there was too little to start.
     OutOfMemory,
@@ -29,14 +29,14 @@ pub enum Event {
     Booted {
         /// The kernel's release, as `uname -r` prints it.
         release: String,
-        /// What the kernel takes the time from.
+        /// The kernel's clock source.
         clocksource: String,
     },
     /// A line of the guest's `/proc/kallsyms`.
     SymbolLine(String),
     /// All wanted symbols were listed.
     SymbolsListed,
-    /// Where a section of a module lies.
+    /// The address of a section of a module.
     ModuleSection {
         /// The module.
         module: String,
@@ -45,7 +45,7 @@ pub enum Event {
         /// Its address.
         address: u64,
     },
-    /// What the workload needs could not be set up.
+    /// A requirement of the workload could not be set up.
     NotSetUp(String),
     /// The workload starts now.
     WorkloadBegan,
@@ -58,9 +58,9 @@ pub enum Event {
     Output(String),
     /// The kernel is in trouble.
     Trouble {
-        /// What kind.
+        /// The kind of failure.
         trouble: Trouble,
-        /// The line that says so.
+        /// The line that reports it.
         line: String,
     },
     /// The kernel switches the machine off, or restarts it, which ends the emulator as well.
@@ -94,7 +94,7 @@ const TROUBLES: &[(&str, Trouble)] = &[
     ("INFO: task ", Trouble::Lockup),
 ];
 
-/// Phrases with which the kernel says that it ends.
+/// Phrases with which the kernel announces its end.
 const ENDS: &[&str] =
     &["reboot: Power down", "reboot: Restarting system", "reboot: System halted", "reboot: machine restart"];
 
@@ -106,7 +106,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Takes what came, and tells what happened.
+    /// Takes received bytes, and returns the events in them.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -118,7 +118,7 @@ impl Console {
         events
     }
 
-    /// Tells what the last line without an end says.
+    /// Returns the events of a last line without an end.
     pub fn finish(&mut self) -> Vec<Event> {
         match self.partial.is_empty() {
             true => Vec::new(),

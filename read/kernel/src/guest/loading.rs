@@ -1,17 +1,17 @@
-//! The part of the init script that loads modules, and tells where they lie.
+//! The part of the init script that loads modules, and reports their addresses.
 
 use crate::modules::Module;
 use std::fmt::Write as _;
 
-/// What the lines call when the guest cannot be set up.
+/// The function that the lines call when the guest cannot be set up.
 pub(super) const FAIL: &str = "fail() { say failed \"$*\"; poweroff -f; sleep 60; }\n";
 
-/// Where a module's file lies in the initramfs.
+/// The path of a module's file in the initramfs.
 pub(super) fn module_file(name: &str) -> String {
     format!("/lineup/modules/{name}.ko")
 }
 
-/// Loads the modules in their order; then each tells its sections, when that is wanted.
+/// Loads the modules in their order; then reports the sections of each, when that is wanted.
 pub(super) fn lines(modules: &[Module], lists_sections: bool) -> String {
     let mut text = String::new();
     for Module { name, .. } in modules {

@@ -1,4 +1,4 @@
-//! What runs in the guest, and what it says on its console.
+//! The programs in the guest, and their messages on its console.
 //!
 //! A recorder starts at the first call of `sethostname` and stops at the second: the init script sets the host name to
 //! [`BEGIN_MARKER`] and [`END_MARKER`] around the workload.
@@ -16,7 +16,7 @@ pub use root::{DISK_MODULES, FILES};
 pub use script::{InitOptions, SymbolsWanted, init_script};
 pub use workloads::BuiltIn;
 
-/// What each line of the init script begins with.
+/// The prefix of each line of the init script.
 pub const PREFIX: &str = "lineup-guest: ";
 
 /// The host name that is set when the workload begins.

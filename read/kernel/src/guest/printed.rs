@@ -1,24 +1,24 @@
-//! What a guest printed, so that two runs can be held against each other: the kernel's lines apart from the workload's,
-//! and without what depends on the time.
+//! The console output of a guest, for the comparison of two runs: the kernel's lines apart from the workload's, and
+//! without the parts that depend on the time.
 
 use super::console::message;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More than this is not kept: the rest is not compared, which is told.
+/// The maximum output kept. The rest is not compared, and a message says so.
 const MOST_BYTES: usize = 32 << 20;
 
 /// The lines of a guest's console.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Printed {
-    /// What the kernel said, with its time stamps.
+    /// The kernel's messages, with their time stamps.
     pub kernel: Vec<String>,
-    /// What the workload printed, from its begin to its end.
+    /// The workload's output, from its begin to its end.
     pub workload: Vec<String>,
     bytes: usize,
     is_cut: bool,
 }
 
-/// Shapes of lines of which two runs of one kernel differ: they say nothing about another kernel.
+/// Shapes of lines in which two runs of one kernel differ: they carry no information about another kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Varying {
     kernel: BTreeSet<String>,
@@ -26,14 +26,14 @@ pub struct Varying {
 }
 
 impl Varying {
-    /// How many kinds of lines are left out: of the kernel, and of the workload.
+    /// The number of kinds of lines that are left out: of the kernel, and of the workload.
     pub fn counts(&self) -> [usize; 2] {
         [self.kernel.len(), self.workload.len()]
     }
 }
 
 impl Printed {
-    /// Takes a line. What stands before the kernel's first time stamp is the firmware's, and is not kept.
+    /// Adds a line. Lines before the kernel's first time stamp are the firmware's, and are not kept.
     pub fn add(&mut self, line: &str, is_working: bool) {
         if has_time(line) {
             self.add_message(line);
@@ -60,7 +60,7 @@ impl Printed {
         self.is_cut
     }
 
-    /// What differs between two runs of one kernel.
+    /// The shapes that differ between two runs of one kernel.
     pub fn varying(&self, again: &Printed) -> Varying {
         let (one, other) = (shapes(&self.kernel), shapes(&again.kernel));
         let kernel = one.keys().chain(other.keys()).filter(|shape| one.get(*shape) != other.get(*shape));
@@ -76,20 +76,19 @@ impl Printed {
         Varying { kernel, workload }
     }
 
-    /// What the kernel said, by kind, in the order of the text: what is printed when depends on the time, and so do
-    /// numbers.
+    /// The kernel's messages, by kind, in alphabetical order: their order in time varies, and so do numbers.
     pub fn kernel_said(&self, varying: &Varying) -> String {
         let said = shapes(&self.kernel).into_iter().filter(|(shape, _)| !varying.kernel.contains(shape));
         said.map(|(shape, count)| format!("{count} {shape}\n")).collect()
     }
 
-    /// What the workload printed, in its order.
+    /// The workload's output, in its order.
     pub fn workload_printed(&self, varying: &Varying) -> String {
         let kept = self.workload.iter().filter(|line| !varying.workload.contains(&shape(line)));
         kept.map(|line| format!("{line}\n")).collect()
     }
 
-    /// How the lines of another kernel's run differ from these, in a sentence; `None` when they do not.
+    /// The difference between another kernel's run and this one, in a sentence; `None` when there is none.
     pub fn difference(&self, other: &Printed, varying: &Varying) -> Option<String> {
         let (before, after) = (shapes(&self.kernel), shapes(&other.kernel));
         let lacks = |of: &BTreeMap<String, u64>, shape: &String, count: u64| {
@@ -157,7 +156,7 @@ fn shape(line: &str) -> String {
     shape
 }
 
-/// Whether a line begins with a kernel's time stamp: "[    1.234567]".
+/// True when a line begins with a kernel's time stamp: "[    1.234567]".
 fn has_time(line: &str) -> bool {
     let stamp = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
     stamp.and_then(|(stamp, _)| stamp.trim().split_once('.')).is_some_and(|(seconds, rest)| {

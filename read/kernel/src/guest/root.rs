@@ -1,14 +1,14 @@
 //! The part of the init script that mounts a root file system, read-only, with an overlay in memory.
 
-/// The modules without which a guest cannot mount its root; what they need is loaded as well. Kernels have some of them
-/// built in.
+/// The modules without which a guest cannot mount its root; their dependencies are loaded as well. Kernels have some of
+/// them built in.
 pub const DISK_MODULES: &[&str] =
     &["virtio_pci", "virtio_pmem", "nd_pmem", "crc32c_generic", "ext4", "overlay"];
 
-/// Where files of the host lie in the initramfs before they are copied into the root.
+/// The folder of the initramfs that holds files of the host before they are copied into the root.
 pub const FILES: &str = "/lineup/files";
 
-/// The shell of the root, else busybox's; what the root lacks of busybox's applets is there at the end of the path.
+/// The shell of the root, else busybox's. Applets of busybox that the root lacks are at the end of the path.
 pub(super) const START: &str = "\
 shell=/bin/sh\n\
 chroot /lineup/root $shell -c : 2>/dev/null || shell=/lineup/bin/sh\n\

@@ -4,13 +4,13 @@ use super::{BEGIN_MARKER, END_MARKER, PREFIX, loading, root};
 use crate::error::Error;
 use crate::modules::Module;
 
-/// Where the file with the wanted symbols lies in the guest.
+/// The path of the file with the wanted symbols in the guest.
 pub(crate) const SYMBOL_PATTERNS: &str = "/lineup/symbols";
 
-/// Which symbols the guest lists before the workload begins.
+/// The symbols that the guest lists before the workload begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum SymbolsWanted {
-    /// None: they are known from the image.
+    /// None: the image already gives them.
     #[default]
     None,
     /// Those of these names.
@@ -19,22 +19,22 @@ pub enum SymbolsWanted {
     All,
 }
 
-/// What the script does.
+/// The parameters of the script.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InitOptions {
     /// The workload, as a line of shell.
     pub workload: String,
-    /// Where the workload starts; `None` for the root.
+    /// The folder in which the workload starts; `None` for the root.
     pub directory: Option<String>,
-    /// Whether the loopback interface comes up. There is no other network.
+    /// True when the loopback interface comes up. There is no other network.
     pub loopback: bool,
-    /// Which symbols are listed.
+    /// The symbols that are listed.
     pub symbols: SymbolsWanted,
     /// Modules that are loaded before the workload begins, in this order: those of a root's disk among them.
     pub modules: Vec<Module>,
-    /// Whether the guest tells where the sections of its modules lie.
+    /// True when the guest reports the addresses of its modules' sections.
     pub lists_sections: bool,
-    /// Whether the workload sees a root file system on a disk of its own instead of the initramfs.
+    /// True when the workload sees a root file system on a disk of its own instead of the initramfs.
     pub has_root: bool,
 }
 

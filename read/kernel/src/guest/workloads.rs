@@ -51,7 +51,7 @@ impl BuiltIn {
         }
     }
 
-    /// Whether it needs the loopback interface.
+    /// True when it needs the loopback interface.
     pub fn needs_loopback(self) -> bool {
         self == BuiltIn::Net
     }

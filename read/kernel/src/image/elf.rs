@@ -1,4 +1,4 @@
-//! The few facts about an ELF kernel that its bytes tell without debug information.
+//! The few facts about an ELF kernel that its bytes give without debug information.
 
 use crate::error::Error;
 use crate::scan::u16_at;
@@ -6,17 +6,18 @@ use crate::symbol::KernelSymbol;
 use lineup_model::abi::Machine;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
 
-/// Where an ELF header says its machine.
+/// The offset of the machine in an ELF header.
 pub(crate) const E_MACHINE: usize = 18;
 
-/// How every ELF file begins.
+/// The first bytes of every ELF file.
 pub(super) const MAGIC: &[u8] = b"\x7fELF";
 
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Whether these are the first bytes of a little-endian program: code that looks for programs has the first four of them, too.
+/// True when these are the first bytes of a little-endian program. Code that looks for programs also contains the first
+/// four of them.
 pub(super) fn begins_program(bytes: &[u8]) -> bool {
     is_elf(bytes) && matches!(bytes.get(4..7), Some([1 | 2, 1, 1]))
 }
@@ -33,7 +34,7 @@ pub(super) fn machine(bytes: &[u8]) -> Result<Machine, Error> {
     let file = parse(bytes)?;
     let is_little = file.is_little_endian();
     let number = u16_at(bytes, E_MACHINE).filter(|_| is_little);
-    // The boards tell whose kernels are known.
+    // The boards define the known kernels.
     let machine = number.and_then(Machine::of_elf).filter(|machine| machine.description().board.is_some());
     machine.ok_or_else(|| Error::UnsupportedMachine {
         machine: format!("{}{:?}", if is_little { "" } else { "big-endian " }, file.architecture()),

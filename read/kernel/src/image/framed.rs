@@ -5,10 +5,10 @@ use crate::KernelSymbols;
 use lineup_model::abi::Machine;
 use object::elf::EM_AARCH64;
 
-/// Where a 64-bit Arm image's header says how far behind an aligned address it is loaded.
+/// The offset in a 64-bit Arm image's header of the distance between an aligned address and the load address.
 const TEXT_OFFSET: usize = 8;
 
-/// What that address is aligned to, by the boot protocol of 64-bit Arm.
+/// The alignment of that address, by the boot protocol of 64-bit Arm.
 const ARM64_ALIGN_BYTES: u64 = 2 << 20;
 
 const FILE_HEADER_BYTES: u64 = 64;
@@ -19,8 +19,8 @@ const SECTION_HEADER_BYTES: u64 = 64;
 const NAMES: &[u8] = b"\0.kernel\0.shstrtab\0";
 
 impl KernelImage {
-    /// The kernel as an ELF file: as it is, or, if it is a raw 64-bit Arm image, in a frame that says where it runs. `None`
-    /// when that is not known: of another raw image, or without symbols.
+    /// The kernel as an ELF file: unchanged, or, if it is a raw 64-bit Arm image, in a frame with its run address.
+    /// `None` when that is not known: for another raw image, or without symbols.
     pub fn into_elf(self, symbols: &KernelSymbols) -> Option<Vec<u8>> {
         if self.is_elf() {
             return Some(self.vmlinux);
@@ -33,7 +33,7 @@ impl KernelImage {
     }
 }
 
-/// Where a 64-bit Arm image runs, of which this is the first function's address.
+/// The run address of a 64-bit Arm image whose first function has this address.
 fn arm64_start(image: &[u8], first_code: u64) -> Option<u64> {
     let offset = u64::from_le_bytes(image.get(TEXT_OFFSET..TEXT_OFFSET + 8)?.try_into().ok()?);
     let base = first_code.checked_sub(offset)?;

@@ -1,6 +1,6 @@
 //! The frame of the program lzop, in which LZO kernels are packed.
 
-/// What it begins with.
+/// The first bytes of an lzop file.
 pub(super) const MAGIC: [u8; 9] = [0x89, b'L', b'Z', b'O', 0, 0x0d, 0x0a, 0x1a, 0x0a];
 
 /// Bits of the flags: a checksum of each unpacked or packed block follows its lengths.

@@ -1,4 +1,4 @@
-//! What a distributed kernel image is, and the kernel inside it.
+//! The forms of distributed kernel images, and the kernel inside each.
 
 pub(crate) mod elf;
 mod framed;
@@ -15,7 +15,7 @@ use lineup_model::abi::Machine;
 use memchr::memmem;
 use std::fmt;
 
-/// How many layers of packing an image may have: an `Image.gz` of an EFI image of an Image.
+/// The maximum number of packing layers of an image: an `Image.gz` of an EFI image of an Image.
 const MAX_LAYERS: u32 = 3;
 
 /// No kernel that is loaded as it stands is larger, and none with its debug information.
@@ -62,7 +62,7 @@ pub struct KernelImage {
     pub machine: Machine,
     /// The form it came in.
     pub container: Container,
-    /// How the kernel inside was compressed; `None` when it was not.
+    /// The compression of the kernel inside; `None` for an uncompressed one.
     pub compression: Option<Compression>,
     /// The line by which the kernel introduces itself: "Linux version …".
     pub banner: String,
@@ -216,7 +216,7 @@ fn arm64_image(bytes: &[u8]) -> Result<Unpacked, Error> {
     })
 }
 
-/// An EFI program whose first bytes say where the packed kernel lies.
+/// An EFI program whose first bytes give the place of the packed kernel.
 fn efi_zboot(bytes: &[u8], layers: u32, budget: &mut Budget) -> Result<Unpacked, Error> {
     let header = part(bytes, "header", 0, 0x38)?;
     let offset = u64::from(u32_at(header, 8).unwrap_or_default());
@@ -229,7 +229,7 @@ fn efi_zboot(bytes: &[u8], layers: u32, budget: &mut Budget) -> Result<Unpacked,
     Ok(Unpacked { container: Container::EfiZboot, compression: Some(compression), ..inner })
 }
 
-/// The header says nothing about the packed kernel: everything that begins like one is tried.
+/// The header does not locate the packed kernel: every sequence that begins like one is tried.
 fn arm_zimage(bytes: &[u8], budget: &mut Budget) -> Result<Unpacked, Error> {
     let end = u32_at(bytes, 0x2c).unwrap_or_default();
     part(bytes, "code", 0, u64::from(end))?;
@@ -265,15 +265,16 @@ fn banner(vmlinux: &[u8]) -> Option<String> {
     lines.max_by_key(String::len)
 }
 
-/// The note as the linker writes it: name of 4 bytes, id of 20 bytes, type 3. Kernels hold programs with notes of their own,
-/// such as what they map into processes (the vDSO): those are not the kernel's.
+/// The note as the linker writes it: name of 4 bytes, id of 20 bytes, type 3. Kernels hold programs with notes of their
+/// own, such as the one they map into processes (the vDSO): those notes are not the kernel's.
 fn raw_build_id(bytes: &[u8]) -> Option<Vec<u8>> {
     const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
     let start = memmem::find_iter(bytes, NOTE).find(|note| !is_in_program(bytes, *note))? + NOTE.len();
     Some(bytes.get(start..start + 20)?.to_vec())
 }
 
-/// True of a place in an ELF file that begins before it: in front of the end of the table of its sections, which comes last.
+/// True of a place in an ELF file that begins before it: in front of the end of the table of its sections, which comes
+/// last.
 fn is_in_program(bytes: &[u8], at: usize) -> bool {
     let mut starts = memmem::rfind_iter(&bytes[..at], elf::MAGIC).map(|start| &bytes[start..]);
     let Some(file) = starts.find(|file| elf::begins_program(file)) else {

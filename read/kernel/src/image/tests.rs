@@ -4,7 +4,7 @@ use super::*;
 const BANNER: &str = "Linux version 6.1.0-50-test (a@b) (gcc-12) #1 SMP PREEMPT_DYNAMIC Debian 6.1.1-1";
 const ID: [u8; 20] = [7; 20];
 
-/// What a kernel's read-only data holds: a format string that is no banner, the banner, the note.
+/// The contents of a kernel's read-only data: a format string that is no banner, the banner, the note.
 fn contents() -> Vec<u8> {
     let mut bytes = sample(20_000);
     bytes.extend(b"Linux version %s\0");
@@ -99,11 +99,11 @@ fn a_program_inside_the_kernel_has_a_build_id_of_its_own() {
     let held = |program: &[u8]| [&arm64()[..0x40], program, &arm64()[0x40..]].concat();
     let own = |program: &[u8]| KernelImage::parse(&held(program)).unwrap().build_id;
     assert_eq!(own(&program).as_deref(), Some(&ID[..]));
-    // Where the program ends before the note, the note is the kernel's.
+    // When the program ends before the note, the note is the kernel's.
     program[0x3c] = 0;
     program[0x28] = 0x20;
     assert_eq!(own(&program).as_deref(), Some(&[0; 20][..]));
-    // What only begins like a program, as the text of a message does, holds no notes.
+    // Bytes that only begin like a program, as in the text of a message, hold no notes.
     program[0x3c] = 3;
     program[0x28] = 0x80;
     program[4] = 0;

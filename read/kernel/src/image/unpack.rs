@@ -6,14 +6,14 @@ use crate::error::Error;
 use crate::scan::u32_at;
 use std::io::Read;
 
-/// No kernel is larger: what unpacks to more is no kernel.
+/// No kernel is larger: a file that unpacks to more is no kernel.
 const MAX_UNPACKED_BYTES: u64 = 512 << 20;
-/// A small file unpacks to less: to this, and so many bytes for each of its own. Kernels are packed to a third or a
-/// tenth of their length; Deflate's greatest ratio is 1032.
+/// A small file may unpack to this, plus the next constant's number of bytes per byte of the file. Kernels are packed
+/// to a third or a tenth of their length; Deflate's greatest ratio is 1032.
 const FREE_BYTES: u64 = 32 << 20;
 const MOST_RATIO: u64 = 64;
 
-/// How much may still be unpacked from one file, through all its layers and everything in it that begins like a
+/// The bytes that may still be unpacked from one file, through all its layers and everything in it that begins like a
 /// compressed kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
@@ -77,7 +77,7 @@ impl Compression {
         Self::MAGICS.iter().find(|(_, magic)| bytes.starts_with(magic)).map(|(compression, _)| *compression)
     }
 
-    /// Unpacks a stream; what follows its end is ignored, as images append sizes and code.
+    /// Unpacks a stream. Bytes after its end are ignored, since images append sizes and code.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Compression {
 fn read(reader: impl Read, budget: &mut Budget) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
     let read = reader.take(budget.left_bytes + 1).read_to_end(&mut unpacked);
-    // What came before a failure was unpacked too.
+    // Bytes before a failure were unpacked too.
     budget.take(unpacked.len())?;
     read.map(|_| unpacked).map_err(|error| error.to_string())
 }
@@ -120,7 +120,7 @@ fn zstd(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, String> {
     read(decoder.single_frame(), budget)
 }
 
-/// Blocks of 8 MiB, the last one shorter, each behind its packed length. What an image appends looks like one more
+/// Blocks of 8 MiB, the last one shorter, each behind its packed length. Data that an image appends looks like one more
 /// length.
 fn lz4_legacy(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
@@ -226,7 +226,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What a file holds twice is unpacked twice, from one budget.
+    /// A stream that a file holds twice is unpacked twice, from one budget.
     #[test]
     fn streams_of_one_file_share_its_budget() {
         let packed = pack(Compression::Zstd, &vec![0; 20 << 20]);

@@ -1,4 +1,4 @@
-//! What a dynamically linked program needs beside itself: its loader and libraries, and theirs.
+//! The files that a dynamically linked program needs: its loader and libraries, and theirs.
 
 use crate::error::Error;
 use crate::image::elf::E_MACHINE;
@@ -19,7 +19,7 @@ pub struct Needed {
 }
 
 /// The loader and all libraries of an ELF program or library, found where the loader looks for them. `read` gives the
-/// bytes of a file of the host, or nothing when there is none. What is no ELF file needs nothing.
+/// bytes of a file of the host, or nothing when it does not exist. A file that is no ELF file needs nothing.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ struct Want {
 }
 
 impl Want {
-    /// Where it may be: a name with a slash is a path.
+    /// The paths where it may be: a name with a slash is a path.
     fn places(&self, guest: Machine) -> impl Iterator<Item = String> {
         let triplet = guest.description().triplet;
         let usual = [
@@ -80,7 +80,7 @@ impl Want {
     }
 }
 
-/// What a file says about what it needs.
+/// The dependencies that a file names.
 #[derive(Default)]
 struct Links {
     loader: Option<String>,

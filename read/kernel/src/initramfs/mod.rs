@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::guest;
 use std::collections::BTreeMap;
 
-/// What stands under a name.
+/// An entry of the initramfs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// A folder.
@@ -23,7 +23,7 @@ pub enum Entry {
     },
     /// A symbolic link.
     Symlink {
-        /// Where it leads.
+        /// The target of the link.
         target: String,
     },
     /// A character device.
@@ -38,12 +38,12 @@ pub enum Entry {
 /// A tree of files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tree {
-    /// By path without the first slash. A folder sorts before what it holds.
+    /// By path without the first slash. A folder sorts before its contents.
     entries: BTreeMap<String, Entry>,
 }
 
 impl Tree {
-    /// Puts an entry at an absolute path, with the folders that lead there; what was there is replaced.
+    /// Puts an entry at an absolute path, with the folders that lead there. It replaces an existing entry.
     ///
     /// # Errors
     ///
@@ -67,12 +67,12 @@ impl Tree {
         Ok(())
     }
 
-    /// What stands at an absolute path.
+    /// The entry at an absolute path.
     pub fn get(&self, path: &str) -> Option<&Entry> {
         self.entries.get(path.strip_prefix('/')?)
     }
 
-    /// The sum of the sizes of all files, which is what they take of the guest's memory.
+    /// The sum of the sizes of all files, which is the guest memory they take.
     pub fn file_bytes(&self) -> u64 {
         let sizes = self.entries.values().map(|entry| match entry {
             Entry::File { contents, .. } => contents.len() as u64,

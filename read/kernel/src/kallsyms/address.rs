@@ -44,8 +44,8 @@ fn absolute(bytes: &[u8], start: usize, count: usize, word_bytes: usize) -> Opti
     addresses.filter(|addresses| addresses.is_sorted() && is_kernel(addresses.last(), word_bytes))
 }
 
-/// Offsets from a base. With per-CPU symbols at absolute addresses (x86-64 until 6.14) an offset that is not negative is
-/// itself the address, and the others count down from the base.
+/// Offsets from a base. With per-CPU symbols at absolute addresses (x86-64 until 6.14) an offset that is not negative
+/// is itself the address, and the others count down from the base.
 fn relative(bytes: &[u8], start: usize, base_at: usize, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
     let offsets: Option<Vec<u32>> = (0..count).map(|number| u32_at(bytes, start + number * 4)).collect();
     let offsets = offsets?;
@@ -70,8 +70,8 @@ fn is_kernel(last: Option<&u64>, word_bytes: usize) -> bool {
     })
 }
 
-/// The base of a kernel that relocates itself stands in the image as zero, and its value in the relocation of its place.
-/// Where the image will lie is not known, but that is aligned and leaves every relocated place inside the image.
+/// The base of a kernel that relocates itself is zero in the image; its value is in the relocation of its place. The
+/// image's load address is unknown, but it is aligned and leaves every relocated place inside the image.
 fn relocated(bytes: &[u8], base_at: usize) -> Option<u64> {
     let kind = AARCH64_RELATIVE.to_le_bytes();
     let relocations = memmem::find_iter(bytes, &kind).filter_map(|kind_at| {

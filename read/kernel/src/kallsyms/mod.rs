@@ -35,12 +35,12 @@ impl KernelSymbols {
         &self.symbols
     }
 
-    /// How many there are.
+    /// The number of symbols.
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// True when there is none.
+    /// True when there is no symbol.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
@@ -80,7 +80,7 @@ pub fn decode(image: &KernelImage) -> Result<KernelSymbols, Error> {
 ///
 /// # Errors
 ///
-/// When there is none, or its form is not known.
+/// When there is no table, or its form is not known.
 pub fn decode_bytes(vmlinux: &[u8], machine: Machine) -> Result<KernelSymbols, Error> {
     let word_bytes = usize::from(machine.description().pointer_bytes);
     let refuse = |why: &str| Error::NoKallsyms { why: why.into() };
@@ -108,7 +108,7 @@ pub fn from_debug_file(vmlinux: &[u8]) -> Result<KernelSymbols, Error> {
     }
 }
 
-/// Reads what a guest's `/proc/kallsyms` says, without the symbols of modules.
+/// Reads a guest's `/proc/kallsyms`, without the symbols of modules.
 ///
 /// # Errors
 ///

@@ -6,10 +6,10 @@ use memchr::memmem;
 /// The tokens of the ten digits stand for themselves in every kernel: they are in too many names to be free.
 const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\0";
 
-/// How far before the tokens the names may begin.
+/// The maximum distance of the names' beginning before the tokens.
 const MAX_NAMES_BYTES: usize = 64 << 20;
 
-/// One marker for every 256th name says where it begins.
+/// One marker for every 256th name gives its position.
 const NAMES_PER_MARKER: usize = 256;
 
 /// No kernel has more symbols.
@@ -21,9 +21,9 @@ const MAX_NAME_BYTES: usize = 2048;
 /// The 256 tokens.
 pub(super) struct Tokens<'a> {
     texts: Vec<&'a [u8]>,
-    /// Where their table begins.
+    /// The beginning of their table.
     pub(super) start: usize,
-    /// Where the index behind it ends.
+    /// The end of the index behind it.
     pub(super) end: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Tokens<'a> {
         memmem::find_iter(bytes, DIGITS).find_map(|digits| Self::around(bytes, digits))
     }
 
-    /// Goes on to the end of the 256 texts, where the index begins, which tells the start.
+    /// Searches for the end of the 256 texts, where the index begins, which gives the start.
     fn around(bytes: &'a [u8], digits: usize) -> Option<Tokens<'a>> {
         let remaining = 256 - usize::from(b'0');
         let nearby = bytes.get(digits..bytes.len().min(digits + 64 * 1024))?;
@@ -61,7 +61,7 @@ impl<'a> Tokens<'a> {
 pub(super) struct Names {
     /// Letter and name of every symbol, in the table's order.
     pub(super) texts: Vec<(char, String)>,
-    /// Where the count of symbols is, which stands before the names.
+    /// The position of the symbol count, which precedes the names.
     pub(super) count_at: usize,
 }
 
@@ -113,7 +113,8 @@ impl Names {
     }
 }
 
-/// A name's length in tokens, and how many bytes say it: two for what needs more than seven bits, since 6.1.
+/// A name's length in tokens, and the number of bytes that encode it: two for a length of more than seven bits, since
+/// 6.1.
 fn length(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let first = usize::from(*bytes.get(at)?);
     if first & 0x80 == 0 {
@@ -122,7 +123,7 @@ fn length(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some(((first & 0x7f) | usize::from(*bytes.get(at + 1)?) << 7, 2))
 }
 
-/// Whether markers of 4 bytes, or of 8 as until 4.19, follow the names.
+/// True when markers of 4 bytes, or of 8 as until 4.19, follow the names.
 fn marked(bytes: &[u8], names_end: usize, starts: &[usize]) -> bool {
     [(4, 4), (4, 8), (8, 8)].iter().any(|(width, alignment)| {
         let markers = align(names_end, *alignment);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::scan::align;
 
-/// Where the addresses stand, and in which form.
+/// The place and form of the addresses.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Layout {
     /// Until 6.3 on x86-64: offsets, negative but for per-CPU symbols, before the names.
@@ -16,7 +16,7 @@ enum Layout {
     RelocatedBehind,
 }
 
-/// Where the test's kernels are linked.
+/// The link address of the test's kernels.
 const BASE: u64 = 0xffff_ffff_8100_0000;
 
 /// Every byte as its own token, but two for common parts.

@@ -4,7 +4,7 @@ use lineup_mapping::FileBytes;
 use std::fs::File;
 use std::io::Write;
 
-/// A file whose every byte tells where it is.
+/// A file whose every byte encodes its position.
 fn numbered(len_bytes: usize) -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("numbered");

@@ -7,16 +7,16 @@ use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, Th
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 
-/// Accesses that are kept of a call at most, the first ones. How well they are packed makes no difference, nor whether they
-/// have times: so every recorder keeps the same. A block has room for them, and for a megabyte of code.
+/// The maximum number of accesses kept per call, the first ones. The limit depends neither on their packing nor on
+/// their times, so every recorder keeps the same. A block has room for them, and for a megabyte of code.
 pub const MOST_ACCESSES: usize = 440_000;
-/// Of an access at most: flags 1, instruction 10, address 10, size 5, value 10.
+/// The maximum bytes of an access: flags 1, instruction 10, address 10, size 5, value 10.
 const ACCESS_BYTES: usize = 36;
-/// Of a time at most: place 5, clock 10.
+/// The maximum bytes of a time: place 5, clock 10.
 const TIME_BYTES: usize = 15;
-/// Of a granule of code at most.
+/// The maximum bytes of a granule of code.
 const GRANULE_BYTES: usize = 10;
-/// Of what a call has besides at most, its arguments among it.
+/// The maximum bytes of a call's other fields, including its arguments.
 const REST_BYTES: usize = 256;
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -39,7 +39,7 @@ pub struct CallHead {
     pub sequence: u64,
     /// Position in the global order of events.
     pub entered_at: u64,
-    /// How it ended.
+    /// The way it ended.
     pub end: CallEnd,
     /// Open calls of the same region on the same thread.
     pub depth: u32,
@@ -49,13 +49,13 @@ pub struct CallHead {
     pub binding_instructions: u64,
     /// Blocks whose accesses are missing.
     pub missed_blocks: u64,
-    /// What it was given in registers.
+    /// The arguments passed in registers.
     pub arguments: Option<Arguments>,
 }
 
 impl Encoder {
-    /// Packs a call. Accesses beyond [`MOST_ACCESSES`] are left out, and times that a block has no room for; returns how
-    /// many accesses were kept.
+    /// Packs a call. Accesses beyond [`MOST_ACCESSES`] are left out, and times that a block has no room for; returns
+    /// how many accesses were kept.
     pub fn call(
         &mut self,
         head: &CallHead,
@@ -112,8 +112,8 @@ fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) 
     }
 }
 
-/// Those before accesses that are kept and behind the last, at each place the first and the last; in columns as accesses are.
-/// When they are more than there is room for, the first ones and the last.
+/// Packs the times before kept accesses and after the last, at each place the first and the last, in columns like
+/// accesses. When there is not enough room, the first ones and the last.
 fn put_times(out: &mut Vec<u8>, times: &[TimeMark], accesses: usize, room: usize) {
     let at = |number: usize| times.get(number).map(|time| time.access);
     let is_between =

@@ -1,16 +1,16 @@
-//! Words of a log, packed: what foretells itself takes no room.
+//! Words of a log, packed: a predictable word takes no room.
 //!
-//! A part is packed by itself. Its first byte tells how: 0, and its words follow; or 1. Then four sections follow, each
-//! with its length:
+//! A part is packed by itself. Its first byte gives the form: 0, and its words follow; or 1, and four sections follow,
+//! each with its length:
 //!
-//! - heads: four bytes for each record whose superblock and part are not those that followed the same ones last time, and
-//!   all words of records that are no superblock's, each behind four bytes of 0;
+//! - heads: four bytes for each record whose superblock and part are not those that followed the same ones last time,
+//!   and all words of records that are no superblock's, each behind four bytes of 0;
 //! - foretold: a bit for each record, the lowest of each byte first, set where that is so;
 //! - lengths: four bits for each other word, the lower ones first: how many bytes it takes;
-//! - bytes: of each such word its difference from the one at its place in the last record of its superblock (0 at first),
-//!   with the sign in the lowest bit.
+//! - bytes: of each such word its difference from the one at its place in the last record of its superblock (0 at
+//!   first), with the sign in the lowest bit.
 //!
-//! What is remembered begins anew with each part.
+//! The state of the predictor starts afresh with each part.
 
 use super::MOST_PART_WORDS;
 use crate::native::record;
@@ -19,14 +19,14 @@ use crate::varint::{Cursor, put, put_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words as they are.
+/// Plain words.
 const PLAIN: u8 = 0;
 /// Words that are packed.
 const PACKED: u8 = 1;
 /// Places of a table of records that were looked for last, as a power of two.
 const RECENT_BITS: u32 = 12;
 
-/// A word, wherever it lies.
+/// A word, in any storage.
 pub trait Word {
     /// Its value.
     fn get(&self) -> u64;
@@ -57,13 +57,13 @@ struct Site {
     seen: u32,
     /// Words of its record but for the first.
     words: u32,
-    /// Where the superblock's last words lie.
+    /// The position of the superblock's last words.
     last: u32,
     /// The superblock's place among all.
     superblock: u32,
 }
 
-/// Where the last words of a superblock lie, how many they are, and the part of the log in which it was seen last.
+/// The position and number of a superblock's last words, and the part of the log in which it was seen last.
 #[derive(Clone, Copy)]
 struct Last {
     at: u32,
@@ -71,7 +71,7 @@ struct Last {
     seen: u32,
 }
 
-/// What is remembered of sites.
+/// The remembered sites.
 struct Memory {
     sites: Vec<Site>,
     by_head: HashMap<u32, u32>,
@@ -174,7 +174,7 @@ impl Memory {
     }
 }
 
-/// Words of a record that is no superblock's; `None` when it is none, or cut off.
+/// The number of words of a record that is no superblock's; `None` for an unknown kind, or a cut-off record.
 fn special_words(rest: &[impl Word]) -> Option<usize> {
     let words = match (rest.first()?.get() >> 32) as u32 {
         record::SYSTEM_CALL => record::SYSTEM_CALL_WORDS,
@@ -214,8 +214,8 @@ impl Packer {
         self.foretold.clear();
     }
 
-    /// Takes in words of the part: whole records. `shape` tells how many words records of a superblock have, for each of its
-    /// parts. `None` when they are malformed.
+    /// Adds words of the part: whole records. `shape` gives the number of words in a superblock's records, for each of
+    /// its parts. `None` when they are malformed.
     pub fn add<W: Word>(&mut self, words: &[W], mut shape: impl FnMut(u32) -> Option<Vec<u8>>) -> Option<()> {
         self.words += words.len();
         self.lengths.resize(self.length + words.len() + 1, 0);
@@ -291,7 +291,7 @@ impl Packer {
     }
 }
 
-/// Words as they are, as a part has them.
+/// Plain words, in the form of a part.
 pub fn plain<'a, W: Word + 'a>(words: impl IntoIterator<Item = &'a W>) -> Vec<u8> {
     let words = words.into_iter().flat_map(|word| word.get().to_le_bytes());
     [PLAIN].into_iter().chain(words).collect()

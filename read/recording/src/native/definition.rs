@@ -1,27 +1,27 @@
-//! What a block of code is made of.
+//! The description of a block of code.
 
 use super::elements::{Gather, each_run, lowest, negative};
 
-/// What the log holds of an access.
+/// The logged words of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Its address.
     Address,
     /// Its address and its value.
     Valued,
-    /// Where a repeated instruction began and ended.
+    /// The beginning and the end of a repeated instruction's range.
     Repeated,
-    /// Nothing: it is so far from the last one that is logged.
+    /// Nothing: it is at a fixed distance from the last access that is logged.
     Again,
-    /// Its value: it is where the access before was.
+    /// Its value: it is at the address of the access before.
     AgainValued,
     /// Its address, and which elements are accessed, a bit each.
     Masked,
     /// Its address, and a bit for each element that it has: as many are accessed, one behind the other.
     Packed,
-    /// Its address, and a bit for each of so many elements, all of which are the same in memory.
+    /// Its address, and a bit for each of this many elements, all of which are the same in memory.
     Spread(u8),
-    /// Its address, and so many words of a vector: the highest bit of an element tells that it is accessed.
+    /// Its address, and this many words of a vector: the highest bit of an element marks it as accessed.
     Lanes(u8),
     /// The address without an index, the indices and which elements are accessed.
     Gather(Gather),
@@ -67,7 +67,7 @@ pub struct DefinedAccess {
     pub instruction: u8,
     /// It stores.
     pub is_store: bool,
-    /// What the log holds of it.
+    /// Its logged words.
     pub form: Form,
     /// Bytes; of each element of a repeated instruction, or of a gather.
     pub size_bytes: u32,
@@ -75,12 +75,12 @@ pub struct DefinedAccess {
     pub element_bytes: u8,
     /// Bytes from the last access that is logged to this, where it is one of [`Form::Again`].
     pub distance: i8,
-    /// The instruction synchronises threads, and this is its first access: before what the log holds of it stands the
-    /// time, as in [`super::record::TIME`].
+    /// The instruction synchronises threads, and this is its first access: the log holds the time before its words, as
+    /// in [`super::record::TIME`].
     pub is_timed: bool,
 }
 
-/// What a block is made of.
+/// The description of a block.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Definition {
     /// Address of its first instruction.
@@ -112,7 +112,7 @@ impl Definition {
             | (self.lengths.len() as u64) << 40;
         let access = |access: &DefinedAccess| {
             let (form, more) = access.form.to_bits();
-            // A distance is told of those that have nothing more to tell.
+            // A distance is stored for accesses that have no other parameter.
             let more = if access.form == Form::Again { u64::from(access.distance as u8) } else { more };
             u64::from(access.instruction)
                 | u64::from(access.is_store) << 8
@@ -134,7 +134,8 @@ impl Definition {
         words
     }
 
-    /// Reads [`Definition::to_words`]; `word` gives the word of a number. `None` when they are none.
+    /// Reads the words of [`Definition::to_words`]; `word` gives the word of a number. `None` when they are no
+    /// definition.
     pub fn read(word: impl Fn(usize) -> Option<u64>) -> Option<Definition> {
         let (start, head) = (word(0)?, word(1)?);
         let (code, accesses) = ((head & 0xffff) as usize, (head >> 16 & 0xffff) as usize);
@@ -171,9 +172,9 @@ impl Definition {
         })
     }
 
-    /// Passes on every access of a block that stands alone, which was executed with these words in the log: the number of
-    /// the defined access, the address and the bytes. What has a size that is no power of two is as many accesses as it has
-    /// of these.
+    /// Passes on every access of a block that stands alone, which was executed with these words in the log: the number
+    /// of the defined access, the address and the bytes. An access whose size is no power of two is split into accesses
+    /// of such sizes.
     pub fn each_alone(&self, mut words: &[u64], mut pass_on: impl FnMut(usize, u64, u32)) {
         if self.accesses.iter().any(|access| access.form == Form::Repeated) {
             return self.each_repeated(words, pass_on);
@@ -193,7 +194,7 @@ impl Definition {
         }
     }
 
-    /// How often a repeated instruction was repeated, given where its accesses began and ended.
+    /// The number of repetitions of a repeated instruction, from the beginning and end of its accesses.
     pub fn repetitions(&self, words: &[u64]) -> u64 {
         let ends = words.as_chunks().0;
         let own = self.accesses.iter().zip(ends);
@@ -213,7 +214,7 @@ impl Definition {
         }
     }
 
-    /// How many words it has.
+    /// Its number of words.
     pub fn count_words(&self) -> usize {
         FIRST_ACCESS + self.accesses.len() + self.code.len().div_ceil(8) + self.lengths.len().div_ceil(8)
     }
@@ -247,13 +248,14 @@ impl DefinedAccess {
         }
     }
 
-    /// Some of its elements may not be accessed: the log tells which are, see [`DefinedAccess::each_element`].
+    /// True when some of its elements may not be accessed: the log marks the accessed ones, see
+    /// [`DefinedAccess::each_element`].
     pub fn has_elements(&self) -> bool {
         matches!(self.form, Form::Masked | Form::Packed | Form::Spread(_) | Form::Lanes(_) | Form::Gather(_))
     }
 
-    /// Passes on the addresses and bytes of what is accessed, given the words in the log: each element of a gather, and
-    /// else each run of elements that follow each other.
+    /// Passes on the accessed addresses and bytes, given the words in the log: each element of a gather, else each run
+    /// of adjacent elements.
     pub fn each_element(&self, words: &[u64], mut pass_on: impl FnMut(u64, u32)) {
         let bytes = u32::from(self.element_bytes.max(1));
         let all = lowest(self.size_bytes / bytes);
@@ -338,7 +340,7 @@ mod tests {
         assert_eq!(all, [(0, 0x100, 8), (1, 0x200, 8), (0, 0xf8, 8), (1, 0x1f8, 8)]);
     }
 
-    /// What an access of elements of four bytes accesses, given its words.
+    /// The addresses and bytes of an access with elements of four bytes, given its words.
     fn accessed(form: Form, size_bytes: u32, words: &[u64]) -> Vec<(u64, u32)> {
         let access = DefinedAccess {
             instruction: 0,

@@ -1,22 +1,22 @@
 //! Values that the reader of a log works out from words of a record: what instructions make of registers alone.
 
-/// Such values of a superblock, at most.
+/// The maximum number of derived values of a superblock.
 pub const MOST_DERIVED: usize = 64;
 /// The number of the first, in place of a word's. Those of others count down from it.
 pub const FIRST_DERIVED: u8 = 254;
 
-/// A value: a word of the record, [`super::superblock::STACK`], what was worked out before, or 0 for none; and what is
-/// added to it.
+/// An operand: a word of the record, [`super::superblock::STACK`], an earlier derived value, or 0 for none; and the
+/// distance added to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Value {
-    /// The word's number, or what stands for one.
+    /// The word's number, or a number that stands for another value.
     pub word: u8,
-    /// What is added.
+    /// The distance that is added.
     pub distance: i64,
 }
 
 impl Value {
-    /// What does not depend on any word.
+    /// A value that depends on no word.
     pub fn constant(distance: i64) -> Value {
         Value { word: 0, distance }
     }
@@ -28,7 +28,7 @@ impl Value {
     }
 }
 
-/// What is done with two values.
+/// An operation on two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Their sum.
@@ -49,7 +49,7 @@ pub enum Operation {
     ShiftSignRight,
     /// Their product.
     Multiply,
-    /// So many low bits of the first as the second tells, with their sign above.
+    /// Sign-extends the first value from the number of low bits that the second gives.
     ExtendSign,
 }
 
@@ -67,7 +67,7 @@ impl Operation {
         Operation::ExtendSign,
     ];
 
-    /// What comes of two values: 64 bits, or 32 with zeros above.
+    /// The result of two values: 64 bits, or 32 with zeros above.
     #[inline]
     pub fn of(self, is_half: bool, first: u64, second: u64) -> u64 {
         let bits = if is_half { 32 } else { 64 };
@@ -92,7 +92,7 @@ impl Operation {
 /// A value that follows from two others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Derived {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// With the lower 32 bits alone.
     pub is_half: bool,
@@ -103,7 +103,7 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Words that tell one.
+    /// Words that encode one.
     pub(super) const WORDS: usize = 3;
 
     pub(super) fn to_words(self) -> [u64; Self::WORDS] {
@@ -125,7 +125,7 @@ impl Derived {
     }
 }
 
-/// The place among a superblock's of what was worked out, where so many are and a number stands for one.
+/// The place of a derived value among a superblock's `count` values, from the number that stands for it.
 #[inline]
 pub fn derived_place(number: u8, count: usize) -> Option<usize> {
     let place = usize::from(FIRST_DERIVED.checked_sub(number)?);

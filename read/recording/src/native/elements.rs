@@ -1,15 +1,15 @@
 //! Elements of vectors of which an instruction accesses some alone: which those are stands in the log.
 
-/// How a gather finds its elements, or a scatter.
+/// The parameters with which a gather or a scatter finds its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gather {
     /// Elements: 2, 4, 8 or 16.
     pub elements: u8,
     /// Bytes of an index: 4 or 8.
     pub index_bytes: u8,
-    /// What an index is multiplied with: 1, 2, 4 or 8.
+    /// The multiplier of an index: 1, 2, 4 or 8.
     pub scale: u8,
-    /// The highest bits of a vector's elements tell which are accessed; else the bits of one word do.
+    /// True when the highest bits of a vector's elements mark the accessed ones; else the bits of one word do.
     pub is_masked_by_vector: bool,
 }
 
@@ -47,8 +47,8 @@ impl Gather {
         }
     }
 
-    /// The addresses of the elements that are accessed, in their order: the log's words are the address without an index,
-    /// the indices and the mask.
+    /// The addresses of the elements that are accessed, in their order: the log's words are the address without an
+    /// index, the indices and the mask.
     pub(super) fn each(self, words: &[u64], element_bytes: u8, mut pass_on: impl FnMut(u64)) {
         let Some(([base, indices @ ..], mask)) = words.split_at_checked(1 + self.index_words()) else {
             return;
@@ -85,7 +85,7 @@ pub(super) fn negative(words: &[u64], element_bytes: u8) -> u64 {
         .fold(0, |all, element| all | 1 << element)
 }
 
-/// So many of the lowest bits.
+/// The lowest `bits` bits.
 pub(super) fn lowest(bits: u32) -> u64 {
     1_u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1)
 }

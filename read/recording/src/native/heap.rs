@@ -1,8 +1,8 @@
-//! Whole programs of which allocations are wanted: the functions of allocators, whose calls the engine notes, and how to get
-//! from a place in the code to its function's caller. The command finds both in the files and writes them into the shared
-//! memory; the engine reads them there.
+//! Whole programs of which allocations are wanted: the functions of allocators, whose calls the engine notes, and how
+//! to get from a place in the code to its function's caller. The command finds both in the files and writes them into
+//! the shared memory; the engine reads them there.
 
-/// What a function does.
+/// The kind of an allocator's function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Allocator {
     /// Takes the bytes, gives an address.
@@ -21,7 +21,7 @@ pub enum Allocator {
     Free,
 }
 
-/// Symbols of allocators, and what they do.
+/// Symbols of allocators, and their kinds.
 const NAMES: [(&str, Allocator); 21] = [
     ("malloc", Allocator::Malloc),
     ("valloc", Allocator::Malloc),
@@ -59,7 +59,7 @@ const NUMBERED: [Allocator; 7] = [
 ];
 
 impl Allocator {
-    /// All symbols, and what they do.
+    /// All symbols, and their kinds.
     pub fn names() -> impl Iterator<Item = (&'static str, Allocator)> {
         NAMES.into_iter()
     }
@@ -77,28 +77,28 @@ impl Allocator {
 
 /// Functions at most: pairs of address and [`Allocator::number`].
 pub const MOST_ALLOCATORS: usize = 512;
-/// Where they begin, in words from [`super::HEAP`].
+/// Their beginning, in words from [`super::HEAP`].
 pub const ALLOCATORS: usize = 0;
 
 /// Words of a file whose rules are known.
 pub mod file {
     /// Words of each.
     pub const WORDS: usize = 4;
-    /// Where it begins in memory, and what its rules' addresses are counted from.
+    /// The file's beginning in memory, from which its rules' addresses are counted.
     pub const START: usize = 0;
-    /// Where it ends.
+    /// The file's end in memory.
     pub const END: usize = 1;
     /// Its first rule, among all.
     pub const FIRST: usize = 2;
-    /// How many it has.
+    /// The number of its rules.
     pub const RULES: usize = 3;
     /// Files at most.
     pub const MOST: usize = 1024;
 }
 
-/// Where files begin, in words.
+/// The beginning of the files, in words.
 pub const FILES: usize = ALLOCATORS + 2 * MOST_ALLOCATORS;
-/// Where rules begin, in words: each is a [`FrameRule`] as a word, in order of place.
+/// The beginning of the rules, in words: each is a [`FrameRule`] as a word, in order of place.
 pub const RULES: usize = FILES + file::WORDS * file::MOST;
 /// Rules at most, of all files.
 pub const MOST_RULES: usize = 1 << 22;
@@ -108,12 +108,12 @@ pub const BYTES: u64 = 8 * (RULES + MOST_RULES) as u64;
 /// Return addresses that are noted of an allocation at most.
 pub const MOST_FRAMES: usize = 12;
 
-/// How to get from a place in the code to its function's caller, on x86-64.
+/// An unwind rule on x86-64: it leads from a place in the code to its function's caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRule {
-    /// It applies from so many bytes into the file's memory on, up to the next rule.
+    /// The offset in the file's memory, in bytes, from which it applies, up to the next rule.
     pub from: u32,
-    /// What the caller's stack pointer is told from; `None` when it is not told.
+    /// The base of the caller's stack pointer; `None` when it is unknown.
     pub base: Option<FrameBase>,
 }
 
@@ -122,16 +122,17 @@ pub struct FrameRule {
 pub struct FrameBase {
     /// From the frame pointer, and not from the stack pointer.
     pub is_of_frame_pointer: bool,
-    /// The caller's stack pointer is so many words above that.
+    /// The distance of the caller's stack pointer above that, in words.
     pub words: u16,
-    /// The caller's frame pointer lies so many words below the caller's stack pointer; 0 when it is in its register.
+    /// The distance of the saved frame pointer below the caller's stack pointer, in words; 0 when it is in its
+    /// register.
     pub saved_words: u16,
 }
 
 const MOST_WORDS: u16 = (1 << 15) - 1;
 
 impl FrameRule {
-    /// As a word. What has no room is told as not known.
+    /// As a word. A rule that does not fit is stored as unknown.
     pub fn to_word(self) -> u64 {
         let base = self.base.filter(|base| base.words <= MOST_WORDS && base.saved_words <= MOST_WORDS);
         let upper = base.map_or(0, |base| {

@@ -1,6 +1,6 @@
-//! Whose the memory is that a process has mapped, by the text of `/proc/self/maps`.
+//! The owner of each mapping of a process, by the text of `/proc/self/maps`.
 
-/// Whose memory a mapping is.
+/// The owner of a mapping's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Whose {
     /// Others may read or write it as well, or it is a device.
@@ -25,9 +25,9 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     Some(Mapping { start: address(start)?, end: address(end)?, permissions, path })
 }
 
-/// The mappings that a process may keep data in, by whose they are; those beside each other are one. Of private mappings of
-/// other files, whose layout their format gives, of what the system's own files share for reading, and of the recorder's own
-/// memory, nothing is said.
+/// The mappings that a process may keep data in, by owner; neighbouring mappings of one owner are merged. Left out are
+/// private mappings of other files, whose layout their format gives, mappings that the system's own files share for
+/// reading, and the recorder's own memory.
 pub fn data_mappings(text: &str) -> Vec<(u64, u64, Whose)> {
     let all = || text.lines().filter_map(mapping);
     let has_code =

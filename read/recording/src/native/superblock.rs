@@ -1,11 +1,11 @@
-//! What a superblock is made of: code with one way in and several ways out, as the native engine copies it when all of a
+//! The description of a superblock: code with one entry and several exits, as the native engine copies it when all of a
 //! run is logged.
 //!
-//! The log has a record for each time that one is executed. Its first word names the superblock and the part with which it
-//! was left. Behind it stand values of registers, from which addresses follow. A record ends with the last such word of
+//! The log has a record for each execution of one. Its first word names the superblock and the part with which it was
+//! left. Values of registers follow, from which the reader computes addresses. A record ends with the last such word of
 //! that part. The stack pointer is known where a superblock begins: from where the one before it ends, or from a record
-//! of its own, see [`super::record::STACK`]. What instructions make of values that are known is worked out by the reader,
-//! see [`super::derived`].
+//! of its own, see [`super::record::STACK`]. The reader computes the results of instructions on known values, see
+//! [`super::derived`].
 
 use super::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Value, derived_place};
 
@@ -27,23 +27,23 @@ pub fn named(head: u64) -> (u32, usize) {
     (head & ((1 << NUMBER_BITS) - 1), (head >> NUMBER_BITS) as usize)
 }
 
-/// Such code.
+/// A superblock.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Superblock {
-    /// Its parts, in the order in which they are executed. The program goes on elsewhere at the end of a part alone.
+    /// Its parts, in the order in which they are executed. The program can leave only at the end of a part.
     pub parts: Vec<Part>,
-    /// What is worked out from words, each from those before it: their numbers count down from [`FIRST_DERIVED`].
+    /// Values derived from words, each from earlier ones: their numbers count down from [`FIRST_DERIVED`].
     pub derived: Vec<Derived>,
     /// Its accesses, in the order in which they are made.
     pub accesses: Vec<Reckoned>,
-    /// It is a string instruction that repeats until what it compares differs, or no longer does.
+    /// True for a string instruction that repeats until the values it compares differ, or no longer do.
     pub compares: bool,
 }
 
 /// Code that follows on itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Part {
-    /// Where it lies in the program.
+    /// Its address in the program.
     pub start: u64,
     /// The bytes of each instruction.
     pub lengths: Vec<u8>,
@@ -53,22 +53,22 @@ pub struct Part {
     pub words: u8,
     /// The stack pointer at its end: a word, 0 for none, or [`STACK`].
     pub stack: u8,
-    /// What is added to that.
+    /// The distance that is added to that.
     pub stack_distance: i64,
 }
 
-/// How an access is told.
+/// The form in which an access is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// Its address follows from words of the record.
     Plain,
-    /// As [`Told::Plain`], and a word tells which elements are accessed.
+    /// As [`Told::Plain`], and a word marks the accessed elements.
     Masked,
-    /// A string instruction repeats it, from where a word tells to where another does.
+    /// A string instruction repeats it, between the addresses in two words.
     Repeated,
 }
 
-/// Words of a record, and what follows from them.
+/// Words of a record, and the values derived from them.
 pub struct WorkedOut<'a> {
     record: &'a [u64],
     stack: u64,
@@ -77,7 +77,7 @@ pub struct WorkedOut<'a> {
 }
 
 impl WorkedOut<'_> {
-    /// By a word's number, or what stands for one; 0 where there is none.
+    /// By a word's number, or a number that stands for another value; 0 where there is none.
     #[inline]
     fn word(&self, number: u8) -> u64 {
         match number {
@@ -108,31 +108,31 @@ impl Part {
     }
 }
 
-/// An access whose address follows from words of the record: the sum of a word, another that is multiplied, the thread's
-/// base, and a distance.
+/// An access whose address follows from words of the record: the sum of a word, another that is multiplied, the
+/// thread's base, and a distance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reckoned {
     /// Number of its instruction among all of the superblock's.
     pub instruction: u8,
-    /// Whether it is a store.
+    /// True for a store.
     pub is_store: bool,
-    /// How it is told.
+    /// The form in which it is logged.
     pub told: Told,
     /// Counted from the thread's base.
     pub is_of_thread: bool,
-    /// The word that is added, counted from the record's first; 0 for none. Of a repeated one, where it begins.
+    /// The word that is added, counted from the record's first; 0 for none. For a repeated access, the beginning.
     pub base: u8,
-    /// The word that is multiplied and added; 0 for none. Of a repeated one, where it ends.
+    /// The word that is multiplied and added; 0 for none. For a repeated access, the end.
     pub index: u8,
-    /// What that is multiplied by, as a power of two.
+    /// The multiplier of that word, as a power of two.
     pub scale_shift: u8,
-    /// The word that tells which elements are accessed.
+    /// The word that marks the accessed elements.
     pub mask: u8,
-    /// Bytes of an element, where these are told.
+    /// Bytes of an element, for a masked access.
     pub element_bytes: u8,
     /// Bytes; of each element of a repeated one.
     pub size_bytes: u16,
-    /// What is added to all that.
+    /// The distance that is added to all that.
     pub distance: i64,
 }
 
@@ -162,8 +162,8 @@ impl Superblock {
         words
     }
 
-    /// From its words, of which each is asked for by its number; `None` when they are none that go together. Also how many
-    /// there are.
+    /// Reads it from its words, each requested by its number; `None` when they are inconsistent. Also returns the
+    /// number of words.
     pub fn read(word: impl Fn(usize) -> Option<u64>) -> Option<(Superblock, usize)> {
         let head = word(0).filter(|head| head >> 63 == 1)?;
         let (parts, accesses) = ((head & 0xff) as usize, (head >> 8 & 0xffff) as usize);
@@ -208,7 +208,7 @@ impl Superblock {
         words.collect()
     }
 
-    /// Whether what is said of it goes together.
+    /// True when its fields are consistent.
     fn is_sound(&self) -> bool {
         let Some(needs) = self.needs() else { return false };
         let mut before = (0, 1);
@@ -242,8 +242,8 @@ impl Superblock {
             && !is_alone
     }
 
-    /// The last word that each value which is worked out needs; `None` when one needs what is not there, or numbers are
-    /// those of words.
+    /// The last word that each derived value needs. `None` when one needs a missing value, or its number is that of a
+    /// word.
     fn needs(&self) -> Option<Vec<u8>> {
         let words = self.parts.last()?.words;
         let are_apart = usize::from(words) + self.derived.len() <= usize::from(FIRST_DERIVED) + 1;
@@ -263,7 +263,7 @@ impl Superblock {
         Some(needs)
     }
 
-    /// What follows from a record, and the stack pointer where the superblock begins.
+    /// The values that follow from a record and the stack pointer at the superblock's beginning.
     #[inline]
     pub fn worked_out<'a>(&self, record: &'a [u64], stack: u64) -> WorkedOut<'a> {
         let mut all = WorkedOut { record, stack, derived: [0; MOST_DERIVED], count: 0 };
@@ -280,7 +280,7 @@ impl Superblock {
         self.parts.iter().map(|part| part.words).collect()
     }
 
-    /// Whether it is one string instruction that repeats.
+    /// True when it is one string instruction that repeats.
     pub fn is_repeated(&self) -> bool {
         self.accesses.iter().any(|access| access.told == Told::Repeated)
     }
@@ -290,14 +290,14 @@ impl Superblock {
         self.parts.iter().take(part.saturating_add(1)).map(|part| part.lengths.len()).sum()
     }
 
-    /// As how many instructions its string instruction counts, by the record: one for each repetition, and one more where
-    /// its count ends it or nothing is left to do. 1 where it is none.
+    /// The number of executions that its string instruction counts as, by the record: one for each repetition, and one
+    /// more where its count ends it or was zero. 1 where it has none.
     pub fn executions(&self, record: &[u64]) -> u64 {
         let turns = self.repetitions(record);
         if self.is_repeated() { turns.saturating_add(u64::from(turns == 0 || !self.compares)) } else { 1 }
     }
 
-    /// How often its string instruction was repeated, by the record; 1 where it is none.
+    /// The number of repetitions of its string instruction, by the record; 1 where it has none.
     pub fn repetitions(&self, record: &[u64]) -> u64 {
         if !self.is_repeated() {
             return 1;
@@ -342,7 +342,7 @@ impl Reckoned {
         })
     }
 
-    /// Whether a record of so many words has those that it needs, and those that each value which is worked out needs.
+    /// True when a record of this many words has the words that it needs, and the words that its derived values need.
     fn is_within(&self, words: u8, needs: &[u8]) -> bool {
         let needs_all = self.told == Told::Repeated;
         let is_told = |word: u8| {
@@ -357,8 +357,8 @@ impl Reckoned {
             && self.size_bytes > 0
     }
 
-    /// Its address and its bytes, which are 0 where no element is accessed, by what follows from the record and the thread's
-    /// base.
+    /// Its address and its bytes, from the record's values and the thread's base. The bytes are 0 where no element is
+    /// accessed.
     #[inline]
     pub fn reckon(&self, words: &WorkedOut<'_>, thread_base: u64) -> (u64, u32) {
         let base = if self.is_of_thread { thread_base } else { 0 };
@@ -385,7 +385,7 @@ impl Reckoned {
         }
     }
 
-    /// Where it lies when a string instruction makes it once more.
+    /// Its address when a string instruction repeats it the next time.
     pub fn repeated(&self, record: &[u64], turn: u64) -> u64 {
         let word = |number: u8| record.get(usize::from(number)).copied().unwrap_or_default();
         let (from, to) = (word(self.base), word(self.index));

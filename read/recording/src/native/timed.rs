@@ -1,11 +1,11 @@
-//! Calls that are timed: chunks are tables of threads that were, which a thread takes over as they are, and hold words of
-//! each region.
+//! Timed calls: chunks are the tables of threads, which hold words for each region. A thread takes over the table of an
+//! ended thread unchanged.
 
-/// What [`super::word::MODE`] holds.
+/// The value of [`super::word::MODE`].
 pub const MODE: u64 = 1;
 /// Regions in a table, the last one for the cost of the stamps themselves.
 pub const REGIONS: usize = 8;
-/// That one.
+/// The region for the cost of the stamps.
 pub const STAMPS: usize = REGIONS - 1;
 /// Words of each.
 pub const WORDS: usize = 1984;
@@ -19,27 +19,27 @@ pub const LEFT: usize = 2;
 pub const INNER: usize = 3;
 /// Calls that ended with a jump to another function.
 pub const JUMPED: usize = 4;
-/// How often there was a longest call.
+/// The number of times that a call became the longest so far.
 pub const MARKS: usize = 5;
 /// Calls that have begun and not ended yet.
 pub const OPEN: usize = 6;
-/// The latest longest calls: when each began, its cycles and its processor; zeros for one that was inside another call.
+/// The latest longest calls: for each its begin, its cycles and its processor; zeros for a call inside another one.
 pub const FIRST_MARK: usize = 8;
 /// Words of each.
 pub const MARK_WORDS: usize = 3;
-/// So many, one taking the place of another.
+/// The number of these; a new one replaces the oldest.
 pub const MOST_MARKS: usize = 16;
-/// Where the return address of the call lies that was drawn and has not ended, or 0.
+/// The place of the return address of the sampled call that has not ended, or 0.
 pub const TRIAL: usize = FIRST_MARK + MARK_WORDS * MOST_MARKS;
-/// What was done before it: the number of its [`Arm`].
+/// The intervention before it: the number of its [`Arm`].
 pub const ARM: usize = TRIAL + 1;
-/// Calls up to the next that is drawn; 0 before the thread has called.
+/// Calls up to the next sampled one; 0 before the thread has called.
 pub const COUNTDOWN: usize = TRIAL + 2;
-/// The counter before which none is drawn.
+/// The counter value before which no call is sampled.
 pub const REST_UNTIL: usize = TRIAL + 3;
-/// Where the thread's lots have come to.
+/// The state of the thread's random numbers.
 pub const LOTS: usize = TRIAL + 4;
-/// Calls that were drawn.
+/// Sampled calls.
 pub const DRAWN: usize = TRIAL + 5;
 /// Cycles that were spent before them.
 pub const SPENT: usize = TRIAL + 6;
@@ -50,14 +50,14 @@ pub const BUCKETS: usize = 1920;
 /// In the region of an entry: no function's beginning, but a part of it that lies elsewhere.
 pub const PART: u64 = 1 << 32;
 
-/// What was done before a call that was drawn. The names are those of the tracer's arms.
+/// The intervention before a sampled call. The names are those of the tracer's arms.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Arm {
     /// Nothing.
     None,
     /// The lines of its function's code were flushed from all caches.
     FlushCode,
-    /// Other data was read, as much as pushes what is there out of the caches of the first two levels.
+    /// Other data was read, enough to push earlier data out of the caches of the first two levels.
     FlushData,
     /// Both.
     FlushBoth,
@@ -87,42 +87,42 @@ impl Arm {
         }
     }
 
-    /// Whether data is pushed out.
+    /// True when data is pushed out.
     pub fn flushes_data(self) -> bool {
         matches!(self, Arm::FlushData | Arm::FlushBoth)
     }
 }
 
-/// Words of a call that was drawn and has ended, in the order of their ends.
+/// Words of a sampled call that has ended, in the order of their ends.
 pub mod trial {
     /// Words of each.
     pub const WORDS: usize = 2;
-    /// What it was: the number of its arm, the region's number [`REGION_AT`], and [`IS_WRITTEN`].
+    /// Its tag: the number of its arm, the region's number at [`REGION_AT`], and [`IS_WRITTEN`].
     pub const TAG: usize = 0;
-    /// How long it took.
+    /// Its duration.
     pub const CYCLES: usize = 1;
     /// The tag's lowest bit of the region's number.
     pub const REGION_AT: u32 = 8;
     /// The tag's bit that is set last.
     pub const IS_WRITTEN_AT: u32 = 32;
-    /// So many are kept; none is drawn any more then.
+    /// The maximum number kept; then no more calls are sampled.
     pub const MOST: usize = 1 << 20;
-    /// Where they lie in the file: no code is defined when calls are timed.
+    /// Their offset in the file: no code is defined when calls are timed.
     pub const PLACE: u64 = super::super::DEFINITIONS.start;
 }
 
-/// Code that is flushed before calls that were drawn, where it is not the function's own.
+/// Code that is flushed before sampled calls, where it is not the function's own.
 pub mod flushed {
     use super::{REGIONS, trial};
 
     /// Lines of a region at most.
     pub const MOST: usize = (1 << 16) - 1;
-    /// Words of each region: how many lines there are, and their addresses in order. There are none where the function's own
+    /// Words of each region: the number of lines, and their addresses in order. There are none where the function's own
     /// code is flushed.
     pub const WORDS: usize = 1 + MOST;
-    /// Where they lie in the file.
+    /// Their offset in the file.
     pub const PLACE: u64 = trial::PLACE + 8 * (trial::WORDS * trial::MOST) as u64;
-    /// Where they end.
+    /// Their end.
     pub const END: u64 = PLACE + 8 * (WORDS * REGIONS) as u64;
 }
 
