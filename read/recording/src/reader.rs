@@ -18,17 +18,17 @@ pub struct Reader<R: Read> {
     input: R,
     header: Header,
     block: Vec<u8>,
-    /// Where in the block the last record began.
+    /// The position in the block at which the last record began.
     begun_at: usize,
     at: usize,
     good_bytes: u64,
     damage: Option<Damage>,
     ended: bool,
-    /// How parts of a log are passed over, when they are.
+    /// The function that passes over parts of a log, when they are skipped.
     skip: Option<Skip<R>>,
 }
 
-/// Passes over so many bytes; false when the input ends before.
+/// Passes over this many bytes; false when the input ends before.
 pub(crate) type Skip<R> = fn(&mut R, u64) -> io::Result<bool>;
 
 fn skip<R: Read + Seek>(input: &mut R, bytes: u64) -> io::Result<bool> {
@@ -85,12 +85,12 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What was recorded, and how.
+    /// The subject and the parameters of the recording.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where the file stopped being readable; `None` while it is, and after a clean end.
+    /// The place where the file stopped being readable; `None` before that, and after a clean end.
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
     }
@@ -164,7 +164,7 @@ pub fn events_of(records: &[u8]) -> impl Iterator<Item = Event> {
 /// A whole recording in memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
-    /// What was recorded, and how.
+    /// The subject and the parameters of the recording.
     pub header: Header,
     /// Its processes, in order of their start.
     pub processes: Vec<Process>,
@@ -172,7 +172,7 @@ pub struct Recording {
     pub images: Vec<LoadedImage>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
-    /// Bases that threads were given, as far as system calls told.
+    /// Thread bases, as far as system calls set them.
     pub thread_bases: Vec<u64>,
     /// Calls, sorted by [`Call::entered_at`].
     pub calls: Vec<Call>,
@@ -182,17 +182,17 @@ pub struct Recording {
     pub profile: Vec<ProfileRun>,
     /// The recorder's counts of all processes; `None` when it did not get to write them.
     pub summary: Option<Summary>,
-    /// What calls cost on a whole system, sorted by [`MeasuredCall::begun_at`] of their CPUs.
+    /// The costs of calls on a whole system, sorted by [`MeasuredCall::begun_at`] of their CPUs.
     pub measured: Vec<MeasuredCall>,
-    /// What happened on the whole system.
+    /// The totals of the whole system.
     pub system: Option<SystemSummary>,
-    /// How the program ended; `None` when that was not written.
+    /// The way the program ended; `None` when that was not written.
     pub ending: Option<Ending>,
-    /// Where the file stopped being readable, when it did.
+    /// The place where the file stopped being readable, when it did.
     pub damage: Option<Damage>,
 }
 
-/// Reads a whole recording. A cut-off or damaged file gives what stands before the damage.
+/// Reads a whole recording. A cut-off or damaged file gives the records before the damage.
 ///
 /// # Errors
 /// When not even the header can be read.

@@ -1,11 +1,12 @@
-//! How large a region's calls are, and which of them are recorded.
+//! The sizes of a region's calls, and the selection of recorded ones.
 
 use std::collections::BTreeMap;
 
 /// Counts up to here are kept exactly; above, the ten highest binary digits are.
 const EXACT: u64 = 1 << 10;
 
-/// How many calls executed how many instructions: small enough to be kept for every call that a program makes.
+/// The number of calls by their number of executed instructions: small enough to be kept for every call that a program
+/// makes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CallSizes {
     /// Calls by their instructions, rounded down to ten binary digits.
@@ -52,7 +53,7 @@ impl CallSizes {
     }
 }
 
-/// Figures that differ by more than this share are told.
+/// The share by which figures must differ to be reported.
 const NOTABLE: f64 = 0.1;
 
 impl CallSizes {
@@ -75,12 +76,12 @@ pub const CALLS_IN_RUN: u64 = 1 << CALLS_IN_RUN_SHIFT;
 /// Its logarithm.
 pub const CALLS_IN_RUN_SHIFT: u32 = 5;
 
-/// Where a call stands in the order in which calls are recorded under a limit: the calls with the lowest positions are.
+/// The position of a call in the recording order under a limit: the calls with the lowest positions are recorded.
 /// `number` counts the calls of a region after its warm-up, from 0.
 ///
 /// These are the multiples of the golden ratio's fraction, in 64 bits. The `n` lowest of any number of calls are spread
-/// evenly over them, meet every period of the program equally often, and stay the same when calls are added but for those
-/// that new ones displace. So two recordings of as many calls keep the same ones, however each was made.
+/// evenly over them, meet every period of the program equally often, and stay the same when calls are added but for
+/// those that new ones displace. So two recordings of the same number of calls keep the same ones in any mode.
 pub fn spread_position(number: u64) -> u64 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     number.wrapping_add(1).wrapping_mul(GOLDEN)

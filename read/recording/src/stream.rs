@@ -1,5 +1,5 @@
-//! The stream of fetches and accesses that a cache cannot do without: what a later replay needs to give the same
-//! misses, whatever the layout of some objects.
+//! The stream of fetches and accesses that a cache replay needs: a later replay gives the same misses, for any layout
+//! of some objects.
 
 use crate::varint::{Cursor, put, put_delta};
 
@@ -19,13 +19,14 @@ pub enum Step {
         address: u64,
         /// Bytes.
         size_bytes: u32,
-        /// A store that takes the line from other CPUs. Told only where there are several: with one, always false.
+        /// A store that takes the line from other CPUs. Recorded only with several CPUs: with one, always false.
         takes_line: bool,
     },
-    /// What follows is this CPU's. The stream of several begins every part with it, that of one never has it.
+    /// The following steps are this CPU's. The stream of several CPUs begins every part with it; the stream of one
+    /// never has it.
     Cpu(u16),
-    /// From here on, on this CPU, calls of these regions whose accesses are kept are under way; interrupts and other tasks are
-    /// none of theirs.
+    /// From here on, calls of these regions whose accesses are kept are open on this CPU. Interrupts and other tasks
+    /// are not part of them.
     Inside(Vec<u16>),
 }
 
@@ -80,7 +81,7 @@ impl StreamEncoder {
         self.out.len()
     }
 
-    /// What was packed; the next step starts afresh, so that each part can be read alone.
+    /// The packed steps; the next step starts afresh, so that each part can be read alone.
     pub fn take(&mut self) -> Vec<u8> {
         (self.last_code, self.last_data) = (0, 0);
         std::mem::take(&mut self.out)

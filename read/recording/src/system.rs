@@ -1,4 +1,4 @@
-//! Whole systems: what the recorder must know of a kernel, and what it measures of each call.
+//! Whole systems: the facts about a kernel that the recorder needs, and its measurements of each call.
 
 use crate::header::Misses;
 use lineup_model::access::CallEnd;
@@ -6,24 +6,24 @@ use lineup_model::entry_points::{EntryPoints, TaskStruct};
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 
-/// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.
+/// The facts about its kernel that the recorder needs. Addresses are runtime addresses.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SystemPlan {
-    /// Where it is entered.
+    /// Its entry points.
     pub entries: EntryPoints,
-    /// How the name of a task is found, where that is known.
+    /// The offsets for finding the name of a task, where they are known.
     pub task_struct: Option<TaskStruct>,
-    /// Where the kernel saves its interrupt flag and turns interrupts off only if they are on: from the instruction that
-    /// reads the flag to the one that turns them off, which may stand before it.
+    /// The places where the kernel saves its interrupt flag and turns interrupts off only if they are on: from the
+    /// instruction that reads the flag to the one that turns them off, which may stand before it.
     pub flag_saves: Vec<(u64, u64)>,
     /// Virtual CPUs.
     pub cpus: u32,
     /// Instructions per two-to-the-power-of-this nanoseconds of the guest's time.
     pub time_shift: u32,
-    /// What a miss costs.
+    /// The cost of a miss.
     pub latency: Latency,
-    /// What is done to the caches before calls, drawn for each call with equal chance; none is
-    /// [`Arm::Untouched`] alone.
+    /// The arms: interventions in the caches before calls, chosen at random for each call with equal chance.
+    /// [`Arm::Untouched`] alone stands for none.
     pub arms: Vec<Arm>,
     /// The region that is not a function: spans with interrupts off.
     pub interrupts_off: Option<RegionId>,
@@ -31,8 +31,8 @@ pub struct SystemPlan {
     pub windows: Option<RegionId>,
     /// Steps of the stream written at most; 0 writes none.
     pub stream_steps: u64,
-    /// The sections of its modules, each as an image of its own: its link address is the one that it has when the module's
-    /// file is read by itself.
+    /// The sections of its modules, each as an image of its own. A section's link address is the one that it has when
+    /// the module's file is read by itself.
     pub modules: Vec<LoadedImage>,
 }
 
@@ -46,13 +46,13 @@ pub struct Latency {
 }
 
 impl Default for Latency {
-    /// Of the order of a server core of the last ten years: 14 cycles to the second level, 200 to memory.
+    /// In the range of a server core of the last ten years: 14 cycles to the second level, 200 to memory.
     fn default() -> Self {
         Latency { l2_cycles: 14, memory_cycles: 200 }
     }
 }
 
-/// What was done to the caches before a call.
+/// The intervention in the caches before a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub enum Arm {
     /// Nothing.
@@ -83,7 +83,7 @@ impl Arm {
     }
 }
 
-/// What one call of a region cost, nested interrupts left out.
+/// The cost of one call of a region, without nested interrupts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasuredCall {
     /// The region.
@@ -96,15 +96,15 @@ pub struct MeasuredCall {
     pub begun_at: u64,
     /// The same at the end.
     pub ended_at: u64,
-    /// Where it began: the instruction after the call, or the one that turned interrupts off.
+    /// The place where it began: the instruction after the call, or the one that turned interrupts off.
     pub from_pc: u64,
-    /// Where it ended: the same address for a function, else the instruction that turned interrupts on.
+    /// The place where it ended: the same address for a function, else the instruction that turned interrupts on.
     pub to_pc: u64,
-    /// How it ended.
+    /// The way it ended.
     pub end: CallEnd,
-    /// What was done before it.
+    /// The intervention before it.
     pub arm: Arm,
-    /// What it did, callees included, interrupts excluded.
+    /// Its counts, callees included, interrupts excluded.
     pub own: Counts,
     /// Interrupts and exceptions that came in between.
     pub interrupts: u32,
@@ -170,7 +170,7 @@ impl Counts {
         }
     }
 
-    /// What was counted from `earlier` to `self`.
+    /// The counts from `earlier` to `self`.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         let (now, then) = (self.fields(), earlier.fields());
@@ -185,14 +185,14 @@ impl Counts {
     }
 }
 
-/// How well the tracked interrupt flag agrees with what the kernel did.
+/// The agreement of the tracked interrupt flag with the kernel's behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlagCounts {
-    /// Times that the kernel looked at its flag and what it did next showed it (64-bit Arm before 6.4).
+    /// Times that the kernel read its flag and its next steps showed the value (64-bit Arm before 6.4).
     pub checks: u64,
-    /// Of these, how many showed another flag than the tracked one.
+    /// The number of these that showed another flag than the tracked one.
     pub failed_checks: u64,
-    /// Times that the flag could not be told, until something told it again.
+    /// Times that the flag became unknown, until a later event showed it again.
     pub lost: u64,
 }
 
@@ -208,18 +208,18 @@ impl FlagCounts {
     }
 }
 
-/// What happened on the whole system while it was recorded.
+/// The totals of the whole system while it was recorded.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SystemSummary {
-    /// What misses cost.
+    /// The cost of misses.
     pub latency: Latency,
     /// Totals, by virtual CPU.
     pub cpus: Vec<Counts>,
     /// Hardware interrupts.
     pub interrupts: u64,
-    /// Hardware interrupts that came while the tracked state said that interrupts were off: 0 when it is exact.
+    /// Hardware interrupts while interrupts were off according to the tracked state: 0 when it is exact.
     pub interrupts_while_off: u64,
-    /// What else tells how exact the tracked state is.
+    /// Further evidence about the tracked state's exactness.
     pub flag: FlagCounts,
     /// Exceptions.
     pub exceptions: u64,

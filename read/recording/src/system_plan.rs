@@ -7,7 +7,7 @@ use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 use std::ops::Range;
 
-/// What every key here begins with.
+/// The prefix of every key here.
 const PREFIX: &str = "system.";
 
 fn range(text: &str) -> Option<Range<u64>> {

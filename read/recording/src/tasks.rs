@@ -13,7 +13,7 @@ pub struct KernelTask {
     pub stack: u64,
     /// The number that the kernel gives it; `None` where it was not read.
     pub pid: Option<u32>,
-    /// What the kernel calls it, as it was read last; empty where it was not.
+    /// The kernel's name for it, as last read; empty where it was not read.
     pub name: String,
 }
 
@@ -30,7 +30,8 @@ pub struct Turn {
     pub in_interrupt: bool,
 }
 
-/// Positions in the order of events that a window of a whole system covers, as a power of two: accesses of all CPUs together.
+/// Positions in the order of events that a window of a whole system covers, as a power of two: accesses of all CPUs
+/// together.
 const WINDOW_BITS: u32 = 13;
 
 /// The window that a position in the order of events of a whole system is in.
@@ -38,8 +39,8 @@ pub fn window_of(at: u64) -> u64 {
     at >> WINDOW_BITS
 }
 
-/// Where a measured call lies in the order of events of all CPUs, of calls that lie wholly in windows of that order which are
-/// kept, and in which no other task ran.
+/// The position of a measured call in the order of events of all CPUs. Only for calls that lie wholly in kept windows
+/// of that order, and in which no other task ran.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Reach {
     /// The CPU that ended it.

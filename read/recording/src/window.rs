@@ -1,21 +1,21 @@
-//! Windows of a whole program's run: parts of one thread's stream in which every fetch and access is told, with what
-//! the modelled caches held when the window began.
+//! Windows of a whole program's run: parts of one thread's stream that hold every fetch and access, with the contents
+//! of the modelled caches when the window began.
 
 use crate::varint::{Cursor, put, put_delta};
 
 /// A part of a window. The parts of one window come in their order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Window {
-    /// Which window: numbers grow with the time at which windows began.
+    /// The window's number: numbers grow with the time at which windows began.
     pub number: u64,
     /// The thread, or CPU, whose it is: numbers of their own, from 0.
     pub thread: u32,
-    /// What the caches held, with the first part.
+    /// The contents of the caches, with the first part.
     pub resident: Option<Resident>,
-    /// What happened.
+    /// The steps.
     pub steps: Vec<WindowStep>,
-    /// Of each access among the steps, the number of the site that allocated what it accesses, 0 where none did; nothing when
-    /// that was not recorded.
+    /// For each access among the steps, the number of the site that allocated the accessed memory, 0 where none did.
+    /// Empty when that was not recorded.
     pub sites: Vec<u32>,
 }
 

@@ -1,5 +1,6 @@
-//! How long a large file of samples takes, and how much memory: `cargo bench -p lineup-samples`, with the file's size in
-//! MiB as an argument; 1024 when none is given. With the word `traces` the samples are in traces of Arm's processors.
+//! The time and memory for reading a large file of samples: `cargo bench -p lineup-samples`, with the file's size in
+//! MiB as an argument; 1024 when none is given. With the argument `traces` the samples are in traces of Arm's
+//! processors.
 
 use lineup_samples::spe::{Access, Kind, TraceRecord};
 use lineup_samples::writer::{BufferOf, EventSpec, MappingSpec, SampleSpec, Writer, kind, source};

@@ -1,6 +1,6 @@
-//! Little-endian fields of a run of bytes; what is not there is `None`.
+//! Little-endian fields of a run of bytes; a missing field is `None`.
 
-/// Where a reader of fields stands.
+/// The position of a reader of fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],

@@ -1,7 +1,8 @@
-//! Chains of calls that samples came with, each once.
+//! Call chains of samples, each stored once.
 //!
-//! Memory grows with distinct chains, of which a program that recurses deeply has many: their number and length in all are
-//! bounded. Of a sample beyond that only the function that it was taken in is counted, and how many there were is told.
+//! Memory grows with distinct chains, of which a program that recurses deeply has many: their number and length in all
+//! are bounded. For a sample beyond these limits only its function is counted, and the report gives the number of such
+//! samples.
 
 use crate::record::Mode;
 use crate::spaces::{Code, Spaces};
@@ -14,7 +15,7 @@ const MOST_PLACES: usize = 1 << 22;
 /// Addresses whose place is remembered.
 const MOST_KNOWN: usize = 1 << 17;
 
-/// Values from here on are no addresses: they say whose code the following ones are. The numbers are those of
+/// Values from here on are no addresses: they give the mode of the following ones. The numbers are those of
 /// `perf_callchain_context` in the kernel's `perf_event.h`.
 const FIRST_MARK: u64 = (-4095i64).cast_unsigned();
 const KERNEL_MARK: u64 = (-128i64).cast_unsigned();
@@ -39,7 +40,7 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Each chain's event, places, innermost first, and samples. Of a caller the place is in the instruction that calls.
+    /// Each chain's event, places, innermost first, and samples. A caller's place is in the instruction that calls.
     pub fn iter(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = Code> + '_, Sum)> + '_ {
         self.sums.iter().filter_map(|(chain, sum)| {
             let (event, numbers) = chain.split_first()?;
@@ -53,8 +54,8 @@ impl Chains {
         &self.places
     }
 
-    /// Counts a sample of an event, taken at a place, with the addresses that it came with: the sampled one, then return
-    /// addresses, innermost first. There may be none.
+    /// Counts a sample of an event, taken at a place, with its addresses: the sampled one, then return addresses,
+    /// innermost first. The list may be empty.
     pub(crate) fn see(
         &mut self,
         (event, process, sampled): (u32, u32, Code),
@@ -98,7 +99,7 @@ impl Chains {
         number
     }
 
-    /// The number of a place. Where there are too many it is one of those that belong to nothing.
+    /// The number of a place. Beyond the limit it is a number for unattributed places.
     fn number(&mut self, place: Code) -> u32 {
         let is_new = !self.numbers.contains_key(&place);
         let place = match place {
@@ -116,8 +117,8 @@ impl Chains {
     }
 }
 
-/// The calls in a chain, innermost first, and whose code they are. What is sampled itself stands first and is left out; what
-/// ran where the kernel was entered is no return address.
+/// The calls in a chain, innermost first, with their mode. The sampled address itself comes first and is left out; the
+/// address where the kernel was entered is no return address.
 fn callers(addresses: &[u64]) -> impl Iterator<Item = (Mode, u64)> + '_ {
     let (mut mode, mut is_return, mut is_sampled) = (Mode::User, false, true);
     addresses.iter().filter_map(move |value| {

@@ -1,4 +1,4 @@
-//! Names of code that stand in no program's file: of what a compiler made at run time, and of the kernel.
+//! Names of code that are in no program's file: for code that a compiler made at run time, and for the kernel.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ fn hexadecimal(word: &str) -> Option<u64> {
 }
 
 impl CodeNames {
-    /// Reads the map that a compiler at run time wrote for perf, `/tmp/perf-PID.map`: lines of `START SIZE NAME`, numbers in
-    /// hexadecimal. What is no such line is passed over; a later line takes the place of an earlier one, as code does.
+    /// Reads the map that a compiler at run time wrote for perf, `/tmp/perf-PID.map`: lines of `START SIZE NAME`,
+    /// numbers in hexadecimal. Other lines are passed over; a later line replaces an earlier one, as its code does.
     ///
     /// ```
     /// use lineup_samples::code_names::CodeNames;
@@ -32,8 +32,9 @@ impl CodeNames {
         CodeNames { functions: text.lines().filter_map(line).collect() }
     }
 
-    /// Reads a kernel's symbols as `/proc/kallsyms` has them. Functions are told by their distance from `_text`, each up to
-    /// the next one. Modules are left out. There are none when addresses are hidden, or `_text` is missing.
+    /// Reads a kernel's symbols as `/proc/kallsyms` has them. Functions are identified by their distance from `_text`,
+    /// each up to the next one. Modules are left out. The result is empty when addresses are hidden, or `_text` is
+    /// missing.
     ///
     /// ```
     /// use lineup_samples::code_names::CodeNames;
@@ -52,7 +53,7 @@ impl CodeNames {
             (is_code && address > 0 && words.next().is_none()).then_some((address, name))
         };
         let mut all: Vec<(u64, String)> = text.lines().filter_map(line).collect();
-        // Of several at one address the first that the kernel lists.
+        // Of several symbols at one address, the first that the kernel lists.
         all.sort_by_key(|(address, _)| *address);
         let Some(start) = all.iter().find(|(_, name)| name == "_text").map(|(address, _)| *address) else {
             return CodeNames::default();
@@ -66,14 +67,14 @@ impl CodeNames {
         CodeNames { functions: functions.collect() }
     }
 
-    /// Reads the functions of a module from the symbols of the kernel that runs, `/proc/kallsyms`, told by their distance from
-    /// where the module was loaded. There are none when it was loaded elsewhere than this kernel has it.
+    /// Reads the functions of a module from the symbols of the kernel that runs, `/proc/kallsyms`, identified by their
+    /// distance from the module's load address. The result is empty when this kernel has the module at another address.
     ///
     /// ```
     /// use lineup_samples::code_names::CodeNames;
     ///
-    /// let kernel = "ffff4000 t first\t[mod]\nffff4040 T second\t[mod]\nffff4800 d data\t[mod]\nffff9000 t f\t[other]\n";
-    /// let module = CodeNames::of_module(kernel, "mod", 0xffff_4000..0xffff_5000);
+    /// let kernel = "ffff4000 t first\t[mod]\nffff4040 T second\t[mod]\nffff4800 d data\t[mod]\nffff9000 t
+    /// f\t[other]\n"; let module = CodeNames::of_module(kernel, "mod", 0xffff_4000..0xffff_5000);
     /// assert_eq!((module.at(0x3f), module.at(0x40)), (Some("first"), Some("second")));
     /// assert_eq!(CodeNames::of_module(kernel, "mod", 0xffff_6000..0xffff_7000).at(0), None);
     /// ```

@@ -1,6 +1,7 @@
-//! Writes the container of a perf.data: which events there are, records, and what stands behind them.
+//! Writes the container of a perf.data: events, records, and the sections behind them.
 //!
-//! Perf reads what it makes. Whoever writes samples gives their records as the kernel makes them, or as [`crate::synthetic_records`] does.
+//! Perf can read its output. The caller gives the records of samples in the kernel's form, or from
+//! [`crate::synthetic_records`].
 
 use crate::header::BuildId;
 use crate::numbers::section::{
@@ -13,10 +14,10 @@ use std::io::{self, Seek, SeekFrom, Write};
 pub const ATTRIBUTE_BYTES: usize = 128;
 const HEAD_BYTES: u64 = 104;
 const PIPE_HEAD_BYTES: u64 = 16;
-/// Of an event: where it says how large it is.
+/// The offset of an event's size in its description.
 const SIZE_AT: usize = 4;
 const UPDATES_NAME: u64 = 2;
-/// Texts behind the records have room for a multiple of so many bytes.
+/// Texts behind the records take a multiple of this many bytes.
 const TEXT_BYTES: usize = 64;
 
 /// An event, as the container describes it.
@@ -40,7 +41,7 @@ impl Description {
     }
 }
 
-/// What stands behind the records. What is empty is left out.
+/// The sections behind the records. Empty ones are left out.
 #[derive(Clone, Default, Debug)]
 pub struct About {
     /// The machine's name.
@@ -49,9 +50,9 @@ pub struct About {
     pub release: Option<String>,
     /// The machine's architecture: `x86_64`.
     pub architecture: Option<String>,
-    /// How many CPUs it may have, and how many run.
+    /// The number of possible CPUs, and of running ones.
     pub cpus: Option<(u32, u32)>,
-    /// What the processor calls itself.
+    /// The processor's own name.
     pub processor: Option<String>,
     /// The command that recorded.
     pub command_line: Vec<String>,
@@ -68,7 +69,7 @@ pub struct Container<W> {
 }
 
 impl<W: Write> Container<W> {
-    /// What `perf record -o -` would write.
+    /// The output of `perf record -o -`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -110,7 +111,7 @@ impl<W: Write> Container<W> {
         self.out.write_all(behind)
     }
 
-    /// Ends a round: what follows the next one is not earlier than what stands before this one.
+    /// Ends a round: records after the next round's end are not earlier than records before this one.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -125,8 +126,7 @@ impl<W: Write> Container<W> {
 }
 
 impl<W: Write + Seek> Container<W> {
-    /// What `perf record` would write into a file. Until it is finished, the file looks as one does that perf did not come to
-    /// finish.
+    /// The file that `perf record` would write. Until it is finished, the file looks like one that perf did not finish.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -139,7 +139,7 @@ impl<W: Write + Seek> Container<W> {
         Ok(container)
     }
 
-    /// Writes what stands before and behind the records.
+    /// Writes the parts before and behind the records.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -224,7 +224,7 @@ impl<W: Write + Seek> Container<W> {
     }
 }
 
-/// A text with what ends it, in room for a multiple of so many bytes.
+/// A text with its terminator, in room for a multiple of `multiple` bytes.
 pub(crate) fn put_text(into: &mut Vec<u8>, text: &str, multiple: usize) {
     let size = (text.len() + 1).next_multiple_of(multiple);
     into.extend_from_slice(text.as_bytes());

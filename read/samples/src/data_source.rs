@@ -1,11 +1,11 @@
-//! Where the data of an access came from, as the processor said.
+//! The source of an access's data, as reported by the processor.
 
 use perf_event_data as perf;
 
-/// What kind of access it was.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub enum Operation {
-    /// Not said.
+    /// Not reported.
     #[default]
     Unknown,
     /// A load.
@@ -23,7 +23,7 @@ pub enum Operation {
 /// The level of the memory that had the data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub enum Level {
-    /// Not said.
+    /// Not reported.
     #[default]
     Unknown,
     /// The first level.
@@ -36,9 +36,9 @@ pub enum Level {
     L3,
     /// The fourth level.
     L4,
-    /// A cache, not said which.
+    /// A cache of unknown level.
     Cache,
-    /// A cache of another core, socket or node, as the processor says remote.
+    /// A cache of another core, socket or node that the processor reports as remote.
     RemoteCache,
     /// Memory.
     Memory,
@@ -54,10 +54,10 @@ pub enum Level {
     Uncached,
 }
 
-/// What other caches said of the line.
+/// The answer of other caches about the line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub enum Snoop {
-    /// Not said.
+    /// Not reported.
     #[default]
     Unknown,
     /// No other was asked.
@@ -70,14 +70,14 @@ pub enum Snoop {
     HitModified,
     /// Another gave it, unchanged.
     Forwarded,
-    /// Another CPU's cache gave it, not said in which state: what Arm's processors say.
+    /// Another CPU's cache supplied it, in an unknown state: the form that Arm's processors report.
     Peer,
 }
 
-/// Whether the address was in the tables of translations.
+/// The level of the translation tables that had the address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub enum Translation {
-    /// Not said.
+    /// Not reported.
     #[default]
     Unknown,
     /// In the first table.
@@ -90,22 +90,22 @@ pub enum Translation {
     Miss,
 }
 
-/// Where the data of an access came from.
+/// The source of an access's data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct DataSource {
-    /// What kind of access.
+    /// The kind of access.
     pub operation: Operation,
-    /// Which level had it.
+    /// The level that had it.
     pub level: Level,
-    /// True when that level did not have it; where it came from then is not said.
+    /// True when that level did not have it; the actual source is then unknown.
     pub missed: bool,
-    /// What other caches said.
+    /// The answer of other caches.
     pub snoop: Snoop,
-    /// Whether the address had a translation.
+    /// The result of the address translation.
     pub translation: Translation,
     /// A locked instruction.
     pub is_locked: bool,
-    /// Of another socket or node.
+    /// True for data of another socket or node.
     pub is_remote: bool,
 }
 
@@ -127,8 +127,8 @@ impl DataSource {
         }
     }
 
-    /// True when another CPU's cache had the line and had changed it. Where a processor only says that another's had it, that
-    /// is taken for the same.
+    /// True when another CPU's cache had the line and had changed it. A processor's report that another cache had it is
+    /// taken for the same.
     pub fn is_hitm(&self) -> bool {
         matches!(self.snoop, Snoop::HitModified | Snoop::Peer)
     }
@@ -146,7 +146,7 @@ fn operation(op: perf::MemOp) -> Operation {
     }
 }
 
-/// The newer field says more; files of older machines have the older one only.
+/// The newer field holds more; files of older machines have only the older one.
 fn level(source: perf::DataSource, is_remote: bool) -> Level {
     let near_or_far = |near: Level, far: Level| if is_remote { far } else { near };
     match source.mem_lvl_num().0 {

@@ -1,8 +1,8 @@
-//! Why samples could not be read.
+//! The reasons samples could not be read.
 
 use std::io;
 
-/// Why samples could not be read.
+/// The reason samples could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SamplesError {
     /// The system could not read the file.
@@ -22,24 +22,24 @@ pub enum SamplesError {
     /// It was made on a machine of the other byte order.
     #[error("this perf.data is of a big-endian machine, which is not read; `perf script` reads it")]
     BigEndian,
-    /// A part does not fit into the file, or into what it is part of.
+    /// A part does not fit into the file, or into its containing part.
     #[error("the perf.data is damaged: {what} at byte {at}")]
     Damaged {
-        /// What does not fit.
+        /// The part that does not fit.
         what: &'static str,
-        /// Where it begins.
+        /// The place where it begins.
         at: u64,
     },
     /// It describes no event, so that no sample can be understood.
     #[error("the perf.data describes no event")]
     NoEvents,
-    /// Which event a sample is of is nowhere in it.
+    /// The samples carry no identifier of their event.
     #[error(
         "the perf.data has {events} events with samples of different kinds and no identifier in them; record them again \
          with a newer perf, or each alone"
     )]
     NoIdentifier {
-        /// How many events.
+        /// The number of events.
         events: usize,
     },
     /// Its only samples are in a trace, of which nothing can be read.
@@ -47,7 +47,7 @@ pub enum SamplesError {
         "the {bytes} bytes of Arm SPE's trace hold no record that can be read; `perf script -D` shows what stands there"
     )]
     Undecodable {
-        /// How long the trace is.
+        /// The length of the trace.
         bytes: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What was sampled, and what each sample carries.
+//! The sampled events, and the fields that each sample carries.
 
 use crate::bytes::Fields;
 use perf_event_data::SampleFlags;
@@ -8,36 +8,36 @@ use perf_event_open_sys::bindings::perf_event_attr;
 
 /// The least bytes of a description: all that its first version had.
 const LEAST_BYTES: u32 = 64;
-/// The flag for which records other than samples tell time and identity, too.
+/// The flag with which records other than samples carry time and identity, too.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 /// The flag for which the period is a frequency.
 const FREQUENCY: u64 = 1 << 10;
 /// The flag for which times are of another clock than the kernel's own.
 const OWN_CLOCK: u64 = 1 << 25;
 
-/// What was sampled, and what each sample carries.
+/// A sampled event, and the fields that each of its samples carries.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// As perf calls it; made from the numbers below when the file has no name.
     pub name: String,
     /// The kind of event, `PERF_TYPE_…`.
     pub kind: u32,
-    /// Which one of that kind.
+    /// The event's number within that kind.
     pub config: u64,
-    /// Samples a second, when perf was told that; else `None`.
+    /// Samples a second, when perf was given a frequency; else `None`.
     pub frequency: Option<u64>,
     /// Identities that its samples may have.
     pub ids: Vec<u64>,
     pub(crate) places: Places,
     pub(crate) parse: ParseConfig<Little>,
     flags: SampleFlags,
-    /// Its samples are in traces, whatever its description says.
+    /// True when its samples are in traces, whatever its description contains.
     pub(crate) is_traced: bool,
     /// Its times are of a clock that was asked for.
     pub(crate) has_own_clock: bool,
 }
 
-/// Where records hold identity and time.
+/// The places of identity and time in records.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Places {
     /// Bytes from the start of a sample.
@@ -52,14 +52,14 @@ pub(crate) struct Places {
     pub(crate) is_identified: bool,
 }
 
-/// What the samples of an event carry.
+/// The fields that the samples of an event carry.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Carries {
     /// The address that was accessed.
     pub address: bool,
     /// A weight: on most machines the cycles that the access took.
     pub weight: bool,
-    /// Where the data came from.
+    /// The source of the data.
     pub data_source: bool,
     /// Registers.
     pub registers: bool,
@@ -99,7 +99,7 @@ const OF_SOFTWARE: [&str; 7] = [
     "major-faults",
 ];
 
-/// What an event is called that the file does not name.
+/// The name of an event that the file does not name.
 fn general_name(kind: u32, config: u64) -> String {
     let names = match kind {
         0 => &OF_HARDWARE[..],
@@ -147,7 +147,7 @@ impl Event {
         })
     }
 
-    /// What its samples carry.
+    /// The fields that its samples carry.
     pub fn carries(&self) -> Carries {
         let has = |flag: SampleFlags| self.flags.intersects(flag);
         if self.is_traced {

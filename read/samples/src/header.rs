@@ -1,4 +1,4 @@
-//! The head of a perf.data, and what stands behind its records.
+//! The head of a perf.data, and the sections behind its records.
 
 use crate::bytes::{Fields, text};
 use crate::error::SamplesError;
@@ -17,7 +17,7 @@ const FILE_HEAD_BYTES: u64 = 104;
 /// No event's description has more; nor has a section behind the records that is looked at.
 const MOST_ATTRIBUTE_BYTES: u64 = 4096;
 const MOST_SECTION_BYTES: u64 = 64 << 20;
-/// A build id's length is only said where this bit of its head is set; it has 20 bytes else.
+/// A build id's length is valid only where this bit of its head is set; otherwise it has 20 bytes.
 const BUILD_ID_HAS_SIZE: u16 = 1 << 15;
 
 /// A file, or the kernel, with its build id.
@@ -29,10 +29,10 @@ pub struct BuildId {
     pub id: Vec<u8>,
 }
 
-/// What stands in a perf.data beside its records.
+/// The parts of a perf.data other than its records.
 #[derive(Clone, Default, Debug)]
 pub struct Header {
-    /// What was sampled.
+    /// The sampled events.
     pub events: Vec<Event>,
     /// Build ids of the files that samples lie in.
     pub build_ids: Vec<BuildId>,
@@ -42,20 +42,20 @@ pub struct Header {
     pub release: Option<String>,
     /// The machine's architecture: `x86_64`.
     pub architecture: Option<String>,
-    /// What Arm's processors call themselves (`MIDR_EL1`).
+    /// The identity of Arm's processors (`MIDR_EL1`).
     pub(crate) processor: Option<u64>,
-    /// How perf was called.
+    /// The command line of perf.
     pub command_line: Vec<String>,
 }
 
-/// Where the records are.
+/// The place of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Records {
     /// The first byte.
     pub(crate) start: u64,
-    /// How many bytes, when the head says so.
+    /// Their size in bytes, when the head contains it.
     pub(crate) size_bytes: Option<u64>,
-    /// False when the file ends before them, or perf did not come to write their number.
+    /// False when the file ends before them, or perf did not get to write their number.
     pub(crate) is_whole: bool,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn of_file<R: Read + Seek>(input: &mut R) -> Result<(Header, Records)
         Header { events: events(input, attribute_bytes, attributes, len_bytes)?, ..Header::default() };
     let is_whole = data.size_bytes > 0 && data.end().is_some_and(|end| end <= len_bytes);
     if is_whole && let Some(end) = data.end() {
-        // What stands there makes names nicer; a damaged part of it is passed over.
+        // These sections only improve names; a damaged one is passed over.
         let _ = sections(input, &mut header, end, features, len_bytes);
     }
     let size_bytes = (data.size_bytes > 0).then_some(data.size_bytes);
@@ -184,7 +184,7 @@ fn sections<R: Read + Seek>(
     Ok(())
 }
 
-/// Arm's are told by a number in hexadecimal, others by words.
+/// Arm's processors are named by a number in hexadecimal, others by words.
 fn arms_processor(text: &str) -> Option<u64> {
     let digits = text.trim_start_matches("0x");
     u64::from_str_radix(digits, 16).ok()

@@ -2,15 +2,15 @@
 //!
 //! Design constraints:
 //!
-//! * Memory does not grow with samples: records are told one at a time in the order of their times, and counts are kept by
-//!   place in code and data ([`tally`]).
+//! * Memory does not grow with samples: records are told one at a time in the order of their times, and counts are kept
+//!   by place in code and data ([`tally`]).
 //! * Files are foreign: what does not fit is refused or counted as unreadable, never a panic, and nothing is allocated
 //!   because a length says so.
-//! * A file that was cut off is read up to its last whole record, and [`Ending`] says so.
-//! * Nothing is opened or looked up here: who calls gives bytes, and the segments of files.
+//! * A file that was cut off is read up to its last whole record, and [`Ending`] reports it.
+//! * Nothing is opened or looked up here: the caller gives bytes, and the segments of files.
 //!
-//! The container is read here, not by a library: a cut-off file shall give what it has, traces of any length shall be
-//! passed over, and a damaged length shall not be believed. Bodies of samples are read by `perf-event-data`.
+//! The container is read here, not by a library: a cut-off file shall give its whole records, traces of any length
+//! shall be passed over, and a damaged length shall not be believed. Bodies of samples are read by `perf-event-data`.
 
 mod bytes;
 pub mod chains;

@@ -1,21 +1,21 @@
-//! Numbers by which a perf.data tells what stands where: of perf's own records, and of the sections behind the records.
-//! Readers and writers share them.
+//! Numbers of the parts of a perf.data: of perf's own records, and of the sections behind the records. Readers and
+//! writers share them.
 
 /// Describes an event.
 pub(crate) const ATTRIBUTE: u32 = 64;
-/// Tells formats of trace points, which stand behind it.
+/// Contains formats of trace points, which follow it.
 pub(crate) const TRACING_DATA: u32 = 66;
-/// Tells a file's build id.
+/// Contains a file's build id.
 pub(crate) const BUILD_ID: u32 = 67;
 /// Ends a round.
 pub(crate) const ROUND_ENDS: u32 = 68;
-/// Says what traces are of.
+/// Describes the source of traces.
 pub(crate) const TRACE_INFO: u32 = 70;
 /// Announces a chunk of a trace, which stands behind it.
 pub(crate) const AUXILIARY: u32 = 71;
-/// Tells more of an event.
+/// Updates the description of an event.
 pub(crate) const EVENT_UPDATE: u32 = 78;
-/// Says how ticks of the machine's timer become times.
+/// Holds the conversion of ticks of the machine's timer to times.
 pub(crate) const TIMER: u32 = 79;
 
 /// Bits of the sections behind the records.

@@ -1,4 +1,4 @@
-//! What an instruction accesses, by the registers that were sampled.
+//! The operand of an instruction, by the sampled registers.
 
 use crate::data_source::Operation;
 use crate::record::Registers;
@@ -6,19 +6,19 @@ use crate::record::Registers;
 /// The one operand in memory of an instruction. Registers have the numbers of the machine's `perf_regs.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
-    /// Added as it is.
+    /// Added unchanged.
     pub base: Option<u32>,
     /// Added after multiplication with the factor.
     pub index: Option<(u32, i64)>,
     /// Added last; with neither register a link address.
     pub displacement: i64,
-    /// True when the instruction sets one of the registers, so that their values behind it say nothing.
+    /// True when the instruction sets one of the registers, so that their values after it are of no use.
     pub is_overwritten: bool,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// Where an operand lies.
+/// The address of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperandAddress {
     /// In the instruction's own file, at a link address.
@@ -28,16 +28,16 @@ pub enum OperandAddress {
 }
 
 impl Operand {
-    /// Where it lies, by the registers of a sample. Of a precise sample they are those behind the instruction, else those
-    /// before it. `None` when the registers do not tell.
+    /// Its address, by the registers of a sample. A precise sample has the registers after the instruction, another
+    /// sample those before it. `None` when the registers do not suffice.
     ///
     /// ```
     /// use lineup_samples::data_source::Operation;
     /// use lineup_samples::operand::{Operand, OperandAddress};
     ///
-    /// let own = Operand { base: None, index: None, displacement: 0x4010, is_overwritten: false, operation: Operation::Load };
-    /// assert_eq!(own.address(None, false), Some(OperandAddress::Link(0x4010)));
-    /// assert_eq!(Operand { base: Some(5), ..own }.address(None, false), None);
+    /// let own = Operand { base: None, index: None, displacement: 0x4010, is_overwritten: false, operation:
+    /// Operation::Load }; assert_eq!(own.address(None, false), Some(OperandAddress::Link(0x4010))); assert_eq!(Operand
+    /// { base: Some(5), ..own }.address(None, false), None);
     /// ```
     pub fn address(&self, registers: Option<Registers<'_>>, is_precise: bool) -> Option<OperandAddress> {
         if self.base.is_none() && self.index.is_none() {

@@ -29,15 +29,15 @@ const FIRST_OF_PERF: u32 = 64;
 const FEATURE: u32 = 80;
 const COMPRESSED: u32 = 81;
 const COMPRESSED_2: u32 = 83;
-/// What an update of an event tells: its name.
+/// The kind of an event's update: its name.
 const UPDATES_NAME: u64 = 2;
 
-/// How the records ended.
+/// The way the records ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// As perf wrote them.
     Whole,
-    /// The file ends within them, or perf did not come to write how many there are. All whole ones were read.
+    /// The file ends within them, or perf did not get to write their number. All whole ones were read.
     CutOff {
         /// Bytes of whole records.
         after_bytes: u64,
@@ -56,9 +56,9 @@ pub struct Reader<R: Read> {
     rounds: Rounds,
     event_by_id: HashMap<u64, usize>,
     has_one_layout: bool,
-    /// What was read and is not of use.
+    /// Bytes that were read and not used.
     skipped_auxiliary_bytes: u64,
-    /// How a file's traces are read; a pipe's are as they come.
+    /// The reader of a file's traces; a pipe's are read in their order.
     elsewhere: Option<ReadElsewhere<R>>,
     clock: Option<Clock>,
     traced: Option<Traced>,
@@ -108,7 +108,7 @@ impl<R: Read> Reader<R> {
     /// A pipe, as `perf record -o -` writes it.
     ///
     /// # Errors
-    /// When it is none, or holds no event.
+    /// When it is no perf.data, or holds no event.
     pub fn of_pipe(mut input: R) -> Result<Reader<R>, SamplesError> {
         let first = first_bytes(&mut input)?;
         if !header::is_pipe(&first)? {
@@ -145,12 +145,12 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What stands beside the records. Of a pipe, what was told so far.
+    /// The sections other than the records. For a pipe, those seen so far.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How the records ended; `None` before they did.
+    /// The way the records ended; `None` before the end.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
@@ -165,7 +165,7 @@ impl<R: Read> Reader<R> {
         self.skipped_auxiliary_bytes
     }
 
-    /// Records that came too late to be told in the order of time: perf had written no ends of rounds.
+    /// Records that came too late for the order of time: perf had written no ends of rounds.
     pub fn out_of_order(&self) -> u64 {
         self.rounds.out_of_order()
     }
@@ -173,7 +173,7 @@ impl<R: Read> Reader<R> {
     /// The next record in the order of time; `None` after the last.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged. What was read before remains.
+    /// When the file cannot be read or is damaged. Earlier records remain valid.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, SamplesError> {
         loop {
             if let Some(sample) = self.due_sample()? {
@@ -197,7 +197,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(record::record(number, misc, self.rounds.padded_body(), (event, described))))
     }
 
-    /// Reads one record. At the end all that waits may be told.
+    /// Reads one record. At the end it releases all waiting records.
     fn read_on(&mut self) -> Result<(), SamplesError> {
         if self.read_packed()? {
             return Ok(());
@@ -231,7 +231,7 @@ impl<R: Read> Reader<R> {
         self.take_in(number, misc, at)
     }
 
-    /// Takes in the next of the records that were compressed; false when there is none.
+    /// Adds the next of the records that were compressed; false when there is no more.
     fn read_packed(&mut self) -> Result<bool, SamplesError> {
         let at = self.records.start + self.read_bytes;
         let Some(Head { number, misc, body_bytes }) = self.packed.next_head(at)? else { return Ok(false) };
@@ -246,7 +246,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn end(&mut self, ending: Ending) -> Result<(), SamplesError> {
-        // Of a file that perf did not come to end, the records may end where the file does.
+        // In a file that perf did not finish, the records may end where the file does.
         let is_cut = ending == Ending::Whole && (!self.records.is_whole || self.packed.is_amid_record());
         let after_bytes = self.read_bytes;
         self.ending = Some(if is_cut { Ending::CutOff { after_bytes } } else { ending });
@@ -277,12 +277,12 @@ impl<R: Read> Reader<R> {
             let body = body.to_vec();
             self.see_part(&body);
         }
-        // What has no time was true before everything that has one.
+        // A record without a time precedes all with one.
         self.rounds.keep(time.unwrap_or_default(), Waiting { number, misc, event });
         Ok(())
     }
 
-    /// Which event a record is of.
+    /// The event that a record belongs to.
     fn event_of(&self, number: u32, body: &[u8]) -> usize {
         if self.header.events.len() == 1 {
             return 0;
@@ -295,7 +295,7 @@ impl<R: Read> Reader<R> {
         id.and_then(|id| self.event_by_id.get(&id).copied()).unwrap_or_default()
     }
 
-    /// Looks whether records can be told apart by their events.
+    /// Checks that records can be assigned to their events.
     fn settle_events(&mut self) -> Result<(), SamplesError> {
         let events = &self.header.events;
         let ids = events.iter().enumerate();
@@ -346,7 +346,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Passes over what stands behind the record that was read last, but for what is decoded.
+    /// Passes over the bytes behind the last record read, except the decoded ones.
     fn pass_over(&mut self, number: u32, size: u64) -> Result<(), SamplesError> {
         let taken = if number == AUXILIARY { self.take_trace()? } else { 0 };
         let skipped =
@@ -358,7 +358,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// How many bytes stand behind a record that is longer than its head says.
+/// The number of bytes behind a record that is longer than its head states.
 fn size_behind(number: u32, body: &[u8]) -> Option<u64> {
     match number {
         AUXILIARY => u64_at(body, 0),
@@ -386,7 +386,7 @@ impl Header {
     }
 }
 
-/// As many bytes as there are.
+/// Reads until `into` is full or the input ends. Returns the number of bytes.
 pub(crate) fn read_full(input: &mut impl Read, into: &mut [u8]) -> Result<usize, SamplesError> {
     let mut got = 0;
     while let Some(rest) = into.get_mut(got..).filter(|rest| !rest.is_empty()) {

@@ -1,4 +1,4 @@
-//! What a perf.data tells, one record at a time.
+//! The contents of a perf.data, one record at a time.
 
 use crate::bytes::{Fields, text};
 use crate::data_source::DataSource;
@@ -28,11 +28,11 @@ impl Mode {
     }
 }
 
-/// How dear a sample was: on most machines cycles.
+/// The cost of a sample: on most machines in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Weight {
-    /// The weight: of a load the cycles from its issue until its data was there. Arm counts from when it was handed on to be
-    /// issued.
+    /// The weight: of a load the cycles from its issue until its data was there. Arm counts from when it was handed on
+    /// to be issued.
     pub full: u64,
     /// The second of three parts, where the machine gives parts: cycles of the whole instruction.
     pub instruction: Option<u16>,
@@ -47,7 +47,7 @@ pub struct Sample<'a> {
     pub event: usize,
     /// In whose code.
     pub mode: Mode,
-    /// True when the instruction is the one that was sampled, not one a little behind it.
+    /// True when the instruction is exactly the sampled one, not one a little behind it.
     pub is_precise: bool,
     /// The instruction.
     pub instruction: Option<u64>,
@@ -63,13 +63,13 @@ pub struct Sample<'a> {
     pub physical_address: Option<u64>,
     /// The CPU.
     pub cpu: Option<u32>,
-    /// How many events this sample stands for.
+    /// The number of events that this sample stands for.
     pub period: Option<u64>,
-    /// How dear it was.
+    /// Its cost.
     pub weight: Option<Weight>,
-    /// Where the data came from.
+    /// The source of the data.
     pub data_source: Option<DataSource>,
-    /// Of a sample that was a record of its own.
+    /// The rest of a sample that was a record of its own.
     pub(crate) rest: Option<perf::Sample<'a>>,
 }
 
@@ -101,7 +101,8 @@ pub struct Branch {
 }
 
 impl<'a> Sample<'a> {
-    /// Return addresses of the functions under way, innermost first; values above 2⁶⁴ − 4096 say whose code follows.
+    /// Return addresses of the open functions, innermost first; values above 2⁶⁴ − 4096 give the mode of the following
+    /// ones.
     pub fn call_chain(&self) -> &[u64] {
         self.rest.as_ref().and_then(perf::Sample::callchain).unwrap_or_default()
     }
@@ -122,7 +123,7 @@ impl<'a> Sample<'a> {
         self.rest.as_ref()?.regs_intr().map(|own| Registers { mask: own.mask, values: &own.regs })
     }
 
-    /// From the body of a record; `None` when it is too short for what its event carries, so that padding was read.
+    /// Parses the body of a record; `None` when it is too short for its event's fields, so that padding was read.
     fn parse(event: usize, described: &Event, misc: u16, padded: &'a [u8]) -> Option<Sample<'a>> {
         let mut parser = Parser::new(padded, described.parse.clone());
         let rest: perf::Sample<'a> = parser.parse().ok()?;
@@ -163,19 +164,19 @@ pub struct Mapping {
     pub process: Option<u32>,
     /// First byte.
     pub start: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Where in the file it begins.
+    /// The offset in the file at which it begins.
     pub file_offset: u64,
-    /// The path as the process saw it; `//anon`, `[stack]` and the like for what is no file.
+    /// The path as the process saw it; `//anon`, `[stack]` and the like for a mapping of no file.
     pub path: String,
-    /// The build id, where the kernel told it.
+    /// The build id, where the kernel reported it.
     pub build_id: Option<Vec<u8>>,
     /// False for a mapping of data.
     pub is_code: bool,
 }
 
-/// What a perf.data tells.
+/// A record of a perf.data.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -226,7 +227,7 @@ pub enum Record<'a> {
         /// An instruction was to be sampled while another one still was.
         has_collided: bool,
     },
-    /// A record that is too short for what it should hold.
+    /// A record that is too short for its fields.
     Unreadable,
     /// Anything else, by its number.
     Other(u32),
@@ -239,7 +240,7 @@ pub(crate) const EXACT: u16 = 1 << 14;
 const MAP_HAS_BUILD_ID: u16 = 1 << 14;
 /// The process of mappings of the kernel.
 const KERNEL: u32 = u32::MAX;
-/// Whether memory may be executed.
+/// The protection bit of executable memory.
 const EXECUTABLE: u32 = 4;
 
 /// Numbers of records.
@@ -253,7 +254,7 @@ pub(crate) const AUXILIARY_WRITTEN: u32 = 11;
 pub(crate) const STARTED: u32 = 12;
 pub(crate) const SWITCHED: u32 = 14;
 pub(crate) const SWITCHED_BETWEEN: u32 = 15;
-/// The bit of a switch's head that says it was one away from the thread.
+/// The bit of a switch's head that marks a switch away from the thread.
 pub(crate) const AWAY: u16 = 1 << 13;
 /// Flags of a part of a trace.
 const PART_IS_CUT: u64 = 1;

@@ -1,15 +1,15 @@
 //! Puts records into the order of time.
 //!
-//! Perf reads the kernel's buffers one after the other, and marks when it was through with all. What it read in one such
-//! round may be later than what it reads in the next, but not than what it reads in the one after that. So at a round's
-//! end everything up to the latest time of the round before is in order, and may be told.
+//! Perf reads the kernel's buffers one after the other, and marks the end of each round through all. A record of one
+//! round may be later than a record of the next, but not later than a record of the round after that. So at a round's
+//! end all records up to the latest time of the round before are in order, and may be returned.
 
 use crate::error::SamplesError;
 use crate::reader::read_full;
 use std::io::Read;
 use std::ops::Range;
 
-/// Where no round ends for so many bytes, the earlier half is told nonetheless.
+/// Bytes without a round's end after which the earlier half of the records is returned nonetheless.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
 /// Zeros behind each body: what reads bodies refuses an empty list at the very end of its bytes.
@@ -38,13 +38,13 @@ pub(crate) struct Rounds {
     /// The body that was read last, of which nothing is kept yet.
     last: Range<usize>,
     entries: Vec<Entry>,
-    /// How many of the entries may be told, and how many of them were.
+    /// The number of entries that may be returned, and the number already returned.
     ready: usize,
     told: usize,
     /// The latest time of this round, and of the one before.
     latest: u64,
     latest_before: u64,
-    /// The latest time that was told.
+    /// The latest time that was returned.
     latest_told: u64,
     out_of_order: u64,
 }
@@ -63,17 +63,17 @@ impl Rounds {
         self.told < self.ready
     }
 
-    /// The time of the next record that may be told.
+    /// The time of the next record that may be returned.
     pub(crate) fn next_time(&self) -> Option<u64> {
         self.entries.get(self.told).filter(|_| self.told < self.ready).map(|entry| entry.time)
     }
 
-    /// Counts what is told between records, when it comes after a later one.
+    /// Counts a record that is returned in between, when it comes after a later one.
     pub(crate) fn tell_between(&mut self, time: u64) {
         self.out_of_order += u64::from(time < self.latest_told);
     }
 
-    /// Reads a body; how many of its bytes there were. It is kept only when [`Rounds::keep`] follows.
+    /// Reads a body and returns the number of its bytes. It is kept only when [`Rounds::keep`] follows.
     pub(crate) fn read_body(&mut self, input: &mut impl Read, count: usize) -> Result<usize, SamplesError> {
         self.clear_told();
         let start = self.bodies.len();
@@ -123,12 +123,12 @@ impl Rounds {
         self.ready = self.entries.len();
     }
 
-    /// Stable, so that what has one time stays as it was read.
+    /// Stable, so that records of one time stay in the order of reading.
     fn sort(&mut self) {
         self.entries.sort_by_key(|entry| entry.time);
     }
 
-    /// Goes on to the next record that may be told.
+    /// Moves to the next record that may be returned.
     pub(crate) fn advance(&mut self) -> Option<Waiting> {
         let entry = self.entries.get(self.told).filter(|_| self.told < self.ready)?;
         self.told += 1;
@@ -136,7 +136,7 @@ impl Rounds {
         Some(entry.waiting)
     }
 
-    /// The body of the record that was told last.
+    /// The body of the record that was returned last.
     pub(crate) fn body(&self) -> &[u8] {
         unpadded(self.padded_body())
     }
@@ -151,7 +151,7 @@ impl Rounds {
         self.bodies.get(at.start..at.end + PADDING_BYTES).unwrap_or_default()
     }
 
-    /// Gives up the room of what was told, and moves the rest together.
+    /// Frees the room of returned records, and moves the rest together.
     fn clear_told(&mut self) {
         if self.told == 0 || self.has_more() {
             return;

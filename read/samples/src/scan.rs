@@ -1,5 +1,5 @@
-//! Looks through a file's records for traces, before they are told: they stand where perf came to read them, which may be
-//! long after what they tell of.
+//! Scans a file's records for traces before any record is returned. Traces stand where perf read them, which may be
+//! long after the events they describe.
 
 use crate::bytes::Fields;
 use crate::error::SamplesError;
@@ -10,10 +10,10 @@ use std::io::{Read, Seek, SeekFrom};
 const WINDOW_BYTES: usize = 128 << 10;
 const HEAD_BYTES: u64 = 8;
 
-/// How bytes elsewhere in an input are read, without going on in it. A pipe has no such way.
+/// The function that reads bytes at another position of an input, without moving on in it. A pipe has none.
 pub(crate) type ReadElsewhere<R> = fn(&mut R, u64, &mut [u8]) -> Result<usize, SamplesError>;
 
-/// Of a file.
+/// For a file.
 pub(crate) fn read_elsewhere<R: Read + Seek>(
     input: &mut R,
     at: u64,
@@ -26,7 +26,7 @@ pub(crate) fn read_elsewhere<R: Read + Seek>(
     Ok(got)
 }
 
-/// What a record is, and where its body begins.
+/// A record's kind, and the beginning of its body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) number: u32,
@@ -79,7 +79,7 @@ impl Scan {
         self.bytes(found.at, found.body_bytes, input, read)
     }
 
-    /// Passes over bytes that stand behind a record and are none; where they begin.
+    /// Passes over bytes behind a record that are no records. Returns their beginning.
     pub(crate) fn pass_over(&mut self, size_bytes: u64) -> u64 {
         let at = self.next;
         self.next = at.saturating_add(size_bytes);

@@ -1,4 +1,4 @@
-//! What lay where in which process, as mappings tell it in the order of time.
+//! The mappings of each process, in the order of time.
 
 use crate::header::Header;
 use crate::operand::Operand;
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// A file that was mapped, or what the kernel calls one.
+/// A mapped file, or a mapping that the kernel named.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MappedFile {
-    /// The path as the process saw it; `[kernel.kallsyms]`, `[vdso]` and the like for what is no file.
+    /// The path as the process saw it; `[kernel.kallsyms]`, `[vdso]` and the like for a mapping of no file.
     pub path: String,
     /// Its build id, when perf wrote it down.
     pub build_id: Option<Vec<u8>>,
@@ -36,10 +36,10 @@ impl MappedFile {
     }
 }
 
-/// A part of a file that is loaded, as its program headers say.
+/// A part of a file that is loaded, from its program headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileSegment {
-    /// Where it begins in the file.
+    /// The offset in the file at which it begins.
     pub file_offset: u64,
     /// Bytes in the file.
     pub file_bytes: u64,
@@ -47,25 +47,25 @@ pub struct FileSegment {
     pub address: u64,
     /// Bytes in memory.
     pub memory_bytes: u64,
-    /// True for one that is executed.
+    /// True for an executable segment.
     pub is_code: bool,
 }
 
 impl FileSegment {
-    /// What to take off addresses of a mapping for link addresses, if the mapping begins in this segment.
+    /// The bias to subtract from addresses of a mapping for link addresses, if the mapping begins in this segment.
     fn bias(&self, mapping: &Mapping) -> u64 {
         let link = self.address.wrapping_sub(self.file_offset).wrapping_add(mapping.file_offset);
         mapping.start.wrapping_sub(link)
     }
 }
 
-/// Tells the segments of files; whoever opens files knows them.
+/// Gives the segments of files; implemented by the code that opens files.
 pub trait Segments {
     /// Those of a file; none when it was not found. Files are asked for once each, in the order of their positions.
     fn of(&mut self, file: &MappedFile) -> Vec<FileSegment>;
 
-    /// The one operand in memory of an instruction, by the position of its file and its link address; `None` when it has
-    /// none, or several, or is not known.
+    /// The one operand in memory of an instruction, by the position of its file and its link address; `None` when it
+    /// has none, or several, or is not known.
     fn operand(&mut self, file: u32, at: u64) -> Option<Operand> {
         let _ = (file, at);
         None
@@ -79,8 +79,8 @@ pub enum Code {
     File {
         /// Its position among the files.
         file: u32,
-        /// Link address; where no segments are known, the offset in the file; of the kernel and its modules the distance
-        /// from where they were mapped.
+        /// Link address; where no segments are known, the offset in the file; of the kernel and its modules the
+        /// distance from where they were mapped.
         at: u64,
     },
     /// In memory without a file, as compilers at run time make it.
@@ -90,19 +90,19 @@ pub enum Code {
         /// The address.
         at: u64,
     },
-    /// Nothing was mapped there, as far as was told.
+    /// Nothing was mapped there, as far as the records show.
     Unmapped {
         /// True for an address of the kernel.
         is_kernel: bool,
     },
 }
 
-/// Where accessed data lay.
+/// The place of accessed data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Data {
     /// No address was sampled.
     Unsaid,
-    /// In a file's data, or in what is zero behind it.
+    /// In a file's data, or in the zeroed memory behind it.
     File {
         /// Its position among the files.
         file: u32,
@@ -120,7 +120,7 @@ pub enum Data {
 #[derive(Clone, Copy, Debug)]
 struct Area {
     end: u64,
-    /// What to take off an address for [`Code::File`] and [`Data::File`].
+    /// The bias to subtract from an address for [`Code::File`] and [`Data::File`].
     bias: u64,
     kind: AreaKind,
 }
@@ -132,7 +132,7 @@ enum AreaKind {
     Anonymous,
 }
 
-/// All of a loaded file with what is zero behind it.
+/// The whole range of a loaded file with the zeroed memory behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Extent {
     start: u64,
@@ -147,24 +147,24 @@ struct Space {
     extents: Vec<Extent>,
 }
 
-/// The address spaces of all processes. Of processes that ended, the last are kept.
+/// The address spaces of all processes. Of ended processes, the last ones are kept.
 #[derive(Default, Debug)]
 pub(crate) struct Spaces {
     files: Vec<MappedFile>,
     numbers: HashMap<MappedFile, u32>,
     segments: Vec<Rc<[FileSegment]>>,
     kernel: Space,
-    /// Where the kernel and its modules lay last, by file.
+    /// The last ranges of the kernel and its modules, by file.
     kernel_ranges: BTreeMap<u32, Range<u64>>,
     processes: HashMap<u32, Rc<Space>>,
-    /// How often something came to lie elsewhere.
+    /// The number of changes of a mapping's address.
     changes: u64,
     ended: std::collections::VecDeque<u32>,
 }
 
-/// Address spaces kept of processes that ended: a sample of theirs may be told late.
+/// Address spaces kept of ended processes: one of their samples may come late.
 const ENDED_KEPT: usize = 1024;
-/// Files, and mappings of a process, that are kept: a process that maps more for hours is one that was made to.
+/// The maximum number of files, and of mappings of a process. A process that maps more for hours was built to do so.
 const MOST_FILES: usize = 1 << 17;
 const MOST_AREAS: usize = 1 << 17;
 /// Addresses from here on are the kernel's, on the machines with 64 bits that perf runs on.
@@ -240,7 +240,8 @@ impl Spaces {
         AreaKind::File(number)
     }
 
-    /// How addresses of a mapping of a file become link addresses, and what the file covers then.
+    /// The bias that turns addresses of a mapping of a file into link addresses, and the range that the file then
+    /// covers.
     fn place(&self, file: u32, mapping: &Mapping) -> (u64, Option<Extent>) {
         if mapping.process.is_none() {
             return (mapping.start, None);
@@ -318,7 +319,7 @@ impl Spaces {
                 AreaKind::Anonymous => {}
             }
         }
-        // Perf tells of mappings of data only when asked to; a file's parts lie together.
+        // Perf records mappings of data only on request; a file's parts lie together.
         let inside = space.extents.iter().rev().find(|extent| (extent.start..extent.end).contains(&at));
         inside
             .map_or(Data::Memory, |extent| Data::File { file: extent.file, at: at.wrapping_sub(extent.bias) })
@@ -331,7 +332,7 @@ impl Space {
         (at < area.end).then_some(*area)
     }
 
-    /// A new mapping takes the place of what was there.
+    /// A new mapping replaces the earlier ones in its range.
     fn insert(&mut self, start: u64, area: Area, extent: Option<Extent>) {
         let before = self.areas.range(..start).next_back().map(|(start, area)| (*start, *area));
         if let Some((first, old)) = before.filter(|(_, old)| old.end > start) {

@@ -1,5 +1,4 @@
-//! Records that are made here, not by the kernel: of what was mapped before the kernel told of mappings, and of files for
-//! tests.
+//! Records made here, not by the kernel: for mappings from before the kernel reported them, and for test files.
 
 use crate::container::put_text;
 use crate::record::{FORKED, LOST, MMAP2, NAMED};
@@ -9,11 +8,11 @@ const KERNEL: u16 = 1;
 /// Bits of the head of a mapping's record.
 const HAS_BUILD_ID: u16 = 1 << 14;
 const IS_DATA: u16 = 1 << 13;
-/// Whether memory may be executed.
+/// The protection bit of executable memory.
 const EXECUTABLE: u32 = 4;
 /// A private mapping.
 const PRIVATE: u32 = 2;
-/// Bits of what a sample carries, and every other record behind its body.
+/// Bits of the fields that a sample carries, and every other record behind its body.
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
 const ID: u64 = 1 << 6;
@@ -30,9 +29,9 @@ pub struct MappingSpec<'a> {
     pub process: u32,
     /// First byte.
     pub start: u64,
-    /// How many.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Where in the file.
+    /// Offset in the file.
     pub file_offset: u64,
     /// Protection, `PROT_…`.
     pub protection: u32,
@@ -56,7 +55,7 @@ pub struct Made {
 /// Makes records of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Maker {
-    /// What its samples carry: other records carry some of it, too.
+    /// The fields that its samples carry: other records carry some of them, too.
     pub sample_type: u64,
     /// Its identity.
     pub id: u64,
@@ -94,25 +93,25 @@ impl Maker {
         self.made(MMAP2, mode | has_id | is_data, body, mapping.process, 0)
     }
 
-    /// What a thread is called.
+    /// The name of a thread.
     pub fn name(&self, process: u32, thread: u32, name: &str) -> Made {
         let mut body = words(&[pair(process, thread)]);
         put_text(&mut body, name, 8);
         self.made(NAMED, 0, body, process, 0)
     }
 
-    /// That a process was forked off.
+    /// A fork of a process.
     pub fn fork(&self, process: u32, parent: u32, time_ns: u64) -> Made {
         let both = pair(process, parent);
         self.made(FORKED, 0, words(&[both, both, time_ns]), process, time_ns)
     }
 
-    /// That records were lost.
+    /// A loss of records.
     pub fn lost(&self, count: u64, time_ns: u64) -> Made {
         self.made(LOST, 0, words(&[self.id, count]), 0, time_ns)
     }
 
-    /// With what stands behind every record that is no sample.
+    /// Adds the fields behind every record that is no sample.
     fn made(&self, number: u32, misc: u16, body: Vec<u8>, process: u32, time_ns: u64) -> Made {
         self.on_cpu(number, misc, body, (process, process), 0, time_ns)
     }

@@ -1,8 +1,8 @@
 //! Counts of samples by place in code and data.
 //!
-//! Memory grows with distinct places, of which there are as many as the program has instructions and variables; addresses
-//! on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and what is left out is
-//! counted.
+//! Memory grows with distinct places, of which there are as many as the program has instructions and variables;
+//! addresses on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and omitted
+//! samples are counted.
 
 use crate::chains::Chains;
 use crate::data_source::{DataSource, Operation};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 
-/// Places that are kept apart; beyond them data is told by its code alone.
+/// The maximum number of distinct places; beyond it, data is counted by its code alone.
 const MOST_SPOTS: usize = 1 << 18;
 /// Lines that are kept apart.
 const MOST_LINES: usize = 1 << 16;
@@ -27,7 +27,7 @@ pub const LINE_BYTES: u64 = 64;
 /// Processes whose samples are counted one by one.
 const MOST_PROCESSES: usize = 1 << 16;
 
-/// What samples are counted by.
+/// The key by which samples are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Spot {
     /// Position of the event in the header.
@@ -36,9 +36,9 @@ pub struct Spot {
     pub mode: Mode,
     /// The instruction.
     pub code: Code,
-    /// What it accessed.
+    /// The accessed data.
     pub data: Data,
-    /// Where that came from.
+    /// Its source.
     pub source: DataSource,
     /// True when the address was worked out from sampled registers.
     pub is_worked_out: bool,
@@ -47,7 +47,7 @@ pub struct Spot {
 /// Samples added up.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sum {
-    /// How many.
+    /// The number of samples.
     pub samples: u64,
     /// Events they stand for.
     pub period: u64,
@@ -67,7 +67,8 @@ impl Sum {
 /// Samples by instruction, data and byte of a line.
 pub type ByPlace = BTreeMap<(Code, Data, u8), u64>;
 
-/// A line of memory that another CPU's cache had changed when it was loaded, or had, where no more is said.
+/// A line of memory that another CPU's cache had changed when it was loaded, or had at all, where the processor reports
+/// no more.
 #[derive(Clone, Default, Debug)]
 pub struct PassedLine {
     /// Loads that found it so.
@@ -85,13 +86,13 @@ pub struct PassedLine {
 pub struct EventTally {
     /// Its name.
     pub name: String,
-    /// What its samples carry.
+    /// The fields that its samples carry.
     pub carries: Carries,
     /// All of them.
     pub sum: Sum,
     /// Those in the kernel.
     pub in_kernel: u64,
-    /// Those of which the processor says that the instruction is the one that was sampled.
+    /// Samples whose instruction is, according to the processor, exactly the sampled one.
     pub precise: u64,
 }
 
@@ -100,20 +101,20 @@ pub struct EventTally {
 pub struct ProcessTally {
     /// The name that its first thread had last.
     pub name: String,
-    /// How many.
+    /// The number of samples.
     pub samples: u64,
 }
 
 /// All samples of a file.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// What stands beside the records.
+    /// The sections other than the records.
     pub header: Header,
     /// The events.
     pub events: Vec<EventTally>,
     /// Files that were mapped.
     pub files: Vec<MappedFile>,
-    /// Where the kernel and its modules lay, by the position of the file.
+    /// The ranges of the kernel and its modules, by the position of the file.
     pub kernel_ranges: BTreeMap<u32, Range<u64>>,
     /// Processes with samples, or names.
     pub processes: BTreeMap<u32, ProcessTally>,
@@ -133,7 +134,7 @@ pub struct Tally {
     pub lost_samples: u64,
     /// Samples whose address was worked out from registers.
     pub worked_out: u64,
-    /// How often the kernel stopped sampling for a while.
+    /// The number of times that the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Parts of traces that had no room for all.
     pub cut_parts: u64,
@@ -141,23 +142,23 @@ pub struct Tally {
     pub collided_parts: u64,
     /// Samples of traces whose thread is a guess.
     pub guessed_threads: u64,
-    /// Records of traces that have no end, or say of no instruction and no address.
+    /// Records of traces that have no end, or no instruction and no address.
     pub unreadable_traced: u64,
-    /// Records too short for what they should hold.
+    /// Records too short for their fields.
     pub unreadable: u64,
-    /// Records told out of the order of time.
+    /// Records returned out of the order of time.
     pub out_of_order: u64,
     /// Bytes of traces that are not decoded.
     pub skipped_auxiliary_bytes: u64,
-    /// Samples whose data is told by its code alone, since there were too many places.
+    /// Samples whose data is counted by its code alone, since there were too many places.
     pub folded: u64,
     /// Samples of lines beyond those kept.
     pub folded_lines: u64,
-    /// How the records ended.
+    /// The way the records ended.
     pub ending: Ending,
 }
 
-/// Reads all records. `progress` is told how many bytes were read, now and then.
+/// Reads all records. It calls `progress` now and then with the number of bytes read.
 ///
 /// # Errors
 /// When the file cannot be read or is damaged.
@@ -173,7 +174,7 @@ pub fn tally<R: Read>(
         if told.is_multiple_of(1 << 16) {
             progress(reader.read_bytes());
         }
-        // What events carry is known when the first record is.
+        // The events' fields are known when the first record is.
         if counter.works_out.len() < reader.header().events.len() {
             let events = reader.header().events.iter().map(Event::carries);
             counter.works_out = events.clone().map(|has| has.registers && !has.address).collect();
@@ -204,13 +205,13 @@ struct Counter {
     spots: HashMap<Spot, Sum>,
     chains: Chains,
     lines: HashMap<(u32, u64), PassedLine>,
-    /// Lines that were stored to. Those that were passed are told.
+    /// Lines that were stored to. The report lists those that were passed between CPUs.
     stores: HashMap<(u32, u64), ByPlace>,
     /// By event: its samples have registers and no address.
     works_out: Vec<bool>,
     /// By event: its samples have chains of calls.
     has_chains: Vec<bool>,
-    /// What instructions access, of those that were asked for.
+    /// The operands of those instructions that were looked up.
     operands: HashMap<(u32, u64), Option<Operand>>,
     worked_out: u64,
     lost_records: u64,
@@ -292,7 +293,7 @@ impl Counter {
         self.spots.entry(place).or_default().add(sum);
     }
 
-    /// The same with what the instruction accesses, by the registers that were sampled.
+    /// The same with the instruction's operand, by the sampled registers.
     fn work_out(
         &mut self,
         sample: &Sample<'_>,
@@ -319,7 +320,7 @@ impl Counter {
         Some(Spot { data, source, is_worked_out: true, ..spot })
     }
 
-    /// The place under which it is counted: when there are too many, data is told by its code alone, then nothing is.
+    /// The place under which it is counted. Beyond the limit, data is counted by its code alone, then nothing is.
     fn with_room(&mut self, mut spot: Spot) -> Spot {
         if self.spots.len() >= MOST_SPOTS && matches!(spot.data, Data::File { .. }) {
             spot.data = Data::Memory;

@@ -1,4 +1,4 @@
-//! Which thread ran where: traces name threads at best, and never processes.
+//! The thread that ran at each time: traces name threads at most, and never processes.
 
 use crate::bytes::{Fields, u64_at};
 use crate::event::Places;
@@ -15,7 +15,7 @@ pub(crate) struct Thread {
     pub(crate) thread: u32,
 }
 
-/// What stands behind the body of a record that is no sample.
+/// The fields behind the body of a record that is no sample.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Behind {
     pub(crate) time_ns: Option<u64>,
@@ -35,18 +35,18 @@ impl Behind {
     }
 }
 
-/// What was told of threads so far.
+/// The facts about threads so far.
 #[derive(Default, Debug)]
 pub(crate) struct Threads {
     process_of: HashMap<u32, u32>,
-    /// By CPU, who runs, where switches are told.
+    /// By CPU, the running thread, where switches are recorded.
     switched: HashMap<u32, Option<Thread>>,
     /// By CPU, of whom the trace began last.
     started: HashMap<u32, Thread>,
 }
 
 impl Threads {
-    /// Takes in a record that is told.
+    /// Adds a record that is returned.
     pub(crate) fn see(&mut self, number: u32, misc: u16, body: &[u8], behind: Behind) {
         let mut fields = Fields::new(body);
         let mut pair = || Some(Thread { process: fields.u32()?, thread: fields.u32()? });
@@ -85,17 +85,17 @@ impl Threads {
         }
     }
 
-    /// The thread with this number. One that nothing told of is taken for a process of its own.
+    /// The thread with this number. A thread without a known process is taken for a process of its own.
     pub(crate) fn with_number(&self, thread: u32) -> Thread {
         Thread { process: self.process_of.get(&thread).copied().unwrap_or(thread), thread }
     }
 
-    /// Who runs on a CPU, as switches tell it; `None` when none was told there.
+    /// The thread that runs on a CPU, by its switches; `None` when none was recorded there.
     pub(crate) fn switched_to(&self, cpu: u32) -> Option<Thread> {
         self.switched.get(&cpu).copied().flatten()
     }
 
-    /// Of whom the trace of a CPU began last.
+    /// The thread for which the trace of a CPU began last.
     pub(crate) fn started_on(&self, cpu: u32) -> Option<Thread> {
         self.started.get(&cpu).copied()
     }

@@ -1,4 +1,4 @@
-//! Makes perf.data files and pipes with samples that are known: for tests and benches. Perf reads what it makes.
+//! Makes perf.data files and pipes with known samples: for tests and benches. Perf can read them.
 //!
 //! ```
 //! use lineup_samples::writer::{EventSpec, SampleSpec, Writer, kind};
@@ -27,7 +27,7 @@ use crate::record::{EXACT, SAMPLE};
 use crate::synthetic_records::{Made, Maker};
 use std::io::{self, Seek, Write};
 
-/// Bits of what a sample carries, `PERF_SAMPLE_…`.
+/// Bits of the fields that a sample carries, `PERF_SAMPLE_…`.
 pub mod kind {
     /// The instruction.
     pub const IP: u64 = 1;
@@ -43,15 +43,15 @@ pub mod kind {
     pub const ID: u64 = 1 << 6;
     /// The CPU.
     pub const CPU: u64 = 1 << 7;
-    /// How many events the sample stands for.
+    /// The number of events that the sample stands for.
     pub const PERIOD: u64 = 1 << 8;
     /// The last branches.
     pub const BRANCH_STACK: u64 = 1 << 11;
     /// Registers of the program.
     pub const REGS_USER: u64 = 1 << 12;
-    /// How dear the sample was, as one number.
+    /// The cost of the sample, as one number.
     pub const WEIGHT: u64 = 1 << 14;
-    /// Where the data came from.
+    /// The source of the data.
     pub const DATA_SRC: u64 = 1 << 15;
     /// The event's identity as the first word.
     pub const IDENTIFIER: u64 = 1 << 16;
@@ -59,14 +59,14 @@ pub mod kind {
     pub const REGS_INTR: u64 = 1 << 18;
     /// The physical address.
     pub const PHYS_ADDR: u64 = 1 << 19;
-    /// How dear the sample was, as three numbers.
+    /// The cost of the sample, as three numbers.
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
     /// All that `perf mem record` asks for.
     pub const MEMORY: u64 =
         IDENTIFIER | IP | TID | TIME | ADDR | ID | CPU | PERIOD | WEIGHT_STRUCT | DATA_SRC | PHYS_ADDR;
 }
 
-/// Words that say where data came from, `union perf_mem_data_src`.
+/// Words for the source of data, `union perf_mem_data_src`.
 pub mod source {
     const fn word(operation: u64, old_level: u64, snoop: u64, tlb: u64, number: u64) -> u64 {
         operation | old_level << 5 | snoop << 19 | 1 << 24 | tlb << 26 | number << 33
@@ -90,13 +90,13 @@ pub struct EventSpec {
     pub name: String,
     /// The kind, `PERF_TYPE_…`.
     pub kind: u32,
-    /// Which one of that kind.
+    /// The event's number within that kind.
     pub config: u64,
-    /// What its samples carry.
+    /// The fields that its samples carry.
     pub sample_type: u64,
-    /// Which registers of the program.
+    /// The recorded registers of the program.
     pub user_registers: u64,
-    /// Which registers where the sample was taken.
+    /// The recorded registers at the sample.
     pub interrupted_registers: u64,
 }
 
@@ -114,7 +114,7 @@ impl Default for EventSpec {
     }
 }
 
-/// A sample to be written; what its event does not carry is left out.
+/// A sample to be written; fields that its event does not carry are left out.
 #[derive(Clone, Default, Debug)]
 pub struct SampleSpec {
     /// Position of its event.
@@ -131,11 +131,11 @@ pub struct SampleSpec {
     pub address: u64,
     /// The CPU.
     pub cpu: u32,
-    /// How many events it stands for.
+    /// The number of events it stands for.
     pub period: u64,
-    /// How dear: one number, or three in one word.
+    /// Its cost: one number, or three in one word.
     pub weight: u64,
-    /// Where the data came from.
+    /// The source of the data.
     pub source: u64,
     /// The physical address.
     pub physical_address: u64,
@@ -149,7 +149,7 @@ pub struct SampleSpec {
     pub interrupted_registers: Vec<u64>,
     /// True for code of the kernel.
     pub is_kernel: bool,
-    /// True when the instruction is the one that was sampled, not one a little behind it.
+    /// True when the instruction is exactly the sampled one, not one a little behind it.
     pub is_precise: bool,
 }
 
@@ -178,7 +178,7 @@ impl EventSpec {
         put(8, &self.config.to_le_bytes());
         put(16, &1u64.to_le_bytes());
         put(24, &self.sample_type.to_le_bytes());
-        // Mappings, names and tasks are told, by records that carry time and identity.
+        // The event asks for mappings, names and tasks, in records that carry time and identity.
         put(40, &(1u64 << 8 | 1 << 9 | 1 << 13 | 1 << 18 | 1 << 23).to_le_bytes());
         put(80, &self.user_registers.to_le_bytes());
         put(96, &self.interrupted_registers.to_le_bytes());
@@ -191,7 +191,7 @@ impl EventSpec {
 }
 
 impl<W: Write> Writer<W> {
-    /// What `perf record -o -` would write.
+    /// The output of `perf record -o -`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -285,7 +285,7 @@ impl<W: Write> Writer<W> {
         self.made(&self.maker().mapping(mapping))
     }
 
-    /// Says what a process is called.
+    /// Writes the name of a process.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -293,7 +293,7 @@ impl<W: Write> Writer<W> {
         self.made(&self.maker().name(process, process, name))
     }
 
-    /// Says that a process was forked off.
+    /// Writes the fork of a process.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -301,7 +301,7 @@ impl<W: Write> Writer<W> {
         self.made(&self.maker().fork(process, parent, time_ns))
     }
 
-    /// Says that records were lost.
+    /// Writes a loss of records.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -327,7 +327,7 @@ impl<W: Write> Writer<W> {
         self.about.release = Some(release.to_owned());
     }
 
-    /// How perf was called.
+    /// Sets the command line of perf.
     pub fn command_line(&mut self, words: &[&str]) {
         self.about.command_line = words.iter().map(|word| (*word).to_owned()).collect();
     }
@@ -339,7 +339,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// What `perf record` would write into a file.
+    /// The file that `perf record` would write.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -347,7 +347,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(Writer::new(Container::file(out, described(events))?, events))
     }
 
-    /// Writes what stands before and behind the records.
+    /// Writes the parts before and behind the records.
     ///
     /// # Errors
     /// When it cannot be written.

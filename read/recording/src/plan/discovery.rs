@@ -1,4 +1,4 @@
-//! What a run found out for the next, as text.
+//! The findings of a run for the next one, as text.
 
 use super::lines::{Lines, PlanError, each_line, escape, hex, unescape};
 use crate::header::Unfollowed;
@@ -6,11 +6,11 @@ use crate::sizes::CallSizes;
 use lineup_model::access::ProcessId;
 use std::collections::BTreeMap;
 
-/// What a run found out for the next. Every process of a run writes one: the first to the path it was given, another to
-/// that path with its number, as [`Discovery::path_of`] makes it.
+/// The findings of a run for the next one. Every process of a run writes one: the first to the given path, another to
+/// that path with its number, see [`Discovery::path_of`].
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Discovery {
-    /// Block starts by the path of their image and their link address, with what is known of them.
+    /// Block starts by the path of their image and their link address, with their roles.
     pub blocks: BTreeMap<String, BTreeMap<u64, BlockRoles>>,
     /// Entries found by symbol for regions that had none: region, image, link address.
     pub entries: Vec<(u16, String, u64)>,
@@ -30,13 +30,13 @@ pub struct Discovery {
     pub threads: u64,
     /// Processes it forked off.
     pub forks: u64,
-    /// What the recorder could not do.
+    /// The recorder's failures.
     pub notes: Vec<String>,
     /// True when the run came to its end: the list is then whole.
     pub complete: bool,
 }
 
-/// Why the second run must watch a block: a set.
+/// The reasons for which the second run must watch a block: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord, Debug)]
 pub struct BlockRoles(pub u8);
 
@@ -99,7 +99,7 @@ impl Discovery {
         Ok(discovery)
     }
 
-    /// Where a process of this number writes what the first writes to `path`.
+    /// The path to which a process of this number writes, when the first writes to `path`.
     pub fn path_of(path: &str, process: ProcessId) -> String {
         match process.0 {
             0 => path.to_owned(),
@@ -121,7 +121,7 @@ impl Discovery {
         new
     }
 
-    /// Takes in what another process of the same run found.
+    /// Adds the findings of another process of the same run.
     pub fn add_process(&mut self, other: &Discovery) {
         self.add_blocks(other);
         let entries: Vec<_> =

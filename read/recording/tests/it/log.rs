@@ -1,4 +1,4 @@
-//! A recording with a log: what is cut off, damaged or passed over.
+//! A recording with a log: cut-off, damaged and skipped parts.
 
 use lineup_model::abi::Abi;
 use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
@@ -55,7 +55,7 @@ fn packed(words: &[u64]) -> Option<Vec<u8>> {
         Some(packer.finish())
     };
     let first = pack(words)?;
-    // Nothing is left of what was packed before.
+    // Nothing is left of earlier packing.
     pack(&words[..0])?;
     assert_eq!(pack(words).as_ref(), Some(&first));
     Some(first)
@@ -106,7 +106,7 @@ fn accesses_of(entry: Entry<'_>) -> Vec<Access> {
     all
 }
 
-/// What the words of a part come to.
+/// The accesses that the words of a part give.
 fn expected(thread: u64, part: u64) -> Vec<Access> {
     let words = words(thread, part);
     let all = words.chunks_exact(2).flat_map(|record| {
@@ -117,7 +117,7 @@ fn expected(thread: u64, part: u64) -> Vec<Access> {
     all.collect()
 }
 
-/// What the words of one thread come to, packed or not.
+/// The accesses that the words of one thread give, packed or not.
 fn followed(words: &[u64]) -> Option<Vec<Access>> {
     let follow = |packed: Vec<u8>| {
         let mut log = Log::default();
@@ -232,7 +232,7 @@ fn a_log_may_be_passed_over() {
     assert_eq!(parts, [&LogPart::END]);
     assert!(matches!(events.last(), Some(Event::Summary(summary)) if summary.threads == 2));
     assert_eq!(read_all(&bytes).unwrap().summary.map(|summary| summary.threads), Some(2));
-    // Whether it is there to its end is seen all the same, wherever it is cut off.
+    // The reader notices a cut at any place.
     for cut in ends[0] + 1..ends[1] {
         let mut reader = without(&bytes[..cut]);
         reader.by_ref().for_each(drop);
@@ -243,7 +243,7 @@ fn a_log_may_be_passed_over() {
     assert_eq!((reader.good_bytes(), reader.damage()), (ends[1] as u64, None));
 }
 
-/// What does not go together is no superblock.
+/// Inconsistent words are no superblock.
 #[test]
 fn a_superblock_that_cannot_be_is_damage() {
     let changed = |change: fn(&mut Superblock)| {
@@ -272,12 +272,12 @@ fn a_superblock_that_cannot_be_is_damage() {
     assert_eq!(changed(|own| own.derived = vec![mask(1)]), (1, false));
     assert_eq!(changed(|own| own.derived = vec![mask(1); MOST_DERIVED]), (1, false));
     assert_eq!(changed(|own| own.derived = vec![mask(1); MOST_DERIVED + 1]), (0, true));
-    // Of a word that no record has, of itself, and of one that is worked out later.
+    // From a word that no record has, from itself, and from a value derived later.
     assert_eq!(changed(|own| own.derived = vec![mask(2)]), (0, true));
     assert_eq!(changed(|own| own.derived = vec![mask(FIRST_DERIVED)]), (0, true));
     assert_eq!(changed(|own| own.derived = vec![mask(FIRST_DERIVED - 1), mask(1)]), (0, true));
     assert_eq!(changed(|own| own.accesses[0].base = FIRST_DERIVED), (0, true));
-    // Of a word that records which end with its part do not have.
+    // From a word that is missing in records which end with its part.
     assert_eq!(
         changed(|own| {
             own.parts[0].words = 1;
@@ -288,7 +288,7 @@ fn a_superblock_that_cannot_be_is_damage() {
     );
 }
 
-/// The lower four bits of what is 8 above a word.
+/// The lower four bits of a word plus 8.
 fn mask(word: u8) -> Derived {
     let (first, second) = (Value { word, distance: 8 }, Value::constant(15));
     Derived { operation: Operation::And, is_half: false, first, second }
@@ -330,7 +330,7 @@ fn operations_are_those_of_the_processor() {
         (Operation::ExtendSign, 32, high, low),
     ] {
         assert_eq!(operation.of(false, low, second), whole, "{operation:?}");
-        // What stands above the lower half does not matter.
+        // The upper half does not matter.
         assert_eq!(operation.of(true, high, second), half, "{operation:?} of 32 bits");
     }
     assert_eq!(Operation::ShiftSignRight.of(false, high, 4), 0xffff_ffff_f800_000f);

@@ -1,4 +1,4 @@
-//! A recording survives its file; a damaged file gives up what stands before the damage.
+//! A recording survives its file; a damaged file gives the records before the damage.
 
 use lineup_model::abi::Abi;
 use lineup_model::access::{
@@ -297,7 +297,7 @@ fn what_is_not_a_recording_is_refused() {
     assert!(matches!(read_all(&file_of(&[])[..20]), Err(RecordingError::NoHeader(_))));
 }
 
-/// What an older version wrote: calls without arguments, and its number at the beginning.
+/// The output of an older version: calls without arguments, and its number at the beginning.
 #[test]
 fn a_recording_of_the_version_before_arguments_is_read_as_before() {
     let mut older = file_of(&[simple_call(0), simple_call(1)]);
@@ -400,7 +400,7 @@ proptest! {
     }
 }
 
-/// Two programs at the same addresses: what they touched is apart, and within one of them all that belongs together stays so.
+/// Two programs at the same addresses: the data they touched is apart, and all data within one of them stays together.
 #[test]
 fn programs_with_address_spaces_of_their_own_never_meet() {
     let of = |space: AddressSpace| {

@@ -4,14 +4,14 @@ use crate::bytes::Fields;
 use crate::error::SamplesError;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-/// Bytes that are unpacked at once: what was read is unpacked as it is needed, since little may become much.
+/// Bytes that are unpacked at once: input is unpacked as it is needed, since few bytes may become many.
 const CHUNK_BYTES: usize = 128 << 10;
 
 /// One stream, which runs through all compressed records of a file: a record may begin in one and end in another.
 #[derive(Default)]
 pub(super) struct Packed {
     decoder: Option<Decoder<'static>>,
-    /// Of the compressed record that was read last.
+    /// The compressed record read last.
     packed: Vec<u8>,
     packed_at: usize,
     /// Records, from the first that was not taken on.
@@ -44,7 +44,7 @@ impl Head {
 }
 
 impl Packed {
-    /// What a compressed record holds. All of the one before was unpacked.
+    /// Sets the contents of a compressed record. All of the one before was unpacked.
     pub(super) fn feed(&mut self, packed: &[u8]) {
         (self.packed, self.packed_at) = (packed.to_vec(), 0);
     }

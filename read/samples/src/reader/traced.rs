@@ -10,14 +10,14 @@ use crate::spe::{self, Clock, Info, Kind, Part, Place, Told, Traces, Whose};
 use crate::threads::{Behind, Thread, Threads};
 use std::io::Read;
 
-/// Bytes of a pipe's trace that are taken at once; what is more is passed over.
+/// Bytes of a pipe's trace that are taken at once; the rest is passed over.
 const MOST_TAKEN_BYTES: u64 = 64 << 20;
-/// The flag of a part that was written over and over: its position says nothing.
+/// The flag of a part that was overwritten repeatedly: its position is meaningless.
 const OVERWRITTEN: u64 = 2;
 /// No CPU, or no thread.
 const NONE: u32 = u32::MAX;
 
-/// The traces of a file, and what is needed to tell their samples.
+/// The traces of a file, and the state needed to return their samples.
 #[derive(Debug)]
 pub(super) struct Traced {
     info: Info,
@@ -25,13 +25,14 @@ pub(super) struct Traced {
     pub(super) threads: Threads,
     /// True when all its chunks were found already.
     is_scanned: bool,
-    /// Samples whose thread is that which ran when their part was written, as far as is known.
+    /// Samples whose thread is taken to be the one that ran when their part was written.
     guessed_threads: u64,
 }
 
 impl Traced {
-    /// Whose a record is, and whether that is a guess. What the kernel wrote into the record says it best. Else a buffer of
-    /// one thread, and switches. The rest are guesses: whoever ran when the part was written, and of whom the trace began.
+    /// The thread of a record, and whether that is a guess. The best source is the kernel's context in the record. Else
+    /// the buffer of one thread, and switches. The rest are guesses: the thread that ran when the part was written, and
+    /// the one for which the trace began.
     fn thread_of(&self, told: &Told) -> (Option<Thread>, bool) {
         let named = match (told.record.context, told.whose) {
             (Some(thread), _) | (None, Whose::Thread(thread)) => Some(self.threads.with_number(thread)),
@@ -63,7 +64,7 @@ impl Announced {
 }
 
 impl<R: Read> Reader<R> {
-    /// Records are preceded by what their trace is of.
+    /// Reads the description of the following traces.
     pub(super) fn see_trace_info(&mut self) -> Result<(), SamplesError> {
         let Some(info) = Info::parse(self.rounds.read_last()).filter(|_| self.traced.is_none()) else {
             return Ok(());
@@ -73,7 +74,7 @@ impl<R: Read> Reader<R> {
             .iter_mut()
             .filter(|event| info.has_kind(event.kind.into()))
             .for_each(|event| event.is_traced = true);
-        // Their times are of another clock then than that which the timer's ticks become.
+        // Their times are then of another clock than the one that the timer's ticks convert to.
         let clock = self.clock.filter(|_| events.iter().all(|event| !event.has_own_clock));
         let is_scanned = self.elsewhere.is_some();
         let (traces, threads) = (Traces::new(clock), Threads::default());
@@ -114,7 +115,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Takes in what the kernel says of a part of a trace.
+    /// Stores the kernel's description of a part of a trace.
     pub(super) fn see_part(&mut self, body: &[u8]) {
         let mut fields = Fields::new(body);
         let (Some(position), Some(size), Some(flags)) = (fields.u64(), fields.u64(), fields.u64()) else {
@@ -130,7 +131,7 @@ impl<R: Read> Reader<R> {
         let behind = Behind::of(&described.places, body);
         let (process, thread) = (behind.ran.map(|ran| ran.process), behind.ran.map(|ran| ran.thread));
         let part = Part { end: position.saturating_add(size), time_ns: behind.time_ns, process, thread };
-        // Whether buffers are of CPUs or of threads, chunks say.
+        // The chunks show whether buffers belong to CPUs or to threads.
         let buffers = [behind.cpu.map(Whose::Cpu), thread.map(Whose::Thread)];
         buffers.into_iter().flatten().for_each(|whose| traced.traces.see_part(whose, part));
     }
@@ -140,8 +141,8 @@ impl<R: Read> Reader<R> {
         self.traced.as_ref().is_some_and(|traced| !traced.is_scanned)
     }
 
-    /// Takes the bytes behind the record of a pipe's trace that was read last; how many. None are taken of a file's, and of
-    /// other traces.
+    /// Takes the bytes behind the record of a pipe's trace that was read last, and returns their number. It takes none
+    /// of a file's, and of other traces.
     pub(super) fn take_trace(&mut self) -> Result<u64, SamplesError> {
         let Some(traced) = self.traced.as_mut().filter(|traced| !traced.is_scanned) else { return Ok(0) };
         let Some(chunk) = Announced::parse(self.rounds.read_last()) else { return Ok(0) };
@@ -221,13 +222,13 @@ impl<R: Read> Reader<R> {
         if is_in_vain { Err(SamplesError::Undecodable { bytes: counts.bytes }) } else { Ok(()) }
     }
 
-    /// Samples of traces that do not name their thread: it is that which ran when the kernel wrote them down, and may be
-    /// another.
+    /// Samples of traces that do not name their thread: the thread that ran when the kernel wrote them is assumed, and
+    /// may be another.
     pub fn guessed_threads(&self) -> u64 {
         self.traced.as_ref().map_or(0, |traced| traced.guessed_threads)
     }
 
-    /// Records of traces that were left out: they have no end, or say of no instruction and no address.
+    /// Records of traces that were left out: they have no end, or no instruction and no address.
     pub fn unreadable_traced(&self) -> u64 {
         self.traced.as_ref().map_or(0, |traced| traced.traces.counts().unreadable)
     }

@@ -2,7 +2,7 @@
 
 use super::record::{Access, Kind, TraceRecord, WITHOUT_TOP};
 
-/// Records are aligned to so many bytes.
+/// The alignment of records in bytes.
 const ALIGNED_TO: usize = 64;
 /// The bit of an address of code that was not executed in the secure world.
 const NOT_SECURE: u64 = 1 << 63;

@@ -1,17 +1,17 @@
-//! What perf writes of a trace before the trace: what it is of, on which processors, and how their timer runs.
+//! Perf's description of a trace, before the trace: its source, its processors, and the rate of their timer.
 
 use crate::bytes::{Fields, u64_at};
 use crate::header::words;
 
-/// The number of Arm's traces among those that perf takes.
+/// The number of Arm's traces among perf's kinds of traces.
 pub(crate) const ARM_SPE: u32 = 4;
 /// Words of the first version, which has no number.
 const FIRST_VERSION_WORDS: usize = 2;
 const SECOND_VERSION: u64 = 2;
-/// Of a processor's words, those before its parameters.
+/// The number of a processor's words before its parameters.
 const CPU_HEAD_WORDS: usize = 3;
 
-/// What a trace is of.
+/// The source of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Info {
     /// The kind of the event that made it.
@@ -22,7 +22,7 @@ pub(crate) struct Info {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cpu {
     number: u64,
-    /// What the processor calls itself (its `MIDR_EL1`).
+    /// The processor's identity (its `MIDR_EL1`).
     processor: u64,
     /// The kind of its event: processors of two kinds have two.
     kind: u64,
@@ -59,15 +59,15 @@ impl Info {
                 let there = self.cpus.get(cpu as usize).filter(|own| is(own, cpu));
                 there.or_else(|| self.cpus.iter().find(|own| is(own, cpu)))
             }
-            // It ran on any: that says something where all are the same.
+            // It ran on any processor: the identity is known only where all are the same.
             None => {
                 self.cpus.first().filter(|first| self.cpus.iter().all(|own| own.processor == first.processor))
             }
         }
     }
 
-    /// What the processor with this number calls itself. `machines` is what the file says of the machine, for traces that say
-    /// it of no processor.
+    /// The identity of the processor with this number. `machines` is the file's identity for the whole machine, for
+    /// traces that give none for each processor.
     pub(crate) fn processor(&self, cpu: Option<u32>, machines: Option<u64>) -> Option<u64> {
         if self.cpus.is_empty() { machines } else { Some(self.cpu(cpu)?.processor) }
     }
@@ -83,13 +83,13 @@ impl Info {
     }
 }
 
-/// How ticks of the machine's timer are turned into the time of perf's clock.
+/// The conversion of ticks of the machine's timer to the time of perf's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Clock {
     shift: u32,
     factor: u64,
     zero: u64,
-    /// Where the timer has fewer bits than a word: ticks at some time, and the bits that count.
+    /// For a timer with fewer bits than a word: ticks at some time, and the bits that count.
     short: Option<(u64, u64)>,
 }
 

@@ -1,7 +1,7 @@
 //! Traces of Arm's Statistical Profiling Extension: the records that a processor writes of sampled instructions.
 //!
-//! Perf writes the bytes down as it finds them. They are a run of packets; a record ends with its time, or without one.
-//! Which levels of memory the numbers of sources mean is each processor's own, and is known of some.
+//! Perf writes the bytes unchanged. They are a run of packets; a record ends with its time, or without one. The numbers
+//! of data sources have a meaning that each processor defines; it is known for some.
 
 #[cfg(feature = "writer")]
 mod encode;

@@ -1,6 +1,6 @@
 //! Packets of Arm's Statistical Profiling Extension: a head of one byte or two, then a value of 1, 2, 4 or 8 bytes.
 
-/// What a packet says.
+/// A packet of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packet {
     /// Nothing: it fills room.
@@ -9,34 +9,34 @@ pub enum Packet {
     End,
     /// The record ends at this time, in ticks of the machine's timer.
     Timestamp(u64),
-    /// What happened, a bit each.
+    /// The events, one bit each.
     Events(u64),
-    /// Where the data came from, in the numbers of the processor.
+    /// The data source, in the processor's numbers.
     Source(u16),
-    /// What the kernel wrote for the thread: its number.
+    /// The kernel's context of the thread: its number.
     Context(u32),
-    /// What kind of instruction it was: its class, and what is said within the class.
+    /// The kind of instruction: its class, and the detail within the class.
     Operation {
         /// The class.
         class: u8,
-        /// What is said within it.
+        /// The detail within it.
         detail: u8,
     },
-    /// An address, by what it is of.
+    /// An address, by its kind.
     Address {
-        /// What it is of.
+        /// The kind of address.
         index: u8,
-        /// The address, with what stands in its top byte.
+        /// The address, with the bits in its top byte.
         value: u64,
     },
-    /// Cycles, by what they are of.
+    /// A count of cycles, by its kind.
     Counter {
-        /// What they are of.
+        /// The kind of count.
         index: u8,
-        /// How many.
+        /// The number of cycles.
         cycles: u16,
     },
-    /// One that is not known; its length is.
+    /// An unknown packet of known length.
     Unknown,
 }
 
@@ -53,11 +53,11 @@ const COUNTER: u8 = 0x98;
 const EXTENDED: u8 = 0x20;
 /// The second byte of a head of two bytes that asks for alignment.
 const ALIGNMENT: u8 = 0;
-/// Bits of a head that say how large its value is.
+/// Bits of a head that give the size of its value.
 const SIZE: u8 = 0x30;
 
-/// The packet at the start of some bytes, with its length. `position` is where it begins in the trace. `None` when the bytes
-/// end before it does.
+/// The packet at the start of some bytes, with its length. `position` is where it begins in the trace. `None` when the
+/// bytes end before it does.
 ///
 /// ```
 /// use lineup_samples::spe::{Packet, packet};

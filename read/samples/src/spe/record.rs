@@ -1,4 +1,4 @@
-//! What the processor wrote of one instruction.
+//! The processor's record of one instruction.
 
 use super::packet::{Packet, packet};
 
@@ -6,13 +6,13 @@ use super::packet::{Packet, packet};
 const OTHER: u8 = 0;
 const ACCESS: u8 = 1;
 const BRANCH: u8 = 2;
-/// What addresses are of.
+/// Kinds of addresses.
 const OF_INSTRUCTION: u8 = 0;
 const OF_BRANCH: u8 = 1;
 const OF_DATA: u8 = 2;
 const OF_DATA_PHYSICAL: u8 = 3;
 const OF_BRANCH_BEFORE: u8 = 4;
-/// What cycles are of.
+/// Kinds of cycle counts.
 const TOTAL: u8 = 0;
 const ISSUE: u8 = 1;
 const TRANSLATION: u8 = 2;
@@ -20,10 +20,10 @@ const TRANSLATION: u8 = 2;
 pub(super) const WITHOUT_TOP: u64 = (1 << 56) - 1;
 const TOP: u64 = 0xff << 56;
 
-/// What an instruction did.
+/// The operation of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Kind {
-    /// It is not said.
+    /// Not reported.
     #[default]
     Unsaid,
     /// It accessed memory.
@@ -32,14 +32,14 @@ pub enum Kind {
     Branch {
         /// One with a condition.
         is_conditional: bool,
-        /// One whose target is in a register.
+        /// True for a branch whose target is in a register.
         is_indirect: bool,
     },
     /// Anything else.
     Other,
 }
 
-/// How an instruction accessed memory.
+/// The kind of an instruction's memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Access {
     /// A store; else a load.
@@ -50,7 +50,7 @@ pub struct Access {
     pub is_exclusive: bool,
     /// It has an order that others can see.
     pub is_ordered: bool,
-    /// Of vectors (SIMD or SVE), or of floating-point numbers.
+    /// True for vectors (SIMD or SVE), and for floating-point numbers.
     pub is_vector: bool,
 }
 
@@ -69,41 +69,41 @@ impl Access {
     }
 }
 
-/// What the processor wrote of one instruction. What it did not say is `None`.
+/// The processor's record of one instruction. A fact that it did not report is `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TraceRecord {
     /// The instruction, as the kernel writes addresses.
     pub instruction: Option<u64>,
     /// The level that executed it: 0 for programs, 1 and 2 for the kernel, 3 for firmware.
     pub level: Option<u8>,
-    /// Where a branch went to.
+    /// The target of a branch.
     pub branch_target: Option<u64>,
-    /// Where the branch before it went to.
+    /// The target of the branch before it.
     pub branch_before: Option<u64>,
     /// The address that was accessed, as the kernel writes addresses.
     pub address: Option<u64>,
     /// Its physical address.
     pub physical_address: Option<u64>,
-    /// What it did.
+    /// The operation.
     pub kind: Kind,
-    /// What happened, a bit each.
+    /// The events, one bit each.
     pub events: u64,
-    /// Where the data came from, in the numbers of the processor.
+    /// The data source, in the processor's numbers.
     pub source: Option<u16>,
     /// Cycles from when it was handed on to be issued until it was done.
     pub total_cycles: Option<u16>,
-    /// Of them, those until it was issued.
+    /// Its part of these until it was issued.
     pub issue_cycles: Option<u16>,
     /// Cycles of the translation of its address.
     pub translation_cycles: Option<u16>,
-    /// What the kernel wrote for the thread: its number.
+    /// The kernel's context of the thread: its number.
     pub context: Option<u32>,
     /// When, in ticks of the machine's timer.
     pub ticks: Option<u64>,
 }
 
 impl TraceRecord {
-    /// Takes in what a packet says of the instruction.
+    /// Adds a packet's facts about the instruction.
     pub fn see(&mut self, packet: Packet) {
         match packet {
             Packet::Padding | Packet::Unknown | Packet::End => {}
@@ -136,7 +136,7 @@ impl TraceRecord {
         }
     }
 
-    /// True when it says of which instruction or address it is.
+    /// True when it has an instruction or an address.
     pub(crate) fn says_where(&self) -> bool {
         self.instruction.is_some() || self.address.is_some()
     }
@@ -151,7 +151,7 @@ fn kind(class: u8, detail: u8) -> Kind {
     }
 }
 
-/// The top byte of an address of code says by which level it was executed, not where it lies.
+/// The top byte of a code address holds the exception level at which it was executed, not a part of the address.
 fn level(value: u64) -> u8 {
     (value >> 61 & 3) as u8
 }
@@ -177,10 +177,10 @@ pub(crate) struct Decoder {
     has_begun: bool,
 }
 
-/// What was found at the start of some bytes.
+/// The result of decoding the start of some bytes.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// A packet of so many bytes, and the record that it ended.
+    /// A packet of this many bytes, and the record that it ended.
     Packet(usize, Option<TraceRecord>),
     /// The start of a packet.
     Cut,

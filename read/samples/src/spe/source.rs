@@ -1,5 +1,4 @@
-//! Where data came from, by what the processor wrote: in numbers that are each processor's own, and in events that are the
-//! architecture's.
+//! The source of data: from numbers that each processor defines, and from events that the architecture defines.
 
 use super::record::{Access, Kind, TraceRecord};
 use crate::data_source::{DataSource, Level, Operation, Snoop, Translation};
@@ -18,19 +17,19 @@ const MODIFIED: u32 = 21;
 const ON_ITS_WAY: u32 = 22;
 const SNOOPED: u32 = 23;
 
-/// Who made a processor.
+/// Manufacturers of processors.
 const ARM: u32 = 0x41;
 const HISILICON: u32 = 0x48;
 const AMPERE: u32 = 0xc0;
-/// Arm's processors whose numbers are known, which are the same for all: Neoverse N1, N2, V1 and V2, Cortex-A720, A720AE,
-/// A725, X1C, X3 and X925.
+/// Arm's processors whose numbers are known, which are the same for all: Neoverse N1, N2, V1 and V2, Cortex-A720,
+/// A720AE, A725, X1C, X3 and X925.
 const ARMS: [u32; 10] = [0xd0c, 0xd49, 0xd40, 0xd4f, 0xd81, 0xd89, 0xd87, 0xd4c, 0xd4e, 0xd85];
 /// Ampere's: AmpereOne AC04.
 const AMPERES: [u32; 1] = [0xac4];
 /// HiSilicon's: HIP12.
 const HISILICONS: [u32; 1] = [0xd06];
 
-/// How a processor numbers sources.
+/// A processor family's numbering of data sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Numbers {
     Arm,
@@ -38,7 +37,7 @@ enum Numbers {
     HiSilicon,
 }
 
-/// By what the processor calls itself (its `MIDR_EL1`).
+/// By the processor's identity (its `MIDR_EL1`).
 fn numbers(processor: Option<u64>) -> Option<Numbers> {
     let processor = processor? as u32;
     let part = processor >> 4 & 0xfff;
@@ -50,14 +49,14 @@ fn numbers(processor: Option<u64>) -> Option<Numbers> {
     }
 }
 
-/// A level, what other caches said, and whether that is of another socket.
+/// A level, the answer of other caches, and whether that is of another socket.
 type Place = (Level, Snoop, bool);
 
 fn arms(source: u16) -> Option<Place> {
     Some(match source {
         0x0 => (Level::L1, Snoop::None, false),
         0x8 => (Level::L2, Snoop::None, false),
-        // Another core's cache: of the same cluster, by way of it, or of another one. Which of its levels is not said.
+        // Another core's cache: in the same cluster, reached through it, or in another one. Its level is unknown.
         0x9 | 0xa | 0xc => (Level::Cache, Snoop::Peer, false),
         0xb => (Level::L3, Snoop::Unknown, false),
         0xd => (Level::RemoteCache, Snoop::Peer, true),
@@ -68,7 +67,8 @@ fn arms(source: u16) -> Option<Place> {
 
 fn amperes(source: u16) -> Option<Place> {
     Some(match source {
-        // A cache of this chip, or a device: level 0 is not told apart, and no peer is said to have had the line.
+        // A cache of this chip, or a device: level 0 is not distinguished, and no peer is reported to have had the
+        // line.
         0x3 => (Level::L3, Snoop::Unknown, false),
         0x5 => (Level::RemoteCache, Snoop::Peer, true),
         0x7 => (Level::Memory, Snoop::None, false),
@@ -96,10 +96,10 @@ fn hisilicons(source: u16) -> Option<Place> {
     })
 }
 
-/// Where the data of a record came from; `None` for one that accessed no memory.
+/// The data source of a record; `None` for one that accessed no memory.
 pub(crate) fn data_source(record: &TraceRecord, processor: Option<u64>) -> Option<DataSource> {
     let Kind::Access(access) = record.kind else { return None };
-    // Of stores no processor says it.
+    // No processor reports it for stores.
     let number = record.source.filter(|_| !access.is_store || access.is_atomic);
     let known = number.and_then(|source| match numbers(processor)? {
         Numbers::Arm => arms(source),

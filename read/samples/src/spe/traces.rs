@@ -1,8 +1,8 @@
 //! Traces of several CPUs or threads, put into the order of time.
 //!
-//! Each buffer that the kernel gave has its own trace, of which a file holds chunks. Of each the next record is decoded, and
-//! the earliest of these is told. What the kernel says of a buffer (`PERF_RECORD_AUX`) cuts its trace into parts: no record
-//! goes on from one part into the next.
+//! Each of the kernel's buffers has its own trace, of which a file holds chunks. The decoder keeps the next record of
+//! each trace, and returns the earliest of these. The kernel's descriptions of a buffer (`PERF_RECORD_AUX`) cut its
+//! trace into parts: no record continues from one part into the next.
 
 use super::info::Clock;
 use super::record::{Decoder, Step, TraceRecord};
@@ -15,16 +15,17 @@ use std::collections::{BinaryHeap, VecDeque};
 const READ_BYTES: u64 = 32 << 20;
 const LEAST_READ_BYTES: u64 = 4096;
 const MOST_READ_BYTES: u64 = 256 << 10;
-/// Where a pipe's traces are held in memory and are more, the earliest records are told without waiting.
+/// The bytes of a pipe's traces held in memory beyond which the earliest records are returned without waiting.
 const MOST_HELD_BYTES: u64 = 64 << 20;
-/// Parts that are kept. Beyond them records are still read, and only those cut off are not told apart.
+/// The maximum number of parts that are kept. Beyond them records are still read, and only cut-off ones are not
+/// recognised.
 const MOST_PARTS: usize = 1 << 18;
 /// Chunks that wait for their turn.
 const MOST_CHUNKS: usize = 1 << 20;
-/// The order of what has no time: last.
+/// The order of a record without a time: last.
 const LAST: u64 = u64::MAX;
 
-/// Whose buffer it is.
+/// The owner of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Whose {
     Cpu(u32),
@@ -37,12 +38,12 @@ pub(crate) struct Part {
     /// The position behind it.
     pub(crate) end: u64,
     pub(crate) time_ns: Option<u64>,
-    /// Who ran when it was written.
+    /// The process and thread that ran when it was written.
     pub(crate) process: Option<u32>,
     pub(crate) thread: Option<u32>,
 }
 
-/// Where the bytes of a chunk are.
+/// The place of a chunk's bytes.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// In the file, at this byte.
@@ -53,7 +54,7 @@ pub(crate) enum Place {
 
 #[derive(Debug)]
 struct Chunk {
-    /// Where it begins in the trace.
+    /// Its position in the trace.
     position: u64,
     size_bytes: u64,
     place: Place,
@@ -65,7 +66,7 @@ pub(crate) struct Told {
     pub(crate) record: TraceRecord,
     pub(crate) time_ns: Option<u64>,
     pub(crate) whose: Whose,
-    /// The part that it lies in, where the kernel told of one.
+    /// The part that it lies in, where the kernel reported one.
     pub(crate) part: Option<Part>,
 }
 
@@ -90,9 +91,9 @@ struct Queue {
     /// Bytes of the first chunk that were read, and how many of them were decoded.
     bytes: Vec<u8>,
     decoded: usize,
-    /// How far the first chunk was read, from its start on.
+    /// The number of bytes read of the first chunk.
     read_bytes: u64,
-    /// Where in the trace the decoder stands, and where the part that it is in ends; known while a chunk is open.
+    /// The decoder's position in the trace, and the end of the current part; known while a chunk is open.
     position: u64,
     limit: u64,
     is_open: bool,
@@ -100,12 +101,12 @@ struct Queue {
     next: Option<Told>,
 }
 
-/// What was found in traces.
+/// Counts over all traces.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) bytes: u64,
     pub(crate) records: u64,
-    /// Records without their end, or that say of no instruction and no address.
+    /// Records without their end, or without an instruction and an address.
     pub(crate) unreadable: u64,
 }
 
@@ -117,7 +118,7 @@ pub(crate) struct Traces {
     by_whose: HashMap<Whose, usize>,
     parts: HashMap<Whose, Vec<Part>>,
     kept_parts: usize,
-    /// By order, the queues whose next record is known; and those that were given more since.
+    /// By order, the queues whose next record is known; and the queues that got new chunks since.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     stale: Vec<usize>,
     held_bytes: u64,
@@ -139,7 +140,7 @@ impl Traces {
         self.held_bytes > MOST_HELD_BYTES
     }
 
-    /// Takes in what the kernel says of a part. Parts come in their order.
+    /// Stores the kernel's description of a part. Parts come in their order.
     pub(crate) fn see_part(&mut self, whose: Whose, part: Part) {
         let own = self.parts.entry(whose).or_default();
         if own.last().is_none_or(|last| last.end < part.end) && self.kept_parts < MOST_PARTS {
@@ -230,7 +231,7 @@ impl Queue {
         }
     }
 
-    /// The next record that says where it is, with its part; `None` when all chunks were decoded.
+    /// The next record with an instruction or an address, and its part; `None` when all chunks were decoded.
     fn decode_next(
         &mut self,
         parts: &[Part],
@@ -257,7 +258,7 @@ impl Queue {
                     }
                 }
                 Step::Cut if available < until && self.fill(piece, read)? => {}
-                // The trace ends within a packet: what is left of its part is given up, or of the file.
+                // The trace ends within a packet: the decoder gives up the rest of its part, or of the file.
                 Step::Cut => {
                     counts.unreadable += 1;
                     self.decoder.drop_begun();
@@ -271,7 +272,7 @@ impl Queue {
         Ok(None)
     }
 
-    /// Goes on to the next part, and the next chunk, where one ends; false when there is no more.
+    /// Moves to the next part, and the next chunk, where one ends; false when there is no more.
     fn stands_in_chunk(&mut self, parts: &[Part], counts: &mut Counts) -> bool {
         while let Some(chunk) = self.chunks.front() {
             let end = chunk.position.saturating_add(chunk.size_bytes);

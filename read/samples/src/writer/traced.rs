@@ -7,29 +7,29 @@ use crate::spe::ARM_SPE;
 use crate::synthetic_records::{pair, words};
 use std::io::{self, Write};
 
-/// What stands before the parameters of each processor.
+/// The mark before the parameters of each processor.
 const CPU_MARK: u64 = 0x1010_1010_1010_1010;
 
 /// A part of a trace, as the kernel announces it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PartSpec {
-    /// Where it begins in the trace.
+    /// Its position in the trace.
     pub position: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// `PERF_AUX_FLAG_…`.
     pub flags: u64,
     /// The CPU.
     pub cpu: u32,
-    /// Who ran.
+    /// The process that ran.
     pub process: u32,
-    /// Which thread.
+    /// The thread that ran.
     pub thread: u32,
-    /// When it was written.
+    /// The time at which it was written.
     pub time_ns: u64,
 }
 
-/// Whose buffer a trace was written into.
+/// The owner of the buffer that a trace was written into.
 #[derive(Clone, Copy, Debug)]
 pub enum BufferOf {
     /// A CPU's.
@@ -39,7 +39,7 @@ pub enum BufferOf {
 }
 
 impl<W: Write> Writer<W> {
-    /// Says that traces of the event of this kind follow, as perf up to 6.12 says it.
+    /// Announces traces of the event of this kind, in the form of perf up to 6.12.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -47,7 +47,7 @@ impl<W: Write> Writer<W> {
         self.container.record(TRACE_INFO, 0, &words(&[u64::from(ARM_SPE), u64::from(kind), 1]))
     }
 
-    /// Says the same as newer ones do, with what each CPU's processor calls itself.
+    /// Announces the same in the form of newer versions, with the identity of each CPU's processor.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
         self.container.record(TRACE_INFO, 0, &words(&info))
     }
 
-    /// Says how ticks of the timer become times: multiplied, shifted right, with the time of tick zero added.
+    /// Writes the conversion of the timer's ticks to times: multiply, shift right, add the time of tick zero.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
         self.traced(AUXILIARY_WRITTEN, 0, body, part)
     }
 
-    /// Says that the trace of a thread begins on a CPU.
+    /// Writes that the trace of a thread begins on a CPU.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -84,7 +84,7 @@ impl<W: Write> Writer<W> {
         self.traced(STARTED, 0, words(&[pair(at.process, at.thread)]), at)
     }
 
-    /// Says that a CPU went over from the thread of `at` to another.
+    /// Writes that a CPU switched from the thread of `at` to another.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -114,7 +114,7 @@ impl<W: Write> Writer<W> {
         self.container.record_with(AUXILIARY, &words(&announced), &padded)
     }
 
-    /// What the processor calls itself, behind the records: of Arm's `MIDR_EL1`.
+    /// The processor's identity, behind the records: `MIDR_EL1` for Arm.
     pub fn processor(&mut self, name: &str) {
         self.about.processor = Some(name.to_owned());
     }

@@ -74,7 +74,7 @@ fn addresses_are_the_new_files_once_another_is_mapped_there() {
         writer.mapping(&mapping(0x8000, "/bin/two")).unwrap();
         writer.sample(&sample(0x5100, &[USER, 0x5100, 0x8205], 1)).unwrap();
         writer.sample(&sample(0x5100, &[USER, 0x5100, 0x8205], 2)).unwrap();
-        // What was written two rounds before is told.
+        // The reader returns the records written two rounds before.
         writer.round().unwrap();
         writer.round().unwrap();
         writer.mapping(&mapping(0x8000, "/bin/three")).unwrap();

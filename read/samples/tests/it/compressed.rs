@@ -7,7 +7,7 @@ use std::io::{Cursor, Write};
 /// Numbers of compressed records: without their length, and with it.
 const COMPRESSED: u32 = 81;
 const COMPRESSED_2: u32 = 83;
-/// A record of perf's that says nothing.
+/// A record of perf's without contents.
 const NOTHING: u32 = 82;
 
 fn plain() -> Vec<u8> {
@@ -47,7 +47,7 @@ fn packed(plain: &[u8], number: u32) -> Vec<u8> {
         };
         records.extend(record(number, &body));
     }
-    // What follows the records stays where it is.
+    // The sections behind the records stay at their places.
     let mut left = size.checked_sub(records.len()).expect("zstd makes them smaller");
     while left > 0 {
         let len = if left < 60_008 { left } else { 60_000 };

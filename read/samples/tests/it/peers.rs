@@ -1,5 +1,5 @@
-//! Perf reads what the writer makes, and says of every sample what was written; of files that perf made, a peer's reader
-//! and ours find the same records.
+//! Perf reads the writer's output, and reports every sample as written. In files that perf made, a peer's reader and
+//! ours find the same records.
 
 use crate::perf::{PROGRAM, output};
 use lineup_samples::writer::{EventSpec, SampleSpec, Writer, kind, source};

@@ -1,5 +1,5 @@
-//! Perf decodes the traces that the writer makes: packet by packet, as samples and summed up, and says of each what was
-//! written and what our own reader says.
+//! Perf decodes the traces that the writer makes: packet by packet, as samples, and summed up. Its output agrees with
+//! the written records and with our own reader.
 
 use crate::perf::{PROGRAM, output};
 use crate::traced::{KIND, encoded, event, load};
@@ -129,7 +129,7 @@ fn perf_prints_every_packet_as_it_was_written() {
     assert_eq!(packets, expected, "{printed}");
 }
 
-/// Perf tells each CPU's chunks apart by its own order; by time they are one list.
+/// Perf separates each CPU's chunks by its own order; by time they are one list.
 #[test]
 fn perf_script_decodes_every_sample_as_it_was_written_and_as_our_reader_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -192,8 +192,8 @@ fn perf_script_decodes_every_sample_as_it_was_written_and_as_our_reader_does() {
     }
 }
 
-/// Of every sample what both ways of reading it must agree on: perf names levels of caches that a peer's line may have come
-/// from, and knows no locks.
+/// The facts of every sample on which both readers must agree: perf names levels of caches that a peer's line may have
+/// come from, and knows no locks.
 fn told(path: &Path) -> Vec<String> {
     let mut reader = Reader::of_file(File::open(path).unwrap()).unwrap();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What is written is read back: samples with all that they carry, in the order of time, and the rest of a file.
+//! Written data is read back: samples with all their fields, in the order of time, and the rest of a file.
 
 use lineup_samples::data_source::{Level, Operation, Snoop, Translation};
 use lineup_samples::record::{Mapping, Mode, Sample};
@@ -22,7 +22,7 @@ fn file(event: EventSpec, write: impl FnOnce(&mut Writer<Cursor<Vec<u8>>>)) -> V
     writer.finish().unwrap().into_inner()
 }
 
-/// What `look` makes of every sample, and how the file ended.
+/// The result of `look` for every sample, and the way the file ended.
 fn samples<R: Read + Seek, T>(input: R, mut look: impl FnMut(&Sample<'_>) -> T) -> (Vec<T>, Ending) {
     let mut reader = Reader::of_file(input).unwrap();
     let mut all = Vec::new();
@@ -248,7 +248,7 @@ fn a_file_cut_off_anywhere_is_read_to_its_last_whole_record() {
 #[test]
 fn a_file_that_perf_did_not_come_to_end_is_read() {
     let mut bytes = file(memory_event(), |writer| (1..=5).for_each(|time| writer.sample(&at(time)).unwrap()));
-    // How many bytes of records there are is written last.
+    // The size of the records is written last.
     bytes[48..56].fill(0);
     bytes.truncate(104 + 8 + 144 + 5 * 96);
     let (found, ending) = times(&bytes);

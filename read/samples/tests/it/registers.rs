@@ -1,4 +1,5 @@
-//! Addresses that samples do not carry are worked out from their registers, where those say where the operand lay.
+//! Lineup computes addresses that samples do not carry from their registers, where those determine the operand's
+//! address.
 
 use lineup_samples::data_source::Operation;
 use lineup_samples::operand::Operand;

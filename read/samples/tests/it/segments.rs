@@ -1,4 +1,4 @@
-//! Segments of one file share pages of it, so where a mapping begins in the file does not say which of them it is.
+//! Segments of one file share pages of it, so a mapping's offset in the file does not identify its segment.
 
 use lineup_samples::data_source::Operation;
 use lineup_samples::operand::Operand;
@@ -9,7 +9,7 @@ use std::io::Cursor;
 const READ: u32 = 1;
 const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
-/// Where the file's link address 0 lies.
+/// The address of the file's link address 0.
 const BIAS: u64 = 0x5555_0000_0000;
 
 /// A file of these segments, with an instruction at one address that loads where `BX` points.
@@ -38,8 +38,8 @@ fn segment(file_offset: u64, address: u64, bytes: u64, is_code: bool) -> FileSeg
     FileSegment { file_offset, file_bytes: bytes, address, memory_bytes: bytes, is_code }
 }
 
-/// Where a sample at a link address is found that accesses another one, with mappings of an address, a size, an offset and
-/// protection.
+/// The places found for a sample at a link address that accesses another one. Each mapping has an address, a size, an
+/// offset and a protection.
 fn found(mut linked: Linked, mappings: &[(u64, u64, u64, u32)], accessed: u64) -> (Code, Data) {
     let event = EventSpec {
         sample_type: kind::IP | kind::TID | kind::TIME | kind::REGS_INTR,
@@ -89,7 +89,7 @@ fn data_that_share_a_page_of_the_file_with_constants_are_found_where_the_file_li
     let at = |at| (Code::File { file: 0, at: 0x1100 }, Data::File { file: 0, at });
     assert_eq!(found(by_gnu_ld(), &mappings, 0x4018), at(0x4018));
     assert_eq!(found(by_gnu_ld(), &mappings, 0x2010), at(0x2010));
-    // The loader protects what it has relocated, which is told as one more mapping.
+    // The loader protects the data that it has relocated, which is recorded as one more mapping.
     let protected = [&mappings[..], &[(0x3000, 0x1000, 0x2000, READ)]].concat();
     assert_eq!(found(by_gnu_ld(), &protected, 0x3df0), at(0x3df0));
 }

@@ -1,5 +1,5 @@
-//! Traces of Arm's processors: every sample that was written into one is told as it was written, in the order of time among
-//! the other records, and what is cut off is left out and counted.
+//! Traces of Arm's processors: every sample written into one is returned as written, in the order of time among the
+//! other records. Cut-off records are left out and counted.
 
 use crate::traced::{KIND, encoded, event, load};
 use lineup_samples::data_source::{Level, Operation, Snoop};
@@ -21,7 +21,7 @@ fn reader(bytes: Vec<u8>) -> Reader<Cursor<Vec<u8>>> {
     Reader::of_file(Cursor::new(bytes)).unwrap()
 }
 
-/// What is told, in words that name its number and time.
+/// The returned records, in words with their number and time.
 fn told<R: Read>(reader: &mut Reader<R>) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -130,7 +130,7 @@ fn what_was_written_is_what_is_read() {
         }
     }
     assert_eq!((read, at), (records, trace.len()));
-    // A packet that ends early is none.
+    // A packet that ends early is no packet.
     trace.truncate(5);
     assert_eq!(packet(&trace, 0), None);
 }
@@ -156,7 +156,7 @@ fn unknown_packets_are_passed_over_by_their_length_and_alignment_by_where_they_s
     assert_eq!(told(&mut reader(bytes)), ["401001 by 77/77"]);
 }
 
-/// Two CPUs, whose chunks come long after what they tell of.
+/// Two CPUs, whose chunks come long after the events they describe.
 fn two_cpus(writer: &mut Made) {
     writer.timer(0, 1, 0).unwrap();
     writer.trace_info(KIND).unwrap();
@@ -200,7 +200,7 @@ fn samples_of_traces_come_in_the_order_of_time_among_all_other_records() {
         "401063 by 77/77",
     ];
     assert_eq!(told(&mut reader(file(two_cpus))), expected);
-    // A file whose records perf did not come to end holds the same.
+    // A file whose records perf did not finish holds the same.
     let mut unended = file(two_cpus);
     unended[48..56].fill(0);
     let end = unended.len() - 16;
@@ -234,7 +234,7 @@ fn a_record_that_its_part_cuts_off_is_left_out_and_counted_and_the_next_part_is_
         let second = PartSpec { position: 100, size_bytes: 128, flags: 8, ..part };
         writer.part(&second).unwrap();
         writer.chunk(BufferOf::Cpu(0), 0, &[cut, &encoded(&[load(3, 3), load(4, 4)])].concat()).unwrap();
-        // This one ends within a record, and the file says of no part of it.
+        // This one ends within a record, and the file describes no part of it.
         writer.chunk(BufferOf::Cpu(1), 0, &whole[..96]).unwrap();
     });
     let mut reader = reader(bytes);
@@ -452,7 +452,7 @@ fn damage_anywhere_is_refused_or_read_past() {
     }
 }
 
-/// More than is read at once, so that packets lie across what is read.
+/// More bytes than are read at once, so that packets cross the reads.
 #[test]
 fn long_chunks_are_read_in_pieces() {
     let records: Vec<TraceRecord> = (0..30_000).map(|number| load(number % 4096, number)).collect();

@@ -14,7 +14,7 @@ pub(crate) const PROGRAM: MappingSpec<'static> = MappingSpec {
     build_id: None,
 };
 
-/// What a command prints; it must succeed.
+/// The output of a command, which must succeed.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).env("PERF_PAGER", "cat").output().unwrap();
     assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
