@@ -6,7 +6,7 @@
 //!   [`Encoder`] and hands finished blocks to the shared [`Writer`]. No record spans two blocks.
 //! * A file that was cut off stays useful: every block carries its length and a checksum, so the
 //!   [`Reader`] yields everything up to the last whole block and then reports a [`Damage`].
-//! * Reading never panics and holds one block at a time; what a block may expand to is bounded by
+//! * Reading never panics and holds one block at a time; the expanded size of a block is bounded by
 //!   [`MAX_BLOCK_BYTES`].
 //! * Addresses are runtime addresses; [`lineup_model::image::LoadedImage`] converts them.
 //! * Lost records are counted in the [`Summary`], never silently dropped.

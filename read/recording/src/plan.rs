@@ -43,22 +43,22 @@ pub struct Plan {
     /// The file to which [`Task::Record`] in [`Mode::TwoPass`] writes the blocks it met and did not watch, as a
     /// [`Discovery`].
     pub unwatched_output: String,
-    /// Whether control is followed through every block, and not only through those to be watched: slower, but nothing
-    /// that is met inside a region goes unnoticed.
+    /// True when control is followed through every block, and not only through watched ones. That is slower, but
+    /// notices everything executed inside a region.
     pub follows_all: bool,
-    /// What earlier runs found; empty for every other mode than [`Mode::TwoPass`].
+    /// The findings of earlier runs; empty for every other mode than [`Mode::TwoPass`].
     pub discovery: Discovery,
     /// Bytes that windows of a whole program's run may take in the recorder's memory; 0 when none are kept, nor counts
     /// of each instruction.
     pub window_bytes: u64,
-    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads, and
-    /// not its first accesses.
+    /// True when a long call in a program with several threads keeps windows of time, the same in all threads, and not
+    /// its first accesses.
     pub keeps_windows: bool,
-    /// What the recorder must know of a kernel, in [`Mode::System`].
+    /// The facts about a kernel that the recorder needs, in [`Mode::System`].
     pub system: Option<SystemPlan>,
 }
 
-/// How the emulator is started with the recorder in it.
+/// The way to start the emulator with the recorder in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Follow {
     /// Its file.

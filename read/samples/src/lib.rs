@@ -2,10 +2,10 @@
 //!
 //! Design constraints:
 //!
-//! * Memory does not grow with samples: records are told one at a time in the order of their times, and counts are kept
-//!   by place in code and data ([`tally`]).
-//! * Files are foreign: what does not fit is refused or counted as unreadable, never a panic, and nothing is allocated
-//!   because a length says so.
+//! * Memory does not grow with samples: the reader returns records one at a time in the order of their times, and keeps
+//!   counts by place in code and data ([`tally`]).
+//! * Files are foreign: a part that does not fit is refused or counted as unreadable, never a panic, and no length is
+//!   trusted for an allocation.
 //! * A file that was cut off is read up to its last whole record, and [`Ending`] reports it.
 //! * Nothing is opened or looked up here: the caller gives bytes, and the segments of files.
 //!

@@ -23,42 +23,43 @@ use std::time::Duration;
 /// Room for the recursion over deeply nested expressions.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Units that each thread reads before what they say is added up.
+/// Units that each thread reads before their facts are added up.
 const UNITS_AT_ONCE: usize = 4;
 
-/// How long one unit may take: libclang 14 never comes back from some texts. The largest units take a minute on a machine
-/// that does much else.
+/// The time limit for one unit: libclang 14 never returns from some texts. The largest units take a minute on a busy
+/// machine.
 const UNIT_LIMIT: Duration = Duration::from_secs(300);
 
-/// What is read.
+/// The input of a check.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// The compiler calls that made the program; others are passed over.
     pub commands: Vec<CompileCommand>,
-    /// The project's folder: only what is declared and done in its files counts as the program.
+    /// The project's folder: only declarations and uses in its files count as the program.
     pub root: PathBuf,
     /// Headers that the project installs, by file name. Empty: any header may be.
     pub installed_headers: BTreeSet<String>,
-    /// A folder with the compiler's own headers: those that libclang has not come from there.
+    /// A folder with the compiler's own headers, for those that libclang lacks.
     pub compiler_headers: Option<PathBuf>,
-    /// What the build's compiler takes sources for when a call names no standard: libclang's own default may be another.
+    /// The language standards that the build's compiler assumes when a call names none: libclang's own defaults may
+    /// differ.
     pub standards: Standards,
-    /// Sources of units that the program is known to have, relative to `root`. Those that no call compiles count as units
-    /// that could not be read.
+    /// Sources of units that the program is known to have, relative to `root`. Units that no call compiles count as
+    /// units that could not be read.
     pub in_program: BTreeSet<PathBuf>,
 }
 
 /// The language standards of a compiler, as `-std=` spells them; `None` leaves them to libclang.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Standards {
-    /// Of C.
+    /// For C.
     pub c: Option<String>,
-    /// Of C++.
+    /// For C++.
     pub cpp: Option<String>,
 }
 
 impl Standards {
-    /// From what the compiler prints as its macros for C and for C++ (`-dM -E`).
+    /// From the compiler's printed macros for C and for C++ (`-dM -E`).
     pub fn from_macros(c: &str, cpp: &str) -> Standards {
         let year = |text: &str, name: &str| -> Option<u32> {
             let lines = text.lines().filter_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
@@ -94,7 +95,7 @@ impl Standards {
 /// already may be among the answer.
 pub type Definers<'d> = &'d dyn Fn(&BTreeSet<String>) -> Vec<CompileCommand>;
 
-/// How often units are looked for that define what the ones before give objects to.
+/// The number of rounds that search for further units: those that define functions to which earlier units give objects.
 const ROUNDS: usize = 3;
 
 /// Reads every unit and judges every type of the project. `progress` hears how many units of how many are read.
@@ -119,7 +120,7 @@ pub fn check_with(
     let mut reading = read_all(build, types, definers, progress, Variants::default())?;
     let variants = Variants::of(&reading.facts);
     if !variants.is_empty() && !build.commands.iter().any(CompileCommand::is_kernel) {
-        // What leads to which of the types that share a name is known by now.
+        // The types that share a name, and the functions that lead to each, are known by now.
         reading = read_all(build, types, definers, progress, variants)?;
     }
     reading.note_others(&build.in_program);
@@ -143,7 +144,7 @@ pub fn check_with(
     Ok(checked)
 }
 
-/// Reads the build's units, and those that define what they give objects to.
+/// Reads the build's units, and the units that define functions to which they give objects.
 fn read_all<'b>(
     build: &Build,
     types: &BTreeSet<String>,
@@ -168,7 +169,7 @@ fn read_all<'b>(
     Ok(reading)
 }
 
-/// Of a type that shares its name with another one.
+/// The finding for a type that shares its name with another one.
 fn unclear(at: Where) -> Finding {
     Finding {
         verdict: Verdict::Refuse,
@@ -179,7 +180,7 @@ fn unclear(at: Where) -> Finding {
     }
 }
 
-/// Units read so far, and what they say.
+/// Units read so far, and their facts.
 struct Reading<'b> {
     library: Library,
     root: PathBuf,
@@ -187,7 +188,7 @@ struct Reading<'b> {
     standards: Standards,
     known: Arc<Known>,
     variants: Arc<Variants>,
-    /// Files that were searched for what is found by name.
+    /// Files that were searched for lookups by name.
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
     pool: rayon::ThreadPool,
     progress: &'b (dyn Fn(u64, u64) + Sync),
@@ -220,8 +221,8 @@ impl<'b> Reading<'b> {
         })
     }
 
-    /// Reads what was not read before. What units say is mostly the same: it is added up while the others are read, in
-    /// the order of units.
+    /// Reads the units that were not read before. The facts of units are mostly the same: they are added up while
+    /// others are read, in the order of units.
     fn read(&mut self, units: Vec<(PathBuf, &CompileCommand)>) {
         let is_new = |(source, _): &(PathBuf, &CompileCommand)| self.seen.insert(source.clone());
         let units: Vec<(PathBuf, &CompileCommand)> = units.into_iter().filter(is_new).collect();
@@ -251,7 +252,7 @@ impl<'b> Reading<'b> {
         }
     }
 
-    /// Units of the program that no compiler call compiles: what they do with its types is not known.
+    /// Units of the program that no compiler call compiles: their use of its types is not known.
     fn note_others(&mut self, in_program: &BTreeSet<PathBuf>) {
         let others = in_program.iter().filter(|path| !self.seen.contains(&normal(&self.root.join(path))));
         for path in others {
@@ -293,11 +294,11 @@ fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileCommand)> {
             units.entry(source).or_insert(command);
         }
     }
-    // What a build wrote, compiled and took away again (a configure script's trials) is not the program's.
+    // Files that a build wrote, compiled and removed again (a configure script's trials) are not the program's.
     units.into_iter().filter(|(source, _)| source.exists()).collect()
 }
 
-/// What reading one unit needs, on whatever thread.
+/// The data needed to read one unit, on any thread.
 struct Reader {
     library: Library,
     command: CompileCommand,
@@ -344,7 +345,7 @@ impl Reader {
         }
     }
 
-    /// Adds what a file of the project finds by name; a file that another unit has read already says no more.
+    /// Adds the lookups by name in a file of the project; a file that another unit has read already adds nothing.
     fn note_hidden(&self, facts: &mut Facts, path: &Path) {
         let is_new = self.searched.lock().is_ok_and(|mut searched| searched.insert(path.to_owned()));
         if is_new {
@@ -413,8 +414,8 @@ impl Texts {
     }
 }
 
-/// What a unit that could not be read may get at, by the type's name or by that of a member, variable or function that
-/// leads to it, may be used there in any way.
+/// A unit that could not be read may use, in any way, each type that it can reach: by the type's name, or by the name
+/// of a member, variable or function that leads to it.
 fn hold_back_unread(checked: &mut Checked, facts: &Facts, root: &Path) {
     let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
     for (path, _) in &checked.unread {

@@ -23,8 +23,8 @@ pub(crate) use places::further;
 use crate::facts::{Act, Facts, Origin, Place, Shape, Source, Value, Where};
 use crate::tree::{Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 
-/// The facts of one unit. A kernel calls nothing but itself, so that what a function takes by its type it knows by the
-/// same declaration, wherever its body is.
+/// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
+/// wherever its body is.
 pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
     let mut collector =
         Collector { tree, is_kernel, facts: Facts::default(), function: None, above: Vec::new() };
@@ -81,7 +81,7 @@ impl Collector<'_> {
         self.flow_at(values, to, 0);
     }
 
-    /// The same, for what is stored so many pointers behind the place.
+    /// The same, for values stored `level` pointers behind the place.
     fn flow_at(&mut self, values: &[Value], to: &Place, level: i8) {
         for value in values {
             if value.source != Source::Place(to.clone()) || value.level != -level {
@@ -96,7 +96,7 @@ impl Collector<'_> {
         }
     }
 
-    /// What a pointer-valued node may point to. Everything below the node is walked.
+    /// The possible targets of a pointer-valued node. Everything below the node is walked.
     fn value(&mut self, id: NodeId) -> Vec<Value> {
         self.above.push(id);
         let values = self.value_inside(id);
@@ -104,7 +104,7 @@ impl Collector<'_> {
         values
     }
 
-    /// The same, and the object itself when the node's type says what it is.
+    /// The same, and the object itself when the node's type names a record.
     fn pointer(&mut self, id: NodeId) -> Vec<Value> {
         let mut values = self.kept(id);
         values.extend(self.typed_object(id));
@@ -123,7 +123,8 @@ impl Collector<'_> {
         usrs.into_iter().map(|usr| Value::origin(Origin::Object(usr))).collect()
     }
 
-    /// `x` as an object of the record that its type names. Null pointers are none, `p + 1` is past its end.
+    /// `x` as an object of the record that its type names. Null pointers are no objects, `p + 1` is past the object's
+    /// end.
     fn typed_object(&self, id: NodeId) -> Option<Value> {
         let held =
             self.tree.pointee(self.tree.node(id).ty).and_then(|held| self.tree.record_pointed_to(held));
@@ -197,7 +198,7 @@ impl Collector<'_> {
     }
 
     /// A kernel's macros pass pointers through assembly that does nothing (barriers, per-CPU addresses, hidden values);
-    /// what such macros read and write they are given as members.
+    /// the data that such macros read and write is given to them as members.
     fn assembly(&mut self, id: NodeId) -> Vec<Value> {
         let node = self.tree.node(id);
         let is_passing = self.is_kernel && node.site.is_in_macro;
@@ -213,7 +214,7 @@ impl Collector<'_> {
         Vec::new()
     }
 
-    /// Whether values of this type can hold a pointer: pointers, arrays, integers as wide as one.
+    /// True when values of this type can hold a pointer: pointers, arrays, integers as wide as one.
     fn holds_pointer(&self, ty: TypeId) -> bool {
         let ty = self.tree.ty(ty);
         match ty.kind {

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// One compiler call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CompileCommand {
-    /// Where it ran.
+    /// The folder where it ran.
     pub directory: PathBuf,
     /// The compiler and its arguments.
     pub arguments: Vec<String>,
@@ -186,8 +186,8 @@ impl CompileCommand {
         self.sources().map(|source| normal(&self.directory.join(source))).collect()
     }
 
-    /// The same call for another source, without what it would write or link, and with these options more: the compiler
-    /// reads `source` as it read its own.
+    /// The same call for another source, without its outputs and linking, and with these options in addition: the
+    /// compiler reads `source` as it read its own.
     pub fn reading(&self, source: &Path, more: &[&str]) -> CompileCommand {
         let own: Vec<&str> = self.sources().collect();
         let mut arguments = Vec::new();
@@ -210,8 +210,8 @@ impl CompileCommand {
         CompileCommand { directory: self.directory.clone(), arguments }
     }
 
-    /// What libclang needs to understand `source` as this call does: what only code generation needs is left out,
-    /// because libclang does not know every option of every compiler.
+    /// The arguments that libclang needs to understand `source` as this call does. Options for code generation are left
+    /// out, because libclang does not know every option of every compiler.
     pub(crate) fn for_libclang(&self, source: &Path) -> Vec<String> {
         let mut kept: Vec<String> = Vec::new();
         let absolute = |path: &str| match path.is_empty() || path.starts_with('=') {
@@ -253,7 +253,7 @@ impl CompileCommand {
             || self.arguments.iter().any(|argument| argument == "c++" || argument == "-xc++")
     }
 
-    /// True when the call says which standard it means.
+    /// True when the call names a standard.
     pub(crate) fn names_standard(&self) -> bool {
         self.arguments.iter().any(|argument| argument.starts_with("-std") || argument == "-ansi")
     }

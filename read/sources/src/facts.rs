@@ -1,12 +1,12 @@
-//! What one unit says about objects and the pointers to them, in a form that units can be added up in.
+//! The facts of one unit about objects and the pointers to them, in a form that can be added up over units.
 //!
 //! Pointers are followed by *places*: variables, parameters, members of a type (of all its objects at once), results of
-//! functions. The order of statements is not looked at, so that a pointer may be anywhere that it can come to.
+//! functions. The order of statements is ignored, so a pointer may be in every place that it can flow to.
 
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a pointer may be kept.
+/// A place that may hold a pointer.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Place {
     Variable(Name),
@@ -15,13 +15,13 @@ pub(crate) enum Place {
     Return(Name),
     /// A member of a record.
     Member(Name, Name),
-    /// What one call gives, by the place of the call.
+    /// The result of one call, by the place of the call.
     Result(Name),
     /// A pointer moved by `offsetof` of this record's member, by the place of the expression.
     Shifted(Name, Name, Name),
 }
 
-/// What a pointer may point to.
+/// A possible target of a pointer.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Origin {
     /// An object of this record.
@@ -32,7 +32,7 @@ pub(crate) enum Origin {
     Numbers(Name, Name),
     /// Plain bytes: a character array.
     Bytes(Name),
-    /// What a function gave: its identity and its name.
+    /// The result of a function: its identity and its name.
     Foreign(Name, Name),
     /// Memory that was allocated, by the place of the call that gave it, and how many pointers lie between: 0 is a
     /// pointer to it, 1 a pointer to a pointer to it.
@@ -44,7 +44,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// What is allocated behind an object: the array of bytes without a length that its type ends with.
+    /// The memory allocated behind an object: the array of bytes without a length that its type ends with.
     pub(crate) fn behind(record: &str, array: &str) -> Origin {
         Origin::Memory(behind(record, array), 0)
     }
@@ -55,7 +55,7 @@ pub(crate) fn behind(record: &str, array: &str) -> Name {
     format!("{array} behind {record}").into()
 }
 
-/// Where in what it points to.
+/// The position in the target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Reach {
     /// At its start.
@@ -66,11 +66,11 @@ pub(crate) enum Reach {
     Fixed,
     /// Before it, at a distance that is written as a number.
     Before,
-    /// It is the address of the place itself.
+    /// The pointer is the address of the place itself.
     Address,
 }
 
-/// Where a pointer's value comes from.
+/// The source of a pointer's value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Source {
     Place(Place),
@@ -102,7 +102,7 @@ impl Value {
     }
 }
 
-/// What a value of some type looks like.
+/// The shape of a value's type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Shape {
     Record(Name),
@@ -112,7 +112,7 @@ pub(crate) enum Shape {
     Other,
 }
 
-/// What is done through a pointer, whatever it points to.
+/// A use of a pointer's target, for any target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Act {
     /// Used as a pointer to something else, whose type is spelled so.
@@ -125,7 +125,7 @@ pub(crate) enum Act {
     Walk(Name, bool),
     /// Given to a function (identity, name).
     Given(Name, Name),
-    /// Given to whatever function of this type a pointer leads to.
+    /// Given to any function of this type that a pointer leads to.
     GivenThrough(Name),
     /// Given to a template's instance (the template's identity, name).
     Instantiated(Name, Name),
@@ -139,7 +139,7 @@ pub(crate) enum Act {
     Found(Name),
     /// A part of its bytes is copied, cleared or compared, when the pointer leads to a part.
     Part,
-    /// Its bytes are compared; true when so many pointers are.
+    /// Its bytes are compared; true when as many pointers are.
     Compared(bool),
     /// Its start is taken for text.
     Text,
@@ -149,13 +149,14 @@ pub(crate) enum Act {
     AsHandle(Shape, Name),
     /// A variable that another object file defines, when no unit does: identity, name.
     Elsewhere(Name, Name),
-    /// So many bytes from where it points are used, by an index that is written as a number.
+    /// Bytes up to this distance from the pointer are used, by an index that is written as a number.
     Spans(u64),
-    /// Used, in these words, in a way that asks for an alignment of so many bytes.
+    /// Used, in these words, in a way that requires an alignment of this many bytes.
     Aligned(u64, Name),
-    /// The same, where it is a member: of whole objects, and where objects of several types come, that is not said.
+    /// The same, for a member: whole objects, and places where objects of several types arrive, do not get this
+    /// requirement.
     AlignedMember(u64, Name),
-    /// Stepped over, or looked for, in units of so many bytes, which are written as a number.
+    /// Stepped over, or searched for, in units of this many bytes, which are written as a number.
     Stride(u64),
     /// Its address is an operand of assembly that adds a number to it.
     AssemblyBeyond,
@@ -165,14 +166,14 @@ pub(crate) enum Act {
     Executable,
 }
 
-/// Where it is written.
+/// The position in the source.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Where {
     pub(crate) file: Name,
     pub(crate) line: u32,
 }
 
-/// What is said of a record directly.
+/// A fact about a record itself.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Saying {
     /// An assertion holds the offset of a member.
@@ -183,15 +184,15 @@ pub(crate) enum Saying {
     TailAllocated(Name),
     /// `offsetof` whose value nobody computes with, `container_of`.
     Offset(Name),
-    /// The first so many bytes are treated by themselves.
+    /// The first bytes, up to this number, are treated by themselves.
     Prefix(u64),
-    /// The members in the first so many bytes are copied to the same members, or cleared.
+    /// The members in the first bytes, up to this number, are copied to the same members, or cleared.
     LeadingMembers(u64),
     /// Bytes from the start of a member on are treated as one; their number, where known.
     Span(Name, Option<u64>),
     /// The distance between two members.
     Distance(Name, Name),
-    /// Values by position, for so many members.
+    /// Values by position, for this many members.
     Positional(usize, Follows),
     /// Values in braces that do something: the compiler works them out in the order of these members.
     WorkedOut(Vec<Name>),
@@ -199,9 +200,9 @@ pub(crate) enum Saying {
     Ordered,
     /// A template of the C++ library looks at the bytes.
     LibraryBytes(Name),
-    /// Values among those of what holds it, without braces of their own.
+    /// Values among those of the enclosing object, without braces of their own.
     Unbraced,
-    /// Bytes are treated as one, and how many is not known before the program runs.
+    /// Bytes are treated as one, and their number is known only when the program runs.
     UnknownSize,
     /// A function that is compiled elsewhere gives it by value: identity, name.
     Given(Name, Name),
@@ -219,14 +220,14 @@ pub(crate) enum Saying {
     AbiConstant(Name),
 }
 
-/// How values by position can follow their members to another order.
+/// The way that values by position can follow their members to another order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Follows {
     /// An edit names the members there.
     Named,
     /// The compiler takes no names there, or wants them in order: the values change places.
     Exchanged,
-    /// Not at all: a macro writes them, or not every member has one where none can be named.
+    /// No way: a macro writes them, or not every member has one where none can be named.
     Not,
 }
 
@@ -244,14 +245,14 @@ pub(crate) struct Member {
     /// The records that the functions it points to take pointers to (by parameter), and give one to.
     pub(crate) called_with: Vec<(Option<usize>, Name)>,
     pub(crate) offset_bits: u64,
-    /// The alignment that the compiler gives it wherever it stands.
+    /// The alignment that the compiler gives it in any position.
     pub(crate) align_bytes: u64,
     pub(crate) size_bytes: u64,
     pub(crate) is_volatile: bool,
     pub(crate) is_array: bool,
     /// An array without a size, or with none or one element.
     pub(crate) is_open_array: bool,
-    /// Plain bytes or whole words that overlay what they share a union with.
+    /// Plain bytes or whole words that overlay the other members of a union.
     pub(crate) is_raw: bool,
 }
 
@@ -276,13 +277,13 @@ pub(crate) struct RecordFact {
 pub(crate) struct Call {
     /// The function, or the type of functions called through a pointer.
     pub(crate) function: Name,
-    /// What is given, by parameter.
+    /// The arguments, by parameter.
     pub(crate) given: Vec<Vec<Value>>,
-    /// The parameters that the function names; what is given beyond them it reads one after another.
+    /// The number of parameters that the function names; it reads arguments beyond them one after another.
     pub(crate) named: usize,
-    /// Which of those beyond are written as pointers to characters.
+    /// The arguments beyond these that are written as pointers to characters.
     pub(crate) texts: Vec<usize>,
-    /// Where what it gives is.
+    /// The place of its result.
     pub(crate) result: Place,
     pub(crate) at: Where,
 }
@@ -295,7 +296,7 @@ pub(crate) struct Copied {
     pub(crate) at: Where,
 }
 
-/// What a function, unless it is compiled here, carries to functions of the program.
+/// A pointer that a function, unless it is compiled here, carries to functions of the program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Carried {
     /// The function that carries it: identity, name.
@@ -305,12 +306,12 @@ pub(crate) struct Carried {
     /// The functions that it is carried to, and the types of those that pointers lead to.
     pub(crate) functions: BTreeSet<Name>,
     pub(crate) signatures: BTreeSet<Name>,
-    /// Where it arrives.
+    /// The places where it arrives.
     pub(crate) to: BTreeSet<Place>,
     pub(crate) at: Where,
 }
 
-/// What a declaration says that a function takes or gives a pointer to.
+/// A pointer that a function takes or gives, by a declaration.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Slot {
     pub(crate) function: Name,
@@ -324,11 +325,11 @@ pub(crate) struct Slot {
     pub(crate) at: Where,
 }
 
-/// All that one unit, or the whole program, says.
+/// The facts of one unit, or of the whole program.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Facts {
     pub(crate) records: BTreeMap<Name, RecordFact>,
-    /// Where the project's records are defined, and with which members: types may share a name.
+    /// The definitions of the project's records, with their members: types may share a name.
     pub(crate) definitions: BTreeMap<Name, BTreeMap<Where, Vec<Member>>>,
     pub(crate) flows: BTreeSet<(Value, Place)>,
     pub(crate) calls: BTreeSet<Call>,
@@ -339,7 +340,7 @@ pub(crate) struct Facts {
     pub(crate) given_as: BTreeSet<(Value, Act, Where, (Name, usize))>,
     /// Places of numbers whose address is taken.
     pub(crate) numbers: BTreeSet<Place>,
-    /// What libraries carry, if they are such.
+    /// The pointers that libraries carry, if the functions are libraries'.
     pub(crate) carried: BTreeSet<Carried>,
     /// Parameters that their functions' bodies name.
     pub(crate) named_parameters: BTreeSet<(Name, usize)>,
@@ -348,7 +349,7 @@ pub(crate) struct Facts {
     pub(crate) defined: BTreeSet<Name>,
     /// Functions whose address is taken, by the type they are called as.
     pub(crate) taken: BTreeSet<(Name, Name)>,
-    /// Templates that look at the bytes of what they are given.
+    /// Templates that look at the bytes of their arguments.
     pub(crate) byte_templates: BTreeSet<Name>,
     /// Records whose members are used outside of functions that give memory or take it back.
     pub(crate) looked_into: BTreeSet<Name>,
@@ -356,29 +357,31 @@ pub(crate) struct Facts {
     pub(crate) alternatives: BTreeSet<(Name, Name)>,
     /// Arrays of bytes by name, and the most bytes that one of this name has.
     pub(crate) byte_arrays: BTreeMap<Name, u64>,
-    /// Functions and variables of the units' common names, with their types: what a unit that could not be read may use.
+    /// Functions and variables of the units' common names, with their types: a unit that could not be read may use
+    /// them.
     pub(crate) mentions: BTreeSet<(Name, Name)>,
-    /// Files of the project that units of C read, and those that units of C++ read.
+    /// Files of the project that units of C read; those that units of C++ read follow.
     pub(crate) read_as_c: BTreeSet<Name>,
     pub(crate) read_as_cpp: BTreeSet<Name>,
-    /// What units take functions of external linkage for.
+    /// The types that units assume for functions of external linkage.
     pub(crate) signatures: BTreeSet<Slot>,
     /// Objects in sections of their own.
     pub(crate) in_sections: BTreeSet<Value>,
     /// Arrays that units declare and do not define: where a section begins or ends, if no unit defines them.
     pub(crate) outer_arrays: BTreeSet<Name>,
-    /// What the linker calls functions that have a label or an alias.
+    /// The linker's names of functions that have a label or an alias.
     pub(crate) linked_as: BTreeMap<Name, Name>,
-    /// Functions that are looked for by their names: name, by what.
+    /// Functions that are looked up by name: the name, and the means.
     pub(crate) looked_up: BTreeSet<(Name, Name, Where)>,
     /// Files are read and written without the system's buffers, whose devices ask for aligned memory.
     pub(crate) has_direct_files: bool,
-    /// Functions that the linker shows to others: name, and the records in what they take and give.
+    /// Functions that the linker shows to others: the name, and the records in their parameters and results.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
 
 impl Facts {
-    /// A pointer that a function is given, as its parameter's type, is used so, unless the body leaves the parameter alone.
+    /// A pointer that a function is given, as its parameter's type, is used so, unless the body leaves the parameter
+    /// alone.
     pub(crate) fn settle_given(&mut self) {
         for (value, act, at, parameter) in std::mem::take(&mut self.given_as) {
             let is_left_alone =
@@ -399,8 +402,8 @@ impl Facts {
         }
     }
 
-    /// What a library carries arrives at the functions of the program that it is carried to; where one of them is not
-    /// compiled here, it is given away as anything else.
+    /// A pointer that a library carries arrives at the functions of the program that it is carried to. Where one of
+    /// them is not compiled here, the pointer is given away like any other.
     pub(crate) fn settle_carried(&mut self) {
         let signatures: BTreeSet<&Name> = self.taken.iter().map(|(signature, _)| signature).collect();
         for carried in std::mem::take(&mut self.carried) {

@@ -1,7 +1,7 @@
 //! Headers that belong to a compiler and not to a C library: `stddef.h`, `emmintrin.h`, `omp.h`.
 //!
 //! libclang understands its own; those of GCC call functions that only GCC has built in. The rest of GCC's folder, such
-//! as `omp.h`, has no counterpart there and reads as it is.
+//! as `omp.h`, has no counterpart there and reads unchanged.
 
 use crate::libclang::Library;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A header that every version of clang comes with.
 const MARK: &str = "include/stddef.h";
 
-/// Which such headers units are read with.
+/// The compiler's headers with which units are read.
 #[derive(Debug, Default)]
 pub(crate) struct Headers {
     /// The folder that clang calls its resource directory.
@@ -36,7 +36,7 @@ impl Headers {
         Headers { own, others }
     }
 
-    /// What libclang is given to find them.
+    /// The arguments with which libclang finds them.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let own = self.own.iter().map(|own| format!("-resource-dir={}", own.display()));
         // After all others: the C++ library has a `stdatomic.h` of its own, which GCC's would hide.
@@ -50,13 +50,13 @@ impl Headers {
         own.chain(others).collect()
     }
 
-    /// Whether libclang came without its own.
+    /// True when libclang came without its own.
     pub(crate) fn are_borrowed(&self) -> bool {
         self.own.is_none()
     }
 }
 
-/// A folder of links to what `folder` has and `own` has not.
+/// A folder of links to the files that `folder` has and `own` lacks.
 fn links(folder: &Path, own: &Path) -> Option<tempfile::TempDir> {
     let links = tempfile::tempdir().ok()?;
     for entry in fs::read_dir(folder).ok()?.flatten() {
@@ -91,7 +91,7 @@ pub(crate) fn missing_package(library: &Library) -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Version {
     major: u32,
-    /// As it is written: `14.0.6`.
+    /// The full version, as written: `14.0.6`.
     full: String,
 }
 
@@ -104,7 +104,7 @@ impl Version {
         Some(Version { major, full })
     }
 
-    /// Where distributions put the folder `clang` of a library in `folder`.
+    /// The places where distributions put the folder `clang` of a library in `folder`.
     fn near(&self, folder: &Path) -> Vec<PathBuf> {
         let above = folder.parent().unwrap_or(folder);
         let major = self.major;

@@ -1,4 +1,5 @@
-//! Variables that are found by their names where the compiler's tree shows nothing: in assembly, in aliases, by `dlsym`.
+//! Variables that are found by their names where the compiler's tree shows nothing: in assembly, in aliases, by
+//! `dlsym`.
 
 use crate::command::CompileCommand;
 use crate::facts::{Act, Facts, Place, Value, Where};
@@ -6,7 +7,7 @@ use crate::tree::Name;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a C source writes before a parenthesis with texts that name variables, and what that is called.
+/// The words before a parenthesis with texts that name variables in C sources, and the name of each construct.
 const FINDERS: [(&str, &str); 8] = [
     ("asm", "assembly"),
     ("__asm", "assembly"),
@@ -21,7 +22,7 @@ const FINDERS: [(&str, &str); 8] = [
 /// Words that may stand between `asm` and its parenthesis.
 const QUALIFIERS: [&str; 5] = ["volatile", "__volatile__", "__volatile", "goto", "inline"];
 
-/// Adds to the facts what a source, a header or a file of assembly finds by name.
+/// Adds to the facts the lookups by name in a source, a header or a file of assembly.
 pub(crate) fn note(facts: &mut Facts, path: &Path) {
     let text = std::fs::read(path).unwrap_or_default();
     let text = &*String::from_utf8_lossy(&text);
@@ -75,7 +76,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     .filter(|(_, word)| !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What stands in the parenthesis that opens behind `at`, up to the one that closes it.
+/// The contents of the parenthesis that opens behind `at`, up to its closing one.
 fn parenthesis(text: &str, at: usize) -> Option<&str> {
     let mut rest = text[at..].trim_start();
     while let Some(after) = QUALIFIERS.iter().find_map(|word| rest.strip_prefix(word)) {

@@ -1,4 +1,4 @@
-//! From facts and what comes where to verdicts.
+//! From facts and flows to verdicts.
 
 mod alignment;
 mod blocks;
@@ -35,7 +35,7 @@ pub(crate) struct Finding {
     pub(crate) reason: String,
 }
 
-/// What the build makes of the units, as far as it changes the verdicts.
+/// The build's products, as far as they change the verdicts.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Product {
     /// A shared library is linked.
@@ -44,7 +44,7 @@ pub(crate) struct Product {
     pub(crate) installed_headers: BTreeSet<String>,
 }
 
-/// True for functions that end an object's life: what they do with its bytes is nobody's any more.
+/// True for functions that end an object's life: their use of its bytes matters to nobody any more.
 fn is_harmless_name(function: &str) -> bool {
     crate::library_functions::ends_life(function)
 }
@@ -80,7 +80,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
 }
 
-/// Of uses that say the same, the first; of refusals, a few.
+/// Of equal uses, the first; of refusals, a few.
 fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     let mut said: BTreeSet<(Verdict, UseKind, String)> = BTreeSet::new();
     let mut refusals = 0;
@@ -97,7 +97,7 @@ fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     kept
 }
 
-/// Stands for the refusals that are not kept, so that whoever judges the others harmless has not judged these.
+/// Stands for the refusals that are not kept, so that a user who judges the others harmless has not judged these.
 fn further_refusal(findings: &BTreeSet<Finding>) -> Option<Finding> {
     let mut refusals = findings.iter().filter(|finding| finding.verdict == Verdict::Refuse);
     let first = refusals.nth(MOST_REFUSALS)?.clone();
@@ -140,7 +140,7 @@ impl<'f> Judge<'f> {
         at: &Where,
         reason: impl Into<String>,
     ) {
-        // A library's template with objects in it passes on to them what is found of it.
+        // A library's template with objects in it passes its findings on to them.
         if self.facts.records.contains_key(record) {
             let finding = Finding { verdict, kind, at: at.clone(), reason: reason.into() };
             self.found.entry(record.clone()).or_default().insert(finding);
@@ -163,7 +163,7 @@ impl<'f> Judge<'f> {
             .collect()
     }
 
-    /// The first members of both stay as they are: so many of each.
+    /// The first `count` members of each stay in place.
     fn keep_common(
         &mut self,
         one: (&Name, usize),
@@ -176,7 +176,7 @@ impl<'f> Judge<'f> {
             let names = self.leading(record, count);
             let reason = format!("{what} {}, which begins with the same members", self.name(other));
             let verdict = match (names.len(), count) {
-                // What has no name is held as the first member that it is.
+                // A nameless member is held as the first one, which it is.
                 (0, 1) => Verdict::First,
                 (0, _) => Verdict::Refuse,
                 _ => Verdict::Keep(names),

@@ -1,4 +1,4 @@
-//! The compiler calls of a kernel's build, which kbuild writes down in a file `.NAME.o.cmd` beside every object.
+//! The compiler calls of a kernel's build, which kbuild writes into a file `.NAME.o.cmd` next to every object.
 
 use crate::command::CompileCommand;
 use crate::read::normal;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Default, Debug)]
 pub struct FileNames {
     paths: Vec<PathBuf>,
-    /// By the folder that a name is relative to, and the name as it is written.
+    /// By the folder that a name is relative to, and the written name.
     written: HashMap<PathBuf, HashMap<Box<str>, u32>>,
     known: HashMap<PathBuf, u32>,
 }
@@ -49,8 +49,9 @@ pub struct KbuildUnit {
     pub files: Box<[u32]>,
 }
 
-/// The unit in the text of one such file; the names of its files are added to `names`. Its compiler ran in the build's top
-/// folder, which the object's own name tells. `None` for what is no compiler call: links, archives, assembly, torn files.
+/// The unit in the text of one such file; the names of its files are added to `names`. Its compiler ran in the build's
+/// top folder, which the object's own name gives. `None` for a file without a compiler call: links, archives, assembly,
+/// torn files.
 pub fn from_kbuild(file: &Path, text: &str, names: &mut FileNames) -> Option<KbuildUnit> {
     let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"))?;
     let (target, command) = line.split_once(":=")?;
@@ -67,7 +68,7 @@ pub fn from_kbuild(file: &Path, text: &str, names: &mut FileNames) -> Option<Kbu
     Some(KbuildUnit { command, files })
 }
 
-/// The headers in `deps_x.o := \`, one a line; what is in `$(wildcard …)` only tells make of options.
+/// The headers in `deps_x.o := \`, one a line; entries in `$(wildcard …)` are only options for make.
 fn dependencies(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| !line.starts_with("deps_")).skip(1);
     let of_list = lines.take_while(|line| line.starts_with(' '));
@@ -76,7 +77,8 @@ fn dependencies(text: &str) -> impl Iterator<Item = &str> {
         .filter(|path| !path.is_empty() && !path.starts_with('$'))
 }
 
-/// The folder below which `target` is where the file says: `/k/kernel/.x.o.cmd` of `kernel/x.o` lies in the build of `/k`.
+/// The folder that `target` is relative to, from the file's position: `/k/kernel/.x.o.cmd` of `kernel/x.o` lies in the
+/// build of `/k`.
 fn top(file: &Path, target: &str) -> Option<PathBuf> {
     let folder = file.parent()?;
     match Path::new(target).parent() {

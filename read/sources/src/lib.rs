@@ -1,15 +1,15 @@
-//! What a program's sources say about the order of a type's members, read with libclang.
+//! The uses of the order of a type's members in a program's sources, read with libclang.
 //!
 //! Design constraints:
 //!
 //! * libclang is loaded at run time: building needs none, and a machine without it gets [`Error::NoLibclang`].
 //! * The sources are read as the build reads them: under its own compiler calls ([`CompileCommand`]).
-//! * Only one module talks to libclang. It gives a plain tree; facts are drawn from it unit by unit, added up, and
+//! * Only one module talks to libclang. It gives a plain tree; facts are collected from it unit by unit, added up, and
 //!   judged without any library.
-//! * Every use is quoted with its place. What is not known counts against moving: a call of a function that is not
-//!   compiled with the program is a crossing, unless `known.rs` says what that function does.
+//! * Every use is quoted with its place. Unknown effects count against moving: a call of a function that is not
+//!   compiled with the program is a crossing, unless `library_functions.rs` describes its effect.
 //! * Pointers are followed without regard to the order of statements, by variable, parameter, member and result.
-//!   Lost from sight are: pointers kept in files or sent to other processes.
+//!   Pointers kept in files or sent to other processes are not followed.
 
 // libclang's kinds are constants with its own names, and are matched on.
 #![allow(non_upper_case_globals)]

@@ -39,7 +39,7 @@ impl Library {
         self.0.path()
     }
 
-    /// What it calls itself, such as `Debian clang version 14.0.6`.
+    /// Its version text, such as `Debian clang version 14.0.6`.
     pub(crate) fn version(&self) -> String {
         self.make_current();
         // SAFETY: takes nothing; the string it gives is owned by the caller.
@@ -50,7 +50,7 @@ impl Library {
 /// The libclang that is installed.
 #[derive(Clone, Debug)]
 pub struct Libclang {
-    /// What it calls itself, such as `Debian clang version 14.0.6`.
+    /// Its version text, such as `Debian clang version 14.0.6`.
     pub version: String,
     /// The library.
     pub file: std::path::PathBuf,
@@ -61,7 +61,7 @@ pub struct Libclang {
 /// Finds the libclang that sources are read with.
 ///
 /// # Errors
-/// When there is none.
+/// When libclang is not installed.
 pub fn installed_libclang() -> Result<Libclang, Error> {
     let library = Library::load()?;
     Ok(Libclang {
@@ -102,8 +102,8 @@ impl Drop for Unit {
     }
 }
 
-/// Errors in what other compilers take, which leave out of the tree nothing but a call whose effect is known, or the name
-/// of the function that frees what another one gives.
+/// Errors of libclang on code that other compilers accept. They remove from the tree only a call whose effect is known,
+/// or the name of the function that frees another one's result.
 const TOLERATED: [&str; 3] = [
     "address argument to atomic operation must be a pointer",
     "'malloc' attribute takes no arguments",
@@ -195,15 +195,15 @@ pub(crate) struct Cursor<'u> {
     unit: PhantomData<&'u Unit>,
 }
 
-/// Where a node is written.
+/// The position of a node in the source.
 pub(crate) struct Location {
-    /// The file, as libclang names it; empty when there is none.
+    /// The file, as libclang names it; empty for a node without a file.
     pub(crate) file: String,
     /// Line, from 1.
     pub(crate) line: u32,
     /// Column, from 1, in bytes.
     pub(crate) column: u32,
-    /// True when it is an argument of a macro. libclang does not tell what a macro's body makes: see `read.rs`.
+    /// True when it is an argument of a macro. libclang does not report nodes from a macro's body: see `read.rs`.
     pub(crate) is_in_macro: bool,
 }
 
@@ -230,13 +230,13 @@ impl<'u> Cursor<'u> {
         self.raw.data[1].addr()
     }
 
-    /// True for what the compiler writes because of `= default`.
+    /// True for code that the compiler generates because of `= default`.
     pub(crate) fn is_defaulted(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         unsafe { clang_CXXMethod_isDefaulted(self.raw) != 0 }
     }
 
-    /// True for what only the class itself, or what derives from it, may name.
+    /// True for a declaration that only the class itself, or a derived class, may name.
     pub(crate) fn is_hidden(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         let access = unsafe { clang_getCXXAccessSpecifier(self.raw) };
@@ -272,7 +272,8 @@ impl<'u> Cursor<'u> {
             CXChildVisit_Continue
         }
         let mut found: Vec<CXCursor> = Vec::new();
-        // SAFETY: the cursor is of a live unit, and `found` outlives the call, which runs `visit` only before it returns.
+        // SAFETY: the cursor is of a live unit, and `found` outlives the call, which runs `visit` only before it
+        // returns.
         unsafe { clang_visitChildren(self.raw, visit, ptr::from_mut(&mut found).cast()) };
         found.into_iter().map(|raw| Cursor { raw, unit: PhantomData }).collect()
     }
@@ -282,7 +283,7 @@ impl<'u> Cursor<'u> {
         Type { raw: unsafe { clang_getCursorType(self.raw) }, unit: PhantomData }
     }
 
-    /// The type of what a function gives.
+    /// The result type of a function.
     pub(crate) fn result(self) -> Option<Type<'u>> {
         // SAFETY: the cursor is of a live unit.
         let raw = unsafe { clang_getCursorResultType(self.raw) };
@@ -331,7 +332,7 @@ impl<'u> Cursor<'u> {
         unsafe { clang_Cursor_getStorageClass(self.raw) == CX_SC_Static }
     }
 
-    /// True for a variable that only says that another declaration defines it: `extern`, without a value.
+    /// True for a variable that another declaration defines: `extern`, without a value.
     pub(crate) fn is_extern(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         let is_extern = unsafe { clang_Cursor_getStorageClass(self.raw) == CX_SC_Extern };
@@ -378,7 +379,7 @@ impl<'u> Cursor<'u> {
         u64::try_from(unsafe { clang_Cursor_getOffsetOfField(self.raw) }).ok()
     }
 
-    /// Where the text of the node begins and ends: line and column of each, from 1.
+    /// The beginning and end of the node's text: line and column of each, from 1.
     pub(crate) fn extent(self) -> [(u32, u32); 2] {
         // SAFETY: the cursor is of a live unit, and so is its range.
         let (start, end) = unsafe {
@@ -421,7 +422,7 @@ impl<'u> Cursor<'u> {
         let place =
             |read: unsafe fn(CXSourceLocation, *mut CXFile, *mut c_uint, *mut c_uint, *mut c_uint)| {
                 let (mut file, mut line, mut column) = (ptr::null_mut(), 0, 0);
-                // SAFETY: the cursor is of a live unit, and what is pointed to is written before the call returns.
+                // SAFETY: the cursor is of a live unit, and the pointers' targets are written before the call returns.
                 unsafe {
                     let at = clang_getRangeStart(clang_getCursorExtent(self.raw));
                     read(at, &mut file, &mut line, &mut column, ptr::null_mut());

@@ -4,7 +4,7 @@
 pub(crate) mod kernel;
 pub(crate) mod vectors;
 
-/// What a function does with its arguments, counted from 0.
+/// The effect of a function on its arguments, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
     /// Nothing that depends on the order of members.
@@ -19,12 +19,12 @@ pub(crate) enum Rule {
     Fills { to: usize, size: usize },
     /// Compares bytes of both.
     Compares { size: usize },
-    /// Calls a function with some of the arguments: (argument, parameter of that function). What it gives back itself is one of
-    /// the arguments, or nothing of them: a thread's data is not the thread.
+    /// Calls a function with some of the arguments: (argument, parameter of that function). Its own result is one of
+    /// the arguments, or unrelated to them: a thread's data is not the thread.
     CallsBack { function: usize, passes: &'static [(usize, usize)], gives: Option<usize> },
     /// Keeps a pointer for [`Rule::Recalls`].
     Keeps(usize),
-    /// Gives back what was kept.
+    /// Gives back the pointer that was kept.
     Recalls,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,
-        // What is mapped came from `mmap`, which is judged for itself.
+        // The mapped memory came from `mmap`, which is judged for itself.
         "munmap" | "madvise" | "mprotect" | "mlock" | "munlock" => Rule::Harmless,
         "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
         _ if is_harmless(name, plain) => Rule::Harmless,
@@ -100,7 +100,7 @@ fn is_harmless(name: &str, plain: &str) -> bool {
         "va_end",
         "va_copy",
     ];
-    // They take text, which ends in a zero byte: an object is none.
+    // They take text, which ends in a zero byte: an object is no text.
     const TEXT: [&str; 21] = [
         "atof",
         "atoi",
@@ -136,7 +136,7 @@ pub(crate) fn gives_fresh_memory(name: &str) -> bool {
     rule(name) == Some(Rule::Allocates) || name.to_ascii_lowercase().contains("alloc")
 }
 
-/// Which argument is the file, of functions that map one, or without one fresh memory.
+/// The index of the file argument, for functions that map a file, or fresh memory without one.
 pub(crate) fn file_of_mapping(name: &str) -> Option<usize> {
     matches!(name, "mmap" | "mmap64").then_some(4)
 }
@@ -144,12 +144,12 @@ pub(crate) fn file_of_mapping(name: &str) -> Option<usize> {
 /// Stands for an alignment that is not known.
 pub(crate) const MOST_ALIGNMENT: u64 = 4096;
 
-/// True for functions that say how far an address is aligned.
+/// True for functions that state the alignment of an address.
 pub(crate) fn assumes_alignment(name: &str) -> bool {
     matches!(name, "__builtin_assume_aligned" | "assume_aligned")
 }
 
-/// True for operations that are atomic only on what is aligned to its size.
+/// True for operations that are atomic only on an operand aligned to its size.
 pub(crate) fn is_atomic(name: &str) -> bool {
     ["__atomic_", "__sync_"].iter().any(|family| name.starts_with(family))
 }
@@ -157,7 +157,7 @@ pub(crate) fn is_atomic(name: &str) -> bool {
 /// The flag of a file whose reads and writes go to the device at once.
 pub(crate) const O_DIRECT: i64 = 0x4000;
 
-/// Which argument are the flags of a file that is opened, or that is open.
+/// The index of the flags argument, for functions that open a file or change an open one.
 pub(crate) fn flags_of_file(name: &str) -> Option<usize> {
     match name {
         "open" | "open64" => Some(1),
@@ -166,7 +166,7 @@ pub(crate) fn flags_of_file(name: &str) -> Option<usize> {
     }
 }
 
-/// What a device's blocks are multiples of.
+/// The size in bytes of which a device's blocks are multiples.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// True for functions that read a file's bytes into memory, or write them from there.
@@ -180,19 +180,19 @@ pub(crate) fn moves_file(name: &str) -> bool {
 /// The bit in a protection that lets memory be executed.
 pub(crate) const PROT_EXEC: i64 = 4;
 
-/// Which argument is the protection of memory, of functions that map it or change it.
+/// The index of the protection argument, for functions that map memory or change its protection.
 pub(crate) fn protection(name: &str) -> Option<usize> {
     matches!(name, "mmap" | "mmap64" | "mprotect").then_some(2)
 }
 
-/// True for functions that end an object's life: what they do with its bytes is nobody's any more.
+/// True for functions that end an object's life: their use of its bytes matters to nobody any more.
 pub(crate) fn ends_life(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["free", "dealloc", "release", "delete"].iter().any(|part| name.contains(part))
 }
 
-/// True for a function, by libclang's name, that gives memory or takes it back: what such functions make of memory that
-/// is free is theirs alone.
+/// True for a function, by libclang's name, that gives memory or takes it back: the use that such functions make of
+/// free memory is theirs alone.
 pub(crate) fn keeps_memory(usr: &str) -> bool {
     let name = plain_name(usr);
     gives_fresh_memory(name) || ends_life(name)
@@ -222,12 +222,12 @@ pub(crate) fn is_cookie(member: &str) -> bool {
     NAMES.contains(&member)
 }
 
-/// Which argument a library's function carries, where numbers that are no lengths stand beside it.
+/// The argument that a library's function carries, where neighbouring numbers are no lengths.
 pub(crate) fn carries(function: &str) -> Option<usize> {
     matches!(function, "evconnlistener_new" | "evconnlistener_new_bind").then_some(2)
 }
 
-/// True for functions that take an option's number, and what that number says.
+/// True for functions that take an option's number, which decides the argument's meaning.
 pub(crate) fn takes_options(function: &str) -> bool {
     matches!(function, "curl_easy_setopt" | "curl_multi_setopt" | "curl_share_setopt")
 }

@@ -5,8 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// What the work gives; `None` when it did not come back in time, or no thread could be had. Such work goes on: nothing
-/// in a process can end it safely.
+/// The result of the work; `None` when it did not return in time, or no thread could be started. Such work continues:
+/// nothing in a process can end it safely.
 pub(crate) fn within<T: Send + 'static>(
     limit: Duration,
     stack_bytes: usize,

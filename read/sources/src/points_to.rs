@@ -1,12 +1,12 @@
-//! Which objects come to which places: pointers followed through the whole program.
+//! The objects that arrive at each place: pointers followed through the whole program.
 //!
-//! What is given to a function and comes out of it again (`realloc`, a list's `void *`) comes out at the call that gave
-//! it, not at every call of the function.
+//! A pointer that a function takes and gives back (`realloc`, a list's `void *`) comes out at the call that gave it,
+//! not at every call of the function.
 //!
-//! A program may have hundreds of thousands of places, and to each of them objects of thousands of types may come. So
-//! places and origins have numbers, and where what was kept is of more than [`MANY`] types it is not told apart any further:
-//! it is added to [`PointsTo::many`], and all such places hold any of these. Memory without a type is treated likewise
-//! where it comes beside objects of several types.
+//! A program may have hundreds of thousands of places, and objects of thousands of types may arrive at each of them. So
+//! places and origins have numbers. Where the kept objects have more than [`MANY`] types, they are merged: they are
+//! added to [`PointsTo::many`], and all such places hold any of these. Memory without a type is treated likewise where
+//! it arrives together with objects of several types.
 
 mod flow_edges;
 mod follow;
@@ -24,21 +24,21 @@ use std::hash::Hash;
 /// type are called with.
 pub(crate) type Pointed = (Origin, Reach, bool);
 
-/// Types of objects that were kept and come to one place, of which the origins are told apart.
+/// The number of types of kept objects up to which a place keeps their origins separate.
 const MANY: usize = 64;
 
-/// Arrivals of memory that was kept, at a place where several types come, of which the blocks are told apart.
+/// The number of arrivals of kept memory up to which a place with several types keeps the blocks separate.
 const MANY_BLOCKS: usize = 256;
 
 /// The block that stands for any of many, which [`PointsTo::same_memory`] lists.
 const ANY_BLOCK: &str = "(any of many)";
 
-/// What a value may point to.
+/// The possible targets of a value.
 #[derive(Default, Debug)]
 pub(crate) struct Objects {
-    /// What is told apart.
+    /// The targets that are kept separate.
     pub(crate) each: Vec<Pointed>,
-    /// Where in it pointers point that lead to any of [`PointsTo::many`], and whether it was kept.
+    /// For pointers to any of [`PointsTo::many`]: the position in the target, and true when it was kept.
     pub(crate) many: BTreeSet<(Reach, bool)>,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct PointsTo {
     origins: Numbers<Origin>,
     /// By the place's number.
     at: Vec<Found>,
-    /// What is not told apart, and whether it may come where it goes without having been kept.
+    /// The merged origins, each with true when it may arrive without having been kept.
     pub(crate) many: Vec<(Origin, bool)>,
-    /// The memory that calls gave of their own, by the memory inside the function that it is.
+    /// The separate memory of each call, by the memory inside the function that it stands for.
     pub(crate) same_memory: BTreeMap<Name, BTreeSet<Name>>,
 }
 
@@ -61,7 +61,7 @@ impl PointsTo {
         follow::follow(FlowEdges::of(facts), facts)
     }
 
-    /// What a value may point to.
+    /// The possible targets of a value.
     pub(crate) fn objects(&self, value: &Value) -> Objects {
         match &value.source {
             Source::Origin(origin) => {
@@ -78,7 +78,7 @@ impl PointsTo {
         }
     }
 
-    /// What a place holds, as a value moves it.
+    /// The contents of a place, moved as the value moves them.
     fn moved(&self, found: &Found, value: &Value) -> Objects {
         let each = found.each.iter().flat_map(|(origin, reach, kept)| {
             let origins = at_level(self.origins.value(*origin), value.level).into_iter();
@@ -89,26 +89,26 @@ impl PointsTo {
     }
 }
 
-/// What comes to one place.
+/// The origins that arrive at one place.
 #[derive(Clone, Default, Debug)]
 struct Found {
-    /// Origins by their numbers, where in them, and whether they were kept.
+    /// Origins by their numbers, the position in each, and true when it was kept.
     each: Vec<(u32, Reach, bool)>,
-    /// Where in any of [`PointsTo::many`], and whether it was kept.
+    /// The position in any of [`PointsTo::many`], and true when it was kept.
     many: BTreeSet<(Reach, bool)>,
 }
 
-/// Pointers to pointers to memory that are told apart.
+/// The depth up to which pointers to pointers to memory are kept separate.
 const MOST_LEVELS: u8 = 3;
 
-/// What is found after so many pointers were stored (or read, when negative). What is read from an array of pointers is
-/// not the array. Of objects it is not told apart.
+/// The origin after `level` pointers were stored (or read, when negative). A value read from an array of pointers is
+/// not the array. Objects do not distinguish levels.
 fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
     if let (Origin::Number(record), ..0) = (origin, level) {
         return vec![Origin::Object(record.clone())];
     }
     let Origin::Memory(block, known) = origin else {
-        // What is read from an array of numbers is a number.
+        // A value read from an array of numbers is a number.
         let is_number = matches!(origin, Origin::Numbers(..)) && level < 0;
         return if is_number { Vec::new() } else { vec![origin.clone()] };
     };
@@ -118,7 +118,7 @@ fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
     let memory = |level: u8| Origin::Memory(block.clone(), level);
     match known.checked_add_signed(level) {
         None => Vec::new(),
-        // So far behind, it may be further still.
+        // At the greatest depth, it may be deeper still.
         Some(now) if *known == MOST_LEVELS && level < 0 => (now..=MOST_LEVELS).map(memory).collect(),
         Some(now) => vec![memory(now.min(MOST_LEVELS))],
     }

@@ -37,7 +37,7 @@ pub(crate) fn read(
     reader.finish()
 }
 
-/// How the names of atomic operations begin.
+/// The prefixes of the names of atomic operations.
 const ATOMIC: [&str; 3] = ["__atomic_", "__c11_atomic_", "atomic_"];
 
 /// A path without `.` and `..`.
@@ -98,10 +98,10 @@ struct Reader<'u, 'r> {
     records: HashMap<String, RecordId>,
     record_of_decl: HashMap<usize, RecordId>,
     decls: HashMap<usize, DeclId>,
-    /// How many variables of functions have a name.
+    /// The number of variables of functions by name.
     met: HashMap<String, u32>,
     texts: Texts,
-    /// How many templates and lambdas are around the present node.
+    /// The number of templates and lambdas around the present node.
     generic: u32,
     /// Statements that never run, by their expression's identity.
     skipped: HashSet<usize>,
@@ -161,12 +161,12 @@ impl<'u, 'r> Reader<'u, 'r> {
         Site { file, line: location.line, column: location.column, is_in_macro: location.is_in_macro }
     }
 
-    /// Whether the file has this text there; a macro's name stands where its body came from.
+    /// True when the file has this text there; a macro's name stands where its body came from.
     fn is_written(&mut self, site: Site, text: &str) -> bool {
         self.texts.line_from(&self.tree, site).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// Whether the expression that moves a pointer there is a subtraction for certain.
+    /// True when the expression that moves a pointer there is a subtraction for certain.
     fn is_subtraction(&mut self, site: Site) -> bool {
         let text = self.texts.line_from(&self.tree, site);
         text.is_some_and(|text| self.macros.is_subtraction(text))
@@ -268,7 +268,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         id
     }
 
-    /// What is below, but for what never runs.
+    /// The nodes below, except code that never runs.
     fn children(&mut self, cursor: Cursor<'u>) -> Vec<Cursor<'u>> {
         if cursor.kind() == CXCursor_SwitchStmt && self.generic == 0 {
             self.skipped.extend(arms::never_run(cursor).into_iter().map(Cursor::expression_identity));
@@ -280,7 +280,8 @@ impl<'u, 'r> Reader<'u, 'r> {
         children
     }
 
-    /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
+    /// The value of a constant expression. libclang must not be asked inside templates: it would follow expressions
+    /// that have no value.
     fn constant(
         &mut self,
         (cursor, site): (Cursor<'u>, Site),
@@ -348,8 +349,8 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
     }
 
-    /// libclang does not say which unary operator it is; the types do.
-    /// An operator of one operand that gives a value and no more, as far as the text shows it.
+    /// libclang does not report the unary operator; the types imply it. True for an operator of one operand that only
+    /// gives its value, as far as the text shows it.
     fn changes_nothing(&mut self, site: Site) -> bool {
         let is = |reader: &mut Self, text| reader.is_written(site, text);
         is(self, "!")
@@ -422,7 +423,7 @@ impl<'u, 'r> Reader<'u, 'r> {
     }
 }
 
-/// True for what stands for many functions or classes: templates, methods of class templates, lambdas.
+/// True for a node that stands for many functions or classes: templates, methods of class templates, lambdas.
 fn is_generic(cursor: Cursor<'_>) -> bool {
     match cursor.kind() {
         CXCursor_FunctionTemplate
@@ -446,7 +447,7 @@ fn begins_with_operator(mut left: Cursor<'_>) -> bool {
     left.kind() == CXCursor_BinaryOperator
 }
 
-/// What libclang has no kind for: implicit conversions, `offsetof`, designators.
+/// The kinds that libclang lacks: implicit conversions, `offsetof`, designators.
 fn unexposed(children: &[Cursor<'_>]) -> Kind {
     let is_member = |cursor: &Cursor<'_>| cursor.kind() == CXCursor_MemberRef;
     if !children.iter().any(is_member) {

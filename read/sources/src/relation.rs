@@ -1,11 +1,11 @@
-//! What two records have to do with each other.
+//! The relations of two records.
 
 use crate::facts::{Facts, Member, RecordFact, Shape};
 use crate::tree::Name;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// What makes it meaningful to use an object of one record as another.
+/// The reason for which an object of one record can meaningfully be used as another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
     /// They are the same, one is a base class or a union around the other, or one is not known.
@@ -14,7 +14,7 @@ pub(crate) enum Relation {
     FirstMember,
     /// The record is the other's first member.
     IsFirstOf,
-    /// Both begin with members of equal types: so many of each.
+    /// Both begin with members of equal types: this many of each.
     Common(usize, usize),
     /// Both begin with an object of one record, perhaps inside their first members: all that hold it first.
     SharedStart(Vec<Name>),
@@ -22,7 +22,7 @@ pub(crate) enum Relation {
     None,
 }
 
-/// How pairs of records relate, each worked out once: the same types meet in thousands of places.
+/// The relations of pairs of records, each computed once: the same types meet in thousands of places.
 #[derive(Debug)]
 pub(crate) struct Relations<'f> {
     facts: &'f Facts,
@@ -34,14 +34,14 @@ impl<'f> Relations<'f> {
         Relations { facts, known: RefCell::default() }
     }
 
-    /// How `record` relates to `other`.
+    /// The relation of `record` to `other`.
     pub(crate) fn of(&self, record: &Name, other: &Name) -> Relation {
         let mut known = self.known.borrow_mut();
         let of = || relation(self.facts, record, other);
         known.entry((record.clone(), other.clone())).or_insert_with(of).clone()
     }
 
-    /// Whether an object of one may be used as the other.
+    /// True when an object of one may be used as the other.
     pub(crate) fn may_stand_for(&self, record: &Name, wanted: &Name) -> bool {
         record == wanted || !matches!(self.of(record, wanted), Relation::None | Relation::Common(..))
     }
@@ -50,7 +50,7 @@ impl<'f> Relations<'f> {
 /// The nesting of first members that is looked at.
 const DEPTH: u32 = 16;
 
-/// How `record` relates to `other`.
+/// The relation of `record` to `other`.
 fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     let (Some(one), Some(two)) = (facts.records.get(record), facts.records.get(other)) else {
         return Relation::Harmless;
@@ -77,7 +77,7 @@ fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     }
 }
 
-/// The records around the object that both begin with, on either side; `None` when there is none.
+/// The records around the object that both begin with, on either side; `None` when they share no such object.
 fn shared_start(facts: &Facts, one: &Name, two: &Name) -> Option<Vec<Name>> {
     let (one, two) = (starts(facts, one), starts(facts, two));
     let (at, other_at) = one
@@ -107,7 +107,7 @@ pub(crate) fn derives(facts: &Facts, record: &Name, base: &Name) -> bool {
     is_base(facts, record, base, 0)
 }
 
-/// An object of the record may be a member of `outer`, or of what lies in that.
+/// True when an object of the record may be a member of `outer`, or lie in such a member.
 pub(crate) fn lies_in(facts: &Facts, record: &Name, outer: &Name) -> bool {
     is_inside(facts, record, outer, 0)
 }
@@ -142,7 +142,8 @@ pub(crate) fn begins_with(facts: &Facts, record: &Name, first: &Name, depth: u32
         .any(|member| member == *first || begins_with(facts, &member, first, depth + 1))
 }
 
-/// How many leading members of each have equal types; those of anonymous structs and unions count in their place.
+/// The number of leading members of each that have equal types; those of anonymous structs and unions count in their
+/// place.
 fn common_types(facts: &Facts, one: &RecordFact, two: &RecordFact) -> (usize, usize) {
     let pairs = one.members.iter().zip(&two.members);
     let plain = pairs.take_while(|(a, b)| a.ty == b.ty && a.offset_bits == b.offset_bits).count();
@@ -163,7 +164,7 @@ fn leading(facts: &Facts, record: &RecordFact) -> Vec<(usize, Name, u64)> {
         let mut inside = Vec::new();
         flatten(facts, member, 0, &mut inside);
         all.extend(inside.into_iter().map(|(ty, bits)| (index, ty, bits)));
-        // Of a union only the first alternative was followed: what comes after it is no run any more.
+        // Only the first alternative of a union was followed: the members after it form no run any more.
         if member.name.is_empty() {
             break;
         }
@@ -189,17 +190,17 @@ pub(crate) fn common_members(one: &RecordFact, two: &RecordFact) -> usize {
     pairs.take_while(|(a, b)| !a.name.is_empty() && a.name == b.name && a.ty == b.ty).count()
 }
 
-/// What lies at the very start of an object of the record.
+/// The shape of the innermost value at the very start of an object of the record.
 pub(crate) fn first_leaf(facts: &Facts, record: &Name) -> Option<Shape> {
     innermost_first(facts, record).map(|first| first.shape.clone()).filter(|shape| *shape != Shape::Other)
 }
 
-/// The type of what lies at the very start of an object of the record.
+/// The type of the innermost value at the very start of an object of the record.
 pub(crate) fn first_type(facts: &Facts, record: &Name) -> Option<Name> {
     innermost_first(facts, record).map(|first| first.ty.clone())
 }
 
-/// The first member, or the first one of that, down to one that is no record.
+/// The first member, or that member's first one, down to one that is no record.
 fn innermost_first<'f>(facts: &'f Facts, record: &Name) -> Option<&'f Member> {
     let mut first = facts.records.get(record)?.members.first()?;
     for _ in 0..DEPTH {
@@ -209,7 +210,7 @@ fn innermost_first<'f>(facts: &'f Facts, record: &Name) -> Option<&'f Member> {
     None
 }
 
-/// Whether an object of the record begins with an array of characters.
+/// True when an object of the record begins with an array of characters.
 pub(crate) fn begins_with_text(facts: &Facts, record: &Name) -> bool {
     let mut record = record.clone();
     for _ in 0..DEPTH {

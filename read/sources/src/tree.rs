@@ -1,4 +1,4 @@
-//! A translation unit's syntax tree as plain data: what the rules are applied to, with no library behind it.
+//! A translation unit's syntax tree as plain data: the rules' input, with no library behind it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub(crate) struct Tree {
     pub(crate) decls: Vec<Decl>,
     /// Files by [`Site::file`].
     pub(crate) files: Vec<Name>,
-    /// The arguments of calls; `None` for those that are not written.
+    /// The arguments of calls; `None` for unwritten ones.
     pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
-    /// What the texts of statements of assembly say of the operands.
+    /// The operands' uses, from the texts of statements of assembly.
     pub(crate) operands: HashMap<NodeId, Operands>,
     /// Atomic operations, which libclang has no kind for: the address comes first.
     pub(crate) atomics: HashSet<NodeId>,
-    /// Uses of what a pointer leads to, with the alignment that its type asks for, where that is a vector's or more.
+    /// Uses of a pointer's target, with the alignment that its type requires, where that is a vector's or more.
     pub(crate) asked_alignments: HashMap<NodeId, u64>,
     pub(crate) function_types: HashMap<TypeId, FunctionType>,
-    /// What stands at the top level of the project's own files.
+    /// The nodes at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
     /// The compiler call takes no designated initialisers.
     pub(crate) forbids_designators: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Tree {
     pub(crate) is_cpp: bool,
 }
 
-/// Where something is written.
+/// A position in the source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Site {
     /// Index in [`Tree::files`].
@@ -52,7 +52,7 @@ pub(crate) struct Site {
     pub(crate) line: u32,
     /// Column, from 1.
     pub(crate) column: u32,
-    /// True when a macro made it: of braces and `sizeof`, and of what is given to a macro.
+    /// True when a macro made it: of braces and `sizeof`, and of arguments of a macro.
     pub(crate) is_in_macro: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Site {
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) ty: TypeId,
-    /// What a name, a member, a call or a declaration means.
+    /// The declaration that a name, a member, a call or a declaration refers to.
     pub(crate) decl: Option<DeclId>,
     pub(crate) site: Site,
     pub(crate) children: Vec<NodeId>,
@@ -69,20 +69,20 @@ pub(crate) struct Node {
     pub(crate) value: Option<i64>,
     /// A subtraction, where that could be read from the text.
     pub(crate) is_minus: bool,
-    /// What joins two numbers, or is done in an assignment, where that could be read from the text.
+    /// The operator that joins two numbers, or of an assignment, where the text shows it.
     pub(crate) operator: Option<Operator>,
 }
 
-/// What assembly does with its operands in memory.
+/// The uses of assembly's operands in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Operands {
-    /// A number is added to one: what is used lies elsewhere.
+    /// A number is added to one: the used bytes lie elsewhere.
     pub(crate) is_moved: bool,
-    /// They must lie at multiples of so many bytes, which are used as one.
+    /// They must lie at multiples of this many bytes, which are used as one.
     pub(crate) vector_bytes: Option<u64>,
 }
 
-/// Operators of numbers that say something of addresses and strides.
+/// Operators of numbers that carry information about addresses and strides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operator {
     Plus,
@@ -96,7 +96,7 @@ pub(crate) enum Operator {
     Assign,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A function's definition.
@@ -114,7 +114,7 @@ pub(crate) enum Kind {
     Deref,
     /// `++` and `--` of pointers.
     Step,
-    /// `++` and `--` of what is no pointer.
+    /// `++` and `--` of an operand that is no pointer.
     Count,
     Binary,
     CompoundAssign,
@@ -150,7 +150,7 @@ pub(crate) struct Type {
     pub(crate) is_volatile: bool,
 }
 
-/// The kinds of types that the rules tell apart.
+/// The kinds of types that the rules distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TypeKind {
     Void,
@@ -162,7 +162,7 @@ pub(crate) enum TypeKind {
     Array(TypeId, Option<u64>),
     Record(RecordId),
     Function,
-    /// What only a template's instances know.
+    /// A type that only a template's instances know.
     Dependent,
     Other,
 }
@@ -196,11 +196,11 @@ pub(crate) struct Field {
     pub(crate) name: Name,
     pub(crate) ty: TypeId,
     pub(crate) offset_bits: u64,
-    /// The alignment that the compiler gives it wherever it stands.
+    /// The alignment that the compiler gives it in any position.
     pub(crate) align_bytes: u64,
 }
 
-/// What functions of one type take and give.
+/// The parameters and results of functions of one type.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FunctionType {
     pub(crate) takes: Vec<TypeId>,
@@ -223,11 +223,11 @@ pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
     /// Shown to other objects by the linker.
     pub(crate) is_exported: bool,
-    /// How many parameters a function names.
+    /// The number of parameters that a function names.
     pub(crate) parameters: usize,
     /// The types of a function's parameters.
     pub(crate) takes: Vec<TypeId>,
-    /// The type of what a function gives.
+    /// The result type of a function.
     pub(crate) gives: Option<TypeId>,
     /// A method that other classes may define, too.
     pub(crate) is_virtual: bool,
@@ -238,7 +238,7 @@ pub(crate) struct Decl {
     pub(crate) template: Option<Name>,
     /// The class of a method.
     pub(crate) class: Option<RecordId>,
-    /// What the linker calls it, by a label or an alias, where that is another name.
+    /// The linker's name, by a label or an alias, where that is another name.
     pub(crate) linked_as: Option<Name>,
     /// The section that a variable is put into.
     pub(crate) section: Option<Name>,
@@ -258,11 +258,11 @@ impl Decl {
     }
 }
 
-/// What a declaration is.
+/// The kind of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeclKind {
     Function,
-    /// Constructors, destructors and what the compiler writes itself.
+    /// Constructors, destructors and functions that the compiler generates.
     Special,
     Template,
     Variable,

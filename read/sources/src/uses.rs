@@ -1,10 +1,10 @@
-//! The result: every use of a type whose meaning depends on the order of its members, and what follows from it.
+//! The result: every use of a type whose meaning depends on the order of its members, and its consequence.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a use asks of the order of a type's members.
+/// The requirement of a use on the order of a type's members.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -22,8 +22,8 @@ pub enum Verdict {
     Last(String),
     /// An initialiser gives these members their values by position: they may move when an edit names them there.
     Named(Vec<String>),
-    /// An initialiser gives these members their values by position, and can name none: they may move when an edit reorders the
-    /// values there.
+    /// An initialiser gives these members their values by position, and can name none: they may move when an edit
+    /// reorders the values there.
     Exchanged(Vec<String>),
     /// C++ constructs and destroys these members in the order of their declarations, which they keep among themselves.
     InOrder(Vec<String>),
@@ -74,7 +74,7 @@ pub enum UseKind {
 /// One use of a type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Use {
-    /// What it asks.
+    /// The requirement.
     pub verdict: Verdict,
     /// Its kind.
     pub kind: UseKind,
@@ -115,7 +115,7 @@ pub struct CheckedType {
     pub uses: Vec<Use>,
 }
 
-/// How far members of a type may move.
+/// The freedom of a type's members to move.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Freedom {
@@ -128,7 +128,7 @@ pub enum Freedom {
 }
 
 impl CheckedType {
-    /// How far its members may move. A type whose members all keep their offsets is refused.
+    /// The freedom of its members to move. A type whose members all keep their offsets is refused.
     pub fn freedom(&self) -> Freedom {
         let mut kept: Vec<&str> = Vec::new();
         for found in &self.uses {
@@ -152,7 +152,7 @@ impl CheckedType {
     }
 }
 
-/// What the compiler's view of the sources says.
+/// The findings in the sources, as the compiler sees them.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Checked {
     /// The version of libclang.

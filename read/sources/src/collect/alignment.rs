@@ -32,7 +32,7 @@ impl Collector<'_> {
         }
     }
 
-    /// An atomic operation on what is wider than the member; `__builtin_assume_aligned`.
+    /// An atomic operation on an operand wider than the member; `__builtin_assume_aligned`.
     pub(super) fn note_aligned_call(
         &mut self,
         function: &str,
@@ -53,11 +53,11 @@ impl Collector<'_> {
         }
     }
 
-    /// The operation is atomic only at a multiple of what it changes.
+    /// The operation is atomic only at a multiple of its operand's size.
     pub(super) fn note_atomic(&mut self, by: &str, pointer: NodeId, values: &[Value], id: NodeId) {
         let tree = self.tree;
         let operand = tree.pointee(tree.node(tree.bare(pointer)).ty).map(|to| tree.ty(to));
-        // What is larger is guarded by a lock.
+        // Larger operands are guarded by a lock.
         let fits = |bytes: &u64| bytes.is_power_of_two() && *bytes <= MOST_ATOMIC_BYTES;
         if let Some(bytes) = operand.and_then(|to| to.size_bytes).filter(fits) {
             self.aligned(values, (bytes, by), id);
@@ -121,8 +121,8 @@ impl Collector<'_> {
         node.kind == Kind::Binary && node.operator == Some(Operator::Minus) && last == Some(1)
     }
 
-    /// `"m"(x->low)`, `"r"(&x->low)`: the member alone is used, but where a number is added to it or the instruction takes
-    /// more.
+    /// `"m"(x->low)`, `"r"(&x->low)`: the member alone is used, but where a number is added to it or the instruction
+    /// takes more.
     pub(super) fn note_operand(&mut self, id: NodeId, operand: NodeId, values: &[Value], operands: Operands) {
         let tree = self.tree;
         let mut inner = tree.uncast(operand);
@@ -153,7 +153,7 @@ impl Collector<'_> {
         self.act(&Self::objects(values), &Act::Aligned(bytes, by.into()), at);
     }
 
-    /// `(struct header *)bytes` of a record that has bytes alone in it: what it describes is a format of bytes.
+    /// `(struct header *)bytes` of a record that has only bytes in it: it describes a format of bytes.
     pub(super) fn note_format(&mut self, behind: TypeId, ahead: TypeId, at: NodeId) {
         let tree = self.tree;
         let Some(record) = tree.record_of(ahead).filter(|_| tree.ty(behind).kind == TypeKind::Byte) else {

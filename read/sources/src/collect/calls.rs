@@ -1,11 +1,11 @@
-//! What is given to functions.
+//! Arguments of calls.
 
 use super::Collector;
 use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
 use crate::library_functions::{self, Rule};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
-/// Where pointers are that a thread keeps for itself.
+/// The place of pointers that a thread keeps for itself.
 const KEPT: &str = "kept by the thread";
 
 impl Collector<'_> {
@@ -18,7 +18,7 @@ impl Collector<'_> {
         let callees: Vec<NodeId> =
             tree.node(id).children.iter().copied().filter(|child| !arguments.contains(child)).collect();
         let decl = tree.decl_of(id);
-        // Of `make()(x)` libclang names `make`, which is not what is called with `x`.
+        // In `make()(x)` libclang names `make`, which is not the function called with `x`.
         let is_given_by_call = |&callee: &NodeId| {
             tree.node(tree.bare(callee)).kind == Kind::Call && self.signature(callee).is_some()
         };
@@ -142,13 +142,13 @@ impl Collector<'_> {
         self.note_library_bytes(id, decl, arguments);
         self.note_direct_file(decl, arguments);
         self.note_given_by_value(id, decl);
-        // `object[key]`: the object before an operator that is a method is none of its parameters.
+        // `object[key]`: the object before an operator that is a method is not one of its parameters.
         let is_operator = decl.class.is_some() && decl.name.starts_with("operator");
         if is_operator && given.len() == decl.parameters + 1 {
             given.remove(0);
         }
         if library_functions::ends_life(&decl.name) {
-            // What is done with the bytes of an object that is given back concerns nobody any more.
+            // The bytes of a freed object matter to nobody any more.
             given.clear();
         }
         if let Some(template) = &decl.template {
@@ -187,13 +187,13 @@ impl Collector<'_> {
         values
     }
 
-    /// True for `mmap(…, -1, …)`: without a file there is nobody else who laid out what lies there.
+    /// True for `mmap(…, -1, …)`: without a file nobody else has laid out the memory.
     fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let file = library_functions::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
         file.is_some_and(|&file| self.tree.node(self.tree.bare(file)).value == Some(-1))
     }
 
-    /// Whether memory with this protection may be executed: so it is where the compiler does not know the number.
+    /// True when memory with this protection may be executed, also where the compiler does not know the number.
     fn may_execute(&self, protection: NodeId) -> bool {
         let value = self.tree.node(self.tree.bare(protection)).value;
         value.is_none_or(|value| value & library_functions::PROT_EXEC != 0)
@@ -230,10 +230,10 @@ impl Collector<'_> {
             self.act(values, &Act::Instantiated(template, name.clone()), at);
         }
         let record = self.record_behind(argument).or_else(|| tree.record_of(tree.node(argument).ty));
-        // In a kernel a pointer to a pointer to it says as much.
+        // In a kernel a pointer to a pointer to it is as good.
         let held = tree.pointee(tree.node(argument).ty).and_then(|held| tree.record_pointed_to(held));
         let is_typed = record.is_some() || (self.is_kernel && held.is_some());
-        // The compiler makes these from what is compiled here, for the type's own layout.
+        // The compiler generates these from code compiled here, for the type's own layout.
         let in_class_template =
             decl.class.is_some_and(|class| tree.records[class].names.iter().any(|name| name.contains('<')));
         let is_code_here = self.is_kernel
@@ -307,7 +307,8 @@ impl Collector<'_> {
         self.act(values, &Act::GivenThrough(name), at);
     }
 
-    /// A pointer to what BPF programs call or are: nothing goes from one such function to all others.
+    /// A pointer to functions that BPF programs call, or to the programs: nothing flows from one such function to all
+    /// others.
     fn is_bpf(&self, callee: NodeId) -> bool {
         self.signature(callee).is_some_and(|name| library_functions::kernel::is_bpf(&name))
     }

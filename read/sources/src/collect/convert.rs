@@ -8,7 +8,7 @@ use crate::tree::{DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 const LEAST_ADDRESS: i64 = 4096;
 
 impl Collector<'_> {
-    /// The value after a cast, and what the cast says of the objects.
+    /// The value after a cast, and the cast's facts about the objects.
     pub(super) fn convert(&mut self, id: NodeId) -> Vec<Value> {
         let tree = self.tree;
         let children = &tree.node(id).children;
@@ -22,7 +22,7 @@ impl Collector<'_> {
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
             let mut found = vec![Value::place(Place::Variable(variadic(&function, false)))];
-            // What was given as text is not read as an object.
+            // A value given as text is not read as an object.
             let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
             match tree.pointee(to).filter(|_| is_object) {
                 Some(ahead) => self.note_use_as(&found, ahead, id),
@@ -48,7 +48,7 @@ impl Collector<'_> {
                 values.extend(self.typed_object(child));
                 values
             }
-            // An array in parentheses is still what it was.
+            // An array in parentheses stays unchanged.
             (Some(_), TypeKind::Array(..)) => values,
             (Some(_), _) => Vec::new(),
             (None, TypeKind::Pointer(ahead)) => {
@@ -120,7 +120,7 @@ impl Collector<'_> {
         self.use_as(values, &Act::As(shape, ty.spelling.clone()), at);
     }
 
-    /// A use by what the cast around it is for.
+    /// A use through a cast that converts an argument of a call, or another use.
     fn use_as(&mut self, values: &[Value], act: &Act, at: NodeId) {
         let Some(parameter) = self.parameter_given() else { return self.act(values, act, at) };
         let place = self.at(at);
@@ -129,7 +129,8 @@ impl Collector<'_> {
         }
     }
 
-    /// The parameter, of a function that only its own unit or header defines, that is given what the present node converts.
+    /// The parameter that receives the present node's conversion, for a function that only its own unit or header
+    /// defines.
     fn parameter_given(&self) -> Option<(Name, usize)> {
         let tree = self.tree;
         let is_cast = |id: &NodeId| matches!(tree.node(*id).kind, Kind::Wrap | Kind::Cast);
@@ -143,7 +144,7 @@ impl Collector<'_> {
         (is_alone && index < decl.parameters).then(|| (decl.usr.clone(), index))
     }
 
-    /// `(void **)&pointer`: what others put there is used as what the pointer's type says.
+    /// `(void **)&pointer`: values that others store there are used as the pointer's type.
     fn note_typed_place(&mut self, values: &[Value], behind: TypeId, at: NodeId) {
         let TypeKind::Pointer(held) = self.tree.ty(behind).kind else { return };
         if self.tree.record_of(held).is_none() {
@@ -173,7 +174,7 @@ impl Collector<'_> {
     }
 }
 
-/// Where the arguments beyond the named ones of a function are: those that are texts, or the others.
+/// The place of a function's arguments beyond the named ones: the texts among them, or the others.
 pub(crate) fn variadic(function: &str, is_text: bool) -> crate::tree::Name {
     let what = if is_text { "texts" } else { "arguments" };
     format!("{function} (further {what})").into()

@@ -1,5 +1,5 @@
-//! Pointers that a library carries for the program: it gives them back to the program's own functions, and looks at nothing
-//! behind them.
+//! Pointers that a library carries for the program: it gives them back to the program's own functions, and looks at
+//! nothing behind them.
 
 use super::Collector;
 use crate::facts::{Carried, Place, Source, Value};
@@ -7,7 +7,7 @@ use crate::library_functions;
 use crate::tree::{Decl, DeclKind, Name, NodeId, Record, TypeId, TypeKind};
 use std::collections::BTreeSet;
 
-/// Who is called back with what is carried.
+/// The callbacks that receive a carried pointer.
 #[derive(Default)]
 struct Callbacks {
     functions: BTreeSet<Name>,
@@ -18,8 +18,8 @@ struct Callbacks {
 }
 
 impl Collector<'_> {
-    /// `event_new(base, fd, EV_READ, on_read, connection)`: which arguments a function, unless it is compiled here, only
-    /// carries to the functions that it is given with them. It knows no type of such an argument, and no length.
+    /// `event_new(base, fd, EV_READ, on_read, connection)`: which arguments a function, unless it is compiled here,
+    /// only carries to the functions that it is given with them. It knows no type of such an argument, and no length.
     pub(super) fn note_carried(
         &mut self,
         decl: &Decl,
@@ -62,7 +62,7 @@ impl Collector<'_> {
         self.facts.carried.insert(carried);
     }
 
-    /// A `void *` with no number beside it that may be its length, in a function that takes no size at all.
+    /// A `void *` without a neighbouring number that may be its length, in a function that takes no size at all.
     fn is_cookie_parameter(&self, decl: &Decl, index: usize) -> bool {
         let tree = self.tree;
         let is_void = |&ty: &TypeId| tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Void);
@@ -79,7 +79,7 @@ impl Collector<'_> {
         !has_number_beside && !decl.takes.iter().any(is_size)
     }
 
-    /// The functions among what is given, and those of their parameters that take a pointer without a type.
+    /// The functions among the arguments, and those of their parameters that take a pointer without a type.
     fn callbacks(&self, decl: &Decl, arguments: &[NodeId], given: &[Vec<Value>]) -> Callbacks {
         let mut callbacks = Callbacks::default();
         let is_swapped = self.may_be_swapped(decl, arguments);
@@ -112,7 +112,7 @@ impl Collector<'_> {
         callbacks
     }
 
-    /// `g_signal_connect_swapped`: a flag at the end says that the callback takes the pointer first.
+    /// `g_signal_connect_swapped`: a flag at the end means that the callback takes the pointer first.
     fn may_be_swapped(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let tree = self.tree;
         let is_flag = decl.takes.last().is_some_and(|&ty| tree.ty(ty).kind == TypeKind::Scalar);
@@ -120,8 +120,8 @@ impl Collector<'_> {
         is_flag && !arguments.last().is_some_and(is_zero)
     }
 
-    /// Of a function that is given as another type (`G_CALLBACK(clicked)`): its parameters without a type, or else the last;
-    /// where that may be, the first as well.
+    /// For a function that is given as another type (`G_CALLBACK(clicked)`): its parameters without a type, or else the
+    /// last; where the arguments may be swapped, the first as well.
     fn own_cookies(&self, function: &Name, is_swapped: bool) -> Vec<usize> {
         let tree = self.tree;
         let own = tree.decls.iter().find(|decl| decl.kind == DeclKind::Function && decl.usr == *function);
@@ -138,7 +138,8 @@ impl Collector<'_> {
         taking
     }
 
-    /// `curl_easy_setopt(handle, CURLOPT_WRITEDATA, file)`: what one option gives, the functions of others are called with.
+    /// `curl_easy_setopt(handle, CURLOPT_WRITEDATA, file)`: what one option gives, the functions of others are called
+    /// with.
     fn note_option(
         &mut self,
         decl: &Decl,
@@ -167,8 +168,8 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a member of a system's type holds a pointer that comes back as it went: its name says so, and no length stands
-/// beside it.
+/// True when a member of a system's type holds a pointer that comes back unchanged: its name implies it, and it has no
+/// length as a neighbour.
 pub(super) fn is_cookie(record: &Record, member: &str, is_void: impl Fn(TypeId) -> bool) -> bool {
     const LENGTHS: [&str; 4] = ["size", "len", "count", "bytes"];
     let Some(at) = record.fields.iter().position(|field| &*field.name == member) else { return false };
@@ -178,7 +179,7 @@ pub(super) fn is_cookie(record: &Record, member: &str, is_void: impl Fn(TypeId) 
     library_functions::is_cookie(member) && is_void(record.fields[at].ty) && !has_length
 }
 
-/// Which parameters of a function's type, as it is spelled, are `void *`.
+/// The parameters of a function's type, by its spelling, that are `void *`.
 fn void_parameters(spelling: &str) -> Vec<usize> {
     let inside = spelling.rfind(')').and_then(|end| {
         let mut depth = 0;

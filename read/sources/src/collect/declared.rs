@@ -1,4 +1,4 @@
-//! What is declared and named: functions, variables, members.
+//! Declared and named things: functions, variables, members.
 
 use super::Collector;
 use crate::facts::{Origin, Place, Reach, Source, Value};
@@ -131,7 +131,7 @@ impl Collector<'_> {
         values
     }
 
-    /// What stands before `.` or `->`.
+    /// The object before `.` or `->`.
     pub(super) fn object_before(&mut self, member: NodeId) {
         for &child in &self.tree.node(member).children {
             let values = self.value(child);
@@ -148,8 +148,8 @@ impl Collector<'_> {
         is_array && self.is_plain(ty) && !self.is_kernel
     }
 
-    /// Whether a member only names the memory behind its object: bytes without a length, at its end. What an allocator
-    /// puts behind a header is memory like any other.
+    /// True when a member only names the memory behind its object: bytes without a length, at its end. Memory that an
+    /// allocator puts behind a header is memory like any other.
     fn is_behind(&self, record: RecordId, member: &Decl) -> bool {
         let record = &self.tree.records[record];
         let is_last = record.fields.last().is_some_and(|last| last.name == member.name);

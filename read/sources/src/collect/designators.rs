@@ -5,8 +5,8 @@ use crate::facts::{Place, Saying};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId};
 
 impl Collector<'_> {
-    /// Walks the value of `.inner.count = 1`, which depends on no order; false for any other. What follows it without a name
-    /// of its own is the next member of `inner`, and depends on the order there.
+    /// Walks the value of `.inner.count = 1`, which depends on no order; false for any other. A following value without
+    /// a name of its own is for the next member of `inner`, and depends on the order there.
     pub(super) fn initialise_inside(&mut self, designated: NodeId, next: Option<NodeId>) -> bool {
         let tree = self.tree;
         let members = self.designated_members(designated);

@@ -104,8 +104,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Which of several values is worked out first: in C++ they follow the list, and compilers of C take the order of members in
-    /// memory. Calls may change what other values read.
+    /// The evaluation order of several values: in C++ they follow the list, and compilers of C take the order of
+    /// members in memory. Calls may change the data that other values read.
     fn note_worked_out(
         &mut self,
         record: &Name,
@@ -134,7 +134,7 @@ impl Collector<'_> {
         }
     }
 
-    /// C++: an object that becomes a value of another type by what its class defines, which is no call in the text.
+    /// C++: an object that its class converts to a value of another type, without a call in the text.
     fn is_converted(&self, value: NodeId, to: TypeId) -> bool {
         let tree = self.tree;
         let from = tree.record_of(tree.node(tree.uncast(value)).ty);
@@ -149,7 +149,7 @@ impl Collector<'_> {
             let mut left = tree.node(left);
             while let (Kind::Wrap, [inner]) = (left.kind, &left.children[..]) {
                 let inner = tree.node(*inner);
-                // What only converts begins where the value does.
+                // A mere conversion begins where the value does.
                 if inner.site == left.site {
                     return false;
                 }
@@ -173,8 +173,8 @@ impl Collector<'_> {
         })
     }
 
-    /// A value that stands for the first of an object's or an array's own: the others follow it without braces. True when
-    /// there are such.
+    /// A value that stands for the first of an object's or an array's own: the others follow it without braces. True
+    /// when there are such.
     fn skip_unbraced(&mut self, value: NodeId, ty: TypeId, rest: &mut dyn Iterator<Item = NodeId>) -> bool {
         let tree = self.tree;
         let inner = tree.bare(value);

@@ -5,7 +5,7 @@ use crate::facts::{Act, Copied, Reach, Saying, Shape, Source, Value};
 use crate::library_functions::Rule;
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
 
-/// What a size argument measures.
+/// The object or type that a size argument measures.
 #[derive(Default)]
 struct Size {
     /// Its value, when the compiler knows it.
@@ -107,7 +107,7 @@ impl Collector<'_> {
             || (tree.node(child).kind == Kind::TypeRef && ty.size_bytes.is_some_and(|bytes| bytes != 8))
     }
 
-    /// What a size says of the object, or the member, whose address is given with it.
+    /// The facts that a size gives about the object, or the member, whose address is given with it.
     fn note_memory(&mut self, id: NodeId, argument: NodeId, size: &Size, rule: Rule) {
         let tree = self.tree;
         let at = self.at(id);
@@ -118,7 +118,7 @@ impl Collector<'_> {
         };
         if let Some((record, member)) = self.member_named(target) {
             let own = tree.ty(tree.node(target).ty).size_bytes;
-            // What a pointer in a member leads to is not the member.
+            // The target of a pointer in a member is not the member.
             let is_address = tree.node(inner).kind == Kind::AddressOf
                 || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
             let is_more = size.is_distance
@@ -177,7 +177,7 @@ impl Collector<'_> {
         }
     }
 
-    /// `memcpy(&tag, p, sizeof tag)`: what lies there is read as the variable's type.
+    /// `memcpy(&tag, p, sizeof tag)`: the bytes there are read as the variable's type.
     fn note_copied_word(
         &mut self,
         id: NodeId,
@@ -232,7 +232,7 @@ impl Collector<'_> {
         let is_bytes = |node: NodeId| {
             tree.pointee(tree.node(tree.uncast(node)).ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte)
         };
-        // A buffer of bytes may go anywhere; one that is only memory is followed.
+        // A buffer of bytes may go anywhere; a block that is only memory is followed.
         if to_record.is_none() && is_bytes(to.0) && from_record.is_some() {
             let whole = self.whole_objects(from);
             self.act(&whole, &Act::Leaves("a buffer of bytes".into()), id);

@@ -16,7 +16,8 @@ impl Collector<'_> {
         members.into_iter().next()
     }
 
-    /// `(char *)pointer - offsetof(T, member)`, or `+`: where that leads the objects say that come there.
+    /// `(char *)pointer - offsetof(T, member)`, or `+`: the target depends on the objects that the pointer can point
+    /// to.
     pub(super) fn shifted(
         &mut self,
         values: &[Value],
@@ -38,7 +39,7 @@ impl Collector<'_> {
         Some(Value::place(place))
     }
 
-    /// What is done with the offset decides.
+    /// The use of the offset decides.
     pub(super) fn offset_of(&mut self, id: NodeId) -> Vec<Value> {
         let Some((record, member)) = self.offset_member(id) else { return Vec::new() };
         let saying = self.offset_use(&record, member);
@@ -53,7 +54,7 @@ impl Collector<'_> {
             let node = self.tree.node(above);
             match node.kind {
                 Kind::Assertion | Kind::SizeOf => return Saying::AssertedOffset(member),
-                // It is kept, and not computed with.
+                // It is stored, and not computed with.
                 Kind::Binary if node.operator == Some(Operator::Assign) => break,
                 Kind::Binary | Kind::CompoundAssign => {
                     let is_pointer = |id: NodeId| self.tree.pointee(self.tree.node(id).ty).is_some();
@@ -171,5 +172,5 @@ impl Collector<'_> {
     }
 }
 
-/// Where the size of a request's argument stands in an `ioctl` number.
+/// The position of the argument's size in an `ioctl` number.
 const REQUEST_SIZE_SHIFT: u32 = 16;

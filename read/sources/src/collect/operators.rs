@@ -33,8 +33,8 @@ impl Collector<'_> {
         }
     }
 
-    /// After `p += 128` a function's own variable points that far into what it pointed to. A place in a type is moved over
-    /// many objects.
+    /// After `p += 128` a function's own variable points that far into its former target. A place in a type is moved
+    /// over many objects.
     fn note_moved_variable(&mut self, pointer: NodeId, moved: &[Value], id: NodeId) {
         let tree = self.tree;
         let is_own = |place: &Place| match place {
@@ -91,7 +91,7 @@ impl Collector<'_> {
             }
             _ if self.holds_pointer(node.ty) && self.is_assigned(id, left) && !self.is_sum(right) => {
                 let values = self.assign(left, right);
-                // Of `a + b` the left side is a value, of `a = b` it is a place, though perhaps in parentheses.
+                // In `a + b` the left side is a value, in `a = b` it is a place, though perhaps in parentheses.
                 match tree.node(left).kind {
                     Kind::Wrap => Self::inside(values),
                     _ => values,
@@ -132,7 +132,7 @@ impl Collector<'_> {
         matches!(self.tree.node(self.tree.bare(id)).kind, Kind::DeclRef | Kind::Member)
     }
 
-    /// What may be the left side of an assignment.
+    /// True for an expression that may be the left side of an assignment.
     fn is_assigned(&self, id: NodeId, left: NodeId) -> bool {
         // `address % 16` only looks like `address = 16` where the text does not show the operator.
         if self.tree.node(id).operator.is_some_and(|operator| operator != Operator::Assign) {
@@ -143,19 +143,20 @@ impl Collector<'_> {
         self.is_place(left) || (is_behind_pointer && self.tree.node(id).operator == Some(Operator::Assign))
     }
 
-    /// Integers that are worked out are lengths and hashes; an address that is kept in an integer is put there as it is.
+    /// Computed integers are lengths and hashes; an address that is kept in an integer is stored there unchanged.
     pub(super) fn is_sum(&self, id: NodeId) -> bool {
         let is_integer = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
         is_integer && self.tree.node(self.tree.uncast(id)).kind == Kind::Binary
     }
 
-    /// What is kept of a value that is stored or given.
+    /// The kept parts of a value that is stored or given.
     pub(super) fn kept(&mut self, id: NodeId) -> Vec<Value> {
         let values = self.value(id);
         if self.is_sum(id) { Vec::new() } else { values }
     }
 
-    /// `left = right`. What only looks so (`left, right`, sums of integers) is taken for it: that adds ways, and loses none.
+    /// `left = right`. Similar expressions (`left, right`, sums of integers) are taken for it: that adds flows, and
+    /// loses none.
     pub(super) fn assign(&mut self, left: NodeId, right: NodeId) -> Vec<Value> {
         let values = self.value(right);
         let targets = self.value(left);
@@ -177,7 +178,7 @@ impl Collector<'_> {
         is_cookie(record, member, |ty| tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Void))
     }
 
-    /// Where what such a member holds is: libraries have several types for one thing, and give back one as another.
+    /// The place of such a member's value: libraries have several types for one thing, and give back one as another.
     pub(super) fn member_place(&self, record: RecordId, member: &Name) -> Option<Place> {
         let found = &self.tree.records[record];
         if found.is_foreign && self.holds_cookie(found, member) {

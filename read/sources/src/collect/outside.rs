@@ -1,14 +1,14 @@
-//! What comes from, or is known to, other object files; and what functions take their parameters for.
+//! Values from, and names known to, other object files; and the types that functions take their parameters for.
 
 use super::Collector;
 use crate::facts::{Act, Origin, Place, Saying, Shape, Slot, Value};
 use crate::tree::{Decl, DeclKind, FunctionType, Kind, Name, NodeId, Record, TypeKind};
 
-/// How the linker names where a section begins and ends.
+/// The linker's names for the beginning and end of a section.
 const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
 
 impl Collector<'_> {
-    /// Units find a variable of external linkage by its name alone: what one defines is to others what they declare.
+    /// Units find a variable of external linkage by its name alone: one unit's definition is what the others declare.
     pub(super) fn note_declared(&mut self, id: NodeId) {
         let tree = self.tree;
         let Some(decl) = tree.decl_of(id).filter(|decl| decl.is_seen_by_other_units()) else { return };
@@ -37,7 +37,7 @@ impl Collector<'_> {
             self.facts.outer_arrays.insert(decl.usr.clone());
         }
         let act = match tree.ty(ty).kind {
-            // What is done with it shows what it is taken for.
+            // Its use shows its type.
             TypeKind::Byte if is_end => return,
             TypeKind::Byte => Act::Bytes,
             TypeKind::Scalar | TypeKind::Pointer(_) if is_array => Act::Walk(spelling, true),
@@ -46,7 +46,7 @@ impl Collector<'_> {
         self.act(&[Value::place(others)], &act, id);
     }
 
-    /// An object in a section of its own is what the linker's names for the section's ends lead to.
+    /// An object in a section of its own is a target of the linker's names for the section's ends.
     pub(super) fn note_section(&mut self, id: NodeId) {
         let tree = self.tree;
         let Some(decl) = tree.decl_of(id) else { return };
@@ -57,7 +57,7 @@ impl Collector<'_> {
         }
         let lies_there = match tree.ty(ty).kind {
             TypeKind::Record(record) => self.usr(record).map(|usr| Value::origin(Origin::Object(usr))),
-            // What the pointers in a section lead to.
+            // The targets of the pointers in a section.
             TypeKind::Pointer(_) => Some(Value::place(Place::Variable(decl.usr.clone()))),
             _ => None,
         };
@@ -72,7 +72,8 @@ impl Collector<'_> {
         self.facts.in_sections.insert(value);
     }
 
-    /// Units find a function by its name alone as well: what one takes and gives is what the others declare.
+    /// Units find a function by its name alone as well: one unit's parameters and result are those that the others
+    /// declare.
     pub(super) fn note_signatures(&mut self) {
         let tree = self.tree;
         for (id, node) in tree.nodes.iter().enumerate() {
@@ -82,7 +83,7 @@ impl Collector<'_> {
                 self.facts.linked_as.insert(decl.usr.clone(), format!("c:@F@{name}").into());
             }
             let function = FunctionType { takes: decl.takes.clone(), gives: decl.gives };
-            // What it gives is what the declaration says, wherever that comes from.
+            // Its result has the declared type, wherever it comes from.
             let given = decl.gives.and_then(|ty| tree.pointee(ty));
             if let Some((to, shape @ Shape::Record(_))) = given.map(|to| (to, self.shape(to))) {
                 let given = Value::place(Place::Return(decl.usr.clone()));
@@ -92,7 +93,8 @@ impl Collector<'_> {
         }
     }
 
-    /// What a function, or the functions that a variable points to, take and give: also through pointers to functions.
+    /// The parameters and the result of a function, or of the functions that a variable points to: also through
+    /// pointers to functions.
     fn note_slots(&mut self, name: &Name, function: &FunctionType, is_definition: bool, id: NodeId) {
         let tree = self.tree;
         for (parameter, ty) in function.slots() {
@@ -110,7 +112,7 @@ impl Collector<'_> {
         }
     }
 
-    /// What other units can name to get at objects.
+    /// Names with which other units can reach objects.
     pub(super) fn note_mentions(&mut self) {
         let is_common = |decl: &&Decl| decl.kind == DeclKind::Function || decl.is_seen_by_other_units();
         let mentions = self.tree.decls.iter().filter(is_common);
@@ -176,7 +178,7 @@ impl Collector<'_> {
         named.filter_map(|record| record.usr.clone()).collect()
     }
 
-    /// A function takes what it is given for what its parameters say, also when it is called as if they said otherwise.
+    /// A function takes an argument for its parameter's type, also when the caller's declaration differs.
     pub(super) fn note_parameters(&mut self, id: NodeId) {
         let tree = self.tree;
         for &child in &tree.node(id).children {

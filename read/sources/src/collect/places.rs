@@ -1,4 +1,4 @@
-//! Addresses, what lies at them, and pointers that are moved.
+//! Addresses, the values at them, and pointers that are moved.
 
 use super::{Collector, FIRST};
 use crate::facts::{Act, Origin, Place, Reach, Source, Value};
@@ -55,7 +55,7 @@ impl Collector<'_> {
         }
     }
 
-    /// `*(void **)object`: what the object's first member holds.
+    /// `*(void **)object`: the value of the object's first member.
     pub(super) fn first_pointer(&self, pointer: NodeId, read: NodeId) -> Option<Value> {
         let record = self.record_behind(self.tree.uncast(pointer)).filter(|_| self.reads_pointer(read))?;
         let first = self.tree.records[record].fields.first();
@@ -66,14 +66,14 @@ impl Collector<'_> {
         Some(Value::place(Place::Member(self.usr(record)?, FIRST.into())))
     }
 
-    /// Whether `*x` or `x[i]` reads a pointer.
+    /// True when `*x` or `x[i]` reads a pointer.
     pub(super) fn reads_pointer(&self, id: NodeId) -> bool {
         let ty = self.tree.node(id).ty;
         self.holds_pointer(ty) && !matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function)
     }
 
-    /// What lies at `*pointer`: at a place's own address, what the place holds. Kernels read each pointer that others may
-    /// change so: `*(struct task *const volatile *)&x->next`.
+    /// The value at `*pointer`: at a place's own address, the place's value. Kernels read each pointer that others may
+    /// change in this form: `*(struct task *const volatile *)&x->next`.
     pub(super) fn read_pointer(&self, values: Vec<Value>, id: NodeId) -> Vec<Value> {
         if !self.reads_pointer(id) {
             return values;
@@ -117,7 +117,7 @@ impl Collector<'_> {
         first == Some(Kind::AddressOf)
     }
 
-    /// `pointer + index`, and what that says of the objects.
+    /// `pointer + index`, and its facts about the objects.
     pub(super) fn moved(
         &mut self,
         values: Vec<Value>,
@@ -162,7 +162,8 @@ impl Collector<'_> {
                 }
                 values
             }
-            // Pointers are walked where an object is taken for an array of them, not where it is what they point to.
+            // An object is walked where it is taken for an array of pointers, not where it is the target of the
+            // pointers.
             TypeKind::Pointer(_) => {
                 let is_pointers = tree.pointee(to).is_some_and(|behind| self.is_plain(behind));
                 let is_object =
@@ -200,13 +201,13 @@ impl Collector<'_> {
         }
     }
 
-    /// `p[12]`, `p + 12`: what lies there is reached from what `p` points to.
+    /// `p[12]`, `p + 12`: the bytes there are reached from the target of `p`.
     fn note_spans(&mut self, values: &[Value], (pointer, index): (NodeId, NodeId), at: NodeId) {
         let tree = self.tree;
         let element = tree.pointee(tree.node(pointer).ty).and_then(|to| tree.ty(to).size_bytes);
         let index = tree.node(tree.bare(index)).value.and_then(|index| u64::try_from(index).ok());
         let (Some(element), Some(index)) = (element, index.filter(|&index| index > 0)) else { return };
-        // What an array's elements lead to is not the array.
+        // The targets of an array's elements are not the array.
         let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
         if is_array || tree.node(at).is_minus {
             return;
@@ -223,12 +224,12 @@ impl Collector<'_> {
     }
 }
 
-/// Whether the body of a function of bitmaps is read.
+/// True for a function of bitmaps that changes one bit.
 fn is_of_one_bit(function: &str) -> bool {
     library_functions::kernel::is_of_one_bit(library_functions::plain_name(function))
 }
 
-/// Where a pointer that is moved by `by` points, when it pointed `from` before.
+/// The target of a pointer that pointed to `from` and is moved by `by`.
 pub(crate) fn further(from: Reach, by: Reach) -> Reach {
     match (from, by) {
         (Reach::Address, _) | (_, Reach::Address) => Reach::Address,

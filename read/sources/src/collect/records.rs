@@ -1,4 +1,4 @@
-//! The records of a unit, and what their mention says.
+//! The records of a unit, and the facts in their mentions.
 
 use super::Collector;
 use crate::facts::{Member, RecordFact, Saying, Shape, Where};

@@ -1,15 +1,15 @@
-//! Pointers that are written to a file and read back: their bytes cross, not those of what they lead to.
+//! Pointers that are written to a file and read back: their bytes cross, not those of their targets.
 
 use super::Collector;
 use crate::facts::{Act, Place, Reach, Shape, Source, Value};
 use crate::tree::{Decl, Kind, NodeId, TypeKind};
 
-/// Where pointers are meanwhile.
+/// The place of such pointers in the meantime.
 const SENT: &str = "sent as a pointer";
 
 impl Collector<'_> {
-    /// `write(pipe, &x, sizeof x)` and `read(pipe, &x, sizeof x)` of a pointer `x`: what is read is what any such call
-    /// wrote. The argument with the address, for such a call.
+    /// `write(pipe, &x, sizeof x)` and `read(pipe, &x, sizeof x)` of a pointer `x`: any such read may return the value
+    /// of any such write. Returns the argument with the address, for such a call.
     pub(super) fn note_sent_pointer(
         &mut self,
         decl: &Decl,
@@ -45,7 +45,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a function sends bytes, or receives them.
+/// True when a function sends bytes, false when it receives them; `None` for other functions.
 fn sends(function: &str) -> Option<bool> {
     match function {
         "write" | "send" => Some(true),

@@ -1,11 +1,11 @@
-//! Sizes that say more, or less, than the object or the member that they stand beside.
+//! Sizes larger, or smaller, than the object or the member that they are given with.
 
 use super::Collector;
 use crate::facts::Saying;
 use crate::tree::{Kind, Name, NodeId, TypeId, TypeKind};
 
 impl Collector<'_> {
-    /// `x->name[12]` where `name` has eight elements: what follows the member is meant.
+    /// `x->name[12]` where `name` has eight elements: the code means the bytes after the member.
     pub(super) fn note_past_end(&mut self, base: NodeId, index: NodeId, at: NodeId) {
         let tree = self.tree;
         let inner = tree.uncast(base);
@@ -36,7 +36,7 @@ impl Collector<'_> {
             };
             let Some((record, member)) = self.member_named(target) else { continue };
             let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
-            // A function that takes an object by its type takes no bytes beyond it, whatever numbers it is given.
+            // A function that takes an object by its type takes no bytes beyond it, for any numbers that it is given.
             let takes_object =
                 tree.pointee(tree.node(argument).ty).is_some_and(|to| tree.record_of(to).is_some());
             if takes_object && !is_measured {
@@ -51,7 +51,8 @@ impl Collector<'_> {
         }
     }
 
-    /// `release(x, sizeof(struct outer))` where `x` is what an outer begins with: it stands for the outer.
+    /// `release(x, sizeof(struct outer))` where `x` is the first member of an outer object: it stands for the outer
+    /// one.
     pub(super) fn note_given_for(&mut self, id: NodeId, argument: NodeId, arguments: &[NodeId]) {
         let tree = self.tree;
         let Some(given) = self.record_behind(tree.bare(argument)) else { return };
@@ -123,7 +124,7 @@ impl Collector<'_> {
         let is_number = |&id: &NodeId| tree.pointee(tree.node(id).ty).is_none();
         let numbers: Vec<NodeId> = arguments.into_iter().filter(is_number).collect();
         let sizes: Option<Vec<u64>> = numbers.iter().map(|&argument| self.size_given(argument)).collect();
-        // `malloc(length + sizeof *x - 1)`: an array at the end goes on behind the object.
+        // `malloc(length + sizeof *x - 1)`: an array at the end continues behind the object.
         let last = tree.records[record].fields.last();
         let is_array = |ty: TypeId| matches!(tree.ty(ty).kind, TypeKind::Array(..));
         if let Some(last) = last.filter(|last| sizes.is_none() && is_array(last.ty)) {

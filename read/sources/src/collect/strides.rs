@@ -5,7 +5,8 @@ use crate::facts::{Act, Saying, Value};
 use crate::tree::{Kind, NodeId, Operator, TypeId};
 
 impl Collector<'_> {
-    /// `(struct t *)(base + (i << 8))`, `(struct t *)(address & ~255)`: objects are found by a number that is their size.
+    /// `(struct t *)(base + (i << 8))`, `(struct t *)(address & ~255)`: objects are found by a number that is their
+    /// size.
     pub(super) fn note_stride(&mut self, child: NodeId, ahead: TypeId, at: NodeId) {
         let tree = self.tree;
         let Some(record) = tree.record_of(ahead) else { return };
@@ -21,7 +22,7 @@ impl Collector<'_> {
         }
     }
 
-    /// `p += 256`, `p + i * 256`, `p + 256`, by elements of so many bytes: wherever that leads, objects lie that far apart.
+    /// `p += 256`, `p + i * 256`, `p + 256`, by elements of this many bytes: at the target, objects are that far apart.
     pub(super) fn note_steps(&mut self, values: &[Value], index: NodeId, element_bytes: u64, at: NodeId) {
         let tree = self.tree;
         if self.is_kernel || tree.has_below(index, &[Kind::SizeOf]) {

@@ -8,8 +8,8 @@ use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
 
 impl Judge<'_> {
-    /// The member keeps its place and its type its size, so that it lies right in each element of an array; and so does
-    /// what holds the type.
+    /// The member keeps its place and its type its size, so that it is aligned in each element of an array. The same
+    /// holds for each type that contains the type.
     pub(super) fn aligned(&mut self, (record, member): (&Name, &Name), bytes: u64, reason: &str, at: &Where) {
         let known = self.facts.records.get(record).and_then(|found| {
             let at = found.members.iter().position(|known| known.name == *member)?;
@@ -22,7 +22,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Objects of the record lie at such multiples, wherever they lie.
+    /// Objects of the record lie at multiples of `bytes`, in any place.
     pub(super) fn aligned_objects(&mut self, record: &Name, bytes: u64, reason: &str, at: &Where) {
         let facts = self.facts;
         let (mut work, mut seen) = (vec![record.clone()], BTreeSet::from([record.clone()]));

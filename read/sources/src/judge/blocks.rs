@@ -4,14 +4,14 @@ use crate::facts::{Act, Shape, Where};
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is done with one block of memory.
+/// The uses of one block of memory.
 #[derive(Default)]
 struct Block {
     /// The records that it is used as.
     used_as: Vec<Name>,
-    /// Where it was used so first.
+    /// The place of its first use as a record.
     used_at: Option<Where>,
-    /// The first thing that makes its bytes matter: in words, and where.
+    /// The first thing that makes its bytes matter: in words, and its place.
     crossing: Option<(String, Where)>,
 }
 
@@ -44,7 +44,7 @@ impl Blocks {
         self.blocks.entry(block.clone()).or_default().crossing.get_or_insert((crossing, at.clone()));
     }
 
-    /// Where a block, or what is the same memory by another name, is used as an object first, and as which.
+    /// The first use as an object of a block, or of the same memory by another name, and the records used.
     pub(super) fn becomes_objects(
         &self,
         block: &Name,
@@ -64,8 +64,8 @@ impl Blocks {
         first.map(|at| (at, objects))
     }
 
-    /// The records whose bytes matter: record, reason, place. Memory that a call gave is that which the called function
-    /// made: what matters of either matters of both, but not from one call to the next.
+    /// The records whose bytes matter: record, reason, place. Memory that a call gave is the memory that the called
+    /// function made: a crossing of either is one of both, but not from one call to the next.
     pub(super) fn crossings(&self, same: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<(Name, String, Where)> {
         let mut inside: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
         for (inner, calls) in same {

@@ -1,4 +1,5 @@
-//! What lies in memory that has no type of its own: what was copied there, and what is read there at fixed places.
+//! The contents of memory that has no type of its own: the objects copied there, and the bytes read there at fixed
+//! places.
 
 use super::Judge;
 use super::pointer_uses::{CROWD, is_generic};
@@ -23,13 +24,13 @@ struct Contents<'f> {
 }
 
 impl<'f> Judge<'f> {
-    /// Elements of a container that copies them are read as what they were; an object is not reached by numbers from the
-    /// start of the memory that it lies in.
+    /// Elements of a container that copies them are read as their own type. Numbers from the start of the container's
+    /// memory do not reach an object.
     pub(super) fn contents(&mut self) {
         let mut memory: BTreeMap<Name, Contents<'f>> = BTreeMap::new();
         self.copied_into(&mut memory);
         self.used_inside(&mut memory);
-        // Memory that serves so many types is an allocator's.
+        // Memory with more types than this is an allocator's.
         memory.retain(|_, contents| contents.used_as.len() <= CROWD);
         for contents in memory.into_values() {
             self.taken_for_others(&contents);

@@ -6,11 +6,11 @@ use crate::facts::{Call, Origin, Place, Reach, Source, Value, Where};
 use crate::tree::Name;
 use std::collections::BTreeSet;
 
-/// A function that copies what one of its parameters points to from what another points to.
+/// A function that copies the target of one of its parameters from the target of another.
 type Copier = (Name, usize, usize);
 
 impl Judge<'_> {
-    /// What a call has copied from one object into another makes each the other.
+    /// An object that a call copies into another is taken for the other, and the other for it.
     pub(super) fn copies(&mut self) {
         let facts = self.facts;
         let copiers = self.copiers();
@@ -27,7 +27,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The functions that copy, and those that leave it to them.
+    /// The functions that copy, and the functions that call them to do so.
     fn copiers(&self) -> BTreeSet<Copier> {
         let facts = self.facts;
         let mut copiers: BTreeSet<Copier> = BTreeSet::new();

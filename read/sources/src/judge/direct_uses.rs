@@ -1,4 +1,4 @@
-//! What is said of a type directly.
+//! Facts about a type itself.
 
 use super::{Judge, Product};
 use crate::facts::{Follows, Member, RecordFact, Saying, Where};
@@ -118,9 +118,9 @@ impl Judge<'_> {
         self.find(record, verdict, kind, at, reason);
     }
 
-    /// Members that are copied to the same members, or cleared, by the bytes that they lie in: they keep to these bytes, and
-    /// what follows them keeps its place, so that sizes in which it is measured stay as they are. Where the bytes end inside
-    /// of a member, all in them stay.
+    /// Members that are copied to the same members, or cleared, by the bytes that they lie in: they stay in these
+    /// bytes, and the members after them keep their places, so that sizes that measure them stay the same. Where the
+    /// bytes end inside a member, all members in them keep their places.
     fn leading_members(&mut self, record: &Name, found: &RecordFact, bytes: u64, at: &Where) {
         let follows = |member: &&Member| member.offset_bits >= bytes.saturating_mul(8);
         let rest: Vec<String> =
@@ -161,7 +161,7 @@ impl Judge<'_> {
     }
 }
 
-/// The members that lie in so many bytes from `start` on; to the end when that is not known.
+/// The members in the `bytes` bytes from `start` on; to the end when the number is not known.
 pub(super) fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdict {
     let end = bytes.map_or(u64::MAX, |bytes| start.saturating_add(bytes));
     let inside = found.members.iter().filter(|member| {
@@ -175,7 +175,7 @@ pub(super) fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdic
     }
 }
 
-/// What values by position ask of the members that they are for.
+/// The requirement of values by position on their members.
 fn by_position(members: Vec<String>, follows: Follows) -> (Verdict, UseKind, String) {
     let (verdict, reason): (fn(Vec<String>) -> Verdict, &str) = match follows {
         Follows::Named => {

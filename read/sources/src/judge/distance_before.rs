@@ -1,4 +1,4 @@
-//! What lies before an object or a member and is reached from it.
+//! Bytes before an object or a member that code reaches from it.
 
 use super::Judge;
 use crate::facts::{Act, Member, Origin, RecordFact, Shape, Where, behind};
@@ -6,7 +6,7 @@ use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 
 impl Judge<'_> {
-    /// `(char *)x - 8`: what lies before the object in what holds it stays there, and so does the object.
+    /// `(char *)x - 8`: the members before the object in its enclosing record stay in place, and so does the object.
     pub(super) fn before(&mut self, origin: &Origin, act: &Act, at: &Where) {
         let facts = self.facts;
         let keep_up_to = |found: &RecordFact, last: usize| {
@@ -24,7 +24,7 @@ impl Judge<'_> {
             }
             Origin::MemberOf(record, member) => {
                 let Some(found) = self.own(record) else { return };
-                // Bytes are read before what a pointer leads to, not before the pointer.
+                // Bytes are read before the target of a pointer, not before the pointer.
                 let is_pointer = |known: &Member| *act == Act::Bytes && known.shape == Shape::Pointer;
                 let at = found.members.iter().position(|known| known.name == *member);
                 let at = at.filter(|&at| !is_pointer(&found.members[at]));

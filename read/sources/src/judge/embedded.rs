@@ -1,4 +1,4 @@
-//! What is said of an object holds for the objects inside it.
+//! Findings about an object hold for the objects inside it.
 
 use super::{Finding, Judge};
 use crate::tree::Name;
@@ -6,8 +6,8 @@ use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
 
 impl Judge<'_> {
-    /// Where an object's bytes are known to others, so are those of the objects in it. Where its start stands for it,
-    /// so does the start of what it begins with. Whoever has a header's bytes has those behind it.
+    /// Where others know an object's bytes, they know the bytes of the objects in it. Where its start stands for it, so
+    /// does the start of its first member. Code that has a header's bytes also has those behind it.
     pub(super) fn embedded(&mut self) {
         let mut work: Vec<(Name, Finding)> = self
             .found
@@ -32,7 +32,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The records inside one that a finding concerns as well.
+    /// The records inside a record that a finding concerns as well.
     fn reached(&self, record: &Name, finding: &Finding) -> Vec<Name> {
         let Some(found) = self.facts.records.get(record) else { return Vec::new() };
         let members: Vec<Name> = match finding.verdict {

@@ -1,4 +1,4 @@
-//! The first word of whatever a pointer to bytes stands at: it says which object lies there.
+//! The first word at the target of a pointer to bytes: it identifies the object there.
 
 use super::Judge;
 use super::pointer_uses::{CROWD, is_generic};
@@ -8,15 +8,15 @@ use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where objects lie one behind the other.
+/// A sequence of adjacent objects.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Stream<'f> {
-    /// Wherever these places point, which are assigned to each other.
+    /// The targets of these places, which are assigned to each other.
     Places(&'f Place),
     Memory(Name),
 }
 
-/// What is read at the starts of objects, and as which records the same places are used.
+/// The words read at the starts of objects, and the records that the same places are used as.
 #[derive(Default)]
 struct Starts<'f> {
     words: BTreeSet<(&'f Shape, &'f Name, &'f Where)>,
@@ -51,7 +51,7 @@ impl<'f> Judge<'f> {
                 _ => None,
             });
             let blocks: BTreeSet<Name> = blocks.collect();
-            // Which of several blocks a number is read from nobody knows.
+            // The block that a number is read from is unknown when there are several.
             let is_known = !is_word || blocks.len() == 1 || is_code(spelling);
             if is_known && !is_generic(&objects) {
                 blocks.into_iter().for_each(|block| add(Stream::Memory(block)));
@@ -59,8 +59,8 @@ impl<'f> Judge<'f> {
         }
         for (stream, mut starts) in streams {
             let count = starts.records.len();
-            // Where several types lie it is mostly an array's memory, whose elements are told apart by where they are; but not
-            // where code is called by its first word. Memory that serves more types is an allocator's.
+            // Memory with several types is mostly an array's, whose elements are distinguished by their positions; but
+            // not where code is called by its first word. Memory with more types is an allocator's.
             starts.words.retain(|(_, spelling, _)| match stream {
                 Stream::Memory(_) => count == 1 || (count <= CROWD && is_code(spelling)),
                 Stream::Places(_) => count <= CROWD || is_code(spelling),
@@ -87,12 +87,12 @@ impl<'f> Judge<'f> {
     }
 }
 
-/// Whether the spelling of a type is that of a pointer to a function.
+/// True when the spelling of a type is that of a pointer to a function.
 fn is_code(spelling: &Name) -> bool {
     spelling.contains("( * )")
 }
 
-/// Places, with the variables that they are assigned to as they are.
+/// Places, with the variables that they are assigned to unchanged.
 struct Groups<'f>(BTreeMap<&'f Place, &'f Place>);
 
 impl<'f> Groups<'f> {

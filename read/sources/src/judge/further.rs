@@ -1,4 +1,4 @@
-//! What else is worth reading: functions of other units that are given objects whose order is asked about.
+//! Functions of other units that are worth reading: they are given objects of a type in question.
 
 use super::is_harmless_name;
 use crate::facts::{Act, Facts, Origin};

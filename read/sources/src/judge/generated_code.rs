@@ -24,7 +24,7 @@ impl Judge<'_> {
         called.collect()
     }
 
-    /// What was mapped, or made, executable; with all memory that functions give which is the same.
+    /// Memory that was mapped, or made, executable; with all memory that functions give which is the same.
     fn executable_memory(&self) -> BTreeSet<Origin> {
         let acts = self.facts.acts.iter().filter(|(_, act, _)| *act == Act::Executable);
         let mut work: Vec<Origin> = acts

@@ -1,4 +1,4 @@
-//! What the declarations alone say.
+//! Facts that follow from the declarations alone.
 
 use super::Judge;
 use crate::facts::{Facts, Member, Reach, RecordFact, Shape, Where};
@@ -16,7 +16,7 @@ fn continues(one: &Member, next: &Member) -> bool {
 /// The nesting of members that is looked at.
 const DEPTH: u32 = 16;
 
-/// True when making or ending an object of the record runs code, its own or that of what lies in it.
+/// True when making or ending an object of the record runs code, its own or that of its members.
 fn runs_code(facts: &Facts, record: &Name, depth: u32) -> bool {
     let Some(found) = facts.records.get(record).filter(|_| depth > 0) else { return false };
     let inner = found.members.iter().filter_map(|member| member.record.as_ref()).chain(&found.bases);
@@ -56,7 +56,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What constructors and destructors of members do, they do in the order of the members.
+    /// Constructors and destructors of members run in the order of the members.
     fn constructed(&mut self, usr: &Name, record: &RecordFact) {
         let runs_code = |member: &&Member| {
             member.record.as_ref().is_some_and(|inner| runs_code(self.facts, inner, DEPTH))
@@ -74,8 +74,8 @@ impl Judge<'_> {
         self.find(usr, verdict, UseKind::Construction, &record.at, reason);
     }
 
-    /// A block of which most members are volatile is a device's; single volatile members keep their place, but in a type
-    /// with pointers: no device has such, and its volatile members are there for signals and threads.
+    /// A block of which most members are volatile is a device's; single volatile members keep their place, but in a
+    /// type with pointers: no device has such, and its volatile members are there for signals and threads.
     fn volatile(&mut self, usr: &Name, record: &RecordFact) {
         let volatile: Vec<&Member> = record.members.iter().filter(|member| member.is_volatile).collect();
         if volatile.is_empty() {
@@ -93,8 +93,8 @@ impl Judge<'_> {
         self.find(usr, verdict, UseKind::Volatile, &record.at, reason);
     }
 
-    /// Structs that share a union keep what they begin with in common; one that shares it with plain bytes of its own
-    /// size is read through them.
+    /// Structs that share a union keep their common beginning; a struct that shares it with plain bytes of its own size
+    /// is read through them.
     fn union(&mut self, usr: &Name, union: &RecordFact) {
         let name = union.names.first().map_or("a union".to_string(), |name| format!("the union {name}"));
         let records: Vec<(&Name, u64)> = union
@@ -130,8 +130,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Pointers that share a union of which nothing beside says which is meant: one is stored, another may be read. That
-    /// is a cast from one to the other. With a number beside, as a tag, each is read as it was stored.
+    /// Pointers that share a union without a neighbouring tag: one is stored, another may be read, which is a cast from
+    /// one to the other. With a neighbouring number as a tag, each is read as it was stored.
     fn union_of_pointers(&mut self, usr: &Name, union: &RecordFact) {
         let facts = self.facts;
         let pointed: Vec<&Name> =
@@ -152,7 +152,7 @@ impl Judge<'_> {
         }
     }
 
-    /// An array without a size stays last, and what follows an embedded one stays behind it.
+    /// An array without a size stays last, and the members after an embedded one stay behind it.
     fn trailing(&mut self, usr: &Name, record: &RecordFact) {
         if let Some(last) = record.members.last().filter(|last| last.is_open_array || self.ends_open(last)) {
             let (name, reason) = (last.name.to_string(), "an array that grows past the end stays last");
@@ -173,12 +173,12 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether objects are larger than their type says.
+    /// True when objects are larger than their type.
     pub(super) fn grows(&self, record: &RecordFact) -> bool {
         record.members.last().is_some_and(|last| last.is_open_array || self.ends_open(last))
     }
 
-    /// Whether so many bytes end inside a member that has members itself.
+    /// True when this many bytes end inside a member that has members itself.
     pub(super) fn cuts(&self, record: &RecordFact, bytes: u64) -> bool {
         record.members.iter().any(|member| {
             let start = member.offset_bits / 8;

@@ -1,4 +1,4 @@
-//! What memory that was allocated becomes, and what is taken out of places where several things are kept.
+//! The types of allocated memory, and of values taken out of places that keep several types.
 
 use super::Judge;
 use super::pointer_uses::{Many, is_generic};
@@ -8,24 +8,25 @@ use crate::tree::Name;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What memory is used as.
+/// The records that memory is used as.
 pub(super) struct Made {
     /// By the place of the call that gave it.
     blocks: BTreeMap<Name, BTreeSet<Name>>,
     /// The records of any block.
     records: BTreeSet<Name>,
-    /// Whether a block may be a record, where that was asked before.
+    /// Cached answers: whether a block may be a record.
     answers: RefCell<HashMap<(Name, Name), bool, foldhash::fast::RandomState>>,
 }
 
 impl Judge<'_> {
-    /// What each block of memory is used as where nothing else comes, inside the functions that give it as well.
+    /// The records that each block of memory is used as where nothing else arrives, inside the functions that give it
+    /// as well.
     pub(super) fn made(&self) -> Made {
         let mut made = self.made_here();
         loop {
             let mut is_new = false;
             for (inner, calls) in &self.points_to.same_memory {
-                // What an allocator makes of memory that is free is nobody's else.
+                // An allocator's own use of free memory concerns nobody else.
                 let is_others = |record: &&Name| self.facts.looked_into.contains(*record);
                 let inside: Vec<Name> =
                     made.get(inner).into_iter().flatten().filter(is_others).cloned().collect();
@@ -62,7 +63,7 @@ impl Judge<'_> {
         made
     }
 
-    /// A cast to a type of which no object comes here, nor one that has to do with it, nor plain memory.
+    /// A cast to a type of which no object arrives here, nor one related to it, nor plain memory.
     pub(super) fn takes_another(&self, act: &Act, objects: &Objects, made: &Made, many: &mut Many) -> bool {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let may_be = |origin: &Origin| match origin {
@@ -78,8 +79,8 @@ impl Judge<'_> {
                 || *many.is_another.entry(wanted.clone()).or_insert_with(is_another_of_many))
     }
 
-    /// A cast of what a member holds, in which objects of one type are kept, and memory that may be the type that is wanted:
-    /// each is taken out as what it was put there for.
+    /// A cast of a member's value, where the member keeps objects of one type and memory that may be the wanted type:
+    /// each value is taken out as the type it was stored as.
     pub(super) fn takes_memory(&self, value: &Value, act: &Act, objects: &[Pointed], made: &Made) -> bool {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let is_it = |(origin, reach, _): &Pointed| match origin {
@@ -89,8 +90,8 @@ impl Judge<'_> {
         is_member(value) && objects.iter().any(is_it)
     }
 
-    /// Memory of which nothing is known may be what is made nowhere else. Of a larger object whoever makes it may know the
-    /// beginning alone. What a function gives is what its callers make of it.
+    /// Memory without a known use may be a type that is made nowhere else. Code that makes a larger object may know
+    /// only its beginning. The result of a function is what its callers use it as.
     fn may_become(&self, block: &Name, wanted: &Name, made: &Made) -> bool {
         let mut answers = made.answers.borrow_mut();
         let answer = || self.find_whether_it_may_become(block, wanted, made);

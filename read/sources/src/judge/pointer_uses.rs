@@ -1,4 +1,4 @@
-//! What is done through pointers.
+//! Uses of pointers' targets.
 
 use super::Judge;
 use super::blocks::Blocks;
@@ -22,7 +22,7 @@ impl Judge<'_> {
             }
             let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
-            // What was put there cannot be what is taken out of there.
+            // A type that was never stored there cannot be taken out of there.
             let is_generic = is_generic && !self.takes_another(act, &objects, &made, &mut many);
             let is_crowd = is_generic && is_crowd(&objects);
             let takes_memory = !is_generic && self.takes_memory(value, act, &objects.each, &made);
@@ -77,7 +77,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Any of the many is used. The same use says the same of each of them wherever it is, so the first one is enough.
+    /// Any of the many is used. The same use has the same meaning for each of them in any place, so the first one is
+    /// enough.
     fn act_on_many(
         &mut self,
         (reach, kept): (Reach, bool),
@@ -198,7 +199,7 @@ impl Judge<'_> {
             ) => {
                 self.member_used_as((record, member), reach, (shape, spelling), value, at);
             }
-            // What a place gives back that pointers to many types go through is what was put there for it.
+            // A place that pointers to many types go through gives back the same type that was stored there.
             (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
             (Origin::Bytes(array), Act::As(Shape::Record(record), _)) => {
                 let reason = format!("objects are made from the bytes in {array}");
@@ -279,7 +280,7 @@ impl Judge<'_> {
     }
 }
 
-/// What is done with the bytes that a pointer leads to, and not with what those lead to.
+/// A use of the bytes at a pointer, and not of the targets of pointers in them.
 fn is_of_bytes(act: &Act) -> bool {
     matches!(
         act,
@@ -296,21 +297,21 @@ fn is_of_bytes(act: &Act) -> bool {
     )
 }
 
-/// What others get they may follow.
+/// The receiver may follow a pointer that it is given.
 fn is_given(act: &Act) -> bool {
     matches!(act, Act::Given(..) | Act::GivenThrough(_) | Act::Leaves(_) | Act::Assembly)
 }
 
-/// What was found of the places that many types come to.
+/// The findings for places that many types arrive at.
 #[derive(Default)]
 pub(super) struct Many {
-    /// Whether none of them can be this record.
+    /// True when none of them can be this record.
     pub(super) is_another: BTreeMap<Name, bool>,
-    /// Uses that were judged: whether of what was kept, and whether as of a place where several types come.
+    /// Uses that were judged: true for kept values, and true for a place where several types arrive.
     used: BTreeSet<(Act, Reach, bool, bool)>,
 }
 
-/// What is done with an object of a crowd that says something about its own type.
+/// A use of an object among a crowd of types that identifies its own type.
 fn is_seen_in_crowd(act: &Act, reach: Reach) -> bool {
     matches!((act, reach), (Act::As(..), Reach::Start))
 }
@@ -320,7 +321,7 @@ pub(super) fn is_generic(objects: &Objects) -> bool {
     !objects.many.is_empty() || records(&objects.each, false).len() > 1
 }
 
-/// Of so many types, what is done with an object that was kept among them is done with others.
+/// With more types than this in a place, a use of an object that was kept there may be meant for the others.
 pub(super) const CROWD: usize = 6;
 
 fn is_crowd(objects: &Objects) -> bool {

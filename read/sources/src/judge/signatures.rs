@@ -7,8 +7,8 @@ use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Judge<'_> {
-    /// What one unit says that a function gives or takes another unit makes or uses: where the types differ, that is a
-    /// cast.
+    /// One unit makes or uses a pointer that another unit declares as a function's parameter or result: where the types
+    /// differ, that is a cast.
     pub(super) fn signatures(&mut self) {
         let facts = self.facts;
         // A function has its own name and those of its labels and aliases.
@@ -34,7 +34,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Who finds a function by its name says with its own types what it takes and gives.
+    /// Code that looks up a function by its name declares its parameters and result with its own types.
     pub(super) fn looked_up(&mut self) {
         let facts = self.facts;
         for (name, by, at) in &facts.looked_up {
@@ -48,7 +48,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Two units declare one object with records of their own: what its pointers lead to has two types as well.
+    /// Two units declare one object with records of their own: the targets of its pointers have two types as well.
     pub(super) fn declared_as_record(&mut self, record: &Name, other: &Name, at: &Where) {
         let facts = self.facts;
         let mut seen = BTreeSet::new();
@@ -89,7 +89,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether two functions share a name, each with a body for one of the types: no program has both.
+/// True when two functions share a name, each with a body for one of the types: no program has both.
 fn are_of_two_programs(declared: &[&Slot], one: &Slot, two: &Slot) -> bool {
     let is_defined_as = |kind: &Slot| {
         declared.iter().any(|slot| slot.is_definition && slot.shape == kind.shape && !is_header(slot))

@@ -8,7 +8,7 @@ use crate::uses::UseKind;
 use std::collections::BTreeSet;
 
 impl Judge<'_> {
-    /// Whether all that comes there lies in objects of one record.
+    /// True when all values that arrive there lie in objects of one record.
     fn is_of_one_record(&self, value: &Value) -> bool {
         let objects = self.points_to.objects(value).each;
         let records = objects.iter().filter_map(|(origin, ..)| match origin {
@@ -18,8 +18,8 @@ impl Judge<'_> {
         records.collect::<BTreeSet<_>>().len() == 1
     }
 
-    /// `int *p = &x->low; p[2]`: all that lies in the bytes from the member on stays where it is. What is done where
-    /// members of several records come may be meant for others than this one.
+    /// `int *p = &x->low; p[2]`: all members in the bytes from the member on stay in place. A use where members of
+    /// several records arrive may be meant for others than this one.
     pub(super) fn spanned(
         &mut self,
         (record, member): (&Name, &Name),

@@ -1,4 +1,4 @@
-//! What objects, and members, are used as: other records, numbers, text, vectors.
+//! The types that objects, and members, are used as: other records, numbers, text, vectors.
 
 use super::Judge;
 use super::direct_uses::keep;
@@ -57,7 +57,7 @@ impl Judge<'_> {
                     format!("used as {one}, its first member"),
                 );
             }
-            // A place that pointers to many types go through: what is taken out is what was put in.
+            // A place that pointers to many types go through: an object is taken out as the type it was stored as.
             _ if is_generic => {}
             Relation::Common(own, others) => {
                 self.keep_common((record, own), (other, others), UseKind::Cast, at, "cast to or from")
@@ -124,7 +124,7 @@ impl Judge<'_> {
         }
     }
 
-    /// `*(long *)&x->low`: what follows the member is read as well.
+    /// `*(long *)&x->low`: the code also reads the bytes after the member.
     pub(super) fn member_used_as(
         &mut self,
         (record, member): (&Name, &Name),
@@ -139,7 +139,7 @@ impl Judge<'_> {
         let bytes = match shape {
             Shape::Scalar(bytes) => *bytes,
             Shape::Pointer => POINTER_BYTES,
-            // What begins alike is used by that beginning, which is held in the member's own type.
+            // Records that begin alike are used through that beginning, which is held in the member's own type.
             Shape::Record(other) if known.record.as_ref().is_some_and(|own| self.begin_alike(own, other)) => {
                 0
             }
@@ -172,7 +172,7 @@ impl Judge<'_> {
         let Some(access) = vectors::access(function) else { return };
         let Some(found) = self.own(record) else { return };
         let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
-        // What a pointer leads to is not the member.
+        // The target of a pointer is not the member.
         if known.shape == Shape::Pointer && !known.is_array {
             return;
         }

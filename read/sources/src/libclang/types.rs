@@ -1,4 +1,4 @@
-//! Types, as libclang tells of them.
+//! Types, as libclang describes them.
 
 use super::{Cursor, Unit, text};
 use clang_sys::*;
@@ -56,7 +56,8 @@ impl<'u> Type<'u> {
         u64::try_from(unsafe { clang_getArraySize(self.raw) }).ok()
     }
 
-    /// Size of what has one. libclang must not be asked of placeholders, such as the type of a method's name.
+    /// The size of a type that has one. libclang must not be asked about placeholders, such as the type of a method's
+    /// name.
     pub(crate) fn size_bytes(self) -> Option<u64> {
         let has_size = matches!(
             self.raw.kind,
@@ -83,7 +84,7 @@ impl<'u> Type<'u> {
         u64::try_from(unsafe { clang_Type_getSizeOf(self.raw) }).ok()
     }
 
-    /// The alignment of what has a size.
+    /// The alignment of a type that has a size.
     pub(crate) fn align_bytes(self) -> Option<u64> {
         self.canonical().size_bytes()?;
         // SAFETY: the type is of a live unit.
@@ -92,13 +93,13 @@ impl<'u> Type<'u> {
 
     /// The types of a function type's parameters.
     pub(crate) fn parameters(self) -> Vec<Type<'u>> {
-        // SAFETY: the type is of a live unit; of what is no function there are -1.
+        // SAFETY: the type is of a live unit; a type that is no function has -1 parameters.
         let count = u32::try_from(unsafe { clang_getNumArgTypes(self.raw) }).unwrap_or(0);
         // SAFETY: as above, and the number is below the count.
         (0..count).filter_map(|at| self.with(unsafe { clang_getArgType(self.raw, at) })).collect()
     }
 
-    /// The type of what a function of this type gives.
+    /// The result type of a function of this type.
     pub(crate) fn result(self) -> Option<Type<'u>> {
         // SAFETY: the type is of a live unit.
         self.with(unsafe { clang_getResultType(self.raw) })

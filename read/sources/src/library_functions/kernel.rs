@@ -1,4 +1,4 @@
-//! Functions inside Linux that take `void *` and whose effect on what they are given is known.
+//! Functions inside Linux that take `void *` and whose effect on their arguments is known.
 
 use super::Rule;
 
@@ -31,8 +31,8 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
     })
 }
 
-/// True for functions that look up or change one bit by its number: `test_bit(3, &x->flags)`. They step to the word that the
-/// bit is in, and of one word that is the word.
+/// True for functions that look up or change one bit by its number: `test_bit(3, &x->flags)`. They step to the word
+/// that the bit is in, and of one word that is the word.
 pub(crate) fn is_of_one_bit(name: &str) -> bool {
     let has = |wanted: &str| name.split('_').any(|word| word == wanted);
     has("bitop") || (has("bit") && ["test", "set", "clear", "change"].into_iter().any(has))
@@ -60,7 +60,7 @@ fn is_harmless(name: &str) -> bool {
         "bpf_trace_run",
     ];
     const PLACES: [&str; 14] = [
-        // Their 64 bits are hashed as they are, a pointer's as well; `siphash` reads what a pointer leads to.
+        // Their 64 bits are hashed directly, a pointer's as well; `siphash` reads the target of a pointer.
         "siphash_1u64",
         "siphash_2u64",
         "siphash_3u64",

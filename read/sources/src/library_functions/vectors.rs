@@ -1,15 +1,15 @@
 //! Intrinsics that load or store whole vectors: they reach beyond the member whose address they are given.
 
-/// What an intrinsic does at an address.
+/// An intrinsic's access at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VectorAccess {
-    /// Reads or writes so many bytes there.
+    /// Reads or writes this many bytes there.
     Bytes(u64),
     /// Reads or writes at distances that the program works out.
     Scattered,
 }
 
-/// What a function of this name does at an address that it is given, if it is an intrinsic of x86 or of Arm.
+/// The access of a function of this name at an address that it is given, if it is an intrinsic of x86 or of Arm.
 pub(crate) fn access(name: &str) -> Option<VectorAccess> {
     let of_x86 = [("_mm512_", 64), ("_mm256_", 32), ("_mm_", 16), ("_m_", 8), ("__builtin_ia32_", 64)];
     let bytes = of_x86.iter().find(|(start, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
@@ -18,7 +18,7 @@ pub(crate) fn access(name: &str) -> Option<VectorAccess> {
     Some(if is_scattered { VectorAccess::Scattered } else { VectorAccess::Bytes(bytes) })
 }
 
-/// Whether an intrinsic asks for an address that is a multiple of what it reads or writes.
+/// True when an intrinsic requires an address that is a multiple of its access's size.
 pub(crate) fn is_aligned(name: &str) -> bool {
     const ALIGNED: [&str; 5] = ["_load_", "_store_", "_stream_", "_loadr_", "_storer_"];
     const PARTS: [&str; 6] = ["_ss", "_sd", "_sh", "_si16", "_si32", "_si64"];

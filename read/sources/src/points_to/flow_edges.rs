@@ -1,4 +1,4 @@
-//! The ways that pointers take from place to place.
+//! The flows of pointers from place to place.
 
 use super::through::{Passing, Through, through_functions};
 use super::{Numbers, at_level};
@@ -20,9 +20,9 @@ pub(super) struct FlowEdge {
     pub(super) out_of: Option<u32>,
     /// By a call through a pointer: any function of the type may be meant.
     pub(super) is_any: bool,
-    /// From a number to its address: what is there is no object, but a number that leads to one.
+    /// From a number to its address: the target is no object, but a number that leads to one.
     pub(super) is_number: bool,
-    /// So many functions of the type that nothing says which memory without a type goes to which.
+    /// The type has too many functions to know which memory without a type goes to which.
     pub(super) is_crowded: bool,
 }
 
@@ -41,7 +41,7 @@ impl FlowEdge {
     }
 }
 
-/// An origin that comes to a place without any other before.
+/// An origin that arrives at a place first, without an earlier place.
 pub(super) struct Start {
     pub(super) place: u32,
     pub(super) origin: Origin,
@@ -50,7 +50,7 @@ pub(super) struct Start {
     pub(super) into: Option<u32>,
 }
 
-/// Of so many functions of one type, called through pointers, memory without a type may go to any.
+/// With more functions of one type, called through pointers, memory without a type may go to any.
 const CROWD: usize = 6;
 
 /// Parameters of one function that are followed when it is called through a pointer.
@@ -67,7 +67,7 @@ pub(super) struct FlowEdges {
 }
 
 impl FlowEdges {
-    /// All that the facts say.
+    /// All flows in the facts.
     pub(super) fn of(facts: &Facts) -> FlowEdges {
         let mut ways = FlowEdges { numbers: facts.numbers.clone(), ..FlowEdges::default() };
         for (value, to) in &facts.flows {
@@ -128,7 +128,7 @@ impl FlowEdges {
             Source::Place(from) => {
                 let is_number = value.reach == Reach::Address && self.numbers.contains(from);
                 let from = self.places.number(from);
-                // The address of a place: what is stored through it arrives there.
+                // The address of a place: values stored through it arrive there.
                 let reach = match value.reach {
                     Reach::Address => {
                         let level = value.level.saturating_neg();
@@ -166,7 +166,7 @@ impl FlowEdges {
         self.push(function, FlowEdge { out_of: Some(function), ..FlowEdge::plain(Reach::Start, result) });
     }
 
-    /// What a function gives back of what it was given comes out at the call.
+    /// An argument that a function gives back comes out at the call.
     fn add_passing(&mut self, value: &Value, passing: &Passing, result: &Place) {
         let Place::Result(name) = result else { return };
         let passed = |value: &Value| {
@@ -183,7 +183,7 @@ impl FlowEdges {
         }
     }
 
-    /// What is given through a pointer to functions of a type arrives at every function that is used as one.
+    /// An argument given through a pointer to functions of a type arrives at every function that is used as one.
     fn add_taken(&mut self, signature: &Name, function: &Name, is_crowded: bool) {
         let own = self.function(function);
         for at in 0..MOST_PARAMETERS {

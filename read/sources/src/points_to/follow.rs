@@ -1,8 +1,8 @@
-//! Following each origin along the ways.
+//! Follows each origin along the flows.
 //!
-//! Invariants: a place that many come to ([`super::MANY`]) holds, beside those, memory and whole objects that were not
-//! kept. All else that comes there is added to the many, and goes on as "any of them". A place that many blocks of memory
-//! come to, and objects of several types, holds no other memory that was kept.
+//! Invariants: a place where many origins arrive ([`super::MANY`]) holds, in addition to those, memory and whole
+//! objects that were not kept. All other origins that arrive there are added to the many, and continue as "any of
+//! them". A place where many blocks of memory and objects of several types arrive holds no other memory that was kept.
 
 use super::flow_edges::{FlowEdge, FlowEdges, Start};
 use super::through::is_reallocators;
@@ -26,7 +26,7 @@ struct Arrival {
     kept: bool,
 }
 
-/// What there is to know of a place while origins are followed.
+/// The facts about a place while origins are followed.
 #[derive(Clone, Copy, Debug)]
 struct PlaceKind {
     is_member: bool,
@@ -38,11 +38,11 @@ struct PlaceKind {
     is_allocators_result: bool,
 }
 
-/// What there is to know of an origin.
+/// The kind of an origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OriginKind {
     Memory,
-    /// Of a record whose members are used outside of functions that give memory, or are not.
+    /// An object of a record; true when the record's members are used outside of functions that give memory.
     Object {
         is_looked_into: bool,
     },
@@ -53,7 +53,7 @@ enum OriginKind {
     Many,
 }
 
-/// What was kept and came to a place.
+/// The kept origins that arrived at a place.
 #[derive(Clone, Default, Debug)]
 struct Kept {
     /// Objects by their numbers, as long as they are few.
@@ -115,19 +115,20 @@ struct Follower<'w> {
     at: Vec<Found>,
     /// By the place's number.
     kept: Vec<Kept>,
-    /// Not told apart: origins' numbers, and whether they came without having been kept.
+    /// The merged origins' numbers, each with true when it arrived without having been kept.
     many: BTreeMap<u32, bool>,
-    /// Memory that is not told apart.
+    /// The merged blocks of memory.
     many_blocks: BTreeSet<u32>,
-    /// Stands for any of those.
+    /// Stands for any of these blocks.
     any_block: u32,
-    /// Memory inside a function, and the place that holds what a call of it gave.
+    /// Memory inside a function, and the place that holds the result of one of its calls.
     same_memory: BTreeSet<(u32, u32)>,
     /// Memory behind objects, which only an allocator gives anew at each call.
     behind: BTreeSet<Name>,
-    /// What memory is so many pointers further.
+    /// Memory after this many pointers were stored or read.
     levels: HashMap<(u32, i8), Vec<u32>>,
-    /// First come, first followed: so that many come to a place before each of them has gone everywhere from there.
+    /// First in, first out: a place collects its many origins before each of them has been followed everywhere from
+    /// there.
     work: VecDeque<Arrival>,
 }
 
@@ -157,7 +158,7 @@ impl<'w> Follower<'w> {
 
     fn start(&mut self, starts: Vec<Start>) {
         let facts = self.facts;
-        // What a function gives that is compiled here is what it gives back.
+        // The result of a function compiled here is the value that its body returns.
         let is_followed = |start: &Start| match &start.origin {
             Origin::Foreign(function, _) => !facts.defined.contains(function),
             _ => true,
@@ -200,7 +201,7 @@ impl<'w> Follower<'w> {
         }
         self.join_many(&mut arrival);
         self.join_many_blocks(&mut arrival);
-        // What came without a function to leave goes every way that it goes inside of one.
+        // An arrival outside of any function follows every flow that it follows inside one.
         let anywhere = Arrival { inside: None, ..arrival };
         if (arrival.inside.is_some() && self.seen.contains(&anywhere)) || !self.seen.insert(arrival) {
             return;
@@ -217,7 +218,7 @@ impl<'w> Follower<'w> {
         self.work.push_back(arrival);
     }
 
-    /// Goes on from where it came to, unless it has become one of many there.
+    /// Follows the flows from the arrival's place, unless it was merged with the many there.
     fn leave(&mut self, arrival: &Arrival) {
         let kept = &self.kept[arrival.place as usize];
         let is_joined = match arrival.origin {
@@ -231,7 +232,7 @@ impl<'w> Follower<'w> {
         }
     }
 
-    /// Where many come, it is one of them.
+    /// At a place with many origins, the arrival becomes one of them.
     fn join_many(&mut self, arrival: &mut Arrival) {
         let kind = self.kind(arrival);
         let kept = &mut self.kept[arrival.place as usize];
@@ -255,7 +256,7 @@ impl<'w> Follower<'w> {
         }
     }
 
-    /// What came before to a place that many come to joins them.
+    /// Earlier arrivals at a place with many origins join them.
     fn make_many(&mut self, place: u32) {
         self.kept[place as usize].has_many = true;
         self.kept[place as usize].objects = Vec::new();
@@ -267,7 +268,7 @@ impl<'w> Follower<'w> {
         }
     }
 
-    /// Where many blocks of memory come, and objects of several types, it is one of them.
+    /// At a place with many blocks of memory and objects of several types, the arrival becomes one of the blocks.
     fn join_many_blocks(&mut self, arrival: &mut Arrival) {
         let Some(origin) = arrival.origin.filter(|&origin| self.is_kept_block(origin, arrival.kept)) else {
             return;
@@ -297,7 +298,7 @@ impl<'w> Follower<'w> {
         kept && self.kinds[origin as usize] == OriginKind::Memory && origin != self.any_block
     }
 
-    /// Takes away from a place what came there and `joins` others, and tells how it came.
+    /// Takes from a place the origins that match `joins`, and returns their arrivals.
     fn take(&mut self, place: u32, joins: impl Fn(&Self, u32, bool) -> bool) -> Vec<Arrival> {
         let each = std::mem::take(&mut self.at[place as usize].each);
         let (joined, others): (Vec<_>, _) =
@@ -311,8 +312,8 @@ impl<'w> Follower<'w> {
         arrivals.collect()
     }
 
-    /// Every call of an allocator gives memory of its own, also from what it keeps, and what that was while it was free
-    /// nobody else looks at.
+    /// Every call of an allocator gives memory of its own, also from its free list. Nobody else looks at the memory's
+    /// use while it was free.
     fn is_free(&self, arrival: &Arrival, place: PlaceKind) -> bool {
         match self.kind(arrival) {
             OriginKind::Memory => arrival.kept,
@@ -371,7 +372,7 @@ impl<'w> Follower<'w> {
         found
     }
 
-    /// What a function made and kept nowhere is, for each call, memory of its own.
+    /// Memory that a function made and kept nowhere is separate memory for each call.
     fn own_memory(&mut self, origin: u32, is_kept: bool, way: &FlowEdge) -> u32 {
         if is_kept || way.out_of.is_none() || !self.places[way.to as usize].is_result {
             return origin;
@@ -391,8 +392,8 @@ impl<'w> Follower<'w> {
         self.number(&own)
     }
 
-    /// Where a pointer leads that is moved by `offsetof` of a member. From any of the many it may lead to all that it could
-    /// from one of them.
+    /// The target of a pointer that is moved by `offsetof` of a member. A pointer to any of the many may then point to
+    /// every target that it could from one of them.
     fn shift(&mut self, arrival: &mut Arrival) {
         let Place::Shifted(record, member, _) = self.ways.places.value(arrival.place) else { return };
         match arrival.origin {
@@ -422,7 +423,7 @@ fn memory_behind((record, found): (&Name, &RecordFact)) -> Option<Name> {
     found.members.last().filter(|last| last.is_open_array).map(|last| behind(record, &last.name))
 }
 
-/// What is not told apart where many come.
+/// True for an origin that is merged where many arrive.
 fn is_one_of_many(kind: OriginKind, kept: bool) -> bool {
     match kind {
         OriginKind::Memory | OriginKind::Object { .. } => kept,
@@ -451,14 +452,14 @@ fn is_shared(place: &Place) -> bool {
     }
 }
 
-/// What a function gives whose name says that it allocates.
+/// True for the result of a function whose name implies that it allocates.
 fn is_allocators_result(place: &Place) -> bool {
     let Place::Return(usr) = place else { return false };
     library_functions::gives_fresh_memory(library_functions::plain_name(usr))
 }
 
-/// Where a pointer leads that is moved by `offsetof` of a member: from an object that lies in the record to the record,
-/// from the record to its member.
+/// The target of a pointer that is moved by `offsetof` of a member: from an object that lies in the record to the
+/// record, from the record to its member.
 fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Name) -> (Origin, Reach) {
     let to_record = || (Origin::Object(record.clone()), Reach::Start);
     match &origin {

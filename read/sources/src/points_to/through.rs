@@ -1,4 +1,4 @@
-//! What functions give back of what they are given.
+//! Arguments that functions give back.
 
 use super::MOST_LEVELS;
 use super::flow_edges::FlowEdges;
@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// The parameters of each function that it gives back, and how.
 pub(super) type Through = BTreeMap<Name, BTreeMap<usize, BTreeSet<Passing>>>;
 
-/// What becomes of a pointer on the way through a function.
+/// The change of a pointer on its way through a function.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Passing {
     pub(super) reach: Reach,
     pub(super) level: i8,
-    /// It is moved by the offset of this record's member, before all else.
+    /// It is first moved by the offset of this record's member.
     pub(super) shift: Option<(Name, Name)>,
 }
 
@@ -57,10 +57,10 @@ impl Passing {
     }
 }
 
-/// Where a place's pointers are given to calls: the call, the parameter, the value.
+/// The calls that a place's pointers are given to: the call, the parameter, the value.
 type Givers<'f> = HashMap<&'f Place, Vec<(&'f Call, usize, &'f Value)>>;
 
-/// What is given away from each place.
+/// The calls that each place's values are given to.
 fn givers(facts: &Facts) -> Givers<'_> {
     let mut givers = Givers::new();
     for call in &facts.calls {
@@ -75,7 +75,7 @@ fn givers(facts: &Facts) -> Givers<'_> {
     givers
 }
 
-/// Which parameters a function may give back, also by the functions that it calls itself.
+/// The parameters that a function may give back, also through the functions that it calls itself.
 pub(super) fn through_functions(ways: &FlowEdges, facts: &Facts) -> Through {
     let mut through = Through::new();
     let givers = givers(facts);
@@ -115,7 +115,7 @@ fn used_as_records(facts: &Facts) -> HashSet<&Place> {
     facts.acts.iter().filter_map(place).collect()
 }
 
-/// How what comes in by a parameter reaches the function's end without being kept in a member meanwhile.
+/// The ways in which a parameter's value reaches the function's end without being kept in a member meanwhile.
 fn comes_out<'f>(
     (parameter, function): (&'f Place, &Name),
     ways: &'f FlowEdges,
@@ -157,7 +157,8 @@ fn add_passings(through: &mut Through, function: &Name, index: usize, found: BTr
     own.len() > before
 }
 
-/// What a function gives that moves memory: what it was given, at the call that gave it.
+/// True for the result or a parameter of a function that moves memory: it gives its argument back, at the call that
+/// gave it.
 pub(super) fn is_reallocators(place: &Place) -> bool {
     let (Place::Return(usr) | Place::Parameter(usr, _)) = place else { return false };
     library_functions::plain_name(usr).to_ascii_lowercase().contains("realloc")

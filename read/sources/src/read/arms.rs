@@ -1,9 +1,11 @@
-//! Arms of a `switch` that never run: macros that take a value of any size switch by `sizeof`, with an arm for each size.
+//! Arms of a `switch` that never run: macros that take a value of any size switch by `sizeof`, with an arm for each
+//! size.
 
 use crate::libclang::Cursor;
 use clang_sys::*;
 
-/// The statements of a `switch` that its condition, a constant, never reaches. None when a `goto` may lead to them.
+/// The statements of a `switch` that its condition, a constant, never reaches. The list is empty when a `goto` may lead
+/// to them.
 pub(super) fn never_run<'u>(switch: Cursor<'u>) -> Vec<Cursor<'u>> {
     let children = switch.children();
     let [condition, body] = children.as_slice() else { return Vec::new() };
@@ -18,12 +20,12 @@ pub(super) fn never_run<'u>(switch: Cursor<'u>) -> Vec<Cursor<'u>> {
     }
 }
 
-/// What stands before a statement of a `switch`.
+/// The labels before a statement of a `switch`.
 #[derive(Default)]
 struct Labels {
     values: Vec<i64>,
     is_default: bool,
-    /// Control does not go on behind it.
+    /// Control does not continue behind it.
     ends: bool,
 }
 
@@ -64,7 +66,7 @@ fn unreached<'u>(statements: &[Cursor<'u>], labels: &[Labels], chosen: i64) -> V
     all
 }
 
-/// Whether control leaves the `switch` there for certain.
+/// True when control leaves the `switch` there for certain.
 fn ends(statement: Cursor<'_>) -> bool {
     match statement.kind() {
         CXCursor_BreakStmt | CXCursor_ReturnStmt | CXCursor_ContinueStmt | CXCursor_GotoStmt => true,
@@ -73,7 +75,7 @@ fn ends(statement: Cursor<'_>) -> bool {
     }
 }
 
-/// Whether the expression or statement is one of these kinds, or something in it is.
+/// True when the expression or statement, or a part of it, is of one of these kinds.
 fn any_below(cursor: Cursor<'_>, kinds: &[CXCursorKind]) -> bool {
     kinds.contains(&cursor.kind()) || cursor.children().into_iter().any(|child| any_below(child, kinds))
 }

@@ -6,7 +6,7 @@ use crate::tree::{Operands, Site};
 /// Macros in macros that are looked into.
 const MOST_MACROS: u32 = 4;
 
-/// So many lines of one statement are read.
+/// The maximum number of lines read of one statement.
 const MOST_LINES: u32 = 64;
 
 /// Instructions that fault where their operand in memory is not at a multiple of these bytes.
@@ -24,7 +24,7 @@ const ALIGNED: [(&str, u64); 10] = [
 ];
 
 impl Reader<'_, '_> {
-    /// What the statement of assembly that stands here does with its operands; of one in a macro, by the macro's text.
+    /// The operands' use by the statement of assembly at this place; for one in a macro, by the macro's text.
     pub(super) fn operands(&mut self, site: Site) -> Operands {
         let mut text = Vec::new();
         for line in 0..MOST_LINES {
@@ -94,7 +94,7 @@ fn moves_register(template: &str) -> bool {
     })
 }
 
-/// `128+%1`, `8%[x]`, `%1+8`, `-4+%0`. A register with a number before it is none: `8(%rax)`, `$8, %0`.
+/// `128+%1`, `8%[x]`, `%1+8`, `-4+%0`. A register with a number before it is no operand: `8(%rax)`, `$8, %0`.
 fn moves_operand(template: &str) -> bool {
     let bytes = template.as_bytes();
     (0..bytes.len()).filter(|&at| bytes[at] == b'%').any(|at| {

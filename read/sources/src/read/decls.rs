@@ -1,4 +1,4 @@
-//! What names refer to.
+//! The declarations that names refer to.
 
 use super::Reader;
 use crate::libclang::{Cursor, Type};
@@ -61,7 +61,7 @@ impl<'u> Reader<'u, '_> {
         id
     }
 
-    /// What functions of a type take and give.
+    /// The parameters and results of functions of a type.
     pub(super) fn note_function_type(&mut self, id: TypeId, ty: Type<'u>) {
         let takes = ty.parameters().into_iter().map(|parameter| self.type_of(parameter)).collect();
         let gives = ty.result().map(|result| self.type_of(result));
@@ -78,7 +78,7 @@ impl<'u> Reader<'u, '_> {
                 let Some(function) = cursor.parent() else { return DeclKind::Variable };
                 let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();
                 let mut arguments = function.arguments();
-                // Of a template libclang lists none.
+                // For a template libclang lists none.
                 if function.kind() == CXCursor_FunctionTemplate {
                     arguments = function.children();
                     arguments.retain(|child| child.kind() == CXCursor_ParmDecl);
@@ -96,7 +96,8 @@ impl<'u> Reader<'u, '_> {
         }
     }
 
-    /// `__attribute__((section("table")))` of a variable outside functions. A kernel's sections are its linker script's.
+    /// `__attribute__((section("table")))` of a variable outside functions. A kernel's sections are its linker
+    /// script's.
     fn section(&self, cursor: Cursor<'u>) -> Option<Name> {
         let is_attribute = |child: &Cursor<'u>| child.kind() == CXCursor_UnexposedAttr;
         let is_global = cursor.kind() == CXCursor_VarDecl
@@ -110,8 +111,8 @@ impl<'u> Reader<'u, '_> {
         rest.split_once('"').map(|(name, _)| name.into())
     }
 
-    /// libclang's name of a declaration. What a macro declares inside functions has one name for all places where the macro
-    /// stands: there the place tells them apart, and among the arguments of one macro the order in which they are met.
+    /// libclang's name of a declaration. A macro's declarations inside functions have one name for all uses of the
+    /// macro: there the place distinguishes them, and among the arguments of one macro the order in which they are met.
     fn usr_of(&mut self, cursor: Cursor<'u>) -> String {
         let function = cursor.parent().filter(|parent| {
             cursor.kind() == CXCursor_VarDecl

@@ -1,4 +1,5 @@
-//! Which sign moves a pointer: libclang does not tell `+` from `-`, and shows a macro's text nowhere.
+//! The sign with which a pointer is moved: libclang does not distinguish `+` from `-`, and shows a macro's text
+//! nowhere.
 
 use crate::tree::Operator;
 use std::collections::{BTreeSet, HashMap};
@@ -9,11 +10,11 @@ pub(super) struct Macros {
     bodies: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// What follows a piece of an expression.
+/// The token after a piece of an expression.
 enum Next<'t> {
-    /// A word, and what stands behind it.
+    /// A word, and the text behind it.
     Word(&'t [u8], &'t [u8]),
-    /// Something else that what is subtracted from may consist of.
+    /// Another token that the operand of a subtraction may contain.
     Other(&'t [u8]),
     Minus,
     End,
@@ -46,11 +47,11 @@ impl Macros {
         }
     }
 
-    /// Whether an expression that moves a pointer and starts here is a subtraction for certain.
+    /// True when an expression that moves a pointer and starts here is a subtraction for certain.
     pub(super) fn is_subtraction(&self, text: &[u8]) -> bool {
         let (name, rest) = word(text);
         match self.bodies.contains_key(name) {
-            // Its operator stands in the macro, in what that names, or in what it is given.
+            // Its operator is in the macro, in a macro named there, or in the arguments.
             true => {
                 let given = behind_brackets(rest).map_or(rest, |behind| &rest[..rest.len() - behind.len()]);
                 let mut seen = BTreeSet::new();
@@ -67,7 +68,7 @@ impl Macros {
         self.bodies.get(word(text).0).map(Vec::as_slice)
     }
 
-    /// The operator of the macro that stands here, when its text has but one that joins two numbers.
+    /// The operator of the macro that stands here, when its text has exactly one that joins two numbers.
     pub(super) fn operator(&self, text: &[u8]) -> Option<Operator> {
         let body = self.bodies.get(word(text).0)?;
         let mut found = None;
@@ -93,7 +94,7 @@ impl Macros {
         found
     }
 
-    /// What the macro that stands here does with an address, when it only takes some of its lowest bits.
+    /// The operation on an address of the macro that stands here, when it only takes some of the address's lowest bits.
     pub(super) fn masks(&self, text: &[u8]) -> Option<Operator> {
         let body = self.bodies.get(word(text).0)?;
         let count = |byte: u8| body.iter().filter(|&&known| known == byte).count();
@@ -106,7 +107,7 @@ impl Macros {
         }
     }
 
-    /// No `+` in a macro, nor in those that it names.
+    /// True when neither a macro nor those that it names contain a `+`.
     fn only_subtracts<'m>(&'m self, name: &'m [u8], seen: &mut BTreeSet<&'m [u8]>) -> bool {
         let Some(body) = self.bodies.get(name) else { return true };
         !seen.insert(name) || (!has_plus(body) && self.names_only_such(body, seen))
@@ -157,7 +158,7 @@ fn has_plus(text: &[u8]) -> bool {
     text.contains(&b'+')
 }
 
-/// What stands behind the bracket that closes the one at the start.
+/// The text behind the bracket that closes the one at the start.
 fn behind_brackets(text: &[u8]) -> Option<&[u8]> {
     let mut depth = 0_usize;
     for (at, byte) in text.iter().enumerate() {

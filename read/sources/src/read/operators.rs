@@ -1,4 +1,4 @@
-//! What joins two numbers: libclang does not tell one operator from another.
+//! The operators that join two numbers: libclang does not distinguish them.
 
 use super::Reader;
 use crate::libclang::Cursor;
@@ -6,8 +6,8 @@ use crate::tree::{Kind, Operator, Site, TypeId, TypeKind};
 use clang_sys::*;
 
 impl<'u> Reader<'u, '_> {
-    /// The operator between two operands of numbers, from the text between them; in a macro from the macro's text. A kernel's
-    /// macros are not read.
+    /// The operator between two operands of numbers, from the text between them; in a macro from the macro's text. A
+    /// kernel's macros are not read.
     pub(super) fn operator(
         &mut self,
         kind: Kind,
@@ -49,7 +49,7 @@ fn is_address(cursor: Cursor<'_>) -> bool {
     }
 }
 
-/// The operator that a text is, whatever spaces stand around it.
+/// The operator in a text, with any spaces around it.
 fn operator(text: &[u8]) -> Option<Operator> {
     Some(match text.trim_ascii() {
         b"+" => Operator::Plus,

@@ -99,7 +99,8 @@ impl<'u> Reader<'u, '_> {
         (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
     }
 
-    /// libclang gives no offset of anonymous members: they start where what is before them ends, or with the type.
+    /// libclang gives no offset of anonymous members: they start at the end of the member before them, or with the
+    /// type.
     fn place_anonymous(&self, fields: &mut [Field]) {
         let mut end = 0;
         for field in fields {
@@ -123,7 +124,7 @@ impl<'u> Reader<'u, '_> {
     }
 }
 
-/// What a member's type and its own attributes ask for.
+/// The alignment that a member's type and its own attributes require.
 fn align_bytes(member: Cursor<'_>) -> u64 {
     let of_type = member.ty().align_bytes().unwrap_or(1);
     let has_attribute = member.children().iter().any(|child| child.kind() == CXCursor_AlignedAttr);
@@ -147,7 +148,7 @@ fn calls_something(cursor: Cursor<'_>) -> bool {
     cursor.children().into_iter().any(is_call)
 }
 
-/// A tag; `None` for what libclang calls `(unnamed at …)`.
+/// A tag; `None` for a name that libclang gives as `(unnamed at …)`.
 fn plain_name(spelling: &str) -> Option<String> {
     (!spelling.is_empty() && !spelling.contains('(')).then(|| spelling.to_string())
 }

@@ -1,5 +1,5 @@
-//! Members that must lie at multiples of more bytes than their type asks for, sizes that are written as numbers, and
-//! what assembly and the linker reach, each beside a program that does not depend on it.
+//! Members that need more alignment than their type requires, sizes written as numbers, and data that assembly and the
+//! linker reach. Each stands next to a program that does not depend on it.
 
 use crate::program::{Program, asks, checked, keep, movable};
 use lineup_sources::Verdict;
@@ -139,8 +139,8 @@ fn bytes_that_a_record_of_bytes_is_laid_over_are_a_format() {
     movable(&of("long"));
 }
 
-/// A member that is an array keeps its place, by code that is given the address of its elements; and may move with other
-/// code.
+/// A member that is an array keeps its place, by code that is given the address of its elements; and may move with
+/// other code.
 fn held_by_pointer(types: &str, user: &str, other: &str) {
     for given in [
         "float *p = x->v; return use(p);",

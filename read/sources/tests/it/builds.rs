@@ -1,4 +1,4 @@
-//! What depends on the build as a whole: other units, units that cannot be read, shared libraries.
+//! Findings that depend on the build as a whole: other units, units that cannot be read, shared libraries.
 
 use crate::program::Program;
 use lineup_sources::{Freedom, Verdict};
@@ -99,7 +99,7 @@ fn a_unit_that_crashes_clang_does_not_end_the_check() {
     }
 }
 
-/// How `one` of the type `t` follows an order, in a file that these calls compile.
+/// The verdicts about `one` of the type `t`, in a file that these calls compile.
 fn follows(one: &str, call: &str) -> Vec<Verdict> {
     let text = format!(
         "#define NONE ((void *)0)\n#define BOTH 1, 2\n#define ALL {{ 1, 2, NONE }}

@@ -57,7 +57,7 @@ fn what_a_callback_takes_for_another_type_is_a_cast() {
 
 #[test]
 fn what_a_library_may_read_is_a_crossing() {
-    // A length beside it; a size; no callback; one that is not compiled here.
+    // A neighbouring length; a size; no callback; one that is not compiled here.
     for text in [
         "void send_later(void (*)(void *), void *, int); static void sent(void *x) { read_it(x); }
         void f(struct t *x) { send_later(sent, x, 32); }",
@@ -81,7 +81,7 @@ fn data_of_a_signal_comes_to_a_parameter_of_its_own_type() {
         struct widget; void *button;\n";
     let text = "static void clicked(struct widget *w, struct t *x) { read_it(x); }
         void f(struct t *x) { g_signal_connect_data(button, \"clicked\", (GCallback)clicked, x, 0, 0); }";
-    // What it gives as well, the number of the handler, is no size.
+    // Its result, the number of the handler, is no size.
     movable(&format!("{glib}{text}"));
     refused(
         &format!("{glib}{}", text.replace("struct t *x) { read_it", "struct other *x) { read_other")),

@@ -1,4 +1,5 @@
-//! Uses that look like a dependence on the order and are none, each beside the program that it must not be mistaken for.
+//! Uses that look like a dependence on the order without being one, each next to the program that it must not be
+//! mistaken for.
 
 use crate::program::Program;
 use lineup_sources::{Freedom, Verdict};
@@ -82,7 +83,7 @@ fn what_lies_before_a_member_at_a_fixed_distance_stays_there() {
     refused(&with_headers(after), "bytes at a fixed offset");
 }
 
-/// A wrapper around an allocator whose name does not say so.
+/// A wrapper around an allocator whose name does not imply it.
 const GROW: &str = "static void *grow(void *old, size_t n) { void *p = old ? realloc(old, n) : malloc(n); if (!p) abort(); return p; }
     struct t { int k; long l; };";
 
@@ -276,7 +277,7 @@ fn what_was_never_put_into_a_place_is_not_taken_out_of_it() {
     movable(&with_headers(&put));
 }
 
-/// A variable of the type `t` in one file, and what another file declares it as.
+/// A variable of the type `t` in one file, and its declaration in another file.
 fn declared_twice(other: &str) -> lineup_sources::CheckedType {
     let header = "struct t { int a, b; long c; };";
     let own = "#include \"t.h\"\nstruct t x = { .a = 1, .b = 2 }; struct t many[2];";
@@ -454,7 +455,7 @@ fn what_is_given_back_by_its_first_member_begins_with_it() {
     movable(&with_headers(held));
 }
 
-/// Each refusal may be judged by a person; those that are too many to tell must not be lost with the others.
+/// A person may judge each refusal; refusals beyond the listed ones must not be lost with the others.
 #[test]
 fn refusals_that_are_not_told_one_by_one_still_refuse() {
     let calls: String =
@@ -471,7 +472,7 @@ fn refusals_that_are_not_told_one_by_one_still_refuse() {
     );
 }
 
-/// A macro that stores a value of any size, with what ends its first arm and what stands before the second.
+/// A macro that stores a value of any size. `ends_first` ends its first arm, `label` precedes the second.
 fn stored(condition: &str, ends_first: &str, label: &str) -> String {
     format!(
         "struct t {{ char *name; int size; int room; long stamp; }};

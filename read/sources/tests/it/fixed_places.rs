@@ -1,5 +1,5 @@
-//! Places that are reached by numbers, and objects that are known by their first word, each beside a program that does
-//! not depend on the order.
+//! Places reached by numbers, and objects identified by their first word, each next to a program that does not depend
+//! on the order.
 
 use crate::program::{Program, asks, keep, movable};
 use lineup_sources::Verdict;
@@ -35,7 +35,7 @@ fn code_that_memory_of_several_types_begins_with_stays_first() {
     asks(&Program::c(text), &Verdict::First, "a pointer that it is taken from is read as");
 }
 
-/// Steps of a program that lie one behind the other, each of which begins with what runs it.
+/// Adjacent steps of a program, each of which begins with the function that runs it.
 const STEPS: &str = "#include <stdlib.h>\nstruct run { unsigned char *at; long out; };
     typedef void (*op)(struct run *);
     struct t { op code; long value; char name[8]; };
@@ -178,7 +178,7 @@ fn numbers_added_to_the_address_of_memory_hold_what_lies_there() {
     movable(&Program::c(tagged));
 }
 
-/// A function that writes machine code, and a call of what it wrote.
+/// A function that writes machine code, and a call of that code.
 fn machine_code(bytes: &str, signature: &str) -> Program {
     Program::c(&format!(
         "#include <stddef.h>\n#include <string.h>\n#include <sys/mman.h>\nstruct t {{ int low; char room[12]; int high; }};

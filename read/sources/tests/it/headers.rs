@@ -1,4 +1,4 @@
-//! Headers that belong to a compiler: intrinsics, atomics, and what only the build's compiler has.
+//! Headers that belong to a compiler: intrinsics, atomics, and features that only the build's compiler has.
 
 use lineup_sources::{Build, Checked, CompileCommand, Freedom, Standards, Verdict, installed_libclang};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn own_headers(compiler: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// Whether the headers of the libclang on this machine are installed; their package is named otherwise.
+/// True when the headers of the libclang on this machine are installed; their package has another name.
 fn has_own_headers() -> bool {
     installed_libclang().expect("libclang is there").missing_headers.is_none()
 }
@@ -88,7 +88,7 @@ fn units_of_cross_compilers_are_read() {
     }
 }
 
-/// What holds the type `t` of a program with vectors.
+/// The verdicts that hold the type `t` of a program with vectors.
 fn held_by_vectors(text: &str) -> Vec<Verdict> {
     let checked =
         checked("a.c", &format!("#include <immintrin.h>\n{text}\n#define t other\n"), &["gcc", "-mavx2"]);

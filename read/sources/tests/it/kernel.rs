@@ -1,10 +1,10 @@
-//! What kernels do with the order of members, in small: each idiom held for its reason, and what does not depend on the
-//! order free to move.
+//! Kernels' uses of the order of members, in small: each idiom is held for its reason, and a program without it is free
+//! to move.
 
 use crate::program::Program;
 use lineup_sources::{Checked, Freedom, UseKind, Verdict};
 
-/// What kernels have before everything else.
+/// The declarations that kernels have before everything else.
 const COMMON: &str = "typedef unsigned long size_t;
     #define offsetof(T, m) __builtin_offsetof(T, m)
     #define container_of(p, T, m) ((T *)((void *)(p) - offsetof(T, m)))
@@ -98,7 +98,7 @@ fn two_arrays_that_are_indexed_as_one_are_not_parted() {
     held(text, &beside(&["first", "others"]), UseKind::Walk);
 }
 
-/// A stub of what is configured away takes any pointer, and looks at nothing.
+/// A stub of a disabled feature takes any pointer, and looks at nothing.
 #[test]
 fn what_a_function_leaves_alone_is_used_as_nothing() {
     let text =
@@ -119,8 +119,8 @@ fn what_a_function_leaves_alone_is_used_as_nothing() {
     assert_eq!(freedom(&unknown), Freedom::Refused, "another unit may look at it");
 }
 
-/// Files of `/proc` keep what each needs in one member: an object for some, for others memory that was made by its size,
-/// of which whoever makes it knows the beginning alone.
+/// Files of `/proc` keep what each needs in one member: an object for some, for others memory that was made by its
+/// size, whose maker knows only the beginning.
 #[test]
 fn memory_beside_an_object_may_be_what_is_taken_out() {
     let text = "void *kmalloc(size_t, unsigned); struct seq { long count; void *private; };
@@ -163,7 +163,7 @@ fn a_word_of_bits_is_no_array_of_its_neighbours() {
     held(&found, &beside(&["start", "end", "state"]), UseKind::Walk);
 }
 
-/// What the compiler adds to a member's offset leads into the member, as long as it does.
+/// An offset that the compiler adds to a member's offset leads into the member, while it is smaller than the member.
 #[test]
 fn a_place_inside_a_member_goes_where_the_member_goes() {
     let text = |code: &str| {
@@ -207,7 +207,8 @@ fn what_only_looks_like_a_use_of_the_order_leaves_a_type_free() {
     }
 }
 
-/// What only makes room, is read as it was put, or is a number is no use of the order; beside each, what is.
+/// Values that only make room, are read as stored, or are numbers do not use the order; next to each is a program that
+/// does.
 #[test]
 fn a_stacks_room_is_no_view_of_the_task_that_lies_in_it() {
     let text = "struct t { long state; void *stack; int cpu; int prio; };
@@ -276,7 +277,7 @@ fn an_entry_of_an_array_of_links_leads_back_to_its_object() {
     assert_eq!(freedom(other), Freedom::Refused);
 }
 
-/// Functions of one type, each with data of its own: what one does with its memory says nothing of another's.
+/// Functions of one type, each with data of its own: one's use of its memory implies nothing for another's.
 #[test]
 fn memory_that_many_callbacks_may_be_given_is_not_mixed() {
     let callbacks = |count: usize| {
@@ -323,7 +324,7 @@ fn what_is_given_to_another_unit_is_followed_there() {
     assert_eq!(freedom(&reads, false), Freedom::Refused, "nothing says what deliver() does");
 }
 
-/// A thread is not what it was started with; what its function makes of that is looked at.
+/// A thread is not its start argument; the function's use of that argument is checked.
 #[test]
 fn a_threads_data_is_no_thread() {
     let text = "struct task { void *stack; long state; int cpu; };
@@ -337,7 +338,7 @@ fn a_threads_data_is_no_thread() {
     assert_eq!(freedom(&other), Freedom::Refused, "the function takes it for something else");
 }
 
-/// An error in place of a pointer goes on as another type's; an object does not.
+/// An error in place of a pointer is passed on as another type's; an object is not.
 #[test]
 fn an_error_that_is_passed_on_is_no_object() {
     let text = "struct pid { long count; int level; }; struct t { char name[16]; long a; int b; };
@@ -348,7 +349,7 @@ fn an_error_that_is_passed_on_is_no_object() {
     assert_eq!(freedom(&text.replace("ERR_CAST", "as_another")), Freedom::Refused);
 }
 
-/// Addresses are kept in a table of numbers: the table is stepped through, and not what lies at the addresses.
+/// Addresses are kept in a table of numbers: the code steps through the table, and not through the targets.
 #[test]
 fn a_table_of_addresses_is_not_the_objects() {
     let text = "struct t { long a; int b; int c; long d; }; unsigned long table[64];
@@ -360,7 +361,7 @@ fn a_table_of_addresses_is_not_the_objects() {
     assert_eq!(freedom(stepped), Freedom::Refused);
 }
 
-/// What a list's macros ask of a member's address, and an offset that is computed with.
+/// Macros of a list that use a member's address, and an offset that is computed with.
 #[test]
 fn a_members_address_as_a_number_measures_nothing() {
     let text = "struct t { long a; struct t *next; long b; char name[16]; };
@@ -370,7 +371,7 @@ fn a_members_address_as_a_number_measures_nothing() {
     held(&computed, &Verdict::Boundary("next".into()), UseKind::Offset);
 }
 
-/// Sockets that wait begin with what sockets begin with, one struct further in.
+/// Waiting sockets share their beginning with sockets, one struct further in.
 #[test]
 fn what_begins_with_the_same_object_keeps_it_first_however_deep() {
     let types = "struct common { int hash; short family; short state; }; struct waiting { struct common common; int mark; };
@@ -388,7 +389,8 @@ fn what_begins_with_the_same_object_keeps_it_first_however_deep() {
     assert_eq!(freedom(&format!("{other}{cast}")), Freedom::Refused);
 }
 
-/// The head of a queue is compared with its entries: what follows the head in what holds it is no part of an entry.
+/// The head of a queue is compared with its entries: the members after the head in the enclosing object are no part of
+/// an entry.
 #[test]
 fn what_follows_a_queues_head_is_no_entry() {
     let links = "struct entry { struct entry *next, *prev; long length; char data[64]; };
@@ -419,7 +421,7 @@ fn what_leaves_the_kernel_or_its_types_is_refused() {
     }
 }
 
-/// Helpers of BPF programs share a type, and take whatever the verifier knows that they are given.
+/// Helpers of BPF programs share a type, and take any argument that the verifier accepts for them.
 #[test]
 fn what_one_helper_of_bpf_is_given_no_other_is() {
     let types = "struct node { char c[3]; double d; }; struct t { int a; long b; };";
@@ -452,7 +454,7 @@ fn programs_at_tracepoints_find_members_by_name() {
     assert_eq!(freedom(&text("trace_run1")), Freedom::Refused);
 }
 
-/// A pointer's own bits say nothing of what it leads to; a hash of what lies there does.
+/// A pointer's own bits reveal nothing of its target; a hash of the target does.
 #[test]
 fn a_hash_of_a_pointers_value_leaves_a_type_free() {
     let head = "struct key { unsigned long k[2]; }; struct t { long a; char name[16]; long b; };
@@ -467,7 +469,7 @@ fn a_hash_of_a_pointers_value_leaves_a_type_free() {
     }
 }
 
-/// `.inner.b = 1` names what it gives a value to; the value behind it without a name goes to the member after `b`.
+/// `.inner.b = 1` names the member it initialises; the value behind it without a name goes to the member after `b`.
 #[test]
 fn a_value_for_a_member_of_a_member_by_its_name_leaves_both_types_free() {
     let head = "struct t { long a; char *name; long b; int c; }; struct outer { int count; struct t inner; long last; };";

@@ -1,14 +1,14 @@
-//! A place that objects of more types come to than are told apart: a list of `void *`, as interpreters have.
+//! A place where objects of more types arrive than are kept separate: a list of `void *`, as interpreters have.
 
 use crate::program::Program;
 use lineup_sources::{Checked, CheckedType, Freedom, Verdict};
 use std::fmt::Write as _;
 
-/// More than are told apart.
+/// More types than are kept separate.
 const TYPES: usize = 100;
 
-/// Types `s0`, `s1` and so on, which begin with `head`; an object of each is put into a list, and what comes out of the
-/// list is used as each of them.
+/// Types `s0`, `s1` and so on, which begin with `head`; an object of each is put into a list, and each object taken out
+/// of the list is used as each of them.
 fn through_a_list(head: &str, further: &str) -> Checked {
     let mut text = format!(
         "struct head {{ int kind; }}; static void *items[{TYPES}]; void *out(int i) {{ return items[i]; }}\n"
@@ -71,7 +71,7 @@ fn what_is_done_with_one_of_them_before_it_is_kept_is_its_own() {
     assert_eq!((one.freedom(), other.freedom()), (Freedom::Refused, Freedom::Movable), "{:#?}", other.uses);
 }
 
-/// The address of a member comes there too, and what is read there is wider than the member.
+/// The address of a member arrives there too, and the read there is wider than the member.
 #[test]
 fn members_of_what_comes_there_keep_what_follows_them() {
     let further = "struct t { int a; int b; long c; }; void put(struct t *x, int i) { items[i] = &x->a; }
@@ -83,8 +83,8 @@ fn members_of_what_comes_there_keep_what_follows_them() {
     assert!(ty.uses.iter().any(is_it), "{:#?}", ty.uses);
 }
 
-/// Memory without a type that is kept beside objects of two types: what is taken out as a third may be made of it, and
-/// what is done with a block before it is kept is done with what it becomes.
+/// Memory without a type that is kept together with objects of two types: a value taken out as a third type may be that
+/// memory. Uses of a block before it is kept are uses of the object it becomes.
 #[test]
 fn memory_among_many_blocks_may_be_what_it_is_taken_out_as() {
     for blocks in [2, 400] {

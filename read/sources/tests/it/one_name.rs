@@ -43,7 +43,7 @@ fn a_unit_that_uses_the_name_without_members_may_mean_any() {
         "#include <unistd.h>\nstruct entry; long h(int fd, struct entry *x) { return write(fd, x, 16); }";
     let checked = check(&[("commit.c", COMMIT), ("walk.c", WALK), ("user.c", user)]);
     assert_eq!(declared(&checked, "walk.c").freedom(), Freedom::Refused);
-    // Of one type it is that one, wherever it is defined.
+    // With one type of the name it is that one, wherever it is defined.
     let checked = check(&[("walk.c", WALK), ("user.c", user)]);
     let walk = declared(&checked, "walk.c");
     assert!(walk.uses.iter().any(|found| found.reason.contains("write()")), "{:#?}", walk.uses);

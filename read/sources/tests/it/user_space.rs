@@ -1,5 +1,5 @@
 //! Small programs whose meaning depends on the order of a type's members, each refused or held with its reason; and
-//! programs beside them whose types may move.
+//! similar programs whose types may move.
 
 use crate::program::Program;
 use lineup_sources::{Freedom, UseKind, Verdict};
@@ -12,7 +12,7 @@ fn beside(names: &[&str]) -> Verdict {
     Verdict::Adjacent(names.iter().map(|name| name.to_string()).collect())
 }
 
-/// The type `t` of the program is refused, for a use of this kind whose reason says this.
+/// The type `t` of the program is refused, for a use of this kind with this reason.
 fn refused(text: &str, kind: UseKind, reason: &str) {
     let checked = Program::c(text).check();
     let ty = checked.named("t").next().expect("the type t");
@@ -197,7 +197,7 @@ fn what_is_cleared_up_to_a_member_stays_before_it() {
     held(text, &Verdict::Boundary("keep".into()), UseKind::Offset);
 }
 
-/// What is copied by a pointer that a member holds lies elsewhere; at a member's address the next members follow.
+/// Bytes copied by a pointer in a member lie elsewhere; at a member's address the next members follow.
 #[test]
 fn bytes_behind_a_pointer_in_a_member_are_not_the_members() {
     let text = "#include <string.h>

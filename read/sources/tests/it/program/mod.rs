@@ -38,14 +38,14 @@ impl Program {
         Program { folder, commands }
     }
 
-    /// What the sources say. Without libclang these tests say why they check nothing, and fail in CI.
+    /// The findings in the sources. Without libclang these tests print why they check nothing, and fail in CI.
     pub(crate) fn check(&self) -> Checked {
         let checked = self.try_check(&[]).expect("libclang reads it");
         assert_eq!(checked.units_read, checked.units, "{:?}", checked.unread);
         checked
     }
 
-    /// What the first unit says, and the others as far as they are asked for by a function that is given a `ty`.
+    /// The findings in the first unit, and in the others as far as a function that is given a `ty` asks for them.
     pub(crate) fn check_growing(&self, ty: &str, definers: &dyn Fn(&str) -> Option<usize>) -> Checked {
         let build = Build {
             commands: self.commands[..1].to_vec(),
