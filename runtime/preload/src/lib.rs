@@ -3,10 +3,10 @@
 //!
 //! Design constraints:
 //!
-//! * Without `LINEUP_TRACE` every function goes straight to the C library's. The environment is read once, by the
-//!   constructor, because a preloaded library has no other way to be told anything.
+//! * Without `LINEUP_TRACE` every function goes straight to the C library's. The constructor reads the environment
+//!   once, because a preloaded library has no other input.
 //! * A lock is named by its kind and address; those beyond the table's room share one name, and none goes untimed.
-//! * Nothing here waits for a lock of its own: what it replaces is what such a lock would be made of.
+//! * Nothing here waits for a lock of its own: the library replaces the functions that such a lock would call.
 //! * While a condition variable is waited for its mutex is free, and is recorded so.
 
 mod locks;

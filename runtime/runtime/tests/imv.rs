@@ -87,7 +87,7 @@ fn every_way_to_write_works_in_both_modes() {
     let mut working = 0;
     for path in [WritePath::Swap, WritePath::Alias, WritePath::ProcMem] {
         imv::set_write_path(path);
-        // Under an emulator some ways change nothing that is executed; the runtime must then keep one that does.
+        // Under an emulator some ways do not change the executed code; the runtime must then keep one that does.
         working += usize::from(imv::status().writing == Ok(path));
         for mode in [Mode::Conservative, Mode::Direct] {
             imv::set_mode(mode);

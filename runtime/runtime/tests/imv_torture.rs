@@ -32,7 +32,7 @@ fn duration() -> Duration {
 /// Odd while a set is in progress; half of it is the number of sets done.
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 
-/// What every variable holds after set number `n`: one byte, repeated.
+/// The value of every variable after set number `n`: one byte, repeated.
 fn pattern(n: u64) -> u64 {
     (n & 0xff) * 0x0101_0101_0101_0101
 }
@@ -99,7 +99,7 @@ fn set_all(n: u64) {
         .unwrap();
 }
 
-/// Whether this system does not offer the way to write that was just asked for: then there is nothing to torture.
+/// True when this system does not offer the requested way to write: then there is nothing to torture.
 fn is_missing(path: WritePath) -> bool {
     let writing = imv::status().writing;
     let is_missing = writing != Ok(path) && writing != Err(Fallback::Architecture);
@@ -217,7 +217,7 @@ fn a_signal_handler_may_read_and_set_inside_a_set() {
     imv::set_mode(Mode::Direct);
 }
 
-/// The child's part: its values are its own, whatever the parent does. Returns its exit status.
+/// The child's part: its values are its own, independently of the parent. Returns its exit status.
 fn child(inherited: &mut dyn FnMut() -> bool) -> libc::c_int {
     if !inherited() {
         return 2;

@@ -1,4 +1,4 @@
-//! The tracer from Rust: what is recorded is what happened, losses are exact, a kill loses nothing.
+//! The tracer from Rust: records match the execution, losses are exact, a kill loses nothing.
 
 use lineup_runtime::trace::{self, Config, CounterChoice, Modes, Region, TracedMutex, WhenFull};
 use lineup_trace::{Kind, Rung, Trace};
@@ -184,7 +184,7 @@ fn histograms_count_every_call_and_merge_over_threads() {
 
 static LOCK: TracedMutex<u64> = TracedMutex::new(Region::lock(c"lock"), 0);
 
-/// Whether a thread, by its folder in /proc, waits for something.
+/// True when a thread, by its folder in /proc, waits for something.
 fn is_asleep(thread: &Path) -> bool {
     let text = std::fs::read_to_string(thread.join("stat")).unwrap();
     // The state follows the name, which is in parentheses and may hold any character.

@@ -1,13 +1,13 @@
-//! What makes a region slow, by intervention: calls were assigned at random to arms, so the differences between arms
-//! are caused by what the arm did.
+//! The causes of a region's slowness, by intervention: calls were assigned at random to arms, so the arm's intervention
+//! causes the differences between arms.
 //!
-//! *Removing* arms tell how much a cause costs: code fetched beforehand, data fetched beforehand, locks given up. A
+//! *Removing* arms measure the cost of a cause: code fetched beforehand, data fetched beforehand, locks given up. A
 //! fetch of code ends in the level that code and data share, so its effect is that of misses beyond that level. One
 //! more arm removes everything at once: what is left then is what no tested cause explains.
 //! *Adding* arms (flushes) tell how much it could cost.
 //!
-//! Shares are of the time beyond a threshold, see [`tail`](crate::tail). The threshold is taken from the calls to which
-//! nothing was done and then held fixed: a share speaks of calls beyond that many nanoseconds.
+//! Shares are of the time beyond a threshold, see [`tail`](crate::tail). The threshold is taken from the calls without
+//! an intervention and then held fixed: a share covers calls beyond that many nanoseconds.
 
 use crate::error::TraceError;
 use crate::estimate::{Level, Moment, RareMean, difference, ratio};
@@ -66,7 +66,7 @@ impl Cause {
     }
 }
 
-/// How a cause's share is known.
+/// The kind of evidence for a cause's share.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Evidence {
@@ -90,19 +90,19 @@ pub enum Evidence {
         /// Share of the time beyond the threshold.
         tail_share: f64,
     },
-    /// Not observed, and why.
+    /// Not observed, with the reason.
     Unobserved {
-        /// Why, and what to do.
+        /// The reason, and the next step.
         why: String,
     },
 }
 
-/// A cause and what is known of it.
+/// A cause and its evidence.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Finding {
     /// The cause.
     pub cause: Cause,
-    /// What is known.
+    /// The evidence.
     pub evidence: Evidence,
     /// Nanoseconds by which a flush of the region's lines raises the median; `None` where nothing was flushed.
     pub flush_raises_median_ns: Option<IntervalEstimate>,
@@ -118,16 +118,16 @@ impl Finding {
     }
 }
 
-/// What makes one region slow.
+/// The causes of one region's slowness.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Attribution {
     /// The region.
     pub region: String,
-    /// How counters were read.
+    /// The way counters were read.
     pub rung: Rung,
-    /// Calls to which nothing was done.
+    /// Calls without an intervention.
     pub calls: usize,
-    /// Which of them make up the tail.
+    /// The calls among them that form the tail.
     pub tail: Tail,
     /// The same in nanoseconds.
     pub window: Window,
@@ -147,8 +147,8 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// By how much the shares, with what is unexplained, exceed one: calls that two causes strike at once are in the
-    /// share of each. Negative where removing one cause alone leaves another to take its place.
+    /// The amount by which the shares, with the unexplained one, exceed one: calls that two causes strike at once are
+    /// in the share of each. Negative where removing one cause alone leaves another to take its place.
     pub fn overlap(&self) -> Option<f64> {
         let shares = self.findings.iter().filter_map(Finding::tail_share).map(|share| share.value);
         Some(shares.sum::<f64>() + self.unexplained_tail_share?.value - 1.0)
@@ -158,8 +158,8 @@ impl Attribution {
 /// The fewest calls of an arm from which a tail is estimated.
 pub const MIN_CALLS: usize = 100;
 
-/// By how much the median of calls that were treated lies above that of those that were not, drawn by lot; `None` for too
-/// few calls of either.
+/// The amount by which the median of treated calls lies above that of untreated ones, assigned at random; `None` for
+/// too few calls of either.
 pub fn raised_median(treated: &Sample, untreated: &Sample, level: Level) -> Option<IntervalEstimate> {
     Some(difference(&median(treated)?, &median(untreated)?, 1.0, level))
 }
@@ -223,7 +223,7 @@ fn rank(finding: &Finding) -> f64 {
     }
 }
 
-/// The calls of one region by arm, and what is asked of them.
+/// The calls of one region by arm, and the parameters of the analysis.
 struct Study<'a> {
     tail: Tail,
     window: Window,
@@ -290,7 +290,7 @@ impl Study<'_> {
         })
     }
 
-    /// How far a flush raises the median.
+    /// The amount by which a flush raises the median.
     fn raise(&self, arm: Arm) -> Option<IntervalEstimate> {
         raised_median(self.sample(arm), self.sample(Arm::None), self.level)
     }

@@ -1,4 +1,4 @@
-//! Where a process listens for changes of its immediate values, and what is said there.
+//! The socket on which a process listens for changes of its immediate values, and its protocol.
 //!
 //! One request per connection, one line: `list`, `get NAME` or `set NAME VALUE`. The answer is one line of JSON,
 //! `lineup.imv/1`, either with `values` or with `error`.
@@ -41,7 +41,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The request in a line, or `None` when it is none.
+    /// The request in a line, or `None` for a malformed one.
     pub fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -67,11 +67,11 @@ impl Request {
 pub struct Answer {
     /// Name and version of this form.
     pub schema: String,
-    /// How values are patched in the process, in a sentence.
+    /// The way values are patched in the process, in a sentence.
     pub status: String,
     /// The variables asked for; after a set, with its new value.
     pub values: Vec<ValueShown>,
-    /// Why the request was refused.
+    /// The reason the request was refused.
     pub error: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! What can be wrong with a trace file.
+//! Errors of a trace file.
 
-/// Why a file cannot be read as a trace.
+/// The reason a file cannot be read as a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
     /// It does not begin as a trace does.
@@ -19,7 +19,7 @@ pub enum TraceError {
     /// The header contradicts itself.
     #[error("trace header is damaged: {what}")]
     Header {
-        /// What is wrong.
+        /// The error.
         what: &'static str,
     },
     /// The file ends before its last buffer.

@@ -35,7 +35,7 @@ pub struct Moment {
     pub value: f64,
     /// Its variance: that of a single value divided by their number, for a mean.
     pub variance: f64,
-    /// Of how many values.
+    /// The number of values it rests on.
     pub count: usize,
 }
 
@@ -82,8 +82,8 @@ impl RareMean {
         (self.mean.value * count, self.mean_square * count)
     }
 
-    /// How large the values are that are not zero, each weighted by itself, once one more is added that is as large as
-    /// those of both samples together: a removal that works leaves too few values to tell by themselves.
+    /// The size of the nonzero values, each weighted by itself, after one more is added that is as large as those of
+    /// both samples together. A removal that works leaves too few values for an estimate from them alone.
     fn severity(&self, other: &Self) -> f64 {
         let (own, own_squares) = self.sums();
         let (others, other_squares) = other.sums();
@@ -100,7 +100,7 @@ pub fn ratio(a: &RareMean, b: &RareMean, level: Level) -> Option<IntervalEstimat
     let (numerator, denominator) = (a.mean.value, b.mean.value);
     let count = a.mean.count as f64;
     let t2 = t_critical(a.mean.count.min(b.mean.count) as f64 - 1.0, level.0).powi(2);
-    // Of a mean ρ·b, the variance is (severity · ρ·b − (ρ·b)²) / count; the bounds solve a quadratic equation in ρ.
+    // For a mean ρ·b, the variance is (severity · ρ·b − (ρ·b)²) / count; the bounds solve a quadratic equation in ρ.
     let square = denominator.powi(2) - t2 * (b.mean.variance - denominator.powi(2) / count);
     let linear = denominator * (2.0 * numerator + t2 * a.severity(b) / count);
     let known = denominator.powi(2) > t2 * b.mean.variance;

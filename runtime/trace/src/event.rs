@@ -3,7 +3,7 @@
 use crate::layout::{COUNTERS, record};
 use serde::Serialize;
 
-/// What a record tells.
+/// The kind of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// What the tracer did before a call of a region began, chosen at random.
+/// The tracer's intervention before a call of a region, chosen at random.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
@@ -81,7 +81,7 @@ impl Arm {
         self as u8
     }
 
-    /// Whether locks inside its calls are given up.
+    /// True when locks inside its calls are given up.
     pub fn gives_up_locks(self) -> bool {
         matches!(self, Self::GiveUpLock | Self::RemoveAll)
     }
@@ -105,7 +105,7 @@ impl Arm {
 pub struct Event {
     /// Its number in its ring, from 0.
     pub number: u64,
-    /// What it tells.
+    /// The kind of record.
     pub kind: Kind,
     /// Index in the table of names.
     pub name: u16,
@@ -119,9 +119,9 @@ pub struct Event {
     pub argument: u64,
     /// CPU at the end, when known.
     pub cpu: Option<u16>,
-    /// What the tracer did before it began.
+    /// The tracer's intervention before it began.
     pub arm: Arm,
-    /// How many regions were open around it.
+    /// The number of regions that were open around it.
     pub depth: u8,
     /// Counter differences, saturated at `u32::MAX`. Meaningful where the trace names a counter.
     pub counters: [u32; COUNTERS],

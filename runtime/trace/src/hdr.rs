@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Steps per octave are 128 in the log and 32 in a trace: two digits keep the buckets of a trace apart.
 const DIGITS: u8 = 2;
 
-/// Why no log could be written.
+/// The reason no log could be written.
 #[derive(Debug, Error)]
 pub enum HdrError {
     /// A count that a histogram of this form cannot hold.
@@ -20,7 +20,7 @@ pub enum HdrError {
     DoesNotFit {
         /// The name.
         name: String,
-        /// What the histogram says.
+        /// The histogram's message.
         why: String,
     },
     /// The log could not be put together.
@@ -30,8 +30,8 @@ pub enum HdrError {
 
 /// The whole trace as one interval of an HDR histogram log. Each region and lock is a histogram under its name as the
 /// tag, in nanoseconds (a lock's hold); its lock waits and counters follow as `name/lock_wait` and `name/COUNTER`. A
-/// value stands in the middle of the bucket that counted it. What a tag cannot hold (comma, space, line end) becomes
-/// `_`.
+/// value stands in the middle of the bucket that counted it. A character that a tag cannot hold (comma, space, line
+/// end) becomes `_`.
 ///
 /// # Errors
 /// When a count does not fit.

@@ -44,7 +44,7 @@ impl Histogram {
         }
     }
 
-    /// How many values were counted.
+    /// The number of values counted.
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }

@@ -1,4 +1,4 @@
-//! Where everything is in the file. All numbers little-endian.
+//! The layout of the file. All numbers are little-endian.
 //!
 //! | part | at | bytes |
 //! |---|---|---|
@@ -19,7 +19,7 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const RECORD_BYTES: u64 = 64;
 /// Bytes in an entry of the table of names.
 pub const NAME_BYTES: u64 = 128;
-/// How many counters a record holds.
+/// The number of counters that a record holds.
 pub const COUNTERS: usize = 4;
 /// Values of which a region or lock has a histogram: duration or hold, lock wait, and each counter.
 pub const METRICS: u64 = 2 + COUNTERS as u64;
@@ -145,7 +145,7 @@ pub struct Geometry {
     pub high_water_records: u32,
     /// Entries in the table of names.
     pub names: u32,
-    /// Whether areas have histograms.
+    /// True when areas have histograms.
     pub has_histograms: bool,
 }
 
@@ -154,7 +154,7 @@ fn pages(bytes: u64) -> u64 {
 }
 
 impl Geometry {
-    /// What is wrong with these sizes, if anything.
+    /// The error in these sizes, if any.
     pub fn fault(&self) -> Option<&'static str> {
         let is_ring = |records: u32| records.is_power_of_two() && records <= 1 << 24;
         match () {
@@ -168,12 +168,12 @@ impl Geometry {
         }
     }
 
-    /// Where the table of names begins.
+    /// The beginning of the table of names.
     pub fn names_at(&self) -> u64 {
         PAGE_BYTES
     }
 
-    /// Where the area of thread `index` begins.
+    /// The beginning of the area of thread `index`.
     pub fn area_at(&self, index: u32) -> u64 {
         PAGE_BYTES + pages(u64::from(self.names) * NAME_BYTES) + u64::from(index) * self.area_bytes()
     }
@@ -205,7 +205,7 @@ impl Geometry {
         self.histograms_offset() + pages(histograms)
     }
 
-    /// Bytes of the whole file. It is sparse: what is never touched takes no room.
+    /// Bytes of the whole file. It is sparse: untouched parts take no room.
     pub fn file_bytes(&self) -> u64 {
         self.area_at(self.threads)
     }

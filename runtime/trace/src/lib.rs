@@ -1,11 +1,11 @@
-//! The tracer's file, and what it says.
+//! The tracer's file, and its analysis.
 //!
 //! Design constraints:
 //!
-//! * The file is memory that the traced process maps: whatever was stored before a `kill -9` is in it. There is no
-//!   index to complete and no trailer to write; each record carries the number that says whether it is whole.
-//! * The reader trusts nothing: every offset is checked against the file's length, and what cannot be a record is
-//!   counted, not guessed at.
+//! * The file is memory that the traced process maps: everything stored before a `kill -9` is in it. There is no index
+//!   to complete and no trailer to write; each record carries the number that marks it as whole.
+//! * The reader trusts nothing: every offset is checked against the file's length, and bytes that cannot be a record
+//!   are counted, not guessed at.
 //! * Losses are exact: overwritten, refused because full, refused because a handler interrupted the writer, refused
 //!   because there was no buffer for the thread. A count that a kill left open is reported as open.
 //! * [`layout`] is shared with the writer in the runtime; nothing else here is, so the runtime stays small.

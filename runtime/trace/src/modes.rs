@@ -4,10 +4,10 @@ use crate::event::{Arm, Kind};
 use crate::reader::Trace;
 use serde::Serialize;
 
-/// Fewer calls than this tell no modes.
+/// With fewer calls than this, no modes are reported.
 pub const MIN_CALLS: usize = 100;
 
-/// The search looks at so many of the calls, evenly spread over their order.
+/// The search samples this many of the calls, evenly spread over their order.
 const SAMPLE: usize = 500;
 
 /// Calls slower than this quantile belong to no mode: they are the scheduler's.

@@ -9,7 +9,7 @@ use crate::layout::{
 };
 use serde::Serialize;
 
-/// How counters were read: the best that the machine allowed, of what was asked for.
+/// The way counters were read: the best that the machine allowed, up to the requested one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
@@ -29,7 +29,7 @@ impl Rung {
     }
 }
 
-/// What a name stands for.
+/// The kind of object that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameKind {
@@ -48,7 +48,7 @@ pub struct Name {
     pub index: u16,
     /// The text.
     pub text: String,
-    /// What it stands for.
+    /// The kind of object it stands for.
     pub kind: NameKind,
     /// Numbers of the arms among which its calls are assigned.
     pub arms_mask: u32,
@@ -60,7 +60,7 @@ pub struct Name {
     pub give_up_ns: u64,
 }
 
-/// What was not recorded on one thread, or in all.
+/// The records lost on one thread, or in all.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Losses {
     /// Overwritten by newer ones.
@@ -77,14 +77,14 @@ pub struct Losses {
     pub in_progress: u64,
 }
 
-/// A new maximum and what happened inside it.
+/// A new maximum and the events inside it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HighWater {
     /// The region's own event.
     pub event: Event,
     /// The events inside, in order of their ends.
     pub inner: Vec<Event>,
-    /// How many more there were than were kept.
+    /// The number of further events that were not kept.
     pub inner_dropped: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct ThreadTrace {
     pub events: Vec<Event>,
     /// Each new maximum, oldest first.
     pub high_water: Vec<HighWater>,
-    /// What it lost.
+    /// Its losses.
     pub losses: Losses,
     /// Histograms of names with any count: name, metric (0 duration, 1 lock wait, 2.. counters), counts.
     pub histograms: Vec<(u16, u64, Histogram)>,
@@ -110,9 +110,9 @@ pub struct ThreadTrace {
 pub struct Trace {
     /// The traced process.
     pub pid: u32,
-    /// How counters were read.
+    /// The way counters were read.
     pub rung: Rung,
-    /// The counters' names; `None` where there is none.
+    /// The counters' names; `None` for an unused one.
     pub counters: [Option<String>; COUNTERS],
     /// Modes, a mask of [`mode`] constants.
     pub modes: u32,
@@ -208,7 +208,7 @@ impl Trace {
             .filter(move |event| event.name == name && event.kind == kind)
     }
 
-    /// What was lost on all threads.
+    /// The losses on all threads.
     pub fn losses(&self) -> Losses {
         let mut sum = Losses { without_area: self.lost_without_area, ..Losses::default() };
         for losses in self.threads.iter().map(|thread| thread.losses) {
@@ -221,8 +221,8 @@ impl Trace {
         sum
     }
 
-    /// The histogram of `metric` of `name`: the one kept in the file where histograms were recorded, else made of
-    /// the events that are left.
+    /// The histogram of `metric` of `name`: from the file where histograms were recorded, else built from the remaining
+    /// events.
     pub fn histogram(&self, name: u16, metric: u64) -> Histogram {
         let mut merged = Histogram::default();
         if self.modes & mode::HISTOGRAMS != 0 {

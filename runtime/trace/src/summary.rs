@@ -1,4 +1,4 @@
-//! What a trace says in numbers: per region, mark and lock.
+//! A trace in numbers: per region, mark and lock.
 
 use crate::event::{Arm, Kind};
 use crate::histogram::Histogram;
@@ -14,11 +14,11 @@ pub struct Summary {
     pub schema: &'static str,
     /// The traced process.
     pub pid: u32,
-    /// How counters were read.
+    /// The way counters were read.
     pub rung: Rung,
     /// The counters' names.
     pub counters: Vec<String>,
-    /// What was recorded: `events`, `high_water`, `histograms`.
+    /// The recorded data: `events`, `high_water`, `histograms`.
     pub modes: Vec<&'static str>,
     /// True when times come from the cycle counter.
     pub uses_counter: bool,
@@ -26,7 +26,7 @@ pub struct Summary {
     pub threads: Vec<ThreadSummary>,
     /// Regions, marks and locks.
     pub names: Vec<NameSummary>,
-    /// What was lost in all.
+    /// The losses in all.
     pub losses: Losses,
     /// Threads that found no room.
     pub threads_refused: u32,
@@ -43,7 +43,7 @@ pub struct ThreadSummary {
     pub name: String,
     /// Events left in its ring.
     pub events: usize,
-    /// What it lost.
+    /// Its losses.
     pub losses: Losses,
 }
 
@@ -52,7 +52,7 @@ pub struct ThreadSummary {
 pub struct NameSummary {
     /// The name.
     pub name: String,
-    /// What it stands for.
+    /// The kind of object it stands for.
     pub kind: NameKind,
     /// Calls by arm, those with any.
     pub calls_by_arm: Vec<(Arm, usize)>,
@@ -64,14 +64,14 @@ pub struct NameSummary {
     pub lock_wait_ns: Distribution,
     /// Each counter.
     pub counters: Vec<(String, Distribution)>,
-    /// New maxima kept with what happened inside.
+    /// New maxima with the events inside them.
     pub high_water: Vec<HighWater>,
 }
 
 /// A distribution in numbers; nothing is zero for want of values.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Distribution {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// Quantiles by name.
     pub quantiles: Option<Quantiles>,

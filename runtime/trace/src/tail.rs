@@ -1,13 +1,13 @@
 //! The tail of a sample: the time that calls spend beyond a threshold.
 //!
 //! With the threshold `t` and the cap `c` fixed, `min(x, c) - t`, at least 0, summed over calls is linear in the calls:
-//! what one cause adds is what its calls add. A mean *between quantiles* is not: take calls away and others move
-//! into the window, so shares of it do not add up.
+//! one cause adds exactly the amount that its calls add. A mean *between quantiles* is not: take calls away and others
+//! move into the window, so shares of it do not add up.
 
 use crate::estimate::{Moment, RareMean};
 use serde::Serialize;
 
-/// Which calls make up the tail: those beyond a quantile. What they spend beyond a second one is not counted, because
+/// The calls that form the tail: those beyond a quantile. Their time beyond a second quantile is not counted, because
 /// on a shared machine the slowest calls are the scheduler's.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Tail {
@@ -65,7 +65,7 @@ impl FromIterator<f64> for Sample {
 }
 
 impl Sample {
-    /// How many values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -86,7 +86,7 @@ impl Sample {
         self.0.get(rank.clamp(1, self.len().max(1)) - 1).copied()
     }
 
-    /// The median, with the variance that the distance of two order statistics beside it gives (McKean and Schrader,
+    /// The median, with the variance that the distance of two order statistics around it gives (McKean and Schrader,
     /// Communications in Statistics B 13, 1984); `None` for fewer than ten values.
     pub fn median(&self) -> Option<Moment> {
         let count = self.len();

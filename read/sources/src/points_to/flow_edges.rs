@@ -7,7 +7,7 @@ use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A way from one place to another. Functions are given by the numbers of the places that their results are.
+/// A flow from one place to another. A function is given by the number of its result's place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowEdge {
     pub(super) reach: Reach,

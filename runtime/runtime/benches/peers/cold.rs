@@ -1,4 +1,4 @@
-//! What a read or a probe costs when its lines are not in the cache: what no peer prints of itself.
+//! The cost of a read or a probe whose lines are not in the cache: no peer prints this about itself.
 
 use crate::median;
 use lineup_runtime::trace::{self, Config, Region};
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 const ROUNDS: usize = 61;
-/// More than any cache of the machine that is this thread's own, and most of what is shared.
+/// More than any cache private to this thread on the machine, and than most shared ones.
 const WALK_BYTES: usize = 64 << 20;
 
 define_imv! {

@@ -1,7 +1,7 @@
-//! The runtime beside its peers, in one run: `cargo bench -p lineup-runtime`.
+//! The runtime compared with its peers, in one run: `cargo bench -p lineup-runtime`.
 //!
-//! Medians of interleaved batches, with the empty loop taken off. Ratios are what to look at; the machine's noise is
-//! in both sides. Peers that are not installed are shown as not measured, with the package that brings them.
+//! Medians of interleaved batches, with the empty loop taken off. Compare the ratios: the machine's noise is in both
+//! sides. Peers that are not installed are shown as not measured, with the package that brings them.
 
 mod cold;
 mod lttng;
@@ -31,7 +31,7 @@ fn batch(mut work: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(PER_BATCH)
 }
 
-/// A name, and what runs one batch of it and returns nanoseconds per call.
+/// A name, and the function that runs one batch of it and returns nanoseconds per call.
 type Work = (&'static str, Box<dyn FnMut() -> f64>);
 
 /// Nanoseconds per call of each, medians over batches taken in turn, less the empty loop.

@@ -1,4 +1,4 @@
-//! What `lineup/clock.h` calls.
+//! The functions behind `lineup/clock.h`.
 
 use super::{CLOCK, Fitness, Maintained, Source, system_reference};
 use libc::c_int;
@@ -9,8 +9,8 @@ pub extern "C" fn lineup_clock_ns() -> u64 {
     CLOCK.now_ns()
 }
 
-/// Calibrates to the machine's counter. 0, or `ENODEV` when there is none that can be trusted and the system's clock
-/// serves.
+/// Calibrates to the machine's counter. 0, or `ENODEV` when the machine has no trustworthy counter and the system's
+/// clock serves.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_clock_start() -> c_int {
     match super::start() {
@@ -27,8 +27,8 @@ pub extern "C" fn lineup_clock_maintain() -> u64 {
 }
 
 /// Moves the clock to another counter without a step; a null `read` is the machine's own, for machines where it is fit
-/// although the system does not say so. `hz` 0: measure it. 0, or `EINVAL` for an unsupported width or rate,
-/// or `ENOSPC` when too many counters were registered.
+/// although the system does not report it. `hz` 0: measure it. 0, or `EINVAL` for an unsupported width or rate, or
+/// `ENOSPC` when too many counters were registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_clock_register(read: Option<extern "C" fn() -> u64>, hz: u64, bits: u32) -> c_int {
     let hz = (hz != 0).then_some(hz as f64);
@@ -47,7 +47,7 @@ pub extern "C" fn lineup_clock_suspend() {
     CLOCK.suspend();
 }
 
-/// Lets time go on from where it stood.
+/// Lets time continue from where it stopped.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_clock_resume() {
     CLOCK.resume();

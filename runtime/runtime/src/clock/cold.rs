@@ -1,13 +1,13 @@
-//! What only writers of a clock use: where it stands with its source.
+//! The state that only writers of a clock use: its position relative to its source.
 
 use super::source::Source;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What readers never touch.
+/// The state that readers never touch.
 #[derive(Debug)]
 pub(super) struct Cold(Mutex<State>);
 
-/// Where a clock stands with its source.
+/// A clock's position relative to its source.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) source: Option<Source>,
@@ -15,7 +15,7 @@ pub(super) struct State {
     pub(super) first: Pair,
     /// Latest pair.
     pub(super) last: Pair,
-    /// The rate given, or measured at first; then as close to that as what was measured since allows.
+    /// The given rate, or the first measured one; then as close to it as later measurements allow.
     pub(super) ns_per_cycle: f64,
     /// `CLOCK_BOOTTIME - CLOCK_MONOTONIC`: grows by the time suspended.
     pub(super) slept_ns: u64,

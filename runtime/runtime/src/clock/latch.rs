@@ -12,20 +12,20 @@ pub(super) struct Parameters {
     pub(super) epoch_cycles: u64,
     pub(super) epoch_ns: u64,
     pub(super) scale: Scale,
-    /// How many bits of the counter count.
+    /// The number of bits of the counter that count.
     pub(super) bits: u8,
-    /// Which counter: an index for [`read_source`].
+    /// The counter: an index for [`read_source`].
     pub(super) source: u8,
     /// True while suspended: time stands at `epoch_ns`.
     pub(super) is_frozen: bool,
 }
 
-/// What one read saw.
+/// The result of one read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// The counter.
     pub cycles: u64,
-    /// The time made of it.
+    /// The time computed from it.
     pub ns: u64,
 }
 
@@ -66,8 +66,8 @@ impl Packed {
     /// All of `rest` but the shift where the machine's own counter runs.
     const USUAL: u32 = u32::from_le_bytes([0, 64, MACHINE, 0]);
 
-    /// What the machine's counter says now, where that is what runs, and not before the epoch nor long after it. Two
-    /// comparisons decide that, since each instruction shows beside a counter that is read in 20 cycles.
+    /// The machine's counter, when it is the source and its value is neither before the epoch nor long after it. Two
+    /// comparisons decide that: each further instruction would show next to a counter that is read in 20 cycles.
     #[inline(always)]
     fn read_usual(self) -> Option<Reading> {
         if self.rest & !0xff != Self::USUAL {
@@ -137,7 +137,7 @@ impl super::two_copies::Bank for Bank {
     }
 }
 
-/// What a read touches.
+/// The cache line that a read touches.
 type Hot = TwoCopies<Bank>;
 
 const _: () = assert!(size_of::<Hot>() == 64 && std::mem::offset_of!(Hot, banks) + size_of::<Bank>() == 32);
@@ -183,7 +183,7 @@ impl Clock {
         self.read().ns
     }
 
-    /// The counter and the time made of it.
+    /// The counter and the time computed from it.
     #[inline]
     pub fn read(&self) -> Reading {
         self.read_usual().unwrap_or_else(|| self.read_otherwise())
@@ -210,12 +210,12 @@ impl Clock {
         self.hot.banks[1].load().unpack()
     }
 
-    /// Publishes what `make` returns. One writer at a time: callers hold the cold part's lock. `between` runs where
-    /// a signal might strike and sees what its handler would.
+    /// Publishes the result of `make`. One writer at a time: callers hold the cold part's lock. `between` runs where a
+    /// signal might strike and sees what its handler would.
     ///
     /// A new rate holds from the epoch that `make` chose, so a writer held up past that before the switch makes readers
     /// step by the difference of the rates over the delay. The parameters are therefore made anew while readers are on
-    /// the other bank, until they are fresh; what remains is a window of one instruction.
+    /// the other bank, until they are fresh; a window of one instruction remains.
     pub(super) fn publish(
         &self,
         make: &dyn Fn() -> Parameters,

@@ -44,8 +44,8 @@ pub fn now_ns() -> u64 {
     CLOCK.now_ns()
 }
 
-/// Calibrates the process's clock to the best counter of the machine: takes about ten milliseconds, once. Without a
-/// fit counter the clock stays on the system's; the answer says why. Further calls change nothing.
+/// Calibrates the process's clock to the best counter of the machine: takes about ten milliseconds, once. Without a fit
+/// counter the clock stays on the system's; the result gives the reason. Further calls change nothing.
 pub fn start() -> Fitness {
     static STARTED: std::sync::OnceLock<Fitness> = std::sync::OnceLock::new();
     STARTED

@@ -9,7 +9,7 @@ pub struct Source {
     pub read: extern "C" fn() -> u64,
     /// Cycles per second; `None` to measure it against the reference.
     pub hz: Option<f64>,
-    /// How many low bits of what `read` returns count: 8 to 64.
+    /// The number of valid low bits in the result of `read`: 8 to 64.
     pub bits: u8,
     /// The clock it is held against, in nanoseconds.
     pub reference: Reference,
@@ -18,7 +18,7 @@ pub struct Source {
 /// A clock in nanoseconds that another is held against.
 pub type Reference = extern "C" fn() -> u64;
 
-/// Whether the machine has a counter that a clock may trust.
+/// The fitness of the machine's counter for a clock.
 #[derive(Clone, Debug)]
 pub enum Fitness {
     /// It has.
@@ -27,7 +27,7 @@ pub enum Fitness {
     Unfit(&'static str),
 }
 
-/// Why a source was refused.
+/// The reason a source was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SourceError {
     /// The width is out of range.

@@ -23,8 +23,8 @@ pub(super) struct TwoCopies<B> {
 }
 
 impl<B: Bank> TwoCopies<B> {
-    /// What `make` makes of a value that was whole. A signal handler that interrupts [`TwoCopies::publish`] on the
-    /// same thread reads at once: nothing changes while it runs.
+    /// The result of `make` for a consistent value. A signal handler that interrupts [`TwoCopies::publish`] on the same
+    /// thread reads at once: nothing changes while it runs.
     #[inline(always)]
     pub(super) fn read<R>(&self, mut make: impl FnMut(B::Value) -> R) -> R {
         loop {

@@ -7,7 +7,7 @@ use super::source::{SYSTEM, Source, SourceError, clock_ns, index_of, system_refe
 
 /// The most that an update may change the rate to remove an error: 500 ppm, as the kernel slews its own clock.
 const SLEW_LIMIT: f64 = 500e-6;
-/// How long a counter of unknown rate is first held against the reference.
+/// The time for which a counter of unknown rate is first compared with the reference.
 const FIRST_BASELINE_NS: u64 = 10_000_000;
 /// Differences below this are not taken for a suspension or a jump of the counter.
 const SHORT_NS: u64 = 1_000_000;
@@ -21,10 +21,10 @@ const LARGEST_STEP_NS: f64 = 20.0;
 /// The longest time between two updates of a wide counter.
 const PERIOD_NS: u64 = 1_000_000_000;
 
-/// What [`Clock::maintain`] found and did.
+/// The findings and actions of [`Clock::maintain`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MaintenanceReport {
-    /// What was done.
+    /// The action.
     pub did: Maintained,
     /// The clock's reading minus the reference's, before the update, in nanoseconds.
     pub error_ns: i64,
@@ -34,7 +34,7 @@ pub struct MaintenanceReport {
     pub next_within_ns: u64,
 }
 
-/// What an update did.
+/// The action of an update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Maintained {
     /// The clock reads the system's; there is nothing to maintain.
@@ -55,8 +55,8 @@ fn slept_ns() -> u64 {
 }
 
 impl Clock {
-    /// Moves the clock to another counter. Time goes on from its present reading without a step. A counter of
-    /// unknown rate is first measured for ten milliseconds.
+    /// Moves the clock to another counter. Time continues from its present reading without a step. A counter of unknown
+    /// rate is first measured for ten milliseconds.
     ///
     /// # Errors
     ///
@@ -76,7 +76,8 @@ impl Clock {
         };
         let was_new = state.source.is_none();
         let first = Pair::read(&source);
-        // A clock that was on the system's and shares its reference simply goes on; one that never ran starts there.
+        // A clock that was on the system's and shares its reference continues; a clock that never ran starts at the
+        // reference.
         let starts_at_reference =
             was_new && source.reference as usize != system_reference as *const () as usize;
         *state = State {
@@ -167,7 +168,7 @@ impl Clock {
         });
     }
 
-    /// Lets time go on from where it stood, whatever the counter did meanwhile.
+    /// Lets time continue from where it stopped, independently of the counter's value since.
     pub fn resume(&self) {
         let mut state = self.cold.state();
         let old = self.parameters();
@@ -208,8 +209,8 @@ impl Clock {
 }
 
 impl State {
-    /// Moves the rate as far as the whole baseline demands and no further: an update whose pair was read slowly says
-    /// little and changes little.
+    /// Moves the rate as far as the whole baseline demands and no further: an update whose pair was read slowly carries
+    /// little information and changes little.
     fn refine_rate(&mut self) {
         let baseline_ns = self.last.reference_ns.saturating_sub(self.first.reference_ns);
         if baseline_ns <= FIRST_BASELINE_NS {
@@ -238,11 +239,11 @@ fn known_error(error_ns: i64, uncertainty_ns: u64) -> f64 {
     if error_ns < 0 { -known } else { known }
 }
 
-/// How far above the old line, in nanoseconds, one of the `new` rate starts.
+/// The height above the old line, in nanoseconds, at which the line of the `new` rate starts.
 ///
-/// One for rounding: a reader on the old line may already have been given the whole of a nanosecond that the old and
-/// the new part only make together. The rest for a slower rate: while the writer is held up before the switch, readers
-/// run ahead of the new line by the difference of the rates. The next update takes the bias off.
+/// One for rounding: a reader on the old line may already have been given a whole nanosecond that only the old and the
+/// new part make up together. The rest for a slower rate: while the writer is held up before the switch, readers run
+/// ahead of the new line by the difference of the rates. The next update takes the bias off.
 fn head_start_ns(old: Scale, new: Scale) -> u64 {
     let slower_by = 1.0 - new.ns_per_cycle() / old.ns_per_cycle();
     1 + (slower_by * HELD_UP_NS).ceil().clamp(0.0, LARGEST_STEP_NS) as u64

@@ -1,4 +1,4 @@
-//! What `lineup/imv.h` calls, and the constructor that registers this image.
+//! The functions behind `lineup/imv.h`, and the constructor that registers this image.
 
 use super::lock::with_registry;
 use super::record::{Image, own_image};

@@ -11,7 +11,7 @@ struct Guarded {
     fork: UnsafeCell<Option<Fork>>,
 }
 
-/// What the thread that forks keeps from before to after.
+/// The state that a forking thread keeps from before the fork to after it.
 struct Fork {
     /// The process that forks; in the child another one, until the registry is the child's own.
     pid: libc::pid_t,
@@ -158,8 +158,8 @@ fn unlock() {
     unsafe { libc::pthread_mutex_unlock(GUARDED.mutex.get()) };
 }
 
-// A fork waits for a set in progress, so the child never starts with half a change. Until it is over no signal handler
-// runs on this thread, because one that sets a value would wait for the lock that its own thread holds.
+// A fork waits for a set in progress, so the child never starts with half a change. Until the fork is over no signal
+// handler runs on this thread, because one that sets a value would wait for the lock that its own thread holds.
 extern "C" fn before_fork() {
     let undisturbed = Undisturbed::begin();
     lock();

@@ -163,7 +163,7 @@ macro_rules! imv_read {
     };
 }
 
-/// Whether an immediate value is not zero, as a branch that is a `nop` while it is zero.
+/// True when an immediate value is not zero, as a branch that is a `nop` while it is zero.
 #[cfg(all(target_arch = "x86_64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_cond {
@@ -208,7 +208,7 @@ macro_rules! imv_cond {
     };
 }
 
-/// Whether an immediate value is not zero, as a branch that is a `nop` while it is zero.
+/// True when an immediate value is not zero, as a branch that is a `nop` while it is zero.
 #[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_cond {
@@ -253,7 +253,7 @@ macro_rules! imv_cond {
     };
 }
 
-/// Whether an immediate value is not zero: here by a plain load, the fallback for machines without an encoding.
+/// True when an immediate value is not zero: here by a plain load, the fallback for machines without an encoding.
 #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), lineup_generic))]
 #[macro_export]
 macro_rules! imv_cond {

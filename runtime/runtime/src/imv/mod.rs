@@ -1,7 +1,7 @@
 //! Immediate values: variables that live in the instruction stream of the code that reads them.
 //!
-//! A read is one instruction that carries the value; a set changes every such instruction while threads run. See
-//! the crate's user guide for what may run beside what.
+//! A read is one instruction that carries the value; a set changes every such instruction while threads run. The
+//! crate's user guide lists the operations that may run concurrently.
 //!
 //! ```
 //! use lineup_runtime::{define_imv, imv, imv_cond, imv_read};
@@ -46,7 +46,7 @@ pub use write::WritePath;
 
 use lock::with_registry;
 
-/// What a set did.
+/// The result of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Applied {
     /// Instructions that now carry the value.
@@ -55,7 +55,7 @@ pub struct Applied {
     pub plain_sites: usize,
 }
 
-/// Why a set failed. The ordinary variables hold the new values in every case.
+/// The reason a set failed. The ordinary variables hold the new values in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Code that was patched before cannot be changed any more.
@@ -64,7 +64,7 @@ pub enum Error {
          Lift the restriction (a seccomp filter or a mount of /proc set up after start?) and set again"
     )]
     Stuck {
-        /// What the system said.
+        /// The system's error.
         source: Option<std::io::Error>,
     },
     /// No variable has this name.
@@ -78,7 +78,7 @@ pub enum Error {
     Ambiguous {
         /// The name asked for.
         name: String,
-        /// How many have it.
+        /// The number of variables with the name.
         count: usize,
     },
     /// The text is no value of the variable's type.
@@ -88,14 +88,14 @@ pub enum Error {
         name: String,
         /// The text.
         text: String,
-        /// What kind of number it holds.
+        /// The kind of number it holds.
         class: Class,
         /// Its size.
         size_bytes: u8,
     },
 }
 
-/// Why values are read from ordinary variables instead of the instruction stream.
+/// The reason values are read from ordinary variables instead of the instruction stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallback {
     /// No way to write has been tried yet.
@@ -104,7 +104,7 @@ pub enum Fallback {
     Architecture,
     /// The system has no barrier that makes other cores refetch their instructions.
     Barrier,
-    /// The system forbids every way to write to code, or code written is not what is executed.
+    /// The system forbids every way to write to code, or written code is not the code that is executed.
     Write,
 }
 
@@ -121,12 +121,12 @@ impl std::fmt::Display for Fallback {
     }
 }
 
-/// How immediate values work in this process.
+/// The state of immediate values in this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// How code is changed.
+    /// The way code is changed.
     pub mode: Mode,
-    /// How code is written, or why it is not.
+    /// The way code is written, or the reason it is not.
     pub writing: Result<WritePath, Fallback>,
     /// Images registered.
     pub images: usize,
@@ -157,7 +157,7 @@ impl std::fmt::Display for Status {
 pub struct Entry {
     /// Its name: as written in C, with its module path in Rust.
     pub name: String,
-    /// What kind of number it holds.
+    /// The kind of number it holds.
     pub class: Class,
     /// Its size in bytes: 1, 2, 4 or 8.
     pub size_bytes: u8,
@@ -167,7 +167,7 @@ pub struct Entry {
     pub patched_sites: usize,
     /// Sites that read the ordinary variable.
     pub plain_sites: usize,
-    /// How many of the sites are branches.
+    /// The number of sites that are branches.
     pub branches: usize,
     /// Address of the ordinary variable.
     pub address: usize,
@@ -240,7 +240,7 @@ fn set_one(address: usize, size_bytes: u8, bits: u64) -> Result<Applied, Error> 
     with_registry(|registry| registry.set(std::iter::once((address, size_bytes, bits))))
 }
 
-/// How immediate values work here.
+/// The state of immediate values in this process.
 pub fn status() -> Status {
     with_registry(|registry| registry.status())
 }
@@ -250,7 +250,7 @@ pub fn set_mode(mode: Mode) {
     with_registry(|registry| registry.set_mode(mode));
 }
 
-/// Tries `path` on a site of the runtime's own and uses it if it works; otherwise falls back, as [`status`] tells.
+/// Tries `path` on a site of the runtime's own and uses it if it works; otherwise falls back, as [`status`] shows.
 pub fn set_write_path(path: WritePath) {
     with_registry(|registry| registry.choose_writer(Some(path)));
 }

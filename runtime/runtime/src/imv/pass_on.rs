@@ -1,8 +1,8 @@
-//! Hands a trap that is not ours to whoever handled traps before us, also when that handler hands it back.
+//! Hands a trap that is not ours to the handler that was installed before ours, also when that handler hands it back.
 //!
 //! A library that put its handler in front of ours keeps ours as the one behind it. When we go in front again, each of
-//! the two has the other behind it, and a trap that neither knows would go round until the stack ends. So everyone whom
-//! our handler ever replaced is remembered, and a trap that comes back goes to the one before.
+//! the two has the other behind it, and a trap that neither knows would go round until the stack ends. So every handler
+//! that ours ever replaced is remembered, and a trap that comes back goes to the one before.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -22,13 +22,13 @@ impl Behind {
     }
 }
 
-/// How many handlers are remembered.
+/// The number of handlers remembered.
 const REMEMBERED: usize = 8;
-/// How often a trap may come back before nobody is held to know it.
+/// The number of times that a trap may come back before no handler is held to know it.
 const ROUNDS: usize = 2 * REMEMBERED;
 
-/// Whom our handler replaced, each once, in the order in which it last did. A handler that reads while this changes
-/// finds one of them in any case.
+/// The handlers that ours replaced, each once, in the order of their last replacement. A handler that reads while this
+/// changes finds one of them in any case.
 static REPLACED: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(Behind::NOBODY.0) }; REMEMBERED];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -36,7 +36,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 pub(super) fn note(replaced: &libc::sigaction) {
     let behind = Behind::from_action(replaced).0;
     let mut count = COUNT.load(SeqCst);
-    // When all places are taken the first stays, since it cannot have us behind it.
+    // When all places are taken the first handler stays, since it cannot have us behind it.
     let known = REPLACED[..count].iter().position(|known| known.load(SeqCst) == behind);
     if let Some(gap) = known.or((count == REMEMBERED).then_some(1)) {
         for place in gap + 1..count {
@@ -48,7 +48,7 @@ pub(super) fn note(replaced: &libc::sigaction) {
     COUNT.store(count + 1, SeqCst);
 }
 
-/// Who is given a trap that came back `rounds` times. Another may have to be asked again, for the one behind it.
+/// The handler for a trap that came back `rounds` times. A handler may have to be asked again, for the one behind it.
 fn behind(rounds: usize) -> Behind {
     match COUNT.load(SeqCst).checked_sub(1) {
         Some(last) if rounds < ROUNDS => Behind(REPLACED[last.saturating_sub(rounds)].load(SeqCst)),
@@ -62,12 +62,12 @@ struct UnderWay {
     frame: AtomicUsize,
 }
 
-/// As many as traps are handed on at one time; beyond that the oldest entries are overwritten.
+/// Room for this many traps that are handed on at one time; beyond that the oldest entries are overwritten.
 static UNDER_WAY: [UnderWay; 64] =
     [const { UnderWay { context: AtomicUsize::new(0), frame: AtomicUsize::new(0) } }; 64];
 
-/// How often the trap of `context` is already being handed on by frames that called this one. An entry whose handler
-/// jumped out is no deeper than a new trap with a context at the same place, and does not count.
+/// The number of frames, among those that called this one, that are already handing on the trap of `context`. An entry
+/// whose handler jumped out is no deeper than a new trap with a context at the same place, and does not count.
 fn times_under_way(context: usize, frame: usize) -> usize {
     let is_above =
         |entry: &&UnderWay| entry.context.load(SeqCst) == context && entry.frame.load(SeqCst) > frame;

@@ -1,11 +1,11 @@
 //! The patching protocol: from a list of sites and values to stores, barriers and traps.
 //!
-//! *Direct* mode makes one aligned store per site, then one barrier for all, where a store appears at once. Processor vendors call that
-//! unsynchronised cross-modification and leave its result open; that a core executes either the old or the new
-//! instruction is what the torture tests measure, not what a manual promises. *Conservative* mode follows the
-//! documented way: a trap instruction first, a barrier, the other bytes, a barrier, the first byte, a barrier;
-//! a thread that meets the trap is given the new value by the handler. A thread that blocks SIGTRAP is killed by
-//! the kernel when it meets one.
+//! *Direct* mode makes one aligned store per site, then one barrier for all, where a store appears at once. Processor
+//! vendors call that unsynchronised cross-modification and leave its result open; that a core executes either the old
+//! or the new instruction is what the torture tests measure, not what a manual promises. *Conservative* mode follows
+//! the documented way: a trap instruction first, a barrier, the other bytes, a barrier, the first byte, a barrier; a
+//! thread that meets the trap is given the new value by the handler. A thread that blocks SIGTRAP is killed by the
+//! kernel when it meets one.
 
 use super::arch::{self, Encoding, SITE_BYTES_MAX, Site, Store, TRAP};
 use super::barrier;
@@ -13,7 +13,7 @@ use super::trap;
 use super::write::Writer;
 use std::io;
 
-/// How code is changed while threads run.
+/// The way code is changed while threads run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Mode {
     /// One aligned store per site, one barrier for the batch; a store that could be seen half made goes the other way.
@@ -42,7 +42,7 @@ pub(super) fn analyse(mut site: Site) -> Option<Site> {
     Some(site)
 }
 
-/// Whether the site's bytes are no longer those that the macros emitted.
+/// True when the site's bytes are no longer those that the macros emitted.
 pub(super) fn is_changed(site: &Site) -> bool {
     code_at(site) != site.dormant
 }

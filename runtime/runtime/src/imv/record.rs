@@ -38,7 +38,7 @@ struct SiteRecord {
     padding: [u8; 6],
 }
 
-/// What a [`Definition`] says.
+/// The contents of a [`Definition`].
 pub(super) struct Defined {
     pub(super) cell: usize,
     pub(super) origin: Option<usize>,

@@ -1,4 +1,4 @@
-//! Which variables this process has, where their sites are, and how they are patched.
+//! The variables of this process, their sites, and the way they are patched.
 
 use super::arch::{Form, Kind, Site};
 use super::patch::{self, Mode, Scratch};
@@ -51,8 +51,8 @@ impl Registry {
         registry
     }
 
-    /// Tries the ways to write, or the given one, on a site of our own; keeps the first whose change a read sees.
-    /// When none works, one that worked before stays.
+    /// Tries the ways to write, or the given one, on a site of our own; keeps the first whose change a read sees. When
+    /// none works, a writer that worked before stays.
     pub(super) fn choose_writer(&mut self, wanted: Option<WritePath>) {
         let all = WritePath::BY_PREFERENCE;
         let candidates = wanted.as_ref().map_or(&all[..], std::slice::from_ref);
@@ -86,7 +86,7 @@ impl Registry {
             }
         }
         self.activate();
-        // Every page is written once now, so that a later set finds whatever its writer needs for it.
+        // Every page is written once now, so that a later set finds everything that its writer needs.
         let _ = self.rewrite();
     }
 
@@ -219,7 +219,7 @@ impl Registry {
         Ok(Applied { patched_sites: self.changes.len(), plain_sites })
     }
 
-    /// Makes the changes collected; when the chosen way to write fails or there is none, tries all before giving up.
+    /// Makes the collected changes. When the chosen way to write fails or is missing, tries all ways before giving up.
     fn patch(&mut self) -> Result<(), Error> {
         if self.changes.is_empty() {
             return Ok(());

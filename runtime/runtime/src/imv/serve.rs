@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The longest request that is read, in bytes.
 const REQUEST_BYTES_MAX: u64 = 4096;
-/// How long one client may take.
+/// The time that one client may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The socket of this process, to be removed at its end.

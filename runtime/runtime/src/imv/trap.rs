@@ -1,6 +1,6 @@
 //! The handler for the trap instruction that stands in for a site while its other bytes change.
 //!
-//! It runs in signal context on whatever thread executed the trap: it takes no lock and allocates nothing.
+//! It runs in signal context on the thread that executed the trap: it takes no lock and allocates nothing.
 
 use super::arch::{self, Site};
 use super::pass_on;
@@ -13,7 +13,7 @@ static TABLE: AtomicPtr<Vec<Site>> = AtomicPtr::new(std::ptr::null_mut());
 static READERS: AtomicUsize = AtomicUsize::new(0);
 /// Traps that were ours.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// What our handler replaced, to be put back when this code is unloaded.
+/// The action that our handler replaced, to be restored when this code is unloaded.
 static REPLACED: Replaced = Replaced(UnsafeCell::new(None));
 
 struct Replaced(UnsafeCell<Option<libc::sigaction>>);
@@ -21,7 +21,7 @@ struct Replaced(UnsafeCell<Option<libc::sigaction>>);
 // SAFETY: touched by `install` and `uninstall` alone, whose callers hold the registry's lock.
 unsafe impl Sync for Replaced {}
 
-/// How many traps this process has taken on sites.
+/// The number of traps that this process has taken on sites.
 pub(super) fn taken() -> usize {
     TAKEN.load(SeqCst)
 }
@@ -71,8 +71,8 @@ pub(super) fn install() -> bool {
     }
 }
 
-/// Gives the signal back to whoever had it, if it is still ours: called when this code is about to be unloaded. The
-/// caller holds the registry's lock.
+/// Gives the signal back to the handler that had it, if it is still ours: called when this code is about to be
+/// unloaded. The caller holds the registry's lock.
 pub(super) fn uninstall() {
     // SAFETY: the registry's lock is held.
     let replaced = unsafe { *REPLACED.0.get() };

@@ -25,7 +25,7 @@ fn read() -> u16 {
     crate::imv_read!(TRIAL)
 }
 
-/// Gives the writer back when a value patched with it is what a read returns.
+/// Returns the writer when a read returns a value patched with it.
 pub(super) fn passes(mut writer: Writer, site: Site) -> Option<Writer> {
     if !reads_own_memory(&writer, site.address) {
         return None;
@@ -41,7 +41,7 @@ pub(super) fn passes(mut writer: Writer, site: Site) -> Option<Writer> {
     works.then_some(writer)
 }
 
-/// Whether `/proc/self/mem` shows this very address space: under an emulator it may be another.
+/// True when `/proc/self/mem` shows this very address space: under an emulator it may be another.
 fn reads_own_memory(writer: &Writer, address: usize) -> bool {
     use std::os::unix::fs::FileExt;
     let Writer::ProcMem(file) = writer else { return writer.path() != WritePath::ProcMem };

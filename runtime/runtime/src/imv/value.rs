@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-/// What kind of number a variable holds.
+/// The kind of number that a variable holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// A signed integer.
@@ -83,7 +83,7 @@ mod sealed {
 
 /// A type that an immediate value may have: an integer, `bool`, `f32` or `f64`.
 pub trait Value: sealed::Sealed {
-    /// What kind of number.
+    /// The kind of number.
     const CLASS: u8;
     /// 1 when signed.
     const IS_SIGNED: u8;
@@ -168,7 +168,7 @@ impl<T: Value> Imv<T> {
     }
 
     /// Sets the value: when this returns, every read that starts later, on any thread, sees it. Allocates nothing and
-    /// may be called in a signal handler, one that interrupts a set too.
+    /// may be called in a signal handler, also in one that interrupts a set.
     ///
     /// # Errors
     ///

@@ -4,11 +4,11 @@ use super::arch::{Store, flush_code};
 use std::collections::BTreeMap;
 use std::io;
 
-/// How code is written.
+/// The way code is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WritePath {
-    /// Through `/proc/self/mem`: the page stays a private page of its file, with its name, its breakpoints and
-    /// uprobes; a forked child is independent. The kernel copies the bytes, and not always an aligned word in one piece: on
+    /// Through `/proc/self/mem`: the page stays a private page of its file, with its name, its breakpoints and uprobes;
+    /// a forked child is independent. The kernel copies the bytes, and not always an aligned word in one piece: on
     /// x86-64 only what changes one byte is written so without a trap.
     ProcMem,
     /// Through a second, writable mapping of a memory file that replaces the page: a true atomic store. A forked
@@ -20,7 +20,8 @@ pub enum WritePath {
 }
 
 impl WritePath {
-    /// Those by which a change appears at once come first; of them the one that a bare `clone` does not share.
+    /// The paths by which a change appears at once come first; of them, first the one that a bare `clone` does not
+    /// share.
     pub(super) const BY_PREFERENCE: [WritePath; 3] = [WritePath::Swap, WritePath::Alias, WritePath::ProcMem];
 }
 
@@ -61,16 +62,16 @@ impl Writer {
         }
     }
 
-    /// Whether a thread that executes there meets all of a store or nothing of it. On x86-64 Linux copies what is written to
-    /// `/proc/self/mem` by `rep movsb` where processors have it fast for short copies (`fsrm`), and other cores see its bytes
-    /// one after the other. On AArch64 it was a store of the whole word; that is not promised.
+    /// True when a thread that executes there sees all of a store or nothing of it. On x86-64 Linux copies a write to
+    /// `/proc/self/mem` by `rep movsb` where processors have it fast for short copies (`fsrm`), and other cores see its
+    /// bytes one after the other. On AArch64 it was a store of the whole word; that is not promised.
     pub(super) fn appears_at_once(&self, store: &Store) -> bool {
         if !cfg!(target_arch = "x86_64") || self.path() != WritePath::ProcMem {
             return true;
         }
         let new = store.value.to_le_bytes();
-        // SAFETY: bytes of a site that is about to be written, in a mapped code page. Only a set writes there, and sets are
-        // serialised.
+        // SAFETY: bytes of a site that is about to be written, in a mapped code page. Only a set writes there, and sets
+        // are serialised.
         let is_new = |at: usize| unsafe { *((store.address + at) as *const u8) } != new[at];
         (0..usize::from(store.bytes)).filter(|at| is_new(*at)).count() <= 1
     }

@@ -8,7 +8,7 @@ use lineup_trace::layout::{COUNTERS, METRICS, RECORD_BYTES, bucket_of, mode, rec
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release, fence};
 
-/// How deep regions may nest, and how many locks a thread may hold at once, before more are counted as unbalanced.
+/// The maximum nesting of regions, and of locks held by a thread at once; more are counted as unbalanced.
 pub(super) const DEPTH: usize = 32;
 
 /// An open region.
@@ -33,7 +33,7 @@ pub(super) struct HeldLock {
     pub(super) taken_ns: u64,
 }
 
-/// What goes into a record besides its number.
+/// The contents of a record except its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) cpu: u16,
@@ -199,7 +199,7 @@ impl Buffer {
         }
     }
 
-    /// Copies the events of a new maximum, the region's own last, behind a head that says how many they are.
+    /// Copies the events of a new maximum, the region's own last, behind a head that holds their number.
     #[cold]
     fn keep_high_water(&self, entry: &Entry, first_inner: u64) {
         let end = self.ring.next.get();

@@ -1,4 +1,4 @@
-//! What `lineup/trace.h` calls.
+//! The functions behind `lineup/trace.h`.
 
 use super::{Config, CounterChoice, Modes, Region, StartError, WhenFull, lock, probe};
 use crate::clock::now_ns;
@@ -9,7 +9,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where images that include `lineup/trace.h` find the variable that wakes their probes, to import it.
+/// The address at which images that include `lineup/trace.h` find the variable that wakes their probes, to import it.
 #[unsafe(export_name = "lineup_tracing_address")]
 pub static TRACING_ADDRESS: &imv::Imv<u8> = &super::TRACING;
 
@@ -27,9 +27,9 @@ pub struct LineupTraceConfig {
     pub ring_records: u32,
     /// Records in each thread's high-water ring.
     pub high_water_records: u32,
-    /// How many threads have room.
+    /// The number of threads with room.
     pub threads: u32,
-    /// How many names have room.
+    /// The number of names with room.
     pub names: u32,
     /// 0 none, 1 hardware, 2 software.
     pub counters: u32,
@@ -37,8 +37,8 @@ pub struct LineupTraceConfig {
     pub locks_inside: *const c_char,
 }
 
-/// Starts tracing. 0, or an errno value: `EBUSY` when it is on already, `EINVAL` for sizes out of range, what the
-/// system said of the file, `ENOEXEC` when the probes cannot be switched.
+/// Starts tracing. 0, or an errno value: `EBUSY` when it is on already, `EINVAL` for sizes out of range, the system's
+/// error about the file, `ENOEXEC` when the probes cannot be switched.
 ///
 /// # Safety
 ///

@@ -30,7 +30,7 @@ const HARDWARE_SET: [Counter; COUNTERS] = [
 const SOFTWARE_SET: [Counter; 3] =
     [("page_faults", SOFTWARE, 2), ("context_switches", SOFTWARE, 3), ("cpu_migrations", SOFTWARE, 4)];
 
-/// Which counters a session reads, and how.
+/// The counters that a session reads, and the way.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) rung: Rung,
@@ -125,7 +125,7 @@ impl Group {
         cfg!(target_arch = "x86_64") && !self.pages.is_empty() && self.pages.iter().all(can)
     }
 
-    /// The counters' present values; zero for those that there are not.
+    /// The counters' present values; zero for missing counters.
     pub(super) fn read(&self) -> [u64; COUNTERS] {
         self.read_by_instruction().unwrap_or_else(|| self.read_by_call())
     }
@@ -220,7 +220,7 @@ fn read_page(page: &SharedPage) -> Option<u64> {
         }
         let unused = 64 - u32::from(page.width).clamp(1, 64);
         let (low, high): (u32, u32);
-        // SAFETY: the kernel says that this counter may be read by user code, and which one it is.
+        // SAFETY: the kernel reports that user code may read this counter, and its index.
         unsafe {
             std::arch::asm!("rdpmc", in("ecx") index - 1, out("eax") low, out("edx") high,
                 options(nostack, preserves_flags, nomem));

@@ -1,4 +1,4 @@
-//! Which CPU this thread is on, by one load where the C library keeps a restartable-sequence area per thread.
+//! The CPU of this thread, by one load where the C library keeps a restartable-sequence area per thread.
 
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! What may be done to a region's cache lines before a call of it.
+//! Interventions in a region's cache lines before a call of it.
 
 use super::region::Region;
 use lineup_trace::Arm;
@@ -20,7 +20,7 @@ pub(super) fn assign(arms: u32, random: u64) -> u8 {
     mask.trailing_zeros() as u8
 }
 
-/// Does what `arm` says to `region`'s lines, and waits until it is done: the call that follows is timed.
+/// Applies the intervention `arm` to `region`'s lines, and waits until it is done: the call that follows is timed.
 pub(super) fn apply(arm: u8, region: &Region) {
     let code = (region.code, region.code_bytes);
     let data = (region.data, region.data_bytes);

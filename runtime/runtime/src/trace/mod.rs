@@ -42,11 +42,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{self, Mutex, Once, PoisonError};
 
 crate::define_imv! {
-    /// Whether probes are active.
+    /// True when probes are active.
     pub static TRACING: u8 = 0;
 }
 
-/// What is recorded: any of three.
+/// The recorded data: any of three modes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Modes {
     /// Every event, in the ring.
@@ -66,7 +66,7 @@ impl Modes {
     }
 }
 
-/// What happens to new events when a thread's ring is full.
+/// The treatment of new events when a thread's ring is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WhenFull {
     /// They take the place of the oldest.
@@ -75,10 +75,10 @@ pub enum WhenFull {
     Stop,
 }
 
-/// Which counters are read at both ends of a region.
+/// The counters read at both ends of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterChoice {
-    /// None: a probe reads the clock alone.
+    /// None: a probe reads only the clock.
     None,
     /// Cycles, instructions, L1 instruction and data read misses, if the machine has them all.
     Hardware,
@@ -86,22 +86,22 @@ pub enum CounterChoice {
     Software,
 }
 
-/// How to trace.
+/// The parameters of a trace.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file. One that exists is replaced.
+    /// The file. An existing file is replaced.
     pub path: PathBuf,
-    /// What is recorded.
+    /// The recorded data.
     pub modes: Modes,
-    /// What happens when a ring is full.
+    /// The treatment of new events when a ring is full.
     pub when_full: WhenFull,
     /// Records in each thread's ring; rounded up to a power of two.
     pub ring_records: u32,
     /// Records in each thread's high-water ring; rounded up to a power of two.
     pub high_water_records: u32,
-    /// How many threads have room.
+    /// The number of threads with room.
     pub threads: u32,
-    /// How many regions, marks and locks have room.
+    /// The number of regions, marks and locks with room.
     pub names: u32,
     /// Counters.
     pub counters: CounterChoice,
@@ -126,13 +126,13 @@ impl Config {
     }
 }
 
-/// Why tracing did not start.
+/// The reason tracing did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A size is out of range.
     #[error("trace sizes: {what}; change the configuration")]
     Sizes {
-        /// What is wrong.
+        /// The size that is out of range.
         what: &'static str,
     },
     /// The file cannot be made.
@@ -140,7 +140,7 @@ pub enum StartError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Tracing is on already.
@@ -196,7 +196,7 @@ extern "C" fn after_fork_in_child() {
     let _ = probe::SESSION.set(0);
 }
 
-/// Whether probes are active.
+/// True when probes are active.
 #[inline(always)]
 pub fn is_on() -> bool {
     crate::imv_cond!(TRACING)

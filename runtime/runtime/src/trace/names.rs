@@ -17,10 +17,10 @@ impl<N: PartialEq> Names<N> {
         Self { session, known: Mutex::new(Vec::new()) }
     }
 
-    /// The index of a name. `cached` is what its region keeps: the number of a session in the upper 48 bits, the index
-    /// there in the lower 16. That word is all it says, so no order with other memory is needed; a thread that is still
-    /// in an older session may overwrite it, which costs the next one a look. A new name is entered by `enter`, once and
-    /// before any thread has its index; `None` when the table is full.
+    /// The index of a name. `cached` is the word in its region: the number of a session in the upper 48 bits, the index
+    /// there in the lower 16. That word is self-contained, so no order with other memory is needed; a thread that is
+    /// still in an older session may overwrite it, which costs the next one a lookup. A new name is entered by `enter`,
+    /// once and before any thread has its index; `None` when the table is full.
     #[inline(always)]
     pub(super) fn index_of(
         &self,

@@ -1,4 +1,4 @@
-//! What an active probe does.
+//! The work of an active probe.
 
 use super::buffer::{Buffer, DEPTH, Entry, HeldLock, Open};
 use super::intervene;
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 crate::define_imv! {
-    /// Address of the session that probes record into; 0 when there is none.
+    /// Address of the session that probes record into; 0 without a session.
     pub(super) static SESSION: u64 = 0;
 }
 
@@ -22,7 +22,7 @@ thread_local! {
     static AT_END: AtEnd = const { AtEnd };
 }
 
-/// What a thread knows between probes.
+/// A thread's state between probes.
 struct State {
     /// A probe is running. One in a signal handler that interrupts it is counted as lost, and changes nothing else.
     busy: Cell<bool>,
@@ -110,7 +110,7 @@ fn count_interrupting(state: &State) {
     }
 }
 
-/// Gives this thread a buffer in `session`. One that it has no more room for keeps what it has.
+/// Gives this thread a buffer in `session`. A thread for which it has no room keeps its present buffer.
 #[cold]
 #[inline(never)]
 fn enter<'a>(session: &'static Session, state: &'a State) -> Option<&'a Buffer> {
@@ -126,10 +126,10 @@ fn enter<'a>(session: &'static Session, state: &'a State) -> Option<&'a Buffer> 
     state.buffer_in(session)
 }
 
-/// This thread's buffer where nothing rare is to be done: no probe of it runs below, and it recorded in this session
-/// before. `None`, and nothing has changed, where there is more to do; and when `work` says so.
+/// The fast path: runs `work` with this thread's buffer when no probe of the thread is interrupted and it recorded in
+/// this session before. Otherwise `None`, with nothing changed; also when `work` returns `None`.
 ///
-/// What makes no call saves few registers: of a region's costs beside the counter that was a third.
+/// A function without calls saves few registers: that was a third of a region's cost without the counter.
 #[inline(always)]
 fn usually<R>(region: &Region, work: impl FnOnce(&Buffer, u16) -> Option<R>) -> Option<R> {
     let state = STATE.with(|state| &raw const *state);
@@ -203,7 +203,7 @@ fn gives_up_locks(arm: u8, region: &Region) -> bool {
     is_declared && Arm::from_number(arm).is_some_and(Arm::gives_up_locks)
 }
 
-/// Assigns an arm to the call that begins, and does what it says.
+/// Assigns an arm to the call that begins, and applies it.
 #[inline(never)]
 fn intervene(buffer: &Buffer, region: &Region) -> (u8, Option<u64>) {
     let (state, random) = intervene::next_random(buffer.random.get());
@@ -294,7 +294,8 @@ fn end_anyhow(region: &Region, now_ns: Option<u64>) {
     });
 }
 
-/// Where below the top a region is open; counts what was left open above it, or that it is not open at all.
+/// The position below the top at which a region is open. Counts regions left open above it, or a region that is not
+/// open at all.
 #[cold]
 fn find_below(buffer: &Buffer, depth: usize, name: u16) -> Option<usize> {
     let found = (0..depth.min(DEPTH)).rev().find(|at| buffer.open[*at].get().name == name);
@@ -380,7 +381,7 @@ fn add_wait(buffer: &Buffer, wait_ns: u64) {
     }
 }
 
-/// Whether lock records are kept now: always, or while the region they are limited to is open.
+/// True when lock records are kept now: always, or while the region they are limited to is open.
 fn locks_count_here(buffer: &Buffer) -> bool {
     let Some(limit) = buffer.session.locks_inside_index() else { return true };
     buffer.open[..buffer.depth.get().min(DEPTH)].iter().any(|open| Some(open.get().name) == limit)

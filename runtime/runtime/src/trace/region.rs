@@ -1,4 +1,4 @@
-//! What a program declares once for each region, mark or lock it traces.
+//! The declaration of each region, mark or lock that a program traces.
 
 use libc::c_char;
 use std::ffi::CStr;
@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 /// A region, mark or lock. Its layout is that of `struct lineup_region` in `lineup/trace.h`.
 ///
-/// Made by [`region!`](crate::region) and its siblings; the fields after the name say what may be tried on it.
+/// Made by [`region!`](crate::region) and its siblings; the fields after the name list the interventions that may be
+/// tried on it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Region {

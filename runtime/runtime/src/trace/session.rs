@@ -199,7 +199,7 @@ impl Session {
     }
 }
 
-/// What is in the mapping while nobody writes.
+/// The contents of the mapping while nobody writes.
 #[cfg(test)]
 impl Session {
     pub(super) fn bytes(&self) -> &[u8] {
@@ -218,7 +218,7 @@ fn allocate(file: &File, at: u64, bytes: u64) -> std::io::Result<()> {
 
 fn map(file: &File, bytes: u64) -> std::io::Result<*mut u8> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // Miri maps no files; its tests read what is in memory.
+    // Miri maps no files; its tests read memory instead.
     let (flags, descriptor) = match cfg!(miri) {
         true => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
         false => (libc::MAP_SHARED, file.as_raw_fd()),
@@ -228,8 +228,8 @@ fn map(file: &File, bytes: u64) -> std::io::Result<*mut u8> {
     if base == libc::MAP_FAILED { Err(std::io::Error::last_os_error()) } else { Ok(base.cast()) }
 }
 
-/// Takes an earlier trace away: one that another process still maps keeps its own file. What is no plain file stays, so
-/// that nobody loses `/dev/null` by naming it.
+/// Removes an earlier trace: a trace that another process still maps keeps its own file. Anything but a plain file
+/// stays, so that nobody loses `/dev/null` by naming it.
 fn make_way(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(about) if about.is_file() || about.is_symlink() => std::fs::remove_file(path),

@@ -31,7 +31,7 @@ fn session(change: impl FnOnce(&mut Config)) -> (tempfile::TempDir, &'static Ses
     (folder, Box::leak(Box::new(Session::create(&config).unwrap())))
 }
 
-/// Runs `work`, which gets its thread's number, on every thread at once, and reads what they recorded.
+/// Runs `work`, which gets its thread's number, on every thread at once, and reads their records.
 fn traced(session: &'static Session, threads: u32, work: impl Fn(u64) + Sync) -> Trace {
     SESSION.set(&raw const *session as u64).unwrap();
     let start = Barrier::new(threads as usize);

@@ -14,9 +14,9 @@ fn values_clock_and_tracer_on_aarch64() {
         let mut test = Command::new(QEMU[0]);
         test.args(&QEMU[1..]).arg(lineup_fixtures::test_program(TARGET, name));
         test.current_dir(env!("CARGO_MANIFEST_DIR"));
-        // An emulator's cores are not a processor's: what a long torture would show is not what would happen there.
+        // An emulator's cores are not a processor's: a long torture would show nothing about a processor.
         test.env("LINEUP_TORTURE_SECONDS", "0.1");
-        // Nor can code be written in every way there: a way that is missing is skipped.
+        // An emulator does not support every way to write code either: a missing one is skipped.
         test.env_remove("CI");
         let output = test.output().expect("apt install qemu-user");
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo left the shared library and the archive: beside this test's own binary.
+/// The folder where cargo put the shared library and the archive: that of this test's own binary.
 fn library_folder() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let folder = own.parent().unwrap().to_path_buf();
@@ -127,7 +127,8 @@ fn shared_objects_come_and_go_while_a_thread_sets_what_they_import() {
     assert_eq!(text, format!("ok: {rounds} rounds\n"));
 }
 
-/// The same object, run under filters that forbid one thing after another: answers stay right, the status says why.
+/// The same object, run under filters that forbid one thing after another: answers stay right, and the status gives the
+/// reason.
 #[test]
 fn where_patching_is_forbidden_values_are_read_from_variables() {
     let build = Build::new();
@@ -170,7 +171,7 @@ fn values_may_be_set_during_a_fork() {
     }
 }
 
-/// A library hands traps on to us, and we to it: each foreign trap still ends at whoever was there first.
+/// A library hands traps on to us, and we to it: each foreign trap still reaches the handler that was there first.
 #[test]
 fn handlers_that_chain_each_other_do_not_recurse() {
     let build = Build::new();

@@ -1,4 +1,4 @@
-//! What `install` puts in place serves a program by pkg-config and by CMake.
+//! The files that `install` puts in place serve a program by pkg-config and by CMake.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn run(command: &mut Command, package: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A prefix with the library that cargo left beside this test in the place of a release build's.
+/// A prefix with the library that cargo left next to this test in the place of a release build's.
 fn install(folder: &Path) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let release = folder.join("target/release");

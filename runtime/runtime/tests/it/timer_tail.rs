@@ -37,8 +37,8 @@ fn build(folder: &Path) -> std::path::PathBuf {
     program
 }
 
-/// Of the time beyond the threshold in calls of no arm, what each plant adds: had its calls been calls without a plant,
-/// their number unchanged, that much would be missing. The last is what stays without any plant.
+/// The share that each plant adds to the time beyond the threshold in calls of no arm: that much would be missing if
+/// its calls were calls without a plant, their number unchanged. The last is the share that stays without any plant.
 fn planted_shares(trace: &Trace, window: &Window) -> [f64; 4] {
     let planted = trace.names.iter().find(|name| name.text == "planted").unwrap().index;
     let tick = trace.region("tick").unwrap().index;

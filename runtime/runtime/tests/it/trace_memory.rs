@@ -2,7 +2,7 @@
 
 #[path = "../../src/trace/names.rs"]
 mod names;
-/// The types that the table is made of.
+/// The types that the table uses.
 mod sync {
     pub(super) use loom::sync::{Mutex, atomic};
     pub(super) use std::sync::PoisonError;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Two sessions, one of which follows the other while threads may still be in the first; two regions.
 struct Shared {
     sessions: [Names<&'static str>; 2],
-    /// How many names each has entered.
+    /// The number of names that each has entered.
     entered: [AtomicU64; 2],
     cached: [AtomicU64; 2],
 }
@@ -48,7 +48,7 @@ fn threads_agree_on_every_index_and_enter_each_name_once() {
         counter.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new(Shared::new());
         let other = Arc::clone(&shared);
-        // One thread finishes a probe of the old session late and goes on in the new one, where the other already is.
+        // One thread finishes a probe of the old session late and continues in the new one, where the other already is.
         let late = loom::thread::spawn(move || [other.index(0, 0), other.index(1, 0), other.index(1, 1)]);
         let early = [shared.index(1, 1), shared.index(1, 0), shared.index(1, 1)];
         let late = late.join().unwrap();

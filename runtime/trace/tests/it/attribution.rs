@@ -1,5 +1,5 @@
 //! Attribution on calls whose causes are planted in known shares and removed perfectly: the intervals hold the true
-//! counterfactual as often as they say, and shares of causes that strike different calls add up.
+//! counterfactual at their stated level, and shares of causes that strike different calls add up.
 
 use lineup_stats::random::Seed;
 use lineup_stats::summary::Summary;
@@ -20,7 +20,7 @@ const INTERRUPTION_NS: f64 = 1e6;
 const CAUSES: [Cause; 3] = [Cause::CodeMisses, Cause::DataMisses, Cause::LockWaiting];
 const ARMS: [Arm; 5] = [Arm::None, Arm::PrefetchCode, Arm::PrefetchData, Arm::GiveUpLock, Arm::RemoveAll];
 
-/// Of each cause: the chance that it strikes a call (no call twice), and what it then adds.
+/// For each cause: the chance that it strikes a call (no call twice), and the time that it then adds.
 type Plants = [(f64, f64); 3];
 
 const CASES: [(&str, Plants); 6] = [
@@ -117,7 +117,7 @@ fn expected_beyond(window: &Window, planted_ns: f64) -> f64 {
     (1.0 - INTERRUPTED) * uninterrupted(least) + INTERRUPTED * uninterrupted(least + INTERRUPTION_NS)
 }
 
-/// The true share of each cause, and of what is left without any.
+/// The true share of each cause, and of the rest without any.
 fn truth(window: &Window, plants: &Plants) -> [f64; 4] {
     let plain = expected_beyond(window, 0.0);
     let adds = plants.map(|(chance, ns)| chance * (expected_beyond(window, ns) - plain));

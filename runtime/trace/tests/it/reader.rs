@@ -124,7 +124,7 @@ fn exports_hold_every_event() {
 }
 
 proptest! {
-    /// Whatever is in the file, reading and everything made of it ends without a panic.
+    /// For any bytes in the file, reading and all analysis end without a panic.
     #[test]
     fn no_bytes_make_the_reader_panic(changes in prop::collection::vec((0usize..30_000, any::<u8>()), 0..60)) {
         let mut file = empty();

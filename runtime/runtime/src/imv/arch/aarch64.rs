@@ -1,11 +1,11 @@
 //! AArch64.
 //!
-//! Every site is one aligned 4-byte instruction. Values of 1 and 2 bytes become `movz`. Wider values need more
-//! than one instruction, and a thread stopped between two of them would join an old half to a new one; so they
-//! become a load from a literal that lies on the site's own 16 bytes: no line is fetched that the code did not
-//! need anyway, but the load goes through the data cache. Branches change between `b` and `nop`, which the
-//! architecture allows while other cores execute them; `movz` is not on that list, so its direct change rests on
-//! the barrier and on measurement, as on x86-64.
+//! Every site is one aligned 4-byte instruction. Values of 1 and 2 bytes become `movz`. Wider values need more than one
+//! instruction, and a thread stopped between two of them would join an old half to a new one; so they become a load
+//! from a literal that lies on the site's own 16 bytes. It fetches no line that the code does not need already, but the
+//! load goes through the data cache. Branches change between `b` and `nop`, which the architecture allows while other
+//! cores execute them; `movz` is not on that list, so its direct change rests on the barrier and on measurement, as on
+//! x86-64.
 
 use super::{Encoding, Form, Kind, SITE_BYTES_MAX, Site, Store};
 use std::arch::asm;
@@ -19,8 +19,8 @@ const LITERAL_OFFSET: usize = 8;
 /// Bytes from the start of the out-of-line dormant form to its load.
 const DORMANT_LOAD_OFFSET: usize = 4;
 
-/// Reads the dormant form and returns the register it loads, or `None` when the bytes are not what the headers
-/// emit: such a site keeps reading the variable.
+/// Reads the dormant form and returns the register it loads, or `None` when the bytes differ from those that the
+/// headers emit: such a site keeps reading the variable.
 pub(in crate::imv) fn analyse(site: &Site, code: &[u8; SITE_BYTES_MAX]) -> Option<u8> {
     let is_branch = word(code, 0) >> 26 == 0b000101;
     let aligned = site.address % if site.size_bytes >= 4 && site.kind == Kind::Value { 16 } else { 4 } == 0;
@@ -49,7 +49,7 @@ fn word(code: &[u8; SITE_BYTES_MAX], at: usize) -> u32 {
     u32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]])
 }
 
-/// The immediate form of `site` for `value`. `code` is what the site holds now.
+/// The immediate form of `site` for `value`. `code` is the site's present code.
 pub(in crate::imv) fn encode(site: &Site, value: u64, code: &[u8; SITE_BYTES_MAX]) -> Encoding {
     let mut bytes = *code;
     let register = u32::from(site.register);
@@ -103,7 +103,7 @@ pub(in crate::imv) fn trapped_at(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.pc as usize
 }
 
-/// Makes `context` what it would be after the site's new instruction.
+/// Makes `context` the one after the site's new instruction.
 pub(in crate::imv) fn emulate(site: &Site, context: &mut libc::ucontext_t) {
     let value = site.cell_value();
     if site.kind == Kind::Value {

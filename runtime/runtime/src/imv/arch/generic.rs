@@ -10,7 +10,7 @@ pub(in crate::imv) fn analyse(_site: &Site, _code: &[u8; SITE_BYTES_MAX]) -> Opt
     None
 }
 
-/// Leaves the code as it is.
+/// Leaves the code unchanged.
 pub(in crate::imv) fn encode(_site: &Site, _value: u64, code: &[u8; SITE_BYTES_MAX]) -> Encoding {
     Encoding { bytes: *code, len: 0, direct: None }
 }

@@ -1,10 +1,10 @@
-//! What differs by architecture: the bytes of a site, and what its new instruction does to registers.
+//! The parts that differ by architecture: the bytes of a site, and the effect of its new instruction on registers.
 //!
 //! A site is born as a read of the ordinary variable (*dormant form*), so it is right before it is registered and
 //! wherever patching is forbidden. Patching turns it into an instruction that carries the value (*immediate form*).
 //!
-//! `--cfg lineup_generic` takes the form for machines without an encoding on every machine: for tools that check what
-//! the program does to memory and know nothing of instructions that change.
+//! `--cfg lineup_generic` takes the form for machines without an encoding on every machine: for tools that check the
+//! program's memory accesses and do not know about changing instructions.
 
 #[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 mod aarch64;
@@ -23,7 +23,7 @@ pub(super) use x86_64::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
 /// The longest instruction that a site may hold.
 pub(super) const SITE_BYTES_MAX: usize = 16;
 
-/// What a site does with its value.
+/// A site's use of its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Puts it in a register.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Branch,
 }
 
-/// What a site's bytes are.
+/// The form of a site's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     /// As emitted: it reads the ordinary variable.
@@ -48,7 +48,7 @@ pub(super) enum Form {
 pub(super) struct Site {
     /// Address of the instruction.
     pub(super) address: usize,
-    /// Where the ordinary variable of the site's image is.
+    /// The address of the ordinary variable of the site's image.
     pub(super) cell: usize,
     /// Size of the variable: 1, 2, 4 or 8.
     pub(super) size_bytes: u8,
@@ -59,14 +59,14 @@ pub(super) struct Site {
     pub(super) target: usize,
     /// Number of the register that receives the value.
     pub(super) register: u8,
-    /// What its bytes are.
+    /// The form of its bytes.
     pub(super) form: Form,
     /// Its bytes as the macros emitted them.
     pub(super) dormant: [u8; SITE_BYTES_MAX],
 }
 
 impl Site {
-    /// Whether it must be written for its reads to follow the variable.
+    /// True when it must be written for its reads to follow the variable.
     pub(super) fn is_patched(&self) -> bool {
         self.form != Form::Dormant
     }
@@ -90,7 +90,7 @@ pub(super) struct Store {
 pub(super) struct Encoding {
     /// The instruction, and the literal behind it if it has one.
     pub(super) bytes: [u8; SITE_BYTES_MAX],
-    /// How many of `bytes` count.
+    /// The number of valid `bytes`.
     pub(super) len: usize,
     /// Stores that make the change when each is atomic, in order; `None` when only the trap protocol can make it.
     pub(super) direct: Option<([Store; 2], usize)>,

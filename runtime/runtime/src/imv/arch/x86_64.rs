@@ -12,8 +12,8 @@ pub(in crate::imv) const TRAP: &[u8] = &[0xcc];
 const DS_PREFIX: u8 = 0x3e;
 const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
-/// Reads the dormant form and returns the register it loads, or `None` when the bytes are not what the headers
-/// emit: such a site keeps reading the variable.
+/// Reads the dormant form and returns the register it loads, or `None` when the bytes differ from those that the
+/// headers emit: such a site keeps reading the variable.
 pub(in crate::imv) fn analyse(site: &Site, code: &[u8; SITE_BYTES_MAX]) -> Option<u8> {
     const RIP_RELATIVE: u8 = 0b0000_0101;
     let modrm = match (site.kind, site.size_bytes) {
@@ -28,7 +28,7 @@ pub(in crate::imv) fn analyse(site: &Site, code: &[u8; SITE_BYTES_MAX]) -> Optio
     (aligned && modrm & 0b1100_0111 == RIP_RELATIVE).then_some((modrm >> 3) & 7)
 }
 
-/// The immediate form of `site` for `value`. `code` is what the site holds now.
+/// The immediate form of `site` for `value`. `code` is the site's present code.
 pub(in crate::imv) fn encode(site: &Site, value: u64, code: &[u8; SITE_BYTES_MAX]) -> Encoding {
     let mut bytes = [0u8; SITE_BYTES_MAX];
     let len = match (site.kind, site.size_bytes) {
@@ -81,7 +81,7 @@ pub(in crate::imv) fn trapped_at(context: &libc::ucontext_t) -> usize {
     (context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize).wrapping_sub(1)
 }
 
-/// Makes `context` what it would be after the site's new instruction.
+/// Makes `context` the one after the site's new instruction.
 pub(in crate::imv) fn emulate(site: &Site, context: &mut libc::ucontext_t) {
     let registers = &mut context.uc_mcontext.gregs;
     let value = site.cell_value();
