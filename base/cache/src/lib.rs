@@ -5,9 +5,9 @@
 //! * Pure: no I/O. The description of the host's caches comes in as the text of the kernel's files.
 //! * [`Cache::touch`] runs for every access of an emulated program, so the most recently used way of
 //!   a set is tried first and a hit there changes nothing.
-//! * The rules are those of valgrind's cache simulation, so that the two can be compared on one
-//!   address stream: least recently used is replaced, a store allocates as a load does, an access across
-//!   two lines misses at most once, the second level sees only what the first missed.
+//! * The rules are those of valgrind's cache simulation, so that the two can be compared on one address stream: least
+//!   recently used is replaced, a store allocates as a load does, an access across two lines misses at most once, the
+//!   second level sees only misses of the first.
 //!
 //! ```
 //! use lineup_cache::{Cache, CacheSpec};

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 /// two calls.
 ///
 /// Under least-recently-used replacement a line is still there at the next call when fewer than `ways` distinct lines
-/// of its set were used in between. Those are the call's own other lines in the set, and the other data's lines there:
-/// with these scattered evenly, a binomial number out of `pressure_bytes / line` with chance `1 / sets`.
+/// of its set were used in between. These lines are the call's own other lines in the set, and the other data's lines
+/// there: with these scattered evenly, a binomial number out of `pressure_bytes / line` with chance `1 / sets`.
 ///
 /// ```
 /// use lineup_cache::{CacheSpec, expected_misses};

@@ -1,4 +1,4 @@
-//! The uses that change nothing in a cache, and are hits: those of the most recently used line of a set.
+//! Uses of the most recently used line of a set: they are hits and change nothing in a cache.
 
 use crate::spec::{CacheLevel, CacheSpec};
 
@@ -49,7 +49,7 @@ impl Lines {
         self.last.wrapping_sub(self.first)
     }
 
-    /// The lines of both, and those between.
+    /// The lines of both, and the lines between them.
     pub fn with(self, other: Lines) -> Lines {
         Lines { first: self.first.min(other.first), last: self.last.max(other.last) }
     }

@@ -97,8 +97,8 @@ impl VariedCache {
         }
     }
 
-    /// The way that the tree of a set points to. Its leaves are the ways, and as many more as make a power of two:
-    /// those are passed by.
+    /// The way that the tree of a set points to. Its leaves are the ways, padded to a power of two; the padding is
+    /// skipped.
     fn pointed_to(&self, first: usize) -> usize {
         let bits = self.ages[first];
         let (mut low, mut room, mut node) = (0, self.ways.next_power_of_two(), 1);

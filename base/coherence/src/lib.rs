@@ -2,8 +2,7 @@
 //!
 //! Design constraints:
 //!
-//! * Pure: accesses in, counts out. Threads are numbered from 0; what an access means to the caller is a number, its
-//!   tag.
+//! * Pure: accesses in, counts out. Threads are numbered from 0; the caller identifies an access by a number, its tag.
 //! * The protocol is MESI: a line is modified in one cache, exclusive in one, shared by several, or invalid. A store
 //!   takes the line from all other caches; each copy that goes is an invalidation.
 //! * A miss on a line that a store of another thread took away is *true* when the thread then uses bytes that another

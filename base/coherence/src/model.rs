@@ -174,7 +174,7 @@ struct Side {
     taken_by: Option<(u16, u32)>,
     /// Bytes that others wrote since the thread last needed such bytes.
     unseen: u128,
-    /// Bytes used since the line came.
+    /// Bytes used since the line arrived.
     used: u128,
     /// Tag of the last use.
     last_tag: u32,

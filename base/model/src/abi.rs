@@ -1,4 +1,4 @@
-//! Machines and data models: what decides sizes and alignments.
+//! Machines and data models: they decide sizes and alignments.
 
 pub use crate::machine::Machine;
 

@@ -115,7 +115,7 @@ impl Arguments {
     /// Registers that carry arguments, at most, on any machine.
     pub const MOST: usize = 8;
 
-    /// The values of the registers, in the order of [`crate::machine::Description::argument_registers`]; those beyond
+    /// The values of the registers, in the order of [`crate::machine::Description::argument_registers`]; values beyond
     /// [`Arguments::MOST`] are left out.
     pub fn new(entry: u64, values: &[u64]) -> Self {
         let count = values.len().min(Self::MOST);
@@ -133,7 +133,7 @@ impl Arguments {
 /// A reading of the machine's clock inside a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TimeMark {
-    /// Number of the access of the call that came next; how many there were, after the last.
+    /// Number of the next access of the call; after the last one, the number of accesses.
     pub access: u32,
     /// Cycles of a counter that all threads of the machine read alike.
     pub cycles: u64,
@@ -174,7 +174,8 @@ pub enum MemoryEventKind {
     Freed,
     /// Pages were unmapped or replaced.
     Unmapped,
-    /// The recorder saw a mapping that is the process's own: written by nobody else, and no file's but a program's.
+    /// The recorder saw a private mapping of the process: nobody else writes to it, and it maps no file except a
+    /// program.
     Private,
     /// The recorder saw a mapping that others may write or read as well: shared memory, a device.
     Shared,

@@ -72,7 +72,7 @@ pub struct UnusedPath {
     pub at: SourceLocation,
     /// Bytes of its code.
     pub bytes: u64,
-    /// Times that conditions which may lead to it came out otherwise.
+    /// Times that conditions which may lead to it had the other result.
     pub decisions: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::types::{TypeId, TypeKind, Types};
 
-/// Members of one type, those of its members included, beyond which its description must be wrong.
+/// Members of one type, including its members' members, beyond which its description must be wrong.
 const MOST_MEMBERS: u32 = 1 << 20;
 
 /// A type on the way from an outer to an inner one.
@@ -52,7 +52,7 @@ impl Types {
         impossible
     }
 
-    /// Counts the members of a type and of all that it holds, innermost first.
+    /// Counts the members of a type and of all types that it holds, innermost first.
     fn count(&self, start: TypeId, states: &mut [State], impossible: &mut Vec<TypeId>) {
         let mut path = Vec::new();
         self.enter(start, states, &mut path);

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Interpreter {
     /// Its path.
     pub program: OsString,
-    /// All that follows on the line, as one argument.
+    /// The rest of the line, as one argument.
     pub argument: Option<OsString>,
 }
 

@@ -22,7 +22,7 @@ impl LoadedImage {
         (self.start..self.end).contains(&runtime)
     }
 
-    /// True for a kernel, which reaches from its first address to the last that there is. Its modules lie inside.
+    /// True for a kernel, which spans from its first address to the last possible one. Its modules lie inside.
     pub fn is_kernel(&self) -> bool {
         self.end == u64::MAX
     }

@@ -1,4 +1,4 @@
-//! A type's members in memory order with the holes between them: what `lineup layout` shows.
+//! A type's members in memory order with the holes between them, as `lineup layout` shows them.
 
 use crate::line::LineSize;
 use crate::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeId, Types};
@@ -244,7 +244,7 @@ fn has_virtual_base(types: &Types, aggregate: &Aggregate, depth: u32) -> bool {
 }
 
 /// Size of a member's type; 0 for the arrays without a count that C and its kin allow as a last member. In other
-/// languages such an array has as many elements as a run gives it.
+/// languages only a run decides the length of such an array.
 fn member_size(types: &Types, id: TypeId) -> Option<u64> {
     use crate::types::TypeKind;
     types.size_bytes(id).or_else(|| {

@@ -95,7 +95,7 @@ pub enum Location {
     Other,
 }
 
-/// A run of a variable's bytes that lie together. What debug info claims may exceed the variable's type.
+/// A run of a variable's bytes that lie together. Debug info may claim more bytes than the variable's type has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Offset of its first byte in the variable.

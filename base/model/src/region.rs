@@ -49,7 +49,7 @@ impl Region {
     }
 
     /// In the recording of a whole system, whose functions are all found before it begins: true for spans of execution
-    /// that are no calls, such as those with interrupts off.
+    /// that are no calls, such as spans with interrupts off.
     pub fn is_span(&self) -> bool {
         self.entries.is_empty()
     }

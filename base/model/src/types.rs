@@ -206,7 +206,7 @@ impl Types {
         Self::default()
     }
 
-    /// Makes room for as many types more.
+    /// Makes room for this many more types.
     pub fn reserve(&mut self, more: usize) {
         self.all.reserve(more);
     }

@@ -101,9 +101,9 @@ fn false_alarms() {
     }
 }
 
-/// All of A and then all of B, until the interval of two separate piles is as narrow; it pays the
-/// same for having chosen the number of runs by their spread. Gives the runs
-/// made and whether the interval holds the truth; `None` when patience ends first.
+/// All of A and then all of B, until the interval of two unpaired samples is as narrow. It pays the same price for
+/// choosing the number of runs by their spread. Returns the runs made, and true when the interval holds the truth;
+/// `None` when patience ends first.
 fn batches(effect: f64, disturbance: Disturbance, seed: Seed) -> Option<(usize, bool)> {
     let mut count = 2 * STOP.first_look;
     while 2 * count <= PATIENCE_RUNS {

@@ -1,4 +1,4 @@
-//! A synthetic program whose true effect is known: what estimators are validated against.
+//! A synthetic program whose true effect is known, to validate estimators.
 //!
 //! Every disturbance multiplies both variants alike, so that the true ratio of means, of medians and of
 //! geometric means are all the same number.

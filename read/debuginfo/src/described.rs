@@ -52,7 +52,7 @@ impl Described {
     }
 }
 
-/// Every function symbol; those with a prototype have parameters.
+/// Every function symbol; functions with a prototype have parameters.
 fn functions(symbols: &[Symbol], btf: &Btf, machine: Machine) -> BTreeMap<u64, Function> {
     let prototypes = unambiguous(symbols, btf);
     let registers = machine.description().argument_registers;
@@ -121,7 +121,7 @@ fn place(range: Option<Range<u64>>, at: Location) -> Place {
     Place { range, at }
 }
 
-/// Variables that BTF places: those of the per-CPU section.
+/// Variables that BTF places: those in the per-CPU section.
 fn globals(info: &DebugInfo, btf: &Btf) -> Vec<Variable> {
     let start_of = |name: &str| {
         info.sections().iter().find(|section| section.name == name).map(|section| section.addresses.start)

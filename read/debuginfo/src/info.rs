@@ -43,8 +43,8 @@ impl DebugInfo {
         DebugInfo::of_elf(Elf::parse(bytes.into())?, companions, &Ok)
     }
 
-    /// Reads a kernel's module with its sections where the kernel has put them, so that all its addresses are those at
-    /// which it ran. A separate debug file with other sections than the module is passed over.
+    /// Reads a kernel's module with its sections where the kernel has put them, so that all its addresses are its run
+    /// addresses. A separate debug file with other sections than the module is passed over.
     ///
     /// # Errors
     /// As for [`Self::parse`].

@@ -5,8 +5,7 @@
 //! * No I/O. The caller brings bytes ([`Bytes`]) and answers requests for other files ([`Companions`]).
 //! * Input is hostile until proven otherwise: nothing panics on it, recursion is bounded, allocations
 //!   are bounded by the size of the input, reference cycles end.
-//! * One damaged unit does not hide the others: what could not be read is counted in
-//!   [`DebugInfo::damage`].
+//! * One damaged unit does not hide the others: unreadable parts are counted in [`DebugInfo::damage`].
 //! * A whole kernel must fit: units are read in parallel, no tree of entries is kept, and types that
 //!   many units repeat are stored once.
 //! * Results depend on the bytes alone, never on timing: the same file gives the same ids.

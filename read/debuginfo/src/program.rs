@@ -26,7 +26,7 @@ pub enum FoundFunctions {
     },
     /// No such function.
     Unknown {
-        /// Names that come near, best first.
+        /// Similar names, best first.
         near: Vec<String>,
     },
 }

@@ -6,7 +6,7 @@ use lineup_model::entry_points::{EntryPoints, TaskStruct};
 use lineup_model::types::{TypeId, Types};
 use std::ops::Range;
 
-/// Names that matter on one machine. A name that ends in `*` stands for all that begin so.
+/// Names that matter on one machine. A name that ends in `*` stands for all names with that beginning.
 struct Names {
     /// The first that exists: run by `hostname NAME`.
     markers: &'static [&'static str],

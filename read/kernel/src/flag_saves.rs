@@ -38,8 +38,8 @@ fn read_register(word: u32) -> Option<u32> {
     (word & 0xffff_ffe0 == 0xd53b_4220).then_some(word & 31)
 }
 
-/// Follows the code after a read of the flag as it runs where interrupts are on, to the instruction that turns them
-/// off. `None` when something else comes first, or when nothing on the way depends on the flag.
+/// Follows the code after a read of the flag, on the path where interrupts are on, to the instruction that turns them
+/// off. `None` when the search ends before it, or when nothing on the path depends on the flag.
 fn masks_at(code: &[u8], read_at: usize, register: u32) -> Option<usize> {
     let mut at = read_at.checked_add(4)?;
     // The registers that hold the read value, one bit each.

@@ -154,7 +154,7 @@ impl GuestMachine {
     /// The kernel's command line. Its addresses are those of the image unless the request contains `kaslr`. It works
     /// around no processor fault unless the request names some (`mitigations=`). A panic restarts the machine at once,
     /// which ends the emulator. In real time an x86 kernel must not wait for its timer to tick within some
-    /// milliseconds: a busy host may let it stand still, and it would panic.
+    /// milliseconds: a busy host may stop the timer, and the kernel would panic.
     ///
     /// # Errors
     ///

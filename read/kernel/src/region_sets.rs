@@ -7,7 +7,7 @@ use lineup_model::region::{Region, Regions};
 /// The region that is no function: spans with interrupts off.
 pub const INTERRUPTS_OFF: &str = "irqs-off";
 
-/// The region that is no function either: all that is accessed in the kernel, in windows of the run.
+/// The second region that is no function: all accesses in the kernel, in windows of the run.
 pub const KERNEL: &str = "kernel";
 
 /// Functions named at most when the one wanted does not exist.

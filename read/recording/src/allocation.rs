@@ -3,7 +3,7 @@
 use crate::header::Misses;
 use crate::varint::{Cursor, put, put_delta};
 
-/// Counts of all that was allocated by one chain of calls.
+/// Counts of all allocations by one chain of calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AllocationSite {
     /// Its number, which accesses in windows refer to. 0 stands for no site.

@@ -234,7 +234,7 @@ impl Findings {
         text
     }
 
-    /// Adds what another process wrote. A line that was cut off, because the process was killed, is passed over.
+    /// Adds another process's findings. A line that was cut off, because the process was killed, is passed over.
     pub fn add_text(&mut self, text: &str) {
         for line in text.lines() {
             let _ = self.add_line(line);

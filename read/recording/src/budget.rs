@@ -54,7 +54,7 @@ mod tests {
             other.take();
         }
         assert_eq!((one.position(ThreadBudget::end(at(5)) - 1) >> 56, at(6)), (3, ThreadBudget::end(at(5))));
-        // A run that is the first of its stretch comes before any that is a later one.
+        // A run that is the first of its stretch precedes every later run.
         let later = one.position(at(5));
         assert!((6..100).all(|stretch| one.position(at(stretch)) < later));
     }

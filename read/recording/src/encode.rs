@@ -71,7 +71,7 @@ impl Encoder {
         Self::default()
     }
 
-    /// An empty encoder for a program's addresses, which are written as those of its space.
+    /// An empty encoder for a program's addresses, which are written as addresses of its space.
     pub fn of(space: AddressSpace) -> Self {
         Self { space, ..Self::default() }
     }
@@ -151,7 +151,7 @@ impl Encoder {
         put_bytes(&mut self.out, packed);
     }
 
-    /// Packs what happened on the whole system.
+    /// Packs the totals of the whole system.
     pub fn system(&mut self, summary: &SystemSummary) {
         self.begin();
         let out = &mut self.out;

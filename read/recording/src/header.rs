@@ -58,8 +58,8 @@ pub enum Selection {
     Spread,
     /// The first ones.
     First,
-    /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: those of threads that run at the
-    /// same time overlap.
+    /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: runs of threads that run at the same
+    /// time overlap.
     Runs,
     /// The same limit in each thread: up to [`crate::CALLS_IN_RUN`] calls in a row, at times that are the same for all
     /// threads and spread evenly over the run. Then more in a row at these times, see [`crate::ThreadBudget`].
@@ -117,7 +117,7 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-/// A program that was started by `exec` and runs outside the emulator, and so all that it starts in turn.
+/// A program that was started by `exec` and runs outside the emulator, as do all programs that it starts in turn.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Unfollowed {
     /// Its file.
@@ -148,7 +148,7 @@ pub struct RegionCounts {
 }
 
 impl Summary {
-    /// Takes in the counts of one process more.
+    /// Adds the counts of one more process.
     pub fn add_to(all: &mut Option<Summary>, one: Summary) {
         match all {
             Some(all) => all.add(&one),

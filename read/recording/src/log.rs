@@ -85,7 +85,7 @@ pub struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// As how many instructions it counts.
+    /// The number of instructions that it counts as.
     pub fn count(&self) -> u64 {
         match self.instructions.is_empty() {
             true => 0,
@@ -132,7 +132,7 @@ struct ThreadState {
     done: usize,
 }
 
-/// The superblocks of a log, and how far its threads have come.
+/// The superblocks of a log, and the progress of its threads.
 #[derive(Default)]
 pub struct Log {
     blocks: Vec<LogBlock>,
@@ -261,7 +261,7 @@ impl Log {
         let [_, head, count, at] = *words.first_chunk::<{ record::INTERRUPTED_WORDS }>()?;
         let count = usize::try_from(count).ok()?;
         let record = words[record::INTERRUPTED_WORDS..].get(..count)?;
-        // A handler that was left by a jump has not come back.
+        // A handler that was left by a jump has not returned.
         state.interrupted.retain(|(own, _)| *own != at);
         if state.interrupted.len() == MOST_INTERRUPTED {
             state.interrupted.remove(0);

@@ -164,8 +164,8 @@ pub mod word {
     pub const SEQUENCES: usize = 58;
     /// Their instructions at most.
     pub const SEQUENCE_INSTRUCTIONS: usize = 59;
-    /// With which signature the program has registered memory for restartable sequences before the engine came; 0 for
-    /// the usual one.
+    /// The signature with which the program registered memory for restartable sequences before the engine started; 0
+    /// for the usual one.
     pub const SIGNATURE: usize = 60;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;

@@ -95,7 +95,7 @@ impl<R: Read> Reader<R> {
         self.damage.as_ref()
     }
 
-    /// The bytes of the record that came last, for [`crate::Encoder::append_packed`]; none before the first.
+    /// The bytes of the last record, for [`crate::Encoder::append_packed`]; none before the first.
     pub fn record(&self) -> &[u8] {
         &self.block[self.begun_at..self.at]
     }

@@ -39,7 +39,7 @@ const TAKING_DATA: u8 = 4;
 /// CPUs that a stream can be of.
 pub const MOST_CPUS: u16 = 64;
 
-/// Packs steps one after the other. Each of fetches and accesses goes by the difference to the one before.
+/// Packs steps one after the other. Each fetch and each access is stored as the difference to the one before.
 #[derive(Clone, Default, Debug)]
 pub struct StreamEncoder {
     out: Vec<u8>,

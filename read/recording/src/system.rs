@@ -27,7 +27,7 @@ pub struct SystemPlan {
     pub arms: Vec<Arm>,
     /// The region that is not a function: spans with interrupts off.
     pub interrupts_off: Option<RegionId>,
-    /// The region that is not a function either: all that is accessed in the kernel, in windows of the run.
+    /// The second region that is no function: all accesses in the kernel, in windows of the run.
     pub windows: Option<RegionId>,
     /// Steps of the stream written at most; 0 writes none.
     pub stream_steps: u64,
@@ -41,7 +41,7 @@ pub struct SystemPlan {
 pub struct Latency {
     /// For a line that the first level lacks and the second has.
     pub l2_cycles: u32,
-    /// For a line that comes from memory, or from another CPU's cache.
+    /// For a line from memory, or from another CPU's cache.
     pub memory_cycles: u32,
 }
 
@@ -106,9 +106,9 @@ pub struct MeasuredCall {
     pub arm: Arm,
     /// Its counts, callees included, interrupts excluded.
     pub own: Counts,
-    /// Interrupts and exceptions that came in between.
+    /// Interrupts and exceptions during it.
     pub interrupts: u32,
-    /// Instructions of those.
+    /// Instructions of these interrupts and exceptions.
     pub interrupt_instructions: u64,
     /// Times the task was switched away.
     pub switches: u32,

@@ -10,7 +10,8 @@ use crate::numbers::section::{
 use crate::numbers::{ATTRIBUTE, BUILD_ID, EVENT_UPDATE, ROUND_ENDS};
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Bytes of an event's description, `struct perf_event_attr` of Linux 5.13: what newer kernels add there is left out.
+/// Bytes of an event's description, `struct perf_event_attr` of Linux 5.13: later additions of newer kernels are left
+/// out.
 pub const ATTRIBUTE_BYTES: usize = 128;
 const HEAD_BYTES: u64 = 104;
 const PIPE_HEAD_BYTES: u64 = 16;
@@ -159,7 +160,7 @@ impl<W: Write + Seek> Container<W> {
         Ok(self.out)
     }
 
-    /// Writes all that stands before the records, and stands behind it then.
+    /// Writes everything before the records. The output's position is then behind it.
     fn write_head(&mut self, data_bytes: u64, features: u64) -> io::Result<()> {
         let each = ATTRIBUTE_BYTES as u64 + 16;
         let all = each * self.events.len() as u64;

@@ -6,7 +6,7 @@ use perf_event_data::endian::Little;
 use perf_event_data::parse::ParseConfig;
 use perf_event_open_sys::bindings::perf_event_attr;
 
-/// The least bytes of a description: all that its first version had.
+/// The minimum size of a description: that of its first version.
 const LEAST_BYTES: u32 = 64;
 /// The flag with which records other than samples carry time and identity, too.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
@@ -31,7 +31,7 @@ pub struct Event {
     pub(crate) places: Places,
     pub(crate) parse: ParseConfig<Little>,
     flags: SampleFlags,
-    /// True when its samples are in traces, whatever its description contains.
+    /// True when its samples are in traces, for any contents of its description.
     pub(crate) is_traced: bool,
     /// Its times are of a clock that was asked for.
     pub(crate) has_own_clock: bool,

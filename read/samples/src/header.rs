@@ -86,7 +86,7 @@ pub(crate) fn is_pipe(first: &[u8; 16]) -> Result<bool, SamplesError> {
     Ok(crate::bytes::u64_at(first, 8) == Some(PIPE_HEAD_BYTES))
 }
 
-/// The head of a file, whose first 16 bytes were read, with all that stands behind the records.
+/// The head of a file, whose first 16 bytes were read, with all sections behind the records.
 pub(crate) fn of_file<R: Read + Seek>(input: &mut R) -> Result<(Header, Records), SamplesError> {
     let len_bytes = input.seek(SeekFrom::End(0))?;
     let damaged = |what, at| SamplesError::Damaged { what, at };
@@ -191,7 +191,7 @@ fn arms_processor(text: &str) -> Option<u64> {
 }
 
 impl Header {
-    /// Takes in a section, from behind a file's records or from a pipe.
+    /// Adds a section, from behind a file's records or from a pipe.
     pub(crate) fn see_section(&mut self, bit: u32, bytes: &[u8]) {
         let mut fields = Fields::new(bytes);
         match bit {

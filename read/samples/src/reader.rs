@@ -69,7 +69,7 @@ pub struct Reader<R: Read> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// A file, or what `perf record -o -` wrote into one.
+    /// A file, or the output of `perf record -o -` in one.
     ///
     /// # Errors
     /// When it is no perf.data, or its head is damaged.
@@ -254,7 +254,7 @@ impl<R: Read> Reader<R> {
         if self.header.events.is_empty() { Err(SamplesError::NoEvents) } else { Ok(()) }
     }
 
-    /// Takes in the record whose body was just read.
+    /// Adds the record whose body was just read.
     fn take_in(&mut self, number: u32, misc: u16, at: u64) -> Result<(), SamplesError> {
         if number >= FIRST_OF_PERF {
             return self.take_in_perfs(number, misc, at);

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Bytes without a round's end after which the earlier half of the records is returned nonetheless.
 const MOST_WAITING_BYTES: usize = 64 << 20;
 
-/// Zeros behind each body: what reads bodies refuses an empty list at the very end of its bytes.
+/// Zeros behind each body: the parser of bodies refuses an empty list at the very end of its bytes.
 pub(crate) const PADDING_BYTES: usize = 8;
 
 /// The head of a record that waits.

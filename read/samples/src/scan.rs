@@ -34,7 +34,7 @@ pub(crate) struct Found {
     body_bytes: usize,
 }
 
-/// Goes through the heads of records.
+/// Iterates over the heads of records.
 #[derive(Debug)]
 pub(crate) struct Scan {
     next: u64,

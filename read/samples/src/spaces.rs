@@ -61,7 +61,8 @@ impl FileSegment {
 
 /// Gives the segments of files; implemented by the code that opens files.
 pub trait Segments {
-    /// Those of a file; none when it was not found. Files are asked for once each, in the order of their positions.
+    /// The segments of a file; none when it was not found. Each file is requested once, in the order of their
+    /// positions.
     fn of(&mut self, file: &MappedFile) -> Vec<FileSegment>;
 
     /// The one operand in memory of an instruction, by the position of its file and its link address; `None` when it
@@ -171,7 +172,7 @@ const MOST_AREAS: usize = 1 << 17;
 const KERNEL: u64 = 1 << 63;
 
 impl Spaces {
-    /// The files, and where those of the kernel lay.
+    /// The files, and the ranges of the kernel's files.
     pub(crate) fn into_files(self) -> (Vec<MappedFile>, BTreeMap<u32, Range<u64>>) {
         (self.files, self.kernel_ranges)
     }

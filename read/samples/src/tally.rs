@@ -1,7 +1,7 @@
 //! Counts of samples by place in code and data.
 //!
-//! Memory grows with distinct places, of which there are as many as the program has instructions and variables;
-//! addresses on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and omitted
+//! Memory grows with distinct places, and their number is limited by the program's instructions and variables.
+//! Addresses on the heap are not kept, except for lines that were passed between CPUs. Both are bounded, and omitted
 //! samples are counted.
 
 use crate::chains::Chains;
@@ -90,7 +90,7 @@ pub struct EventTally {
     pub carries: Carries,
     /// All of them.
     pub sum: Sum,
-    /// Those in the kernel.
+    /// Samples in the kernel.
     pub in_kernel: u64,
     /// Samples whose instruction is, according to the processor, exactly the sampled one.
     pub precise: u64,

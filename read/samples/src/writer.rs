@@ -61,7 +61,7 @@ pub mod kind {
     pub const PHYS_ADDR: u64 = 1 << 19;
     /// The cost of the sample, as three numbers.
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
-    /// All that `perf mem record` asks for.
+    /// All fields that `perf mem record` requests.
     pub const MEMORY: u64 =
         IDENTIFIER | IP | TID | TIME | ADDR | ID | CPU | PERIOD | WEIGHT_STRUCT | DATA_SRC | PHYS_ADDR;
 }

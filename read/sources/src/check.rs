@@ -33,7 +33,7 @@ const UNIT_LIMIT: Duration = Duration::from_secs(300);
 /// The input of a check.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// The compiler calls that made the program; others are passed over.
+    /// The compiler calls that built the program; other calls are ignored.
     pub commands: Vec<CompileCommand>,
     /// The project's folder: only declarations and uses in its files count as the program.
     pub root: PathBuf,

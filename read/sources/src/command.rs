@@ -135,7 +135,7 @@ impl CompileCommand {
         !is_internal && NAMES.as_ref().is_some_and(|names| names.is_match(name))
     }
 
-    /// True for code that runs in a kernel: all that it calls is compiled from the same tree.
+    /// True for code that runs in a kernel: all functions that it calls are compiled from the same tree.
     pub(crate) fn is_kernel(&self) -> bool {
         self.arguments.iter().any(|argument| argument == "-D__KERNEL__")
     }

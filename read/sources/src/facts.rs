@@ -115,7 +115,7 @@ pub(crate) enum Shape {
 /// A use of a pointer's target, for any target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Act {
-    /// Used as a pointer to something else, whose type is spelled so.
+    /// Used as a pointer to something else, whose type has this spelling.
     As(Shape, Name),
     /// Declared as this type by another file, whose objects have their own type.
     Declared(Shape, Name),
@@ -129,9 +129,9 @@ pub(crate) enum Act {
     GivenThrough(Name),
     /// Given to a template's instance (the template's identity, name).
     Instantiated(Name, Name),
-    /// Put where other code finds it: what, in words.
+    /// Stored where other code finds it, described in words.
     Leaves(Name),
-    /// Filled from bytes that other code may have written: what, in words.
+    /// Filled from bytes that other code may have written, described in words.
     Comes(Name),
     /// Used by assembly.
     Assembly,

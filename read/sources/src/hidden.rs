@@ -43,7 +43,7 @@ pub(crate) fn note(facts: &mut Facts, path: &Path) {
     }
 }
 
-/// Name, what finds it, and the line.
+/// The name, the construct that finds it, and the line.
 type Found<'t> = (&'t str, &'static str, u32);
 
 fn in_assembly(text: &str) -> BTreeSet<Found<'_>> {

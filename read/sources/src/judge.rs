@@ -80,7 +80,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
 }
 
-/// Of equal uses, the first; of refusals, a few.
+/// Keeps the first of several equal uses, and a few of the refusals.
 fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     let mut said: BTreeSet<(Verdict, UseKind, String)> = BTreeSet::new();
     let mut refusals = 0;

@@ -267,7 +267,7 @@ impl<'u> Cursor<'u> {
 
     pub(crate) fn children(self) -> Vec<Cursor<'u>> {
         extern "C" fn visit(cursor: CXCursor, _: CXCursor, data: CXClientData) -> CXChildVisitResult {
-            // SAFETY: `data` is the vector given below, which nobody else uses during the call.
+            // SAFETY: `data` is the vector given below, which no other code uses during the call.
             unsafe { &mut *data.cast::<Vec<CXCursor>>() }.push(cursor);
             CXChildVisit_Continue
         }
@@ -305,7 +305,7 @@ impl<'u> Cursor<'u> {
         self.with(unsafe { clang_getCursorSemanticParent(self.raw) })
     }
 
-    /// The template that this was made from.
+    /// The template that this was instantiated from.
     pub(crate) fn template(self) -> Option<Cursor<'u>> {
         // SAFETY: the cursor is of a live unit.
         self.with(unsafe { clang_getSpecializedCursorTemplate(self.raw) })

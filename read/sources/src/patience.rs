@@ -1,4 +1,4 @@
-//! Work that may never come back, done on a thread of its own and waited for only so long.
+//! Work that may never return, done on a thread of its own, with a time limit for the wait.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,7 +14,7 @@ pub(crate) fn within<T: Send + 'static>(
 ) -> Option<T> {
     let (done, result) = channel();
     let run = move || {
-        // Nobody hears of it who gave up waiting.
+        // The receiver is gone when the caller gave up waiting.
         let _ = done.send(work());
     };
     let thread = Builder::new().stack_size(stack_bytes).spawn(run).ok()?;

@@ -20,8 +20,8 @@ use indexmap::IndexSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
-/// An object, where in it a pointer points, and whether it was kept meanwhile: in a member, or as what functions of one
-/// type are called with.
+/// An object, the position in it where a pointer points, and true when it was kept meanwhile: in a member, or as an
+/// argument of functions of one type.
 pub(crate) type Pointed = (Origin, Reach, bool);
 
 /// The number of types of kept objects up to which a place keeps their origins separate.
@@ -56,7 +56,7 @@ pub(crate) struct PointsTo {
 }
 
 impl PointsTo {
-    /// Follows every flow until nothing new comes anywhere.
+    /// Follows every flow until nothing new arrives anywhere.
     pub(crate) fn of(facts: &Facts) -> PointsTo {
         follow::follow(FlowEdges::of(facts), facts)
     }

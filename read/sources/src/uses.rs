@@ -16,7 +16,8 @@ pub enum Verdict {
     Keep(Vec<String>),
     /// These members stay in this order, with nothing between them.
     Adjacent(Vec<String>),
-    /// The members before this one stay before it, those after it after it, and it stays the first of the latter.
+    /// The members before this one stay before it, the members after it stay after it, and it stays the first of the
+    /// latter.
     Boundary(String),
     /// The member stays last.
     Last(String),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Variants(BTreeMap<Name, BTreeMap<Where, usize>>);
 
 impl Variants {
-    /// Definitions with other members are other types; those with the same members are copies of one.
+    /// Definitions with other members are other types; definitions with the same members are copies of one.
     pub(crate) fn of(facts: &Facts) -> Variants {
         let mut variants = BTreeMap::new();
         for (usr, places) in &facts.definitions {

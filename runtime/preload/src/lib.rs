@@ -5,9 +5,9 @@
 //!
 //! * Without `LINEUP_TRACE` every function goes straight to the C library's. The constructor reads the environment
 //!   once, because a preloaded library has no other input.
-//! * A lock is named by its kind and address; those beyond the table's room share one name, and none goes untimed.
+//! * A lock is named by its kind and address; locks beyond the table's room share one name, and every lock is timed.
 //! * Nothing here waits for a lock of its own: the library replaces the functions that such a lock would call.
-//! * While a condition variable is waited for its mutex is free, and is recorded so.
+//! * While a thread waits for a condition variable, its mutex is free, and is recorded as free.
 
 mod locks;
 mod real;

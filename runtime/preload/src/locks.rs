@@ -18,7 +18,7 @@ static TABLE: [Slot; SLOTS] =
 static NAMED: AtomicUsize = AtomicUsize::new(0);
 static OTHERS: Region = Region::lock(c"other locks");
 
-/// The name of the lock at `address`; made now if it is new.
+/// The name of the lock at `address`; created if it is new.
 pub(crate) fn name(kind: &CStr, address: usize) -> *const Region {
     let start = (address >> 3).wrapping_mul(0x9e37_79b9) % SLOTS;
     for slot in (0..SLOTS).map(|step| &TABLE[(start + step) % SLOTS]) {

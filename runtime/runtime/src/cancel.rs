@@ -37,7 +37,7 @@ impl NotCancelled {
 
 impl Drop for NotCancelled {
     fn drop(&mut self) {
-        // SAFETY: restores what `begin` found, on the same thread.
+        // SAFETY: restores the state that `begin` found, on the same thread.
         unsafe { pthread_setcancelstate(self.before, &raw mut self.before) };
     }
 }

@@ -255,8 +255,8 @@ fn a_forked_child_is_independent() {
             let end = Instant::now() + duration();
             let mut forks = 0;
             while Instant::now() < end && !setter.is_finished() {
-                // SAFETY: the child runs code that neither allocates nor locks anything but what fork handlers
-                // have made usable, and leaves by `_exit`.
+                // SAFETY: the child runs code that allocates and locks nothing except data that fork handlers have made
+                // usable, and leaves by `_exit`.
                 unsafe {
                     let pid = libc::fork();
                     if pid == 0 {

@@ -137,7 +137,7 @@ pub struct Attribution {
     pub median_ns: f64,
     /// The mean of the slow ones, each counted up to the end of the window, nanoseconds.
     pub tail_ns: f64,
-    /// Causes, the greatest share of the tail first; those unobserved last.
+    /// Causes, the greatest share of the tail first; unobserved causes last.
     pub findings: Vec<Finding>,
     /// The first cause whose share of the tail is above zero beyond doubt.
     pub first_cause: Option<Cause>,

@@ -53,9 +53,9 @@ pub enum Arm {
     FlushData,
     /// Fetched them.
     PrefetchData,
-    /// Let the region's locks be given up after a bound.
+    /// Made the region's locks be given up after a bound.
     GiveUpLock,
-    /// Fetched code and data, and let locks be given up, each where the region declared it.
+    /// Fetched code and data, and made locks be given up, each where the region declared it.
     RemoveAll,
 }
 

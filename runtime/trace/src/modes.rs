@@ -29,9 +29,9 @@ pub struct Mode {
     pub high_ns: f64,
 }
 
-/// The modes of a name's calls to which nothing was done, in ascending order of duration: groups of their logarithms,
-/// because what makes a call slow multiplies. `None` for fewer than [`MIN_CALLS`] events, as in a trace that keeps
-/// histograms alone.
+/// The modes of a name's calls without an intervention, in ascending order of duration: groups of their logarithms,
+/// because causes of slowness multiply. `None` for fewer than [`MIN_CALLS`] events, as in a trace that keeps histograms
+/// alone.
 pub fn modes(trace: &Trace, name: u16) -> Option<Vec<Mode>> {
     let events = trace.threads.iter().flat_map(|thread| &thread.events);
     let own = events.filter(|event| event.name == name && event.arm == Arm::None);

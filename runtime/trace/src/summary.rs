@@ -54,7 +54,7 @@ pub struct NameSummary {
     pub name: String,
     /// The kind of object it stands for.
     pub kind: NameKind,
-    /// Calls by arm, those with any.
+    /// Calls by arm, for arms that have any.
     pub calls_by_arm: Vec<(Arm, usize)>,
     /// Duration, or hold of a lock, nanoseconds.
     pub duration_ns: Distribution,

@@ -78,7 +78,7 @@ pub struct EmulatorRegisters {
     pub thread_base: &'static str,
     /// The base from which a kernel finds the copies of variables that belong to the CPU.
     pub cpu_base: &'static str,
-    /// Those of [`Description::argument_registers`], in the same order.
+    /// The registers of [`Description::argument_registers`], in the same order.
     pub arguments: &'static [&'static str],
 }
 

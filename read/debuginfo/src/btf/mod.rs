@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// The types, functions and variables of a BTF image.
 #[derive(Clone, Debug)]
 pub struct Btf {
-    /// All types, those of the base included. [`TypeId`]s are the image's type ids; id 0 is `void`.
+    /// All types, including the base's. [`TypeId`]s are the image's type ids; id 0 is `void`.
     pub types: Types,
-    /// Id of the first type of the image itself; the base's come before it.
+    /// Id of the first type of the image itself; the base's ids are lower.
     pub first_own: TypeId,
     /// Functions with their prototypes.
     pub functions: Vec<BtfFunction>,
@@ -138,7 +138,7 @@ fn read_little<'a>(
 const HEADER_BYTES: usize = 24;
 const LAYOUT_HEADER_BYTES: usize = 32;
 
-/// Bytes of a type's record on average, in kernels, rounded down: what room is made for.
+/// The average size of a type's record in bytes, in kernels, rounded down: used to reserve room.
 const RECORD_BYTES: usize = 24;
 /// Words of a member's record.
 const MEMBER_WORDS: usize = 3;
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// As [`Self::read`], of a type that others only point to: a struct or union is declared, and no more.
+    /// As [`Self::read`], for a type that others only point to: a struct or union is only declared.
     fn read_name(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
         let kind = match record.kind {
             4 => AggregateKind::Struct,

@@ -4,7 +4,7 @@
 //! one type for all forms and then gives it the meaning of its class; that was half of the time. This reader compiles
 //! an abbreviation at its first use into steps. Each step skips some bytes and copies one number of any length to its
 //! place. Where all lengths are fixed, as nearly always, the steps are just the places to copy from. It reads only the
-//! forms that compilers use for types so. It leaves an abbreviation with any other form, and a unit of 64-bit or old
+//! forms that compilers use for types. It leaves an abbreviation with any other form, and a unit of 64-bit or old
 //! DWARF, to gimli.
 
 use super::attributes::{Attributes, Field, Fields, is_reference};

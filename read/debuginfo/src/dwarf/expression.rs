@@ -1,7 +1,7 @@
-//! Expressions of types: how large something is, where an array's elements are.
+//! Expressions of types: sizes, and the places of an array's elements.
 //!
-//! They are not evaluated, since there is no object to evaluate them for. Followed is what their values depend on:
-//! nothing of a run, or some bytes of the object.
+//! They are not evaluated, since there is no object to evaluate them for. The reader follows the dependence of their
+//! values: on nothing of a run, or on some bytes of the object.
 
 use super::Slice;
 use gimli::{Encoding, Expression, Operation};

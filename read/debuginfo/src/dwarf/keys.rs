@@ -5,14 +5,13 @@
 //! to the end:
 //!
 //! * the *identity* of an aggregate is its name, size and place of declaration;
-//! * its *shape* adds its members, with the identity of what they embed and only the bare *name* of
-//!   what they point to, because a unit that declares `struct S` and one that defines it must agree on
-//!   a type that points to `S`;
-//! * its key adds the shape of what it embeds.
+//! * its *shape* adds its members, with the identity of embedded types and only the bare *name* of pointed-to types,
+//!   because a unit that declares `struct S` and one that defines it must agree on a type that points to `S`;
+//! * its key adds the shapes of embedded types.
 //!
-//! A bare name is not enough where a program defines it twice. So every aggregate also lists the names
-//! that it points to, each with the identity of what bears it there: [`super::merge`] adds those
-//! identities to the key once such a name has turned out to be ambiguous.
+//! A bare name is not enough where a program defines it twice. So every aggregate also lists the names that it points
+//! to, each with the identity of the type of that name there: [`super::merge`] adds those identities to the key once
+//! such a name has turned out to be ambiguous.
 
 use super::MAX_CHAIN;
 use super::kind::RawKind;

@@ -54,7 +54,7 @@ impl<'a> Linked<'a> {
         linked
     }
 
-    /// Gives scopes that are called as other entries those entries' names, and all names in them with them.
+    /// Gives each scope that takes its name from another entry that entry's name, and all names in it with it.
     fn lend_names(&mut self) {
         // A name that is lent may lie in a scope with a lent name itself: each round settles one level.
         for _ in 0..MAX_CHAIN {

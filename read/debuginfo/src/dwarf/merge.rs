@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// and few enough to keep the queue of read units small.
 const BYTES_AHEAD: u64 = 1 << 20;
 
-/// All types of a program, and which entry each comes from.
+/// All types of a program, and the entry that each comes from.
 #[derive(Debug, Default)]
 pub(crate) struct TypeTable {
     pub(crate) types: Types,
@@ -289,7 +289,7 @@ impl Merger {
             }
         }
         for (index, id) in fresh {
-            // An entry that stands for another has its key, and may come first.
+            // An entry that stands for another has its key, and may precede it.
             let complete = self.complete(view, linked, sources, &ids, linked.real(index));
             if let (Some(slot), Some(complete)) = (self.table.types.get_mut(id), complete) {
                 let is_aligned = complete.declared_align.is_some();
@@ -421,8 +421,9 @@ impl Writer<'_, '_> {
     }
 
     /// Finds bit-fields that are as wide as their type: Clang describes them like other members, by the byte that they
-    /// begin in. Where the bit-field before ends inside that byte, such a member begins at the next bit, when it ends
-    /// before the member behind it begins: at its bit, or in its byte when that may be such a bit-field as well.
+    /// begin in. Where the bit-field before ends inside that byte, such a member begins at the next bit, if it then
+    /// ends before the following member begins. That member begins at its bit, or in its byte when it may be such a
+    /// bit-field as well.
     fn find_whole_bit_fields(&self, members: &mut [Member], detail: &Detail<'_>) {
         let of_members = detail.children.iter().filter(|child| matches!(child.what, What::Member(_)));
         let whole_bits = |child: &RawChild<'_>| {

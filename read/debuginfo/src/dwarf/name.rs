@@ -17,8 +17,8 @@ impl<'a> Name<'a> {
         Name { rest, place: 0 }
     }
 
-    /// A name at an offset below 2^32 of a section that holds each text once. `section` is the number of
-    /// that section among those of the program.
+    /// A name at an offset below 2^32 of a section that holds each text once. `section` is the number of that section
+    /// among the program's.
     pub(super) fn merged(rest: &'a [u8], section: u32, offset: u64) -> Self {
         Name { rest, place: (u64::from(section) + 1) << 32 | offset }
     }

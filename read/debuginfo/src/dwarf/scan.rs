@@ -76,7 +76,7 @@ pub(super) struct Part {
 pub(super) struct Scope<'a> {
     pub(super) parent: u32,
     pub(super) name: ScopeName<'a>,
-    /// Stands for this name and those of the scopes around it.
+    /// Stands for this name and the names of the scopes around it.
     pub(super) full_name: u64,
 }
 

@@ -464,8 +464,8 @@ impl<'a> View<'a> {
         (0..self.store.units.len() as u32).filter_map(file).collect()
     }
 
-    /// True when a unit describes a type, or refers to a unit that does, as those of code that was optimised at link
-    /// time; `None` when it cannot be read.
+    /// True when a unit describes a type, or refers to a unit that does, as units of code that was optimised at link
+    /// time do; `None` when it cannot be read.
     pub(crate) fn has_types(&self, index: u32) -> Option<bool> {
         if self.describes_types(index)? {
             return Some(true);

@@ -36,7 +36,7 @@ pub(super) fn type_name<'a>(
     }
 }
 
-/// The name of the entry at an index, with those of the scopes around it.
+/// The name of the entry at an index, with the names of the scopes around it.
 fn qualified<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,

@@ -87,7 +87,7 @@ pub(crate) struct Elf {
     pub(crate) segments: Vec<Segment>,
     pub(crate) thread_local: Option<ThreadLocalSegment>,
     pub(crate) sections: Vec<Section>,
-    /// File offsets of the sections with the same index; `None` for those without bytes.
+    /// File offsets of the sections with the same index; `None` for sections without bytes.
     section_files: Vec<Option<Range<usize>>>,
     pub(crate) build_id: Option<Vec<u8>>,
     /// True when a linked file kept the relocations of its code.

@@ -62,7 +62,7 @@ impl Elf {
         relocated.collect()
     }
 
-    /// The address that a relocation is to; `None` when nobody knows it.
+    /// The address that a relocation refers to; `None` when it is unknown.
     fn target<'data>(
         &self,
         elf: &impl Object<'data>,

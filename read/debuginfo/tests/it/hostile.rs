@@ -382,7 +382,7 @@ fn a_file_cut_anywhere_is_refused_or_read_as_far_as_it_goes() {
 #[test]
 fn a_file_with_changed_bytes_is_refused_or_read() {
     let whole = real_object();
-    // Only bytes of headers and debug sections matter; those lie in the later part and at the start.
+    // Only bytes of headers and debug sections matter; they lie in the later part and at the start.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..400 {
         let mut changed = whole.clone();

@@ -282,7 +282,7 @@ fn units_without_types_are_told_from_units_with_types() {
             assert_eq!(info.has_types_at(walk), expected, "{compiler} {flag}");
         }
     }
-    // Units of code that was optimised at link time refer to those of the sources.
+    // Units of code that was optimised at link time refer to the units of the sources.
     for (flag, expected) in [("-g1", Some(false)), ("-g", Some(true))] {
         let folder = folder();
         let info = open(&compile_with("gcc", "gcc", folder.path(), &[flag, "-O2", "-flto"]));

@@ -8,7 +8,7 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 /// A kind of kernel failure, recognised by its message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trouble {
-    /// It panicked; nothing comes after.
+    /// It panicked; no output follows.
     Panic,
     /// It panicked because init could not run or ended.
     InitLost,

@@ -13,7 +13,7 @@ pub enum SymbolsWanted {
     /// None: the image already gives them.
     #[default]
     None,
-    /// Those of these names.
+    /// The symbols of these names.
     Named(Vec<String>),
     /// All. The console makes this slow.
     All,
@@ -30,7 +30,7 @@ pub struct InitOptions {
     pub loopback: bool,
     /// The symbols that are listed.
     pub symbols: SymbolsWanted,
-    /// Modules that are loaded before the workload begins, in this order: those of a root's disk among them.
+    /// Modules that are loaded before the workload begins, in this order, including the modules of a root's disk.
     pub modules: Vec<Module>,
     /// True when the guest reports the addresses of its modules' sections.
     pub lists_sections: bool,

@@ -1,4 +1,4 @@
-//! A raw kernel in an ELF frame, so that what reads programs reads it too.
+//! A raw kernel in an ELF frame, so that readers of programs can read it too.
 
 use super::KernelImage;
 use crate::KernelSymbols;

@@ -1,4 +1,4 @@
-//! Names: a table of 256 tokens, an index into it, and per symbol a length and as many token numbers.
+//! Names: a table of 256 tokens, an index into it, and for each symbol a length and that many token numbers.
 
 use crate::scan::{align, u16_at, u32_at, word_at};
 use memchr::memmem;

@@ -42,7 +42,7 @@ fn compress(symbol: &KernelSymbol) -> Vec<u8> {
     bytes
 }
 
-/// The tiny encoder: what `scripts/kallsyms` of a kernel's build emits.
+/// The tiny encoder: its output is that of `scripts/kallsyms` in a kernel's build.
 struct Table {
     bytes: Vec<u8>,
     word_bytes: usize,

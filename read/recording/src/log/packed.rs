@@ -51,7 +51,7 @@ impl Word for AtomicU64 {
 #[derive(Clone, Copy, Default)]
 struct Site {
     head: u32,
-    /// The site that came behind it last.
+    /// The site that followed it last.
     next: u32,
     /// The part of the log in which it was seen last.
     seen: u32,
@@ -109,19 +109,19 @@ impl Memory {
         self.sites[0].next = 0;
     }
 
-    /// The site that is foretold to come next; the first where none is.
+    /// The predicted next site; the first where none is predicted.
     #[inline]
     fn foretold(&self) -> Site {
         self.sites[self.sites[self.now].next as usize]
     }
 
-    /// The foretold site has come.
+    /// The predicted site has arrived.
     #[inline]
     fn go_on(&mut self) {
         self.now = self.sites[self.now].next as usize;
     }
 
-    /// Another site has come: that of a head.
+    /// Another site has arrived: the site of a head.
     fn turn(&mut self, head: u32, shape: &mut impl FnMut(u32) -> Option<Vec<u8>>) -> Option<Site> {
         let place = (head.wrapping_mul(0x9e37_79b1) >> (32 - RECENT_BITS)) as usize;
         let (recent, mut site) = self.recent[place];
@@ -157,7 +157,7 @@ impl Memory {
         Some(site)
     }
 
-    /// A site comes for the first time in this part of the log.
+    /// Sees a site for the first time in this part of the log.
     fn see(&mut self) {
         let site = &mut self.sites[self.now];
         (site.seen, site.next) = (self.part, 0);

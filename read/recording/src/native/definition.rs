@@ -17,7 +17,8 @@ pub enum Form {
     AgainValued,
     /// Its address, and which elements are accessed, a bit each.
     Masked,
-    /// Its address, and a bit for each element that it has: as many are accessed, one behind the other.
+    /// Its address, and a bit for each element that it has: as many elements as bits are set are accessed, one behind
+    /// the other.
     Packed,
     /// Its address, and a bit for each of this many elements, all of which are the same in memory.
     Spread(u8),
@@ -99,7 +100,7 @@ pub struct Definition {
     pub count: u32,
 }
 
-/// Words of a definition before those of its accesses.
+/// Words of a definition before its accesses.
 const FIRST_ACCESS: usize = 3;
 
 impl Definition {

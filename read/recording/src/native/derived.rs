@@ -1,8 +1,8 @@
-//! Values that the reader of a log works out from words of a record: what instructions make of registers alone.
+//! Values that the reader of a log derives from words of a record: results of instructions on registers alone.
 
 /// The maximum number of derived values of a superblock.
 pub const MOST_DERIVED: usize = 64;
-/// The number of the first, in place of a word's. Those of others count down from it.
+/// The number of the first, in place of a word's. Numbers of others count down from it.
 pub const FIRST_DERIVED: u8 = 254;
 
 /// An operand: a word of the record, [`super::superblock::STACK`], an earlier derived value, or 0 for none; and the

@@ -1,4 +1,4 @@
-//! Elements of vectors of which an instruction accesses some alone: which those are stands in the log.
+//! Elements of vectors of which an instruction accesses only some: the log records which.
 
 /// The parameters with which a gather or a scatter finds its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

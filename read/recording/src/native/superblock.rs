@@ -13,7 +13,7 @@ use super::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Value, derived_place}
 pub const NUMBER_BITS: u32 = 25;
 /// Parts of a superblock at most.
 pub const MOST_PARTS: usize = 64;
-/// Words of a record at most, the first included: with values that are worked out, as many as a byte can number.
+/// The maximum number of words of a record, the first included: with derived values, as many as a byte can number.
 pub const MOST_WORDS: usize = 255 - MOST_DERIVED;
 /// Instructions of a superblock at most.
 pub const MOST_INSTRUCTIONS: usize = 240;
@@ -34,7 +34,7 @@ pub struct Superblock {
     pub parts: Vec<Part>,
     /// Values derived from words, each from earlier ones: their numbers count down from [`FIRST_DERIVED`].
     pub derived: Vec<Derived>,
-    /// Its accesses, in the order in which they are made.
+    /// Its accesses, in execution order.
     pub accesses: Vec<Reckoned>,
     /// True for a string instruction that repeats until the values it compares differ, or no longer do.
     pub compares: bool,
@@ -196,7 +196,7 @@ impl Superblock {
         all.is_sound().then_some((all, at))
     }
 
-    /// As [`Superblock::words`], from its words: nothing else of them is looked at.
+    /// As [`Superblock::words`], from its words: it reads no others.
     pub fn read_words(word: impl Fn(usize) -> Option<u64>) -> Option<Vec<u8>> {
         let head = word(0).filter(|head| head >> 63 == 1)?;
         let mut at = 1;

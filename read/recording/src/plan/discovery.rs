@@ -47,7 +47,7 @@ impl BlockRoles {
     pub const APPROACH: BlockRoles = BlockRoles(2);
     /// A call of a region returns here.
     pub const RETURN: BlockRoles = BlockRoles(4);
-    /// Control came here out of a call of a region that did not return.
+    /// Control arrived here out of a call of a region that did not return.
     pub const LANDING: BlockRoles = BlockRoles(8);
     /// True when it has all of `other`.
     pub fn has(self, other: BlockRoles) -> bool {
@@ -107,7 +107,7 @@ impl Discovery {
         }
     }
 
-    /// Takes in the blocks that another run or process found; how many of them are new.
+    /// Adds the blocks that another run or process found. Returns the number of new ones.
     pub fn add_blocks(&mut self, other: &Discovery) -> u64 {
         let mut new = 0;
         for (image, blocks) in &other.blocks {

@@ -159,7 +159,7 @@ fn words_of_any_length_are_packed_and_unpacked() {
     assert!(packed(&words).is_some() && packed(&[head | 1 << 40, 1]).is_none());
 }
 
-/// A handler comes between the two instructions, and executes the first itself.
+/// A handler runs between the two instructions, and executes the first itself.
 #[test]
 fn what_a_signal_interrupted_counts_once() {
     let special = |kind: u32| u64::from(kind) << 32;
@@ -170,10 +170,10 @@ fn what_a_signal_interrupted_counts_once() {
     let all = [&first[..], &handler, &rest].concat();
     let expected = [(0, false, 0x108), (0, false, 0x208), (1, true, 0x108)];
     assert_eq!(followed(&all).unwrap(), expected);
-    // It does not come back.
+    // It does not return.
     let left = [&first[..], &handler, &[whole, 0x300]].concat();
     assert_eq!(followed(&left).unwrap(), [&expected[..2], &[(0, false, 0x308), (1, true, 0x308)]].concat());
-    // Nobody was interrupted there.
+    // No superblock was interrupted there.
     assert_eq!(followed(&rest), None);
     assert_eq!(followed(&[special(record::INTERRUPTED), u64::from(BLOCK) | 3 << 32, 2, 0, whole, 1]), None);
 }

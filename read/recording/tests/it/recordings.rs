@@ -457,7 +457,7 @@ fn programs_with_address_spaces_of_their_own_never_meet() {
     assert!(!first.contains(other.accesses[0].pc) && !second.contains(own.accesses[0].pc));
 }
 
-/// A recorder packs all that it has when the program has ended: that may be more than one block holds.
+/// A recorder packs all its data when the program has ended: that may be more than one block holds.
 #[test]
 fn a_table_of_any_length_is_sealed_and_read_back() {
     let site = |number: u32| {

@@ -79,12 +79,12 @@ impl Packed {
         self.unpacked_at += body_bytes;
     }
 
-    /// True when a record has begun whose end did not come.
+    /// True when a record has begun and its end is missing.
     pub(super) fn is_amid_record(&self) -> bool {
         self.unpacked_at < self.unpacked.len()
     }
 
-    /// Unpacks some more; false when all that was read is unpacked.
+    /// Unpacks some more; false when all input is unpacked.
     fn unpack(&mut self) -> std::io::Result<bool> {
         self.unpacked.drain(..self.unpacked_at.min(self.unpacked.len()));
         self.unpacked_at = 0;

@@ -136,7 +136,7 @@ impl<R: Read> Reader<R> {
         buffers.into_iter().flatten().for_each(|whose| traced.traces.see_part(whose, part));
     }
 
-    /// True when the parts of a trace are to be taken in as they come.
+    /// True when the parts of a trace are to be added in the order of their records.
     pub(super) fn takes_parts(&self) -> bool {
         self.traced.as_ref().is_some_and(|traced| !traced.is_scanned)
     }

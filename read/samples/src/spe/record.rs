@@ -187,7 +187,7 @@ pub(crate) enum Step {
 }
 
 impl Decoder {
-    /// Takes in the packet at the start of `bytes`, which stand at `position` of the trace.
+    /// Adds the packet at the start of `bytes`, which are at `position` of the trace.
     pub(crate) fn step(&mut self, bytes: &[u8], position: u64) -> Step {
         let Some((packet, length)) = packet(bytes, position) else { return Step::Cut };
         self.has_begun |= packet != Packet::Padding;

@@ -149,7 +149,7 @@ impl Traces {
         }
     }
 
-    /// Takes in a chunk that begins at this position of a trace; false when there are too many.
+    /// Adds a chunk that begins at this position of a trace; false when there are too many.
     pub(crate) fn see_chunk(&mut self, whose: Whose, position: u64, size_bytes: u64, place: Place) -> bool {
         if size_bytes == 0 {
             return true;

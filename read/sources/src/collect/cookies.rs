@@ -138,8 +138,8 @@ impl Collector<'_> {
         taking
     }
 
-    /// `curl_easy_setopt(handle, CURLOPT_WRITEDATA, file)`: what one option gives, the functions of others are called
-    /// with.
+    /// `curl_easy_setopt(handle, CURLOPT_WRITEDATA, file)`: the functions of other options are called with the value of
+    /// this one.
     fn note_option(
         &mut self,
         decl: &Decl,

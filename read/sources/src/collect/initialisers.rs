@@ -161,7 +161,7 @@ impl Collector<'_> {
         below.filter(|&node| tree.node(node).kind == Kind::Binary).any(|node| is_to_place(&node))
     }
 
-    /// Variables outside of functions, what pointers lead to, and in C++ every variable.
+    /// True when the value reads variables outside of functions, targets of pointers, or in C++ any variable.
     fn reads_what_calls_change(&self, value: NodeId) -> bool {
         let tree = self.tree;
         tree.below(value).into_iter().any(|below| match tree.node(below).kind {

@@ -20,7 +20,8 @@ struct Size {
     is_unmeasured: bool,
     /// True for a number of pointers.
     is_in_pointers: bool,
-    /// True where members go to the same members, or all bytes are made alike: it matters only which members.
+    /// True where members go to the same members, or all bytes get the same value: then only the set of members
+    /// matters.
     is_of_members: bool,
 }
 
@@ -198,7 +199,7 @@ impl Collector<'_> {
         }
     }
 
-    /// After a copy, `to` holds what `from` held.
+    /// After a copy, `to` holds the contents of `from`.
     fn note_copy(&mut self, id: NodeId, to: (NodeId, &[Value]), from: (NodeId, &[Value])) {
         let tree = self.tree;
         let (to_record, from_record) =

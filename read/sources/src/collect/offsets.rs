@@ -80,7 +80,7 @@ impl Collector<'_> {
         }
     }
 
-    /// `offsetof(T, range) + sizeof(int)`: a place inside the member, which goes where the member goes.
+    /// `offsetof(T, range) + sizeof(int)`: a place inside the member, which moves with the member.
     fn stays_inside(&self, sum: NodeId, record: &Name, member: &Name) -> bool {
         let tree = self.tree;
         let node = tree.node(sum);

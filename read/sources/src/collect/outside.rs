@@ -8,7 +8,8 @@ use crate::tree::{Decl, DeclKind, FunctionType, Kind, Name, NodeId, Record, Type
 const SECTION_ENDS: [&str; 2] = ["__start_", "__stop_"];
 
 impl Collector<'_> {
-    /// Units find a variable of external linkage by its name alone: one unit's definition is what the others declare.
+    /// Units find a variable of external linkage by its name alone: one unit's definition serves the others'
+    /// declarations.
     pub(super) fn note_declared(&mut self, id: NodeId) {
         let tree = self.tree;
         let Some(decl) = tree.decl_of(id).filter(|decl| decl.is_seen_by_other_units()) else { return };
@@ -72,8 +73,8 @@ impl Collector<'_> {
         self.facts.in_sections.insert(value);
     }
 
-    /// Units find a function by its name alone as well: one unit's parameters and result are those that the others
-    /// declare.
+    /// Units find a function by its name alone as well: one unit's parameters and result serve the others'
+    /// declarations.
     pub(super) fn note_signatures(&mut self) {
         let tree = self.tree;
         for (id, node) in tree.nodes.iter().enumerate() {
@@ -83,7 +84,7 @@ impl Collector<'_> {
                 self.facts.linked_as.insert(decl.usr.clone(), format!("c:@F@{name}").into());
             }
             let function = FunctionType { takes: decl.takes.clone(), gives: decl.gives };
-            // Its result has the declared type, wherever it comes from.
+            // Its result has the declared type, from any source.
             let given = decl.gives.and_then(|ty| tree.pointee(ty));
             if let Some((to, shape @ Shape::Record(_))) = given.map(|to| (to, self.shape(to))) {
                 let given = Value::place(Place::Return(decl.usr.clone()));

@@ -66,7 +66,7 @@ impl Collector<'_> {
         }
     }
 
-    /// The records behind what functions take and give that a pointer of this type leads to.
+    /// The records behind the parameters and results of functions that a pointer of this type leads to.
     fn called_with(&self, ty: TypeId) -> Vec<(Option<usize>, Name)> {
         let function = self.tree.pointee(ty).and_then(|to| self.tree.function_types.get(&to));
         let slots = function.into_iter().flat_map(FunctionType::slots);

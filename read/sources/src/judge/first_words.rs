@@ -99,7 +99,7 @@ impl<'f> Groups<'f> {
     fn of(facts: &'f Facts) -> Groups<'f> {
         let mut groups = Groups(BTreeMap::new());
         for (value, to) in &facts.flows {
-            // A member may be given what every other holds.
+            // A member may be given every other member's value.
             let is_variable = matches!(to, Place::Variable(_));
             if let Value { source: Source::Place(from), reach: Reach::Start, level: 0 } = value
                 && is_variable

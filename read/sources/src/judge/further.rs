@@ -34,7 +34,7 @@ pub(crate) fn unread_functions(facts: &Facts, types: &BTreeSet<String>) -> BTree
     functions
 }
 
-/// The records of these names, and all that hold one.
+/// The records of these names, and all records that hold one.
 fn around<'f>(facts: &'f Facts, types: &BTreeSet<String>) -> BTreeSet<&'f Name> {
     let named =
         facts.records.iter().filter(|(_, record)| record.names.iter().any(|name| types.contains(name)));

@@ -105,7 +105,7 @@ impl Judge<'_> {
             })
             .collect();
         for &(record, size) in &records {
-            // An array that nobody names only makes room, as for a kernel's stacks.
+            // An array that no code names only makes room, as for a kernel's stacks.
             let is_named =
                 |member: &Member| self.facts.alternatives.contains(&(usr.clone(), member.name.clone()));
             let raw = union.members.iter().find(|member| {

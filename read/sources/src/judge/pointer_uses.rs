@@ -98,7 +98,7 @@ impl Judge<'_> {
     /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
     fn is_harmless(&self, act: &Act) -> bool {
         match act {
-            // A method that others here take the place of is one of those.
+            // A method that is overridden here counts as compiled here.
             Act::Given(usr, name) => {
                 self.facts.defined.contains(usr)
                     || self.signatures.contains(usr)
@@ -316,7 +316,7 @@ fn is_seen_in_crowd(act: &Act, reach: Reach) -> bool {
     matches!((act, reach), (Act::As(..), Reach::Start))
 }
 
-/// A place where objects of several types come, such as a list's `void *`.
+/// True for a place where objects of several types arrive, such as a list's `void *`.
 pub(super) fn is_generic(objects: &Objects) -> bool {
     !objects.many.is_empty() || records(&objects.each, false).len() > 1
 }

@@ -167,7 +167,7 @@ impl Judge<'_> {
         }
     }
 
-    /// `_mm_loadu_ps(&x->a)`: as many members as fit into the vector lie there, and at that distance from a boundary.
+    /// `_mm_loadu_ps(&x->a)`: all members that fit into the vector lie there, and at that distance from a boundary.
     pub(super) fn member_in_vector(&mut self, record: &Name, member: &Name, function: &Name, at: &Where) {
         let Some(access) = vectors::access(function) else { return };
         let Some(found) = self.own(record) else { return };

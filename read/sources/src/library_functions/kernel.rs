@@ -39,7 +39,7 @@ pub(crate) fn is_of_one_bit(name: &str) -> bool {
 }
 
 /// True for the type that all functions have which BPF programs call, or which are such programs: five numbers. The
-/// verifier knows what each of them is.
+/// verifier knows the type of each.
 pub(crate) fn is_bpf(signature: &str) -> bool {
     signature
         == "unsigned long long (unsigned long long, unsigned long long, unsigned long long, unsigned long long, unsigned long long)"

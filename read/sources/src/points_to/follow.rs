@@ -20,7 +20,7 @@ struct Arrival {
     place: u32,
     /// The origin's number; `None` for any of the many.
     origin: Option<u32>,
-    /// The function whose parameter it came in by, while it stays inside.
+    /// The function through whose parameter it arrived, while it stays inside.
     inside: Option<u32>,
     reach: Reach,
     kept: bool,
@@ -62,11 +62,11 @@ struct Kept {
     blocks: usize,
     has_many: bool,
     has_many_blocks: bool,
-    /// The functions inside of which anything came.
+    /// The functions inside which anything arrived.
     insides: Vec<Option<u32>>,
 }
 
-/// Follows every way until nothing new comes anywhere.
+/// Follows every flow until nothing new arrives anywhere.
 pub(super) fn follow(mut ways: FlowEdges, facts: &Facts) -> PointsTo {
     let starts = std::mem::take(&mut ways.starts);
     let mut follower = Follower::new(&ways, facts);
@@ -111,7 +111,7 @@ struct Follower<'w> {
     kinds: Vec<OriginKind>,
     origins: Numbers<Origin>,
     seen: HashSet<Arrival, foldhash::fast::RandomState>,
-    /// By the place's number, in the order of arrival; some twice, as they came inside several functions.
+    /// By the place's number, in the order of arrival; some twice, since they arrived inside several functions.
     at: Vec<Found>,
     /// By the place's number.
     kept: Vec<Kept>,
@@ -191,7 +191,7 @@ impl<'w> Follower<'w> {
     fn arrive(&mut self, mut arrival: Arrival) {
         let place = self.places[arrival.place as usize];
         arrival.kept |= place.is_member || (self.kind(&arrival) == OriginKind::Memory && place.is_shared);
-        // In a member, or a variable of the whole program, an object has left the function it came in by.
+        // In a member, or a variable of the whole program, an object has left the function through which it arrived.
         arrival.inside = arrival.inside.filter(|_| !place.is_shared);
         if place.is_shifted {
             self.shift(&mut arrival);

@@ -8,7 +8,7 @@ use crate::library_functions;
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// The parameters of each function that it gives back, and how.
+/// The parameters of each function that it gives back, and the ways.
 pub(super) type Through = BTreeMap<Name, BTreeMap<usize, BTreeSet<Passing>>>;
 
 /// The change of a pointer on its way through a function.

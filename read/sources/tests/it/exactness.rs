@@ -194,7 +194,7 @@ fn text_among_further_arguments_is_no_object() {
     refused(&with_headers(read), "its bytes are read one by one");
 }
 
-/// A list of free memory whose elements nobody but the allocator looks at.
+/// A list of free memory whose elements only the allocator looks at.
 const POOL: &str = "union block { char room[8]; union block *link; }; static union block *pool[16];
     static void *zmalloc(size_t n) { union block *p = pool[n / 8]; if (p) pool[n / 8] = p->link; else p = malloc(n); return p; }
     static void zfree(void *x, size_t n) { ((union block *)x)->link = pool[n / 8]; pool[n / 8] = x; }

@@ -119,8 +119,8 @@ fn what_a_function_leaves_alone_is_used_as_nothing() {
     assert_eq!(freedom(&unknown), Freedom::Refused, "another unit may look at it");
 }
 
-/// Files of `/proc` keep what each needs in one member: an object for some, for others memory that was made by its
-/// size, whose maker knows only the beginning.
+/// Files of `/proc` keep their own data in one member: an object for some, for others memory that was made by its size,
+/// whose maker knows only the beginning.
 #[test]
 fn memory_beside_an_object_may_be_what_is_taken_out() {
     let text = "void *kmalloc(size_t, unsigned); struct seq { long count; void *private; };
@@ -297,7 +297,7 @@ fn memory_that_many_callbacks_may_be_given_is_not_mixed() {
     assert_eq!(freedom(&callbacks(0)), Freedom::Refused, "of two functions either may be given it");
 }
 
-/// A function that takes `void *` is looked into where another unit defines it, and so is what that one calls.
+/// A function that takes `void *` is looked into where another unit defines it, and so are the functions that it calls.
 #[test]
 fn what_is_given_to_another_unit_is_followed_there() {
     let call = "gcc -nostdinc -std=gnu11 -mcmodel=kernel -D__KERNEL__ -c";

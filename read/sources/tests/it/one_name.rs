@@ -81,7 +81,7 @@ fn functions_of_one_name_with_bodies_of_their_own_are_of_two_programs() {
     let user = "struct item { char *name; int depth; }; long process(struct item *); long all(struct item *x) { return process(x); }";
     let checked = check(&[("first.c", first), ("second.c", second)]);
     assert_eq!(declared(&checked, "first.c").freedom(), Freedom::Movable);
-    // A unit that declares what none has a body for calls what there is.
+    // A unit that declares a function without a body for its type calls the one that exists.
     let checked = check(&[("first.c", first), ("user.c", user)]);
     assert_eq!(declared(&checked, "first.c").freedom(), Freedom::Refused);
 }

@@ -211,7 +211,7 @@ impl Clock {
     }
 
     /// Publishes the result of `make`. One writer at a time: callers hold the cold part's lock. `between` runs where a
-    /// signal might strike and sees what its handler would.
+    /// signal might strike, and sees the same state as its handler.
     ///
     /// A new rate holds from the epoch that `make` chose, so a writer held up past that before the switch makes readers
     /// step by the difference of the rates over the delay. The parameters are therefore made anew while readers are on

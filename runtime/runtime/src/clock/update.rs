@@ -16,7 +16,7 @@ const NEAR_NS: f64 = 1_000.0;
 /// A writer may be held up for this long between its last check and the switch to a slower rate without turning time
 /// back, if the step forward that this costs is at most [`LARGEST_STEP_NS`].
 const HELD_UP_NS: f64 = 10_000_000.0;
-/// About what two reads of the clock take.
+/// About the time of two reads of the clock.
 const LARGEST_STEP_NS: f64 = 20.0;
 /// The longest time between two updates of a wide counter.
 const PERIOD_NS: u64 = 1_000_000_000;
@@ -90,7 +90,7 @@ impl Clock {
         };
         let scale = Scale::from_ns_per_cycle(ns_per_cycle);
         self.publish_with(&state, &source, &|| {
-            // The new counter before the old one: what passes between the two moves time forward, never back.
+            // The new counter before the old one: the time between the two reads moves time forward, never back.
             let (epoch_cycles, epoch_ns) = if starts_at_reference {
                 (first.cycles, first.reference_ns)
             } else {

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn lineup_imv_register(
 ///
 /// # Safety
 ///
-/// As [`lineup_imv_register`]; the image must still be mapped, and none of its code that reads a value may run again.
+/// As [`lineup_imv_register`]; the image must still be mapped, and its code that reads a value must not run again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_imv_unregister(
     definitions_start: *const c_void,

@@ -1,4 +1,4 @@
-//! The ordinary variable behind an immediate value: what `_imv_read` reads and every set writes first.
+//! The ordinary variable behind an immediate value: `_imv_read` reads it and every set writes it first.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 

@@ -193,7 +193,7 @@ fn end_fork() {
     // SAFETY: `before_fork` took the lock on this thread.
     let fork = unsafe { (*GUARDED.fork.get()).take() };
     unlock();
-    // Signals that waited come only now, when their handlers can have the lock.
+    // Signals that waited are delivered only now, when their handlers can have the lock.
     drop(fork);
 }
 

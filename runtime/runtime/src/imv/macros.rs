@@ -1,4 +1,4 @@
-//! `define_imv!`, `imv_read!`, `imv_cond!`: what C has in `lineup/imv.h`.
+//! `define_imv!`, `imv_read!`, `imv_cond!`: the counterparts of C's `lineup/imv.h`.
 
 /// Defines an immediate value: a static read by [`imv_read!`](crate::imv_read), changed by `set`. At module level.
 ///

@@ -74,7 +74,8 @@ fn times_under_way(context: usize, frame: usize) -> usize {
     UNDER_WAY.iter().filter(is_above).count()
 }
 
-/// Marks the trap as handed on from `frame`, and frees what handlers that jumped out left of a trap at this place.
+/// Marks the trap as handed on from `frame`, and frees the entries that handlers which jumped out left of a trap at
+/// this place.
 fn mark(context: usize, frame: usize) -> &'static UnderWay {
     for entry in &UNDER_WAY {
         if entry.context.load(SeqCst) == context && entry.frame.load(SeqCst) <= frame {

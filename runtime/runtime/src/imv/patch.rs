@@ -1,11 +1,11 @@
 //! The patching protocol: from a list of sites and values to stores, barriers and traps.
 //!
 //! *Direct* mode makes one aligned store per site, then one barrier for all, where a store appears at once. Processor
-//! vendors call that unsynchronised cross-modification and leave its result open; that a core executes either the old
-//! or the new instruction is what the torture tests measure, not what a manual promises. *Conservative* mode follows
-//! the documented way: a trap instruction first, a barrier, the other bytes, a barrier, the first byte, a barrier; a
-//! thread that meets the trap is given the new value by the handler. A thread that blocks SIGTRAP is killed by the
-//! kernel when it meets one.
+//! vendors call that unsynchronised cross-modification and leave its result open; the torture tests measure that a core
+//! executes either the old or the new instruction; no manual promises it. *Conservative* mode follows the documented
+//! way: a trap instruction first, a barrier, the other bytes, a barrier, the first byte, a barrier; a thread that meets
+//! the trap is given the new value by the handler. A thread that blocks SIGTRAP is killed by the kernel when it meets
+//! one.
 
 use super::arch::{self, Encoding, SITE_BYTES_MAX, Site, Store, TRAP};
 use super::barrier;
@@ -23,7 +23,7 @@ pub enum Mode {
     Conservative,
 }
 
-/// Bytes of code at `address`: as many as a site there may own.
+/// Bytes of code at `address`: the maximum that a site there may own.
 fn code_at(site: &Site) -> [u8; SITE_BYTES_MAX] {
     let mut code = [0u8; SITE_BYTES_MAX];
     let len = if cfg!(target_arch = "x86_64") && site.size_bytes != 8 { 8 } else { 10 };
@@ -35,7 +35,7 @@ fn code_at(site: &Site) -> [u8; SITE_BYTES_MAX] {
     code
 }
 
-/// Reads what `site` is and whether it can be patched.
+/// Reads the kind of `site` and decides if it can be patched.
 pub(super) fn analyse(mut site: Site) -> Option<Site> {
     site.dormant = code_at(&site);
     site.register = arch::analyse(&site, &site.dormant)?;
@@ -65,7 +65,7 @@ impl Scratch {
         self.stores.reserve(STORES_PER_SITE * sites);
     }
 
-    /// Writes what `piece` gives of every site that is (or is not) `direct`, then the barrier.
+    /// Writes the result of `piece` for every site that is (or is not) `direct`, then the barrier.
     fn step(
         &mut self,
         writer: &mut Writer,

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The socket of this process, to be removed at its end.
 static SERVED: Mutex<Option<(u32, PathBuf)>> = Mutex::new(None);
 
-/// Removes the socket, if this process made it. A process that is killed leaves its socket to the next of its number.
+/// Removes the socket, if this process made it. A killed process leaves its socket to the next process with its number.
 pub(super) fn clean_up() {
     let served = SERVED.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((_, path)) = served.filter(|(pid, _)| *pid == std::process::id()) {

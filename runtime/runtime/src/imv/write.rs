@@ -9,7 +9,7 @@ use std::io;
 pub enum WritePath {
     /// Through `/proc/self/mem`: the page stays a private page of its file, with its name, its breakpoints and uprobes;
     /// a forked child is independent. The kernel copies the bytes, and not always an aligned word in one piece: on
-    /// x86-64 only what changes one byte is written so without a trap.
+    /// x86-64 only a change of one byte is written this way without a trap.
     ProcMem,
     /// Through a second, writable mapping of a memory file that replaces the page: a true atomic store. A forked
     /// child shares the page until the fork handler has given it its own.

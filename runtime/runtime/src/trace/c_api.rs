@@ -145,11 +145,11 @@ pub struct LineupLockFunctions {
     pub release: unsafe extern "C" fn(*mut libc::c_void) -> c_int,
 }
 
-/// Takes a lock and notes the wait. Returns what `take` returned.
+/// Takes a lock and notes the wait. Returns the result of `take`.
 ///
 /// # Safety
 ///
-/// `name` must point to a static `struct lineup_region`; `lock` must be a lock that `functions` are for.
+/// `name` must point to a static `struct lineup_region`; `lock` must be a lock of the kind that `functions` handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_lock_take(
     name: *const Region,
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn lineup_lock_take_bounded(
     if taken { result } else { libc::ETIMEDOUT }
 }
 
-/// Releases a lock and records it. Returns what `release` returned.
+/// Releases a lock and records it. Returns the result of `release`.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! Names in a session's table, and the index that each region keeps of its own: what probes of several threads share.
-//! Nothing else is in this file, so that a test can run it on modelled memory.
+//! Names in a session's table, and the index that each region keeps of its own: the data that probes of several threads
+//! share. Nothing else is in this file, so that a test can run it on modelled memory.
 
 use super::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::sync::{Mutex, PoisonError};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Relea
 /// One run of the tracer. Never freed: a probe may hold its address for as long as its thread is not scheduled.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// From 1; marks what regions have cached.
+    /// From 1; marks the indices that regions have cached.
     pub(super) number: u64,
     base: *mut u8,
     file: File,

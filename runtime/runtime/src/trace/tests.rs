@@ -1,4 +1,5 @@
-//! Probes on several threads, read back from memory: what Miri can run of the tracer, which is all but the file.
+//! Probes on several threads, read back from memory: the part of the tracer that Miri can run, which is all except the
+//! file.
 
 use super::probe::{self, SESSION};
 use super::session::Session;

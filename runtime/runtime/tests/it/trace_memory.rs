@@ -1,4 +1,5 @@
-//! The tracer's table of names on modelled memory: what two threads share when they meet regions for the first time.
+//! The tracer's table of names on modelled memory: the data that two threads share when they meet regions for the first
+//! time.
 
 #[path = "../../src/trace/names.rs"]
 mod names;

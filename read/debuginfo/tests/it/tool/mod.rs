@@ -1,4 +1,4 @@
-//! Compilers, linkers and the like, which make what tests read.
+//! Compilers, linkers and the like, which build the tests' inputs.
 
 use std::path::Path;
 use std::process::Command;

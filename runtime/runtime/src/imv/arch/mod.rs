@@ -54,7 +54,7 @@ pub(super) struct Site {
     pub(super) size_bytes: u8,
     /// Value or branch.
     pub(super) kind: Kind,
-    /// Branch: where it goes when the value is not zero. Value: the out-of-line dormant form, where there is one.
+    /// Branch: its target when the value is not zero. Value: the out-of-line dormant form, if any.
     #[cfg_attr(lineup_generic, expect(dead_code, reason = "nothing is encoded"))]
     pub(super) target: usize,
     /// Number of the register that receives the value.
