@@ -6,8 +6,9 @@
 //! * The protocol is MESI: a line is modified in one cache, exclusive in one, shared by several, or invalid. A store
 //!   takes the line from all other caches; each copy that goes is an invalidation.
 //! * A miss on a line that a store of another thread took away is *true* when the thread then uses bytes that another
-//!   thread has written since it last needed the line for such bytes, before the line is taken away again. Else it is
-//!   *false*: the thread needed nothing of the other. This is the classification of Dubois and others (ISCA 1993).
+//!   thread has written since this thread last needed the line for such bytes. That use must precede the next time that
+//!   the line is taken away. Else it is *false*: the thread needed nothing of the other. This is the classification of
+//!   Dubois and others (ISCA 1993).
 //! * The time of a transfer is not modelled: the caller multiplies counts by a cost.
 //!
 //! ```

@@ -92,8 +92,8 @@ pub struct Line {
     pub upgrades_false: u64,
 }
 
-/// Two tags: that of the store that took a line away, and that of the access that needed it again, or of the last use
-/// by the thread that it was taken from.
+/// Two tags. The first is that of the store that took a line away. The second is that of the access that needed it
+/// again, or of the last use by the thread that it was taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Pair {
     /// Number of the line.

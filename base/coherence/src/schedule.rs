@@ -2,9 +2,9 @@
 //!
 //! The model replays three orders of the same accesses: the recorded one; one with as few changes between threads as
 //! possible; and one that changes to another thread whenever that makes it wait. The last two keep each thread's own
-//! order, keep calls that did not overlap apart, and keep every two accesses of the same bytes, one of them a store, as
-//! they were: every load reads its recorded value. So the program could have run in each order. They are found step by
-//! step: an order with still fewer or still more waits may exist.
+//! order, and keep calls apart that did not overlap. They also keep the order of every two accesses of the same bytes,
+//! one of them a store: every load reads its recorded value. So the program could have run in each order. They are
+//! found step by step: an order with still fewer or still more waits may exist.
 
 use crate::model::{Access, Lines, Model, Outcome};
 use std::collections::HashMap;

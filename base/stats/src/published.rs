@@ -70,8 +70,8 @@ pub fn ratio(before: PrintedMean, after: PrintedMean, level: f64) -> Result<Rati
     })
 }
 
-/// The number of runs of each variant that a comparison of two unpaired samples would need to find this ratio of means
-/// with probability 0.8, from the relative deviation of single runs on each side.
+/// The number of runs of each variant that a comparison of two unpaired samples needs to find this ratio of means with
+/// probability 0.8. `deviations` are the relative deviations of single runs on each side.
 pub fn runs_needed(ratio: f64, deviations: (f64, f64), level: f64) -> f64 {
     let wanted = normal_quantile(0.5 + level / 2.0) + normal_quantile(0.8);
     let spread = deviations.0.powi(2) + deviations.1.powi(2);

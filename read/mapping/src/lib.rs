@@ -68,9 +68,9 @@ impl FileBytes {
         if start >= end {
             return;
         }
-        // SAFETY: MADV_DONTNEED on a mapping of a file makes the next access read the file again, and
-        // nothing was ever written to this private mapping, so that the bytes stay the same for every
-        // slice that others hold. The range lies inside the mapping.
+        // SAFETY: MADV_DONTNEED on a mapping of a file makes the next access read the file again. Nothing was ever
+        // written to this private mapping, so the bytes stay the same for every slice that others hold. The range lies
+        // inside the mapping.
         let given_back =
             unsafe { mapped.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
         // Advice that is not taken costs memory and nothing else.

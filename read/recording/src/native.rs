@@ -16,8 +16,8 @@ pub use definition::{DefinedAccess, Definition, Form, each_piece};
 pub use elements::Gather;
 use std::ops::Range;
 
-/// First word of the file: another one for each way that this memory was ever laid out, so that an engine and a command
-/// that were not built from the same sources do not misunderstand each other.
+/// First word of the file: another one for each layout that this memory ever had, so that an engine and a command from
+/// different sources do not misunderstand each other.
 pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("native.rs"), 0);
     let own = hashed(include_bytes!("native/timed.rs"), own);
@@ -62,7 +62,7 @@ pub mod word {
     pub const PROCESS: usize = 9;
     /// The multiplier of a call's number, counted from one after the warm-up, for its position.
     pub const MULTIPLIER: usize = 10;
-    /// Not 0 when the engine removes its jumps from entries once the wanted number of calls was made: later calls are
+    /// Not 0 when the engine restores a region's entries once the wanted number of its calls was made: later calls are
     /// not counted.
     pub const LEAVES_AFTER_LAST: usize = 11;
     /// Processes that the program forked.

@@ -80,8 +80,8 @@ pub const CALLS_IN_RUN_SHIFT: u32 = 5;
 /// `number` counts the calls of a region after its warm-up, from 0.
 ///
 /// These are the multiples of the golden ratio's fraction, in 64 bits. The `n` lowest of any number of calls are spread
-/// evenly over them, meet every period of the program equally often, and stay the same when calls are added, except for
-/// calls that new ones displace. So two recordings of the same number of calls keep the same ones in any mode.
+/// evenly over them and meet every period of the program equally often. They stay the same when calls are added, except
+/// for calls that new ones displace. So two recordings of the same number of calls keep the same ones in any mode.
 pub fn spread_position(number: u64) -> u64 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     number.wrapping_add(1).wrapping_mul(GOLDEN)

@@ -3,8 +3,8 @@
 //!
 //! *Removing* arms measure the cost of a cause: code fetched beforehand, data fetched beforehand, locks given up. A
 //! fetch of code ends in the level that code and data share, so its effect is that of misses beyond that level. One
-//! more arm removes everything at once: what is left then is what no tested cause explains.
-//! *Adding* arms (flushes) tell how much it could cost.
+//! more arm removes everything at once: no tested cause explains the rest. *Adding* arms (flushes) measure how much a
+//! cause could cost.
 //!
 //! Shares are of the time beyond a threshold, see [`tail`](crate::tail). The threshold is taken from the calls without
 //! an intervention and then held fixed: a share covers calls beyond that many nanoseconds.

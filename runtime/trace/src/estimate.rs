@@ -93,9 +93,9 @@ impl RareMean {
 }
 
 /// The ratio `a / b` of the means of independent samples: the ratios that a score test would not reject. As Wilson's
-/// interval for a proportion (JASA 22, 1927), it takes the variance of `a` from the ratio that is tested and not from
-/// the few values that were seen, and so holds when next to none are left; as Fieller's for a ratio (JRSS B 16, 1954),
-/// it does not pretend that `b` is known. `None` where `b` is not above zero at this level: then no bound exists.
+/// interval for a proportion (JASA 22, 1927), it takes the variance of `a` from the tested ratio and not from the few
+/// values seen. So it holds when next to no values are left. As Fieller's for a ratio (JRSS B 16, 1954), it does not
+/// pretend that `b` is known. `None` where `b` is not above zero at this level: then no bound exists.
 pub fn ratio(a: &RareMean, b: &RareMean, level: Level) -> Option<IntervalEstimate> {
     let (numerator, denominator) = (a.mean.value, b.mean.value);
     let count = a.mean.count as f64;

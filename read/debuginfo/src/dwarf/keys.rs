@@ -5,8 +5,8 @@
 //! to the end:
 //!
 //! * the *identity* of an aggregate is its name, size and place of declaration;
-//! * its *shape* adds its members, with the identity of embedded types and only the bare *name* of pointed-to types,
-//!   because a unit that declares `struct S` and one that defines it must agree on a type that points to `S`;
+//! * its *shape* adds its members, with the identity of embedded types and only the bare *name* of pointed-to types: a
+//!   unit that declares `struct S` and one that defines it must agree on a type that points to `S`;
 //! * its key adds the shapes of embedded types.
 //!
 //! A bare name is not enough where a program defines it twice. So every aggregate also lists the names that it points

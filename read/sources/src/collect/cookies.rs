@@ -18,7 +18,7 @@ struct Callbacks {
 }
 
 impl Collector<'_> {
-    /// `event_new(base, fd, EV_READ, on_read, connection)`: which arguments a function, unless it is compiled here,
+    /// `event_new(base, fd, EV_READ, on_read, connection)`: the arguments that a function, unless it is compiled here,
     /// only carries to the functions that it is given with them. It knows no type of such an argument, and no length.
     pub(super) fn note_carried(
         &mut self,

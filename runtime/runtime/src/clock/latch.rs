@@ -213,9 +213,9 @@ impl Clock {
     /// Publishes the result of `make`. One writer at a time: callers hold the cold part's lock. `between` runs where a
     /// signal might strike, and sees the same state as its handler.
     ///
-    /// A new rate holds from the epoch that `make` chose, so a writer held up past that before the switch makes readers
-    /// step by the difference of the rates over the delay. The parameters are therefore made anew while readers are on
-    /// the other bank, until they are fresh; a window of one instruction remains.
+    /// A new rate holds from the epoch that `make` chose. A writer that is held up past the epoch before the switch
+    /// makes readers step: by the difference of the rates over the delay. The parameters are therefore made anew while
+    /// readers are on the other bank, until they are fresh; a window of one instruction remains.
     pub(super) fn publish(
         &self,
         make: &dyn Fn() -> Parameters,

@@ -14,7 +14,7 @@ const SHORT_NS: u64 = 1_000_000;
 /// Parameters older than this when they are published are made anew.
 const NEAR_NS: f64 = 1_000.0;
 /// A writer may be held up for this long between its last check and the switch to a slower rate without turning time
-/// back, if the step forward that this costs is at most [`LARGEST_STEP_NS`].
+/// back. The condition is that the step forward which this costs is at most [`LARGEST_STEP_NS`].
 const HELD_UP_NS: f64 = 10_000_000.0;
 /// About the time of two reads of the clock.
 const LARGEST_STEP_NS: f64 = 20.0;
