@@ -27,7 +27,7 @@ pub struct Span {
     pub first: usize,
     /// Number after its last.
     pub end: usize,
-    /// The begin of the call.
+    /// The start of the call.
     pub began_at: u64,
     /// The end of the call.
     pub ended_at: u64,

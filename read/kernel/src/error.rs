@@ -141,7 +141,7 @@ pub enum Error {
         /// The machine.
         machine: Machine,
     },
-    /// No function that marks the begin of a recording.
+    /// No function that marks the beginning of a recording.
     #[error("the kernel has none of {names}, which marks the begin of a recording")]
     NoMarker {
         /// The names it may have, with commas.

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 32 << 20;
 pub struct Printed {
     /// The kernel's messages, with their time stamps.
     pub kernel: Vec<String>,
-    /// The workload's output, from its begin to its end.
+    /// The workload's output, from its beginning to its end.
     pub workload: Vec<String>,
     bytes: usize,
     is_cut: bool,

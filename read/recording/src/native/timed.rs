@@ -23,7 +23,7 @@ pub const JUMPED: usize = 4;
 pub const MARKS: usize = 5;
 /// Calls that have begun and not ended yet.
 pub const OPEN: usize = 6;
-/// The latest longest calls: for each its begin, its cycles and its processor; zeros for a call inside another one.
+/// The latest longest calls: for each its start, its cycles and its processor; zeros for a call inside another one.
 pub const FIRST_MARK: usize = 8;
 /// Words of each.
 pub const MARK_WORDS: usize = 3;
