@@ -73,8 +73,9 @@ impl CodeNames {
     /// ```
     /// use lineup_samples::code_names::CodeNames;
     ///
-    /// let kernel = "ffff4000 t first\t[mod]\nffff4040 T second\t[mod]\nffff4800 d data\t[mod]\nffff9000 t
-    /// f\t[other]\n"; let module = CodeNames::of_module(kernel, "mod", 0xffff_4000..0xffff_5000);
+    /// let kernel = "ffff4000 t first\t[mod]\nffff4040 T second\t[mod]\n\
+    ///               ffff4800 d data\t[mod]\nffff9000 t f\t[other]\n";
+    /// let module = CodeNames::of_module(kernel, "mod", 0xffff_4000..0xffff_5000);
     /// assert_eq!((module.at(0x3f), module.at(0x40)), (Some("first"), Some("second")));
     /// assert_eq!(CodeNames::of_module(kernel, "mod", 0xffff_6000..0xffff_7000).at(0), None);
     /// ```

@@ -35,9 +35,10 @@ impl Operand {
     /// use lineup_samples::data_source::Operation;
     /// use lineup_samples::operand::{Operand, OperandAddress};
     ///
-    /// let own = Operand { base: None, index: None, displacement: 0x4010, is_overwritten: false, operation:
-    /// Operation::Load }; assert_eq!(own.address(None, false), Some(OperandAddress::Link(0x4010))); assert_eq!(Operand
-    /// { base: Some(5), ..own }.address(None, false), None);
+    /// let operation = Operation::Load;
+    /// let own = Operand { base: None, index: None, displacement: 0x4010, is_overwritten: false, operation };
+    /// assert_eq!(own.address(None, false), Some(OperandAddress::Link(0x4010)));
+    /// assert_eq!(Operand { base: Some(5), ..own }.address(None, false), None);
     /// ```
     pub fn address(&self, registers: Option<Registers<'_>>, is_precise: bool) -> Option<OperandAddress> {
         if self.base.is_none() && self.index.is_none() {
