@@ -21,8 +21,8 @@ use tokio::runtime::Runtime;
 /// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
 pub const MEMORY_BYTES: usize = 2 << 30;
 
-/// Work is split into so many parts at least. In one part, as on one processor, DataFusion 54.1 was seen to answer about
-/// `disputed_types` of 40 services with groups that came several times.
+/// Work is split into so many parts at least. In one part, as on one processor, DataFusion 54.1 was seen to answer
+/// about `disputed_types` of 40 services with groups that came several times.
 const LEAST_PARTS: usize = 2;
 
 /// What the engine calls the store, wherever it is.
@@ -124,8 +124,8 @@ impl Engine {
         let folder = format!("{}{}/", self.url, table.name);
         let mut options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(ENDING);
         if self.cluster.is_some() {
-            // Parts for the executors. That the runs are few is known from their files: each executor gets a copy of them,
-            // where otherwise both sides of a join would be sent around.
+            // Parts for the executors. That the runs are few is known from their files: each executor gets a copy of
+            // them, where otherwise both sides of a join would be sent around.
             let parts = self.context.copied_config().target_partitions();
             options = options.with_target_partitions(parts).with_collect_stat(table.name == RUNS.name);
         }
@@ -136,8 +136,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads the runs, once: every question joins them, mostly more than once, and the engine holds some 20 KB for each file
-    /// that it opens until the question is answered.
+    /// Reads the runs, once: every question joins them, mostly more than once, and the engine holds some 20 KB for each
+    /// file that it opens until the question is answered.
     fn keep_runs(&self) -> Result<()> {
         let name = views::stored(RUNS.name);
         self.runtime.block_on(async {

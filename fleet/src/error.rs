@@ -5,8 +5,8 @@ use std::path::PathBuf;
 /// A result of this crate.
 pub type Result<T, E = FleetError> = std::result::Result<T, E>;
 
-/// Why something could not be added, asked or advised. Each message says what it was about, and what to do next where that
-/// is known.
+/// Why something could not be added, asked or advised. Each message says what it was about, and what to do next where
+/// that is known.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// A file that was to be added cannot be read.

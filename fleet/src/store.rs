@@ -1,10 +1,10 @@
 //! A store: for each table a folder, in it a Parquet file for each run. On this machine or in an object store.
 //!
 //! * A file has its name when it is whole, and in a folder of this machine also on disk.
-//! * Names come from the run, which is the hash of what was added. So two who add the same file write the same names, and
-//!   the file counts once.
-//! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there: who
-//!   is interrupted leaves rows that do not count, and adds the file again.
+//! * Names come from the run, which is the hash of what was added. So two who add the same file write the same names,
+//!   and the file counts once.
+//! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there:
+//!   who is interrupted leaves rows that do not count, and adds the file again.
 
 use crate::error::{FleetError, Result};
 use crate::input::Input;

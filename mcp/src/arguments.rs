@@ -1,19 +1,19 @@
-//! What a client gives a tool, as arguments of a command.
+//! Converts a tool's arguments, as a client sends them, to arguments of a command.
 
 use serde_json::{Map, Value};
 
-/// What is wrong with what a client gave.
+/// An error in a client's arguments.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgumentError {
-    /// It is needed.
+    /// A required argument is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    /// It is of another kind.
+    /// The argument has the wrong type.
     #[error("`{name}` is not {wanted}")]
     Kind {
-        /// Of the argument.
+        /// The argument's name.
         name: &'static str,
-        /// What it should be.
+        /// The type it should have.
         wanted: &'static str,
     },
     /// The tool does not have it.
@@ -21,7 +21,7 @@ pub(crate) enum ArgumentError {
     Unknown(String),
 }
 
-/// What a client gave, of which each argument is taken once.
+/// A client's arguments; each is taken once.
 pub(crate) struct Given(Map<String, Value>);
 
 impl Given {

@@ -1,7 +1,7 @@
 //! `lineup-mcp`: Lineup's commands as tools of the Model Context Protocol, over standard input and output.
 //!
-//! Each tool is one command of `lineup` with `--json`. It is started without a shell; what is given to a tool is one argument,
-//! never an option. Nothing but reading is done unless whoever starts this allows more.
+//! Each tool is one command of `lineup` with `--json`. The server starts it without a shell and passes each value as
+//! one argument, never as an option. Tools only read, unless an option of the server allows more.
 
 mod arguments;
 mod server;

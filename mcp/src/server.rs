@@ -17,7 +17,7 @@ use tokio::process::Command;
 /// No client reads more at once.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What is told to a client of all tools.
+/// The instructions for all tools that a client gets.
 const INSTRUCTIONS: &str = "Lineup finds the cache lines that make hot paths slow. Results are the JSON forms of docs/json.md; \
     an error has a code, what is wrong and what to do next. Only a study compares and times; advice is predicted.";
 
@@ -101,7 +101,7 @@ impl Server {
 /// All that a program says, `None` when it is more than a client reads.
 async fn read(from: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    // What was read before a pipe broke is all that there is.
+    // The bytes read before a pipe broke are the whole output.
     let _ = from?.take(MOST_BYTES + 1).read_to_end(&mut bytes).await;
     (bytes.len() as u64 <= MOST_BYTES).then_some(bytes)
 }
@@ -115,7 +115,7 @@ fn offered(tool: &Tool) -> Offered {
     Offered::new(tool.name, tool.description, Arc::new(tool.input_schema())).with_annotations(annotations)
 }
 
-/// What a command printed; exit code 1 is a finding, and no error.
+/// The result of a command. Exit code 1 reports a finding, not an error.
 fn result(status: ExitStatus, stdout: &[u8], stderr: &[u8]) -> CallToolResult {
     match serde_json::from_slice::<Value>(stdout) {
         Ok(document) => told(document, !matches!(status.code(), Some(0 | 1))),

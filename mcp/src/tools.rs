@@ -1,9 +1,9 @@
-//! The tools: which command each is, what it takes, and what must be allowed for it.
+//! The tools: the command, the arguments and the required permission of each.
 
 use crate::arguments::{ArgumentError, Given};
 use serde_json::{Map, Value, json};
 
-/// What whoever started the server allows.
+/// The permissions that the server was started with.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed {
     /// To start programs.
@@ -12,10 +12,10 @@ pub(crate) struct Allowed {
     pub(crate) write: bool,
 }
 
-/// What a call does besides reading.
+/// A call's side effects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// Nothing.
+    /// The call only reads.
     Reads,
     /// It starts programs that the client names.
     Runs,
@@ -57,7 +57,7 @@ impl Tool {
         TOOLS.iter().find(|tool| tool.name == name)
     }
 
-    /// JSON Schema of what it takes.
+    /// JSON Schema of the arguments.
     pub(crate) fn input_schema(&self) -> Map<String, Value> {
         let properties = (self.properties)();
         let needed: Vec<&str> =
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(refused("study", study, true, true), None);
     }
 
-    /// What a schema says is needed is what a call asks for, and no call takes more than its schema says.
+    /// A call takes the arguments of its schema and no others, and requires those that the schema requires.
     #[test]
     fn schemas_tell_what_calls_take() {
         for tool in TOOLS {

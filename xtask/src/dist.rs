@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: the command with its completions, manual pages and documents, as one archive.
 //!
-//! What is put together first lies in `target/dist/lineup`, in the folders that packages have below `/usr`; the archive
-//! and the Debian package (`make deb`) are made of that.
+//! The files are first staged in `target/dist/lineup`, in the folders that packages have below `/usr`. The archive and
+//! the Debian package (`make deb`) contain that folder.
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::Metadata;
@@ -60,7 +60,7 @@ pub(crate) fn dist(metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// The archive: the same bytes whenever it is made of the same files.
+/// The archive. Equal files give equal bytes.
 fn archive(metadata: &Metadata, staged: &Path) -> Result<PathBuf> {
     let lineup = metadata.packages.iter().find(|package| package.name.as_str() == "lineup");
     let version = &lineup.context("the workspace has no package lineup")?.version;

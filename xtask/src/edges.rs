@@ -205,7 +205,7 @@ fn against_the_flow(metadata: &Metadata) -> Vec<String> {
     broken
 }
 
-/// The edges and heavy uses that no list allows, and those that a list allows and nothing uses, one sentence each.
+/// The edges and heavy uses that no list allows, and those that a list allows but no package uses, one sentence each.
 pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
     let packages = metadata.workspace_packages();
     let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
@@ -233,7 +233,7 @@ pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
     broken
 }
 
-/// What the lists allow and nothing uses.
+/// Allowed edges and uses that no package has.
 fn unused(packages: &[&Package]) -> Vec<String> {
     let uses = |from: &str, to: &str| {
         let package = packages.iter().find(|package| package.name.as_str() == from);

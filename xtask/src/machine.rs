@@ -1,5 +1,5 @@
-//! What depends on the machine in the native engine stands behind one trait: its other files know no instruction and no
-//! register.
+//! Checks that all machine-dependent code of the native engine stands behind one trait: its other files name no
+//! instruction and no register.
 
 /// The engine's own sources.
 const ENGINE: &str = "recorder/engine/src/";
@@ -7,7 +7,7 @@ const ENGINE: &str = "recorder/engine/src/";
 /// Machines, each a file and a folder of this name below `machine/`.
 const MACHINES: &[&str] = &["x86_64"];
 
-/// Words of a machine: the libraries and macros that make its code, what names it, and what it calls its own.
+/// Words of a machine: the libraries and macros that make its code, its names, and the names of its parts.
 const WORDS: &[&str] = &[
     "iced_x86",
     "asm",

@@ -11,7 +11,7 @@ const APART: &[(&str, &str, &str)] = &[
     ("lineup-runtime", "trace", "a session of the tracer belongs to the whole process, which forks"),
 ];
 
-/// Programs of tests beside `it`, and files in it that no `mod` line names.
+/// Test programs other than `it`, and files in it that no `mod` line names.
 pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
     let mut broken = Vec::new();
     for package in metadata.workspace_packages() {
@@ -28,7 +28,7 @@ pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
     broken
 }
 
-/// Files beside the program's first one that it does not name: their tests would not run.
+/// Files in the program's folder that its first file does not name: their tests would not run.
 fn without_line(main: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(main).unwrap_or_default();
     let folder = main.parent().expect("a file is in a folder");

@@ -8,10 +8,10 @@ use std::process::Command;
 /// A Rust file longer than this must be split.
 const MAX_LINES: usize = 700;
 
-/// A line of prose longer than this must be broken. Tables and what a terminal shows are as wide as they are.
+/// The longest line of prose. Tables and terminal output may be wider.
 const MAX_COLUMNS: usize = 120;
 
-/// Pages that may have so many lines, by how their path begins; the first line that fits counts.
+/// The longest length of pages, in lines, by how their path begins; the first match counts.
 const PAGES: &[(&str, usize)] = &[
     ("README.md", 150),
     ("ARCHITECTURE.md", 200),

@@ -149,8 +149,8 @@ fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
     Ok((0..runs.len()).map(row).collect())
 }
 
-/// Of lines of 32, 64 and 128 bytes, when the store knows of those of 64: a line of 64 bytes that is needed makes that of 128
-/// needed, and nothing is known of one of 32.
+/// Of lines of 32, 64 and 128 bytes, when the store knows of those of 64: a line of 64 bytes that is needed makes that
+/// of 128 needed, and nothing is known of one of 32.
 fn needed(of_64: u64) -> [u64; 3] {
     [0, of_64, of_64]
 }

@@ -1,8 +1,8 @@
 //! One order of a type's members for a whole fleet.
 //!
-//! The patterns of all recordings are put to [`lineup_advise`] as if they were one recording of one program, whose regions
-//! are the functions of all services, each with its weight. What comes out is an order; the patch comes from `lineup
-//! advise --order` or `lineup study --order`, with all that holds members in the sources.
+//! The patterns of all recordings are put to [`lineup_advise`] as if they were one recording of one program, whose
+//! regions are the functions of all services, each with its weight. What comes out is an order; the patch comes from
+//! `lineup advise --order` or `lineup study --order`, with all that holds members in the sources.
 
 mod joined;
 mod reference;

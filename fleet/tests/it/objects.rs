@@ -89,8 +89,8 @@ fn the_same_recording_counts_once() {
     assert_eq!((count(&server, "runs"), count(&server, "patterns")), ("2".into(), "4".into()));
 }
 
-/// The server of this test looks whether a file is there and makes it afterwards, so that both may be told that a file is
-/// new. Servers that hold what S3 promises tell one of them.
+/// The server of this test looks whether a file is there and makes it afterwards, so that both may be told that a file
+/// is new. Servers that hold what S3 promises tell one of them.
 #[test]
 fn two_who_add_the_same_files_at_once_count_each_once() {
     let (_folder, files) = recordings(12);

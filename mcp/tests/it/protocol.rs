@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A server that was started, with a `lineup` that prints what it was given.
+/// A running server with a stand-in for `lineup` that prints its arguments.
 struct Server {
     child: Child,
     to: Option<ChildStdin>,
@@ -82,7 +82,7 @@ impl Server {
         answer
     }
 
-    /// What a tool gives: its document, and whether it is an error.
+    /// A tool's result: its document, and whether it is an error.
     fn call(&mut self, tool: &str, arguments: Value) -> (Value, bool) {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
@@ -201,7 +201,7 @@ fn bad_calls_are_told_apart() {
     let unknown = call("layout", json!({ "file": "a", "colour": "red" }));
     assert_eq!(error(server.ask("tools/call", unknown)), "layout: there is no argument `colour`");
     assert!(error(server.ask("no/such/method", json!({}))).contains("no/such/method"));
-    // It goes on after all of them.
+    // The server still answers after all of them.
     let (document, is_error) = server.call("layout", json!({ "file": "broken" }));
     assert!(is_error && document["code"] == "not-found", "{document}");
     let (document, is_error) = server.call("layout", json!({ "file": "mute" }));

@@ -22,13 +22,13 @@ int main(void)
 }
 "#;
 
-/// `lineup` of the same sources, with its recorder beside it.
+/// The `lineup` built from the same sources, with its recorder in the same folder.
 fn lineup() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     lineup_fixtures::lineup_folder(&root).join("lineup")
 }
 
-/// What the server answers to calls of these tools, in their order: the documents, and which are errors.
+/// The server's answers to these calls, in their order: each document, and whether it is an error.
 fn calls(lineup: &Path, folder: &Path, calls: &[(&str, Value)]) -> Vec<(Value, bool)> {
     let mut server = Command::new(env!("CARGO_BIN_EXE_lineup-mcp"))
         .arg("--lineup")

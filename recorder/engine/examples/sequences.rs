@@ -1,13 +1,13 @@
 //! A program that tries the native engine on random instructions: it runs each sequence twice from equal states, once
 //! natively and once in `run_watched`, and compares registers, flags, vector registers and memory.
 //!
-//! Recorded with `lineup record --engine native --region run_watched`, the second run is one from the code cache. Code is
-//! made of random bytes that decode to an instruction with which a sequence can go on; memory operands are led to one
-//! page. Sequences that fault natively are left out. Arguments: a seed, how many sequences, and the number of one that is
-//! to run alone.
+//! Recorded with `lineup record --engine native --region run_watched`, the second run is one from the code cache. Code
+//! is made of random bytes that decode to an instruction with which a sequence can go on; memory operands are led to
+//! one page. Sequences that fault natively are left out. Arguments: a seed, how many sequences, and the number of one
+//! that is to run alone.
 //!
-//! With the argument `sums` a sum of what each sequence leaves is printed: recorded as a whole program, both runs are from
-//! the code cache, and what is printed is compared with what the program prints alone.
+//! With the argument `sums` a sum of what each sequence leaves is printed: recorded as a whole program, both runs are
+//! from the code cache, and what is printed is compared with what the program prints alone.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand,

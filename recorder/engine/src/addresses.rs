@@ -1,5 +1,5 @@
-//! Tables by address. They are found without random numbers: the standard library keeps those for each thread, where the
-//! engine's own thread has none.
+//! Tables by address. They are found without random numbers: the standard library keeps those for each thread, where
+//! the engine's own thread has none.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

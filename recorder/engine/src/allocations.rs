@@ -1,8 +1,8 @@
 //! Whole programs: what the program allocates, and who does.
 //!
 //! The command tells the functions of allocators, and how to get from a place in the code to its function's caller, see
-//! [`lineup_recording::native::heap`]. Blocks that begin there, and where a call of them comes back to, hand over to the engine
-//! first, with the program's registers as they are. Of allocators that call each other the outermost counts.
+//! [`lineup_recording::native::heap`]. Blocks that begin there, and where a call of them comes back to, hand over to
+//! the engine first, with the program's registers as they are. Of allocators that call each other the outermost counts.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
@@ -170,8 +170,8 @@ impl Engine {
         while frames.count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
             // SAFETY: between the stack pointer and the end of the memory that it lies in.
             let pc = unsafe { (at as *const u64).read() };
-            // Behind a return address that was met before lies an outer level of one recursion: a chain for each way down a
-            // recursion would be as many as there are objects.
+            // Behind a return address that was met before lies an outer level of one recursion: a chain for each way
+            // down a recursion would be as many as there are objects.
             if pc == 0 || frames.all[..frames.count].contains(&pc) {
                 break;
             }
@@ -262,7 +262,8 @@ fn table<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
 
 /// The name of a chain of calls, with one more: so many bits that no two chains of a program have the same. Never 0.
 fn named(name: u64, pc: u64) -> u64 {
-    // The upper half of a product depends on all bits of both, and the lower one on all below; 2^64 over the golden ratio.
+    // The upper half of a product depends on all bits of both, and the lower one on all below; 2^64 over the golden
+    // ratio.
     let product = u128::from(name.rotate_left(5) ^ pc) * 0x9e37_79b9_7f4a_7c15;
     (product as u64 ^ (product >> 64) as u64) | 1 << 63
 }

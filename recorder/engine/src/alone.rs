@@ -1,12 +1,13 @@
 //! Without a loader and without a C library that could be called: in a program that is linked statically.
 //!
-//! The command lays the library's parts out itself and binds what they import to the functions here, which have the same
-//! names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for which the
-//! command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`] when the
-//! first thread's base has just been set.
+//! The command lays the library's parts out itself and binds what they import to the functions here, which have the
+//! same names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for
+//! which the command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`]
+//! when the first thread's base has just been set.
 //!
 //! Little of what is imported is called: thread-local variables, and how long a text is; memory is copied by
-//! the functions of its machine, see [`crate::machine::Abi`]. The rest belongs to panics, and ends the program as these do anyway.
+//! the functions of its machine, see [`crate::machine::Abi`]. The rest belongs to panics, and ends the program as these
+//! do anyway.
 
 use crate::forks;
 use crate::lock::Lock;
@@ -55,9 +56,9 @@ impl<T> Owned<T> {
     }
 }
 
-/// Starts the engine for the memory that a file names. 0 when it does not record: then a note says why, or the file cannot
-/// be opened. Else 1, or, when the whole program is to be recorded, the function that leads into the cache: to be jumped
-/// to, with the address to go on at on the stack.
+/// Starts the engine for the memory that a file names. 0 when it does not record: then a note says why, or the file
+/// cannot be opened. Else 1, or, when the whole program is to be recorded, the function that leads into the cache: to
+/// be jumped to, with the address to go on at on the stack.
 ///
 /// # Safety
 /// `path` must be a terminated text, and no other thread must run.

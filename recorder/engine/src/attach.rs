@@ -1,14 +1,14 @@
-//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library and make
-//! a thread of the engine's own ([`crate::own_thread`]), which calls these functions one after the other.
+//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library and
+//! make a thread of the engine's own ([`crate::own_thread`]), which calls these functions one after the other.
 //!
 //! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists what is to be changed.
 //! 2. The command changes it while all threads stand still, outside what is changed.
 //! 3. [`lineup_engine_begin`] takes the signals' handlers over.
 //! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they come to the engine next. The command
 //!    takes its changes back, and leads threads out that wait in system calls.
-//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back_traps`] gives back what traps
-//!    needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The
-//!    engine's own thread ends, and a thread of the program unloads the library.
+//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back_traps`] gives back what
+//!    traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The engine's own thread ends, and a
+//!    thread of the program unloads the library.
 
 use crate::engine;
 use crate::handlers;
@@ -32,8 +32,8 @@ pub(crate) fn leaves() -> bool {
 }
 
 /// Prepares everything for the memory that a file names. 1 when it could, else 0, and a note says why unless the file
-/// cannot be opened. 2 when an engine of before is still there: the program's code may lead to it, so that none of its memory
-/// may go, and nothing else is done.
+/// cannot be opened. 2 when an engine of before is still there: the program's code may lead to it, so that none of its
+/// memory may go, and nothing else is done.
 ///
 /// # Safety
 /// `path` must be a terminated text.

@@ -75,7 +75,8 @@ pub(crate) struct Blocks {
     pub(crate) within: Functions,
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
-    /// Those in code that was unmapped since, or that were taken out: the program may have a copy of them where they were.
+    /// Those in code that was unmapped since, or that were taken out: the program may have a copy of them where they
+    /// were.
     past_patches: Vec<Patch>,
     /// Where instructions went that those replaced.
     past_moved: Map<u64>,
@@ -290,8 +291,8 @@ impl Blocks {
         Some(Block { start, body, plain, inner, low, number, end, made_from })
     }
 
-    /// Notes what a block is made of, and puts its numbers into its code: that of the definition, or `None` when there is no
-    /// room.
+    /// Notes what a block is made of, and puts its numbers into its code: that of the definition, or `None` when there
+    /// is no room.
     fn define(&mut self, engine: &Engine, translated: &mut Translated) -> Option<u32> {
         translated.definition.count = self.counts;
         let is_counted = !translated.count_holes.is_empty();
@@ -409,8 +410,8 @@ impl Blocks {
         self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten())
     }
 
-    /// Forgets code that is unmapped: other code may be mapped there later. What the program maps there may be a copy of it, with
-    /// patches.
+    /// Forgets code that is unmapped: other code may be mapped there later. What the program maps there may be a copy
+    /// of it, with patches.
     pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
         self.forget_blocks(engine, range);
         self.entries.retain(|pc| !range.contains(pc));

@@ -3,8 +3,8 @@
 use crate::machine::{Entries, Host};
 use crate::system::File;
 
-/// Bytes of code at most. The code of a compiler takes half of them when all of it is counted; what is not used takes no
-/// memory.
+/// Bytes of code at most. The code of a compiler takes half of them when all of it is counted; what is not used takes
+/// no memory.
 const BYTES: usize = 256 << 20;
 
 /// The memory.
@@ -26,8 +26,8 @@ impl Cache {
         Some(Cache { written, executed, used: 0 })
     }
 
-    /// A copy, for a process that is about to be forked off: until then this one is shared with it. `None` where the system
-    /// has no memory.
+    /// A copy, for a process that is about to be forked off: until then this one is shared with it. `None` where the
+    /// system has no memory.
     pub(crate) fn copy(&self) -> Option<File> {
         let file = File::in_memory(BYTES)?;
         // SAFETY: within the mapping, and written under the engine's lock alone.

@@ -1,5 +1,5 @@
-//! System calls of the program that the engine must know of: those of a thread in the cache, and those that map and unmap
-//! memory, wherever they are made.
+//! System calls of the program that the engine must know of: those of a thread in the cache, and those that map and
+//! unmap memory, wherever they are made.
 
 use crate::blocks::Blocks;
 use crate::engine::{self, Engine};
@@ -23,8 +23,8 @@ impl Engine {
         self.change_code(start, bytes, |code, range| code.forget(self, range));
     }
 
-    /// Memory is about to be put, or was put, in place of what was there, and may hold the same: programs that copy their
-    /// code into huge pages, or change it by replacing a page.
+    /// Memory is about to be put, or was put, in place of what was there, and may hold the same: programs that copy
+    /// their code into huge pages, or change it by replacing a page.
     fn notice_replaced(&self, start: u64, bytes: u64) {
         self.change_code(start, bytes, |code, range| code.forget_blocks(self, range));
     }

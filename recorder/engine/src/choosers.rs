@@ -1,4 +1,5 @@
-//! Functions that the loader chooses (IFUNC): the function of the name is called once, and returns the one that is meant.
+//! Functions that the loader chooses (IFUNC): the function of the name is called once, and returns the one that is
+//! meant.
 //!
 //! In files that the program begins with, and in a program that is attached to, the loader has called it: it is called
 //! again. Of a library that is loaded later nothing may be called before the loader does: so its first call is waited
@@ -86,12 +87,13 @@ impl Engine {
     }
 }
 
-/// Calls what chooses in files that the loader has seen to, before the program's own code runs, or beside it. False when
-/// the command does not answer.
+/// Calls what chooses in files that the loader has seen to, before the program's own code runs, or beside it. False
+/// when the command does not answer.
 pub(crate) fn call_all(engine: &Engine) -> bool {
     let mut was_any = false;
     for chooser in engine.choosers(0) {
-        // SAFETY: a function that takes nothing and returns an address; the loader has called it before, in the same way.
+        // SAFETY: a function that takes nothing and returns an address; the loader has called it before, in the same
+        // way.
         let chosen = unsafe { call(chooser.pc) };
         was_any |= engine.is_chosen(chooser, chosen);
     }

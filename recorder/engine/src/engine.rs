@@ -76,9 +76,9 @@ pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
     guards::inside(|| engine.go_on(slots, registers));
 }
 
-/// Whether a thread with this number notes what memory is mapped, at its first call: the first threads do, and then ever fewer.
-/// Each thread has memory of its own, so all of them together would note as much as the square of their number. What is mapped
-/// later the command sees as well, now and then.
+/// Whether a thread with this number notes what memory is mapped, at its first call: the first threads do, and then
+/// ever fewer. Each thread has memory of its own, so all of them together would note as much as the square of their
+/// number. What is mapped later the command sees as well, now and then.
 fn notes_mappings(number: u64) -> bool {
     const ALL_BELOW: u64 = 16;
     number < ALL_BELOW || number.is_power_of_two()
@@ -108,7 +108,8 @@ impl Engine {
             {
                 self.lose(slots, pc)
             }
-            // All threads begin on one stack, one at a time: what takes long is done when they are here again, on their own.
+            // All threads begin on one stack, one at a time: what takes long is done when they are here again, on their
+            // own.
             reason::ENTER | reason::BEGIN if slots.thread == 0 => {
                 is_first = true;
                 match self.begin_thread(slots) {
@@ -189,7 +190,8 @@ impl Engine {
         start
     }
 
-    /// Where a block goes on when it has handed over before anything of it was done. The program may have changed its code.
+    /// Where a block goes on when it has handed over before anything of it was done. The program may have changed its
+    /// code.
     fn go_into(&self, slots: &mut Slots, pc: u64) -> u64 {
         let signals = system::block_signals();
         let found = self.code.with(|code| code.current(self, pc));
@@ -237,8 +239,8 @@ impl Engine {
         true
     }
 
-    /// At a thread's first call: logs whose memory the process has mapped, as far as there is room for it: what is shared first, since that is what holds
-    /// a type. False when the log cannot be written any more.
+    /// At a thread's first call: logs whose memory the process has mapped, as far as there is room for it: what is
+    /// shared first, since that is what holds a type. False when the log cannot be written any more.
     fn log_mappings(&self, slots: &mut Slots) -> bool {
         const MOST: usize = 1024;
         let notes = |thread: &mut Thread| std::mem::take(&mut thread.is_new) && notes_mappings(thread.number);
@@ -399,8 +401,8 @@ impl Engine {
     fn next_chunk(&self, slots: &mut Slots) -> bool {
         let Some(thread) = self.thread(slots) else { return false };
         let Some((chunk, start)) = thread.chunk else { return false };
-        // What is accessed meanwhile by others is known to be so by the times at the end of this chunk and at the beginning of
-        // the next. Whole programs are counted without an order.
+        // What is accessed meanwhile by others is known to be so by the times at the end of this chunk and at the
+        // beginning of the next. Whole programs are counted without an order.
         if self.whole.is_none() {
             write(slots, &time_record());
         }

@@ -1,9 +1,9 @@
-//! Processes that the program forks off, when all of them are counted: each has the code cache, the log and the counts for
-//! itself before its first instruction.
+//! Processes that the program forks off, when all of them are counted: each has the code cache, the log and the counts
+//! for itself before its first instruction.
 //!
-//! All other memory of the engine's is a copy of the parent's anyway, and lies at the same addresses. So nothing that leads
-//! into the cache, or is kept of an interrupted call, has to change. While the process is made nobody else holds a lock of the
-//! engine's: what they guard is whole in the copy.
+//! All other memory of the engine's is a copy of the parent's anyway, and lies at the same addresses. So nothing that
+//! leads into the cache, or is kept of an interrupted call, has to change. While the process is made nobody else holds
+//! a lock of the engine's: what they guard is whole in the copy.
 
 use crate::calls::LOOKING;
 use crate::engine::Engine;
@@ -77,8 +77,8 @@ impl Engine {
         LOOKING.with(|()| patch::while_still(|| handlers::while_still(under_locks)))
     }
 
-    /// In the new process: what it shares with the other is its own from now on. `None` when that cannot be: then it runs
-    /// natively, and uses nothing of it.
+    /// In the new process: what it shares with the other is its own from now on. `None` when that cannot be: then it
+    /// runs natively, and uses nothing of it.
     fn begin_fork(&self, slots: &mut Slots, made: &RegisterResult, path: &[u8]) -> Option<()> {
         start::release_first_stack();
         self.code.with(|code| code.cache.replace(&made.copy))?;

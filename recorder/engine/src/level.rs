@@ -1,10 +1,10 @@
 //! A modelled first-level cache, as it lies in memory.
 //!
-//! Each set is a row of words: the most recently used line, then the line of each way, then when each of these became the
-//! most recently used one, in a time of the cache's own. What uses the most recently used line again changes nothing, so
-//! that of two other lines the one that became it earlier was also used longer ago. Nothing has to be moved then, and
-//! finding a line takes as long wherever it is. The time stands before the first row, and before it which way each line was
-//! in last, by the line's lowest bits.
+//! Each set is a row of words: the most recently used line, then the line of each way, then when each of these became
+//! the most recently used one, in a time of the cache's own. What uses the most recently used line again changes
+//! nothing, so that of two other lines the one that became it earlier was also used longer ago. Nothing has to be moved
+//! then, and finding a line takes as long wherever it is. The time stands before the first row, and before it which way
+//! each line was in last, by the line's lowest bits.
 
 use crate::shared::Shared;
 use lineup_recording::native::sieve;

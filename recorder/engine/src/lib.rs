@@ -62,8 +62,8 @@ mod within;
 #[cfg_attr(miri, allow(dead_code))]
 static ALLOCATOR: heap::Allocator = heap::Allocator::new();
 
-/// Sees to memory for all that the engine takes from now on, since it cannot ask the system for more. False when there is
-/// none.
+/// Sees to memory for all that the engine takes from now on, since it cannot ask the system for more. False when there
+/// is none.
 fn reserve_memory() -> bool {
     const RESERVED_BYTES: usize = 256 << 20;
     ALLOCATOR.reserve(RESERVED_BYTES)

@@ -5,12 +5,12 @@ use std::hint;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// A word that holds the number of this process, or 0; null where there is none. The kernel empties it in processes that
-/// are forked off, and leaves it to those that borrow this one's memory and so its locks.
+/// A word that holds the number of this process, or 0; null where there is none. The kernel empties it in processes
+/// that are forked off, and leaves it to those that borrow this one's memory and so its locks.
 static OWN: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// Keeps this process's number in a word from now on: asking the kernel takes longer than most of what locks are held for.
-/// The word must be emptied in processes that are forked off, and stay until [`forget`] is called.
+/// Keeps this process's number in a word from now on: asking the kernel takes longer than most of what locks are held
+/// for. The word must be emptied in processes that are forked off, and stay until [`forget`] is called.
 pub(crate) fn remember(word: &'static AtomicU32) {
     OWN.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
 }
@@ -54,8 +54,8 @@ impl<T> Lock<T> {
         Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Does something with the value. In a process that was forked off while another thread of its parent held the lock,
-    /// that thread is not there: the lock is taken from it.
+    /// Does something with the value. In a process that was forked off while another thread of its parent held the
+    /// lock, that thread is not there: the lock is taken from it.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let own = own_process();
         let mut tries = 0u32;

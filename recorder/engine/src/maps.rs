@@ -55,8 +55,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     })
 }
 
-/// How far code goes on from a mapping, up to `most`, and whether nothing writes to any of it: a program may have mapped
-/// other memory in the middle of its code, and an instruction may begin before that and end in it.
+/// How far code goes on from a mapping, up to `most`, and whether nothing writes to any of it: a program may have
+/// mapped other memory in the middle of its code, and an instruction may begin before that and end in it.
 pub(crate) fn code_from(mappings: &[Mapping], first: &Mapping, most: u64) -> (u64, bool) {
     let (mut end, mut is_fixed) = (first.range.end, first.is_fixed_code);
     while end < most

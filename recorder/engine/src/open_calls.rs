@@ -1,17 +1,19 @@
 //! Timing calls: a thread's open calls of one region, when they are more than one, or when one was left.
 //!
-//! The code of entries and ends deals with one open call at a time by itself. What comes beyond that is led here: a call
-//! inside a call, and calls that ended neither by a return nor by a jump: an exception, `longjmp`, or another stack that the
-//! thread went on with. All that is known of a call is where its return address lies:
+//! The code of entries and ends deals with one open call at a time by itself. What comes beyond that is led here: a
+//! call inside a call, and calls that ended neither by a return nor by a jump: an exception, `longjmp`, or another
+//! stack that the thread went on with. All that is known of a call is where its return address lies:
 //!
 //! * An entry at or above an open call, or an end above it, shows that the call is gone: it was left.
-//! * Below an open call nothing shows whether that is gone. So a call there is timed and counted, and kept in mind with the
-//!   open one. If that returns, the call was inside it, and is counted as such after all; if that was left, the call stands.
+//! * Below an open call nothing shows whether that is gone. So a call there is timed and counted, and kept in mind with
+//!   the open one. If that returns, the call was inside it, and is counted as such after all; if that was left, the
+//!   call stands.
 //! * A call that was left, as it seemed, may end yet: the thread was on another stack meanwhile. For some time it is
 //!   remembered, and counted as ended then.
 //!
-//! Recursion is the rule and calls that were left are the exception, so only so many calls are kept in mind: a few levels
-//! deep, and of a thread that has had many true inner calls none until one is left again. Others are counted as inside.
+//! Recursion is the rule and calls that were left are the exception, so only so many calls are kept in mind: a few
+//! levels deep, and of a thread that has had many true inner calls none until one is left again. Others are counted as
+//! inside.
 
 use lineup_recording::native::timed;
 
@@ -105,8 +107,8 @@ pub(crate) struct Ended {
 }
 
 impl OpenCalls {
-    /// A call begins that the code could not deal with. It is timed when it is the innermost afterwards: then the code notes when
-    /// it began.
+    /// A call begins that the code could not deal with. It is timed when it is the innermost afterwards: then the code
+    /// notes when it began.
     pub(crate) fn enter(&mut self, slot: &mut Slot, words: &mut Words, at: u64) {
         self.take_up(slot);
         self.leave_until(slot, words, |open| open > at, at);
@@ -132,8 +134,8 @@ impl OpenCalls {
         self.say(slot);
     }
 
-    /// An end of no innermost open call: one further below has ended, or one that seemed to be left, or none that is told
-    /// apart. Gives the cycles of a call that was drawn.
+    /// An end of no innermost open call: one further below has ended, or one that seemed to be left, or none that is
+    /// told apart. Gives the cycles of a call that was drawn.
     pub(crate) fn other_end(&mut self, slot: &mut Slot, words: &mut Words, ended: Ended) -> Option<u64> {
         let Ended { at, now, jumps } = ended;
         let mut drawn = None;
@@ -204,8 +206,8 @@ impl OpenCalls {
         (innermost.at, innermost.begun) = (slot[slot::AT], slot[slot::BEGUN]);
     }
 
-    /// The open calls were left down to the first that is not gone. The one whose place a new call takes has not just gone to
-    /// another stack.
+    /// The open calls were left down to the first that is not gone. The one whose place a new call takes has not just
+    /// gone to another stack.
     fn leave_until(
         &mut self,
         slot: &mut Slot,
@@ -244,7 +246,8 @@ impl OpenCalls {
         }
     }
 
-    /// The innermost open call has ended and is counted: what is kept with it was inside it, and itself may be inside the next.
+    /// The innermost open call has ended and is counted: what is kept with it was inside it, and itself may be inside
+    /// the next.
     fn close(&mut self, slot: &mut Slot, words: &mut Words, (cycles, jumps): (u64, bool)) {
         let Some(innermost) = self.count.checked_sub(1) else { return };
         let (below, own) = self.open.split_at_mut(innermost);

@@ -39,8 +39,8 @@ impl Near {
     }
 }
 
-/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet. `blocked`
-/// are the signals that the program blocks in this thread.
+/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
+/// `blocked` are the signals that the program blocks in this thread.
 pub(crate) fn more(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
     shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
@@ -52,7 +52,8 @@ pub(crate) fn more(engine: &Engine, blocked: u64) {
     shared.word(word::STATE).store(state::RUNS, Ordering::Release);
 }
 
-/// Blocks that begin with an allocator hand over to the engine from now on, when a whole program's allocations are noted.
+/// Blocks that begin with an allocator hand over to the engine from now on, when a whole program's allocations are
+/// noted.
 pub(crate) fn watch_allocators(engine: &Engine) {
     if engine.whole.is_some() {
         engine.code.with(|code| engine.shared.allocators().for_each(|(pc, _)| code.watch(engine, pc)));
@@ -127,8 +128,8 @@ pub(crate) fn defers() -> bool {
 /// Held by whoever changes the program's code.
 static CHANGING: Lock<()> = Lock::new(());
 
-/// Changes the program's code by `work`, unless the engine is about to go: then the command takes all changes back, and what
-/// is changed after it would lead to memory that is not there any more. `None` then.
+/// Changes the program's code by `work`, unless the engine is about to go: then the command takes all changes back, and
+/// what is changed after it would lead to memory that is not there any more. `None` then.
 pub(crate) fn unless_leaving<R>(work: impl FnOnce() -> R) -> Option<R> {
     CHANGING.with(|()| (!attach::leaves()).then(work))
 }
@@ -207,7 +208,8 @@ pub(crate) struct Leader<'l> {
 }
 
 impl Leader<'_> {
-    /// Has a jump at a place lead to code that is made for where it will stand. Nothing where there is no room or no code.
+    /// Has a jump at a place lead to code that is made for where it will stand. Nothing where there is no room or no
+    /// code.
     pub(crate) fn lead(&mut self, at: u64, code: impl FnOnce(u64) -> Option<Vec<u8>>) {
         let Ok(place) = place_near(self.near, &(at..at + Host::JUMP_BYTES)) else { return };
         let Some(code) = code(place.next()) else { return };
@@ -217,7 +219,8 @@ impl Leader<'_> {
     }
 }
 
-/// Looks through the code of all files but the engine's own, or of the one that an address lies in: bytes, and where they begin.
+/// Looks through the code of all files but the engine's own, or of the one that an address lies in: bytes, and where
+/// they begin.
 pub(crate) fn in_others_code(
     engine: &Engine,
     only: Option<u64>,

@@ -1,7 +1,7 @@
 //! Processes and programs that the program starts: they run untouched, and the user is told of them.
 //!
-//! Nothing here takes memory or a lock: a process that was forked off has one thread, and what the others held then stays
-//! held in it.
+//! Nothing here takes memory or a lock: a process that was forked off has one thread, and what the others held then
+//! stays held in it.
 
 use crate::engine::{self, Engine};
 use crate::guards;
@@ -38,8 +38,8 @@ const CLONE_WORDS: usize = 11;
 const STACK_WORD: usize = 5;
 
 impl Fork {
-    /// The call with these registers; `None` of one whose process has another thread's base, or that waits for it while others
-    /// would wait for locks.
+    /// The call with these registers; `None` of one whose process has another thread's base, or that waits for it while
+    /// others would wait for locks.
     pub(crate) fn read(registers: &HostRegisters) -> Option<Fork> {
         let number = registers.call();
         let [first, second, third, fourth, fifth, _] = registers.arguments();
@@ -161,8 +161,8 @@ fn hide_engine(environment: u64) {
         return;
     }
     let mut at = environment as *const *mut u8;
-    // SAFETY: the environment that the program gives: terminated texts, and null at the end. Texts that begin so are copies
-    // of the one that was made for the engine.
+    // SAFETY: the environment that the program gives: terminated texts, and null at the end. Texts that begin so are
+    // copies of the one that was made for the engine.
     unsafe {
         while !(*at).is_null() {
             let text = CStr::from_ptr((*at).cast_const().cast()).to_bytes();

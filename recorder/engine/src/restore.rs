@@ -1,8 +1,8 @@
 //! Takes jumps out of entries when no more calls are wanted, while other threads execute them.
 //!
 //! The pages of an entry are replaced as a whole, by a fresh mapping of the same part of the same file: the kernel does
-//! that in one step for all threads. What other patches there are on these pages is written to the new ones before. Code
-//! that a jump leads to stays where it is, for threads that are in it.
+//! that in one step for all threads. What other patches there are on these pages is written to the new ones before.
+//! Code that a jump leads to stays where it is, for threads that are in it.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Entries, Host};
@@ -98,7 +98,8 @@ impl Patch {
         self.pc..self.pc + self.original.len() as u64
     }
 
-    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all that was written still stands.
+    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all that was written still
+    /// stands.
     pub(crate) fn take_out(&self, pc: u64, bytes: &mut [u8]) {
         let end = pc + bytes.len() as u64;
         let shared = self.pc.max(pc)..self.range().end.min(end);

@@ -12,8 +12,8 @@
 //!
 //! Which stores these are follows from the descriptors in the data of the program's files. Before the place that a
 //! sequence is aborted to stands a signature. Where code has one that belongs to no known descriptor, that is made
-//! while the program runs, and the engine looks at each store in the file's code. Of code that the program may change the
-//! engine looks at each store as well, and a copy is used only while the code is what the copy was made from.
+//! while the program runs, and the engine looks at each store in the file's code. Of code that the program may change
+//! the engine looks at each store as well, and a copy is used only while the code is what the copy was made from.
 
 use crate::addresses::{Map, Set};
 use crate::engine::Engine;

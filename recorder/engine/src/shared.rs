@@ -412,8 +412,8 @@ impl Shared {
         (0..entries).any(|number| Refusal::of(answer(number)).is_some())
     }
 
-    /// Notes a change of the program's code that is to be taken back. False when there is no room; true when nobody asks
-    /// for it, since the engine stays as long as the program.
+    /// Notes a change of the program's code that is to be taken back. False when there is no room; true when nobody
+    /// asks for it, since the engine stays as long as the program.
     pub(crate) fn note_write(&self, at: u64, old: &[u8], new: &[u8]) -> bool {
         if self.word(word::IS_ATTACHED).load(Ordering::Relaxed) == 0 {
             return true;

@@ -1,12 +1,12 @@
 //! Whole programs: what a block passes over, and what it notes.
 //!
-//! Each thread has a sieve in the shared memory, see [`lineup_recording::native::sieve`]. A block counts itself there, and
-//! looks up the lines that it uses in tables: what uses the most recently used lines of their sets again changes no modelled
-//! cache, and is passed over. For the rest, the block goes through code that has the first-level caches use the lines, and
-//! notes in the log what was not there, see [`Translation::uses_lines`].
+//! Each thread has a sieve in the shared memory, see [`lineup_recording::native::sieve`]. A block counts itself there,
+//! and looks up the lines that it uses in tables: what uses the most recently used lines of their sets again changes no
+//! modelled cache, and is passed over. For the rest, the block goes through code that has the first-level caches use
+//! the lines, and notes in the log what was not there, see [`Translation::uses_lines`].
 //!
-//! When the log is full, or a signal waits, blocks get a table in which nothing is found: the next one to begin finds its
-//! code not there, and hands over to the engine, with all registers as the program has them.
+//! When the log is full, or a signal waits, blocks get a table in which nothing is found: the next one to begin finds
+//! its code not there, and hands over to the engine, with all registers as the program has them.
 
 use crate::cache::Cache;
 use crate::level::Level;
@@ -117,8 +117,8 @@ impl Sieves {
         }
     }
 
-    /// At the end of a stretch of the run another begins, which may be a window: what is to be logged then, for the thread with
-    /// these slots.
+    /// At the end of a stretch of the run another begins, which may be a window: what is to be logged then, for the
+    /// thread with these slots.
     pub(crate) fn turn(
         &self,
         slots: &mut Slots,
@@ -165,8 +165,8 @@ impl Sieves {
         log(&[&head[..], &data, &code].concat())
     }
 
-    /// A block that stands alone was executed: has the data cache use what it accessed, and passes on what is to be logged:
-    /// its record, and what missed.
+    /// A block that stands alone was executed: has the data cache use what it accessed, and passes on what is to be
+    /// logged: its record, and what missed.
     pub(crate) fn use_alone(&self, slots: &Slots, mut log: impl FnMut(&[u64])) {
         // SAFETY: all bits are words.
         let own = unsafe { slots.own.sieve };

@@ -123,7 +123,8 @@ struct Interrupted {
     unfinished: Option<Unfinished>,
 }
 
-/// The handler has run in the cache, and has returned: goes on where it interrupted the thread, or where it has it go on.
+/// The handler has run in the cache, and has returned: goes on where it interrupted the thread, or where it has it go
+/// on.
 ///
 /// # Safety
 /// The kernel's context.

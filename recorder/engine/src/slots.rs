@@ -64,7 +64,8 @@ pub(crate) struct Slots {
     /// The program's values of the two registers that reading the time takes, and the time.
     pub(crate) time_kept: [u64; 2],
     pub(crate) time: u64,
-    /// What an instruction that keeps or loads the processor's state is about to access of its area, see [`crate::machine::Translation::see_state`].
+    /// What an instruction that keeps or loads the processor's state is about to access of its area, see
+    /// [`crate::machine::Translation::see_state`].
     pub(crate) state: [u64; STATE_WORDS],
     /// What only one manner of recording needs.
     pub(crate) own: Own,

@@ -77,7 +77,8 @@ pub(crate) unsafe extern "C" fn other_end(registers: *mut HostRegisters) {
     });
 }
 
-/// Does something with the open calls of a region, unless that has interrupted just that, or there is no memory for them.
+/// Does something with the open calls of a region, unless that has interrupted just that, or there is no memory for
+/// them.
 fn with_open_calls(region: u64, work: impl FnOnce(&Engine, OfRegion<'_>)) -> Option<()> {
     let engine = engine::get()?;
     let region = usize::try_from(region).ok().filter(|region| *region < timed::REGIONS)?;

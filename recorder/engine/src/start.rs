@@ -34,8 +34,8 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     if environment.is_null() {
         return;
     }
-    // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is over.
-    // SAFETY: the loader passes the environment: strings, and null at the end.
+    // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is
+    // over. SAFETY: the loader passes the environment: strings, and null at the end.
     if let Some(begins_here) = unsafe { start(environment) } {
         // SAFETY: made for this, by `Gates::begin_here`: takes nothing, and changes what a function may.
         let begins_here: extern "C" fn() = unsafe { std::mem::transmute(begins_here as *const ()) };
@@ -43,8 +43,8 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     }
 }
 
-/// Starts the engine when it is this program's. When the whole program is to be recorded: the function that leads into the
-/// cache.
+/// Starts the engine when it is this program's. When the whole program is to be recorded: the function that leads into
+/// the cache.
 ///
 /// # Safety
 /// The environment must be strings and end with null.
@@ -86,8 +86,8 @@ pub(crate) fn release_first_stack() {
     FIRST_LOCK.store(0, Ordering::Relaxed);
 }
 
-/// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into the
-/// cache.
+/// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into
+/// the cache.
 fn from_the_start(shared: Shared) -> Option<u64> {
     begin_first(prepare(shared).filter(|engine| !engine.shared.refuses())?)
 }

@@ -17,8 +17,8 @@ pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
 /// The engine makes no system call any more.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it. All that
-/// needs one fails, and signals stay as they are.
+/// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it. All
+/// that needs one fails, and signals stay as they are.
 pub(crate) fn seal() {
     IS_SEALED.store(true, Ordering::Release);
 }

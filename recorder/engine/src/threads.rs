@@ -89,8 +89,8 @@ impl Engine {
         true
     }
 
-    /// The thread goes on in a process that was forked off, with what it had: nothing of it was counted there yet, and its
-    /// modelled caches are empty.
+    /// The thread goes on in a process that was forked off, with what it had: nothing of it was counted there yet, and
+    /// its modelled caches are empty.
     pub(crate) fn begin_thread_again(&self, slots: &mut Slots) -> Option<()> {
         let thread = self.thread(slots)?;
         let (whole, (sieve, held)) = (self.whole.as_ref()?, thread.memory.sieve?);

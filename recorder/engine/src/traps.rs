@@ -81,8 +81,8 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
         return Ok(());
     }
     let has_begun = engine.is_on();
-    // The command sees to the threads of a program that runs already, while they stand still. Others must not be in code
-    // that is changed for masks, and their masks cannot be changed by this thread.
+    // The command sees to the threads of a program that runs already, while they stand still. Others must not be in
+    // code that is changed for masks, and their masks cannot be changed by this thread.
     let is_late = !patch::defers() && (system::threads() != 1 || has_begun && blocked & BIT != 0);
     if is_late {
         return Err(Refusal::TooLate);

@@ -154,8 +154,8 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
     }
 }
 
-/// Keeps a call that was drawn, as the code of ends does, and has the thread draw again. The region's words of the thread are
-/// given.
+/// Keeps a call that was drawn, as the code of ends does, and has the thread draw again. The region's words of the
+/// thread are given.
 pub(crate) fn note(engine: &Engine, region: u64, words: &mut [u64], cycles: u64) {
     words[timed::TRIAL] = 0;
     let number = engine.shared.word(word::TRIALS).fetch_add(1, Ordering::Relaxed) as usize;

@@ -146,8 +146,8 @@ impl Images {
         fresh
     }
 
-    /// Takes functions of files that were not there at the last look for entries of regions that have none of that name, when
-    /// `is_meant` says of a symbol's name and the region's that one means the other.
+    /// Takes functions of files that were not there at the last look for entries of regions that have none of that
+    /// name, when `is_meant` says of a symbol's name and the region's that one means the other.
     pub fn look_for_names(
         &mut self,
         fresh: &[LoadedImage],

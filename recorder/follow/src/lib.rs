@@ -7,8 +7,8 @@
 //! Design constraints:
 //!
 //! * A [`thread::Thread`] is fed by one thread of the program only; nothing in it is shared.
-//! * Nothing is asked of the machine but what was executed. What a call was given in registers is told, where it can be, and
-//!   passed on.
+//! * Nothing is asked of the machine but what was executed. What a call was given in registers is told, where it can
+//!   be, and passed on.
 //! * Blocks are never freed while the program runs: threads keep references to them.
 
 pub mod blocks;

@@ -1,14 +1,14 @@
 //! Long calls of several threads at the same time: which of their accesses are kept.
 //!
-//! The first accesses of each thread would tell nothing of what they do together, since threads begin one after the other.
-//! So what is kept are windows of time, which are the same for all threads: those whose number is a multiple of a power of
-//! two. When a call has too many accesses the power grows, and every second window goes. Windows begin and end at readings of
-//! the clock.
+//! The first accesses of each thread would tell nothing of what they do together, since threads begin one after the
+//! other. So what is kept are windows of time, which are the same for all threads: those whose number is a multiple of
+//! a power of two. When a call has too many accesses the power grows, and every second window goes. Windows begin and
+//! end at readings of the clock.
 
 use lineup_model::access::{Access, TimeMark};
 
-/// Cycles of a window, as a power of two: some hundredths of a millisecond, in which a thread that is recorded makes some thousand
-/// accesses.
+/// Cycles of a window, as a power of two: some hundredths of a millisecond, in which a thread that is recorded makes
+/// some thousand accesses.
 const WINDOW_BITS: u32 = 16;
 
 /// The power of two.

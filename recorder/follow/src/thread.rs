@@ -213,8 +213,8 @@ impl<Own> Thread<Own> {
         }
     }
 
-    /// Whether the call that leads to a region's entry, outside of recorded calls, has led to one of the same region before:
-    /// then control jumped there, as from a function's beginning to the rest of it.
+    /// Whether the call that leads to a region's entry, outside of recorded calls, has led to one of the same region
+    /// before: then control jumped there, as from a function's beginning to the rest of it.
     pub fn was_reached(&mut self, region: u16) -> bool {
         let now = (region, self.site_changes);
         !self.is_recording() && self.reached.replace(now) == Some(now)
@@ -266,8 +266,8 @@ impl<Own> Thread<Own> {
         self.counted.missed_blocks += 1;
     }
 
-    /// A region's entry was reached; `entry` is made when the call is to be recorded, with what belongs to whoever follows
-    /// the thread.
+    /// A region's entry was reached; `entry` is made when the call is to be recorded, with what belongs to whoever
+    /// follows the thread.
     pub fn enter(
         &mut self,
         region: u16,

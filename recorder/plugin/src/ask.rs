@@ -1,7 +1,7 @@
-//! Asking the emulator for callbacks. Up to version 6 of its interface each is given the plugin's number, from version 7 on
-//! (QEMU 11.1) a pointer of the plugin's own, at another place. What is called is the same: a type for each callback says
-//! what, and is called from a function of the form that the emulator has. Those of system calls and of threads were tried up
-//! to version 4 alone: emulators of programs that take plugins are older.
+//! Asking the emulator for callbacks. Up to version 6 of its interface each is given the plugin's number, from version
+//! 7 on (QEMU 11.1) a pointer of the plugin's own, at another place. What is called is the same: a type for each
+//! callback says what, and is called from a function of the form that the emulator has. Those of system calls and of
+//! threads were tried up to version 4 alone: emulators of programs that take plugins are older.
 
 use crate::ffi::{PluginId, Tb};
 use std::ffi::{c_int, c_uint, c_void};

@@ -413,7 +413,8 @@ impl Recorder {
         self.keep(thread);
     }
 
-    /// True for a signal that ends a process whatever happens: one that cannot be handled, or is that of `abort` and is not.
+    /// True for a signal that ends a process whatever happens: one that cannot be handled, or is that of `abort` and is
+    /// not.
     fn is_deadly(&self, signal: u64) -> bool {
         match signal as i32 {
             libc::SIGKILL => true,

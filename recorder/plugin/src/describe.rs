@@ -69,8 +69,8 @@ impl Descriptions {
     }
 }
 
-/// Where a description is kept. Sizes and kinds differ in eight bits from the fifth on, loads and stores in the seventeenth
-/// and eighteenth.
+/// Where a description is kept. Sizes and kinds differ in eight bits from the fifth on, loads and stores in the
+/// seventeenth and eighteenth.
 #[inline]
 fn place_of(info: u32) -> usize {
     (info >> 4 & 0xff | (info >> 16 & 3) << 8) as usize % KEPT

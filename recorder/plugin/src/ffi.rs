@@ -1,9 +1,9 @@
 //! The few functions of the emulator's plugin interface that are used, as a table of function pointers, so that only
 //! [`crate::link`] refers to symbols of the emulator.
 //!
-//! Three forms of the interface are known: version 1 (QEMU 6.0 to 8.2), version 2 with those after it that keep its functions
-//! (QEMU 9.0 to 11.0), and version 7 (QEMU 11.1). Where they differ, [`InsnData`], [`BlockCount`], [`ReadRegisters`] and
-//! [`Callbacks`] say how.
+//! Three forms of the interface are known: version 1 (QEMU 6.0 to 8.2), version 2 with those after it that keep its
+//! functions (QEMU 9.0 to 11.0), and version 7 (QEMU 11.1). Where they differ, [`InsnData`], [`BlockCount`],
+//! [`ReadRegisters`] and [`Callbacks`] say how.
 
 use crate::ask::Callbacks;
 use std::ffi::{c_char, c_int, c_uint, c_void};

@@ -1,8 +1,8 @@
-//! Programs that a recorded process becomes by `exec`: the emulator would run them outside itself. So we do what the guest
-//! asks for in its place, with the emulator in front of the program and the same recorder in it.
+//! Programs that a recorded process becomes by `exec`: the emulator would run them outside itself. So we do what the
+//! guest asks for in its place, with the emulator in front of the program and the same recorder in it.
 //!
-//! What the guest asks for is left to the emulator when it cannot work (then the guest gets the kernel's word for it), and
-//! when the program cannot run under the emulator. That is noted, since its work and that of all it starts is lost.
+//! What the guest asks for is left to the emulator when it cannot work (then the guest gets the kernel's word for it),
+//! and when the program cannot run under the emulator. That is noted, since its work and that of all it starts is lost.
 
 use crate::guest::Memory;
 use crate::recorder::Recorder;

@@ -9,19 +9,19 @@ use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 pub(crate) use lineup_follow::flow::{Flow, Insn};
 use lineup_model::abi::Machine;
 
-/// What must be understood of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement it in a
-/// file of its own and name it in [`of`].
+/// What must be understood of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement
+/// it in a file of its own and name it in [`of`].
 pub(crate) trait InstructionSet: Sync {
     /// Decodes an instruction. `is_thumb` tells the instruction set of its block, see [`is_thumb`].
     fn decode(&self, bytes: &[u8], is_thumb: bool) -> Insn;
 
-    /// True for instructions that leave their block for the kernel or for where a register says, and access no memory. Such a
-    /// one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper, and frees it
-    /// when the first thread is started.
+    /// True for instructions that leave their block for the kernel or for where a register says, and access no memory.
+    /// Such a one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper,
+    /// and frees it when the first thread is started.
     fn only_leaves(&self, bytes: &[u8], is_thumb: bool) -> bool;
 
-    /// True when the bytes are the beginning of an instruction and no more. Never on machines whose instructions do not lie
-    /// across pages.
+    /// True when the bytes are the beginning of an instruction and no more. Never on machines whose instructions do not
+    /// lie across pages.
     fn is_cut_off(&self, _bytes: &[u8]) -> bool {
         false
     }
@@ -40,8 +40,8 @@ pub(crate) trait InstructionSet: Sync {
         None
     }
 
-    /// What is written to the flag from a register, by the block's instructions before, the last one first. Only constants
-    /// and what is taken from an exception's frame are told from what was saved.
+    /// What is written to the flag from a register, by the block's instructions before, the last one first. Only
+    /// constants and what is taken from an exception's frame are told from what was saved.
     fn written(&self, _register: u32, _before: &mut dyn Iterator<Item = &[u8]>) -> Written {
         Written::Saved
     }
@@ -93,10 +93,10 @@ pub(crate) fn is_thumb(insns: &[(u64, &[u8])], text: impl FnOnce() -> String) ->
 /// Bytes in a page, the smallest there are.
 const PAGE_BYTES: u64 = 4096;
 
-/// True when an instruction that is listed with a block is not executed in it. On x86 a block ends before an instruction
-/// that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with bytes of the first page, and once
-/// more, whole, in a block of its own. It reads an address or a constant as a whole: when that lies across pages, bytes
-/// of the first page are not listed either.
+/// True when an instruction that is listed with a block is not executed in it. On x86 a block ends before an
+/// instruction that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with bytes of the
+/// first page, and once more, whole, in a block of its own. It reads an address or a constant as a whole: when that
+/// lies across pages, bytes of the first page are not listed either.
 pub(crate) fn is_only_listed(machine: Machine, index: usize, pc: u64, bytes: &[u8]) -> bool {
     const LONGEST_BYTES: u64 = 15;
     let reaches_pages_end = pc % PAGE_BYTES + LONGEST_BYTES > PAGE_BYTES;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The counters, and where slots come from.
 pub(crate) struct Journal {
     counters: *const AtomicU64,
-    /// Where the journal lies. It is opened anew for each slot, since the guest may close any descriptor. Empty without a
-    /// journal: then the counters are shared, and nothing outlives the program.
+    /// Where the journal lies. It is opened anew for each slot, since the guest may close any descriptor. Empty without
+    /// a journal: then the counters are shared, and nothing outlives the program.
     path: String,
 }
 
@@ -35,7 +35,8 @@ impl Journal {
 
     fn counter(&self, number: usize) -> &AtomicU64 {
         debug_assert!(number < COUNTER_BYTES as usize / 8);
-        // SAFETY: within the mapping, by the constants of the format and `count_call`'s check; page-aligned; never unmapped.
+        // SAFETY: within the mapping, by the constants of the format and `count_call`'s check; page-aligned; never
+        // unmapped.
         unsafe { &*self.counters.add(number) }
     }
 
@@ -141,8 +142,8 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // SAFETY: mapped in `Journal::slot` with this length, and nothing refers to it any more. Its memory is given back
-        // first: the file keeps it otherwise.
+        // SAFETY: mapped in `Journal::slot` with this length, and nothing refers to it any more. Its memory is given
+        // back first: the file keeps it otherwise.
         unsafe {
             libc::madvise(self.base.cast(), SLOT_BYTES as usize, libc::MADV_REMOVE);
             libc::munmap(self.base.cast(), SLOT_BYTES as usize);

@@ -6,9 +6,9 @@
 //! * Nothing unwinds into the emulator; nothing is printed but what stops the recording.
 //! * A callback belongs to one guest thread and touches that thread's state only; what threads share is behind locks
 //!   that translation and full blocks take, not execution.
-//! * The interface of QEMU 7.2 reads no registers. Later ones do: they tell what a call was given, where its stack is and
-//!   what its thread's base is, see `registers.rs`. Nothing else rests on them: returns are recognised by the slot of the
-//!   return address (x86) or by the return pc (Arm); see [`lineup_follow::tracker`].
+//! * The interface of QEMU 7.2 reads no registers. Later ones do: they tell what a call was given, where its stack is
+//!   and what its thread's base is, see `registers.rs`. Nothing else rests on them: returns are recognised by the slot
+//!   of the return address (x86) or by the return pc (Arm); see [`lineup_follow::tracker`].
 //! * What a callback points to is never freed: the emulator keeps the pointers.
 //! * Guest memory is read only where the guest itself just accessed it.
 //!

@@ -1,5 +1,6 @@
-//! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the plugin
-//! is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not be told why.
+//! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the
+//! plugin is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not
+//! be told why.
 
 use crate::ask::{Ask, Callbacks, Functions, POINTED_SINCE};
 use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegister, ReadRegisters};
@@ -36,8 +37,8 @@ extern "C" fn choose() {
     }
 }
 
-/// The version that the command has asked for. The emulator hands arguments over after it has checked the version, so that
-/// they are looked for where it has them from.
+/// The version that the command has asked for. The emulator hands arguments over after it has checked the version, so
+/// that they are looked for where it has them from.
 fn asked() -> Option<c_int> {
     asked_in(&std::fs::read("/proc/self/cmdline").ok()?)
 }

@@ -244,8 +244,9 @@ impl Recorder {
     )]
     pub(crate) unsafe fn thread(&self, vcpu: u32) -> Option<&mut Thread> {
         let slot = self.threads.get(vcpu as usize)?;
-        // SAFETY: the pointer is null or comes from `Box::into_raw` in `begin_thread`, and is taken out before the box is
-        // dropped. Callbacks of one virtual CPU run on one host thread, one after the other, so the reference is unique.
+        // SAFETY: the pointer is null or comes from `Box::into_raw` in `begin_thread`, and is taken out before the box
+        // is dropped. Callbacks of one virtual CPU run on one host thread, one after the other, so the reference is
+        // unique.
         unsafe { slot.load(Ordering::Relaxed).as_mut() }
     }
 

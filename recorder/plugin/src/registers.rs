@@ -1,7 +1,7 @@
 //! Registers of the guest, which emulators of version 9.0 and later let plugins read.
 //!
-//! They are read where a call begins that goes into the recording, and nowhere else: the block there has a callback that
-//! asks for them, so that the emulator brings its own copy of them up to date.
+//! They are read where a call begins that goes into the recording, and nowhere else: the block there has a callback
+//! that asks for them, so that the emulator brings its own copy of them up to date.
 
 use crate::ffi::{Api, ByteArray, ReadRegisters, Register};
 use lineup_model::access::Arguments;
@@ -39,8 +39,8 @@ pub(crate) struct AtEntry {
 }
 
 impl Registers {
-    /// What the registers hold now that the function at `entry` begins; `None` where the emulator does not tell. Variables
-    /// that are not shared are those of a CPU with `is_system`, else of a thread.
+    /// What the registers hold now that the function at `entry` begins; `None` where the emulator does not tell.
+    /// Variables that are not shared are those of a CPU with `is_system`, else of a thread.
     ///
     /// # Safety
     /// Only in a callback of the virtual CPU that they are of, at the beginning of a block, that was asked for with
@@ -79,8 +79,8 @@ impl Handles {
         if all.is_null() {
             return None;
         }
-        // SAFETY: the array holds as many descriptions as it says, each as far from the one before as it says, which stay until
-        // it is freed below.
+        // SAFETY: the array holds as many descriptions as it says, each as far from the one before as it says, which
+        // stay until it is freed below.
         let described = |number: usize| unsafe {
             let apart = (read.element_bytes)(all) as usize;
             &*(*all).data.byte_add(number * apart)
@@ -143,7 +143,8 @@ impl Drop for Handles {
     }
 }
 
-/// The number in a register of 4 or 8 bytes. They stand in the guest's order, which is little-endian on every machine here.
+/// The number in a register of 4 or 8 bytes. They stand in the guest's order, which is little-endian on every machine
+/// here.
 fn number(bytes: &[u8]) -> Option<u64> {
     match bytes.len() {
         4 => Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?))),

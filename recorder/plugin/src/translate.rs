@@ -21,7 +21,8 @@ impl OnTranslate for Translates {
         // SAFETY: `tb` is valid for this callback.
         let insns = unsafe { insns(&recorder.api, recorder.machine, tb) };
         let Some(first) = insns.first() else { return };
-        // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a constant.
+        // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a
+        // constant.
         let host = unsafe { (recorder.api.insn_haddr)(first.handle) } as u64;
         let guest_base = host.wrapping_sub(first.pc);
         recorder.guest_base.store(guest_base, Ordering::Relaxed);

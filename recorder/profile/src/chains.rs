@@ -1,8 +1,8 @@
 //! Fewer callbacks: accesses of a block whose addresses follow from one seen before in the same block.
 //!
 //! A *chain* is a row of accesses, in their order and with no other between, of which only the first has a callback. It
-//! takes in all of them at once, so that the cache model sees what it would see from one callback each. What is lost is a
-//! fault in between: accesses after it in the chain count though they did not happen.
+//! takes in all of them at once, so that the cache model sees what it would see from one callback each. What is lost is
+//! a fault in between: accesses after it in the chain count though they did not happen.
 
 use crate::unconditional_accesses::{Access, Accesses, Origin};
 

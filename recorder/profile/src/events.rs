@@ -20,8 +20,8 @@ const ACCESS: u64 = 1;
 /// A chain of one access, and with the code of the block that it begins.
 const LONE: u64 = 2;
 const LONE_WITH_CODE: u64 = 3;
-/// With the two bits after it: which of code and data may change the caches. With neither it is no chain: the thread works
-/// for something else from here on.
+/// With the two bits after it: which of code and data may change the caches. With neither it is no chain: the thread
+/// works for something else from here on.
 const CHAIN: u64 = 4;
 
 /// Bits for the size of an access, which is two to their power.

@@ -81,8 +81,8 @@ impl ThreadProfile {
         self.front.enter(run);
     }
 
-    /// Takes in a chain of accesses whose first is to `address`, and with `BEGINS` the block that it begins; false when that
-    /// needs [`Self::chain_slowly`].
+    /// Takes in a chain of accesses whose first is to `address`, and with `BEGINS` the block that it begins; false when
+    /// that needs [`Self::chain_slowly`].
     #[inline]
     pub fn chain<const BEGINS: bool>(&mut self, chain: Handle, address: u64) -> bool {
         self.front.chain::<BEGINS>(chain, address)

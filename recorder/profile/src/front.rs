@@ -106,8 +106,8 @@ impl Front {
         true
     }
 
-    /// Accesses data from the instruction with these counters; false, and nothing done, when they are unknown or the batch
-    /// is full.
+    /// Accesses data from the instruction with these counters; false, and nothing done, when they are unknown or the
+    /// batch is full.
     #[inline]
     pub(crate) fn access(&mut self, counter: u32, address: u64, what: Kind) -> bool {
         let (counter, has_room) = (counter + u32::from(what.is_store), self.batch.has_room());
@@ -119,8 +119,8 @@ impl Front {
         true
     }
 
-    /// Takes in a chain whose first access is to `address`, and with `BEGINS` the block that it begins; false, and nothing
-    /// done, when it is unknown or the batch full.
+    /// Takes in a chain whose first access is to `address`, and with `BEGINS` the block that it begins; false, and
+    /// nothing done, when it is unknown or the batch full.
     #[inline(always)]
     pub(crate) fn chain<const BEGINS: bool>(&mut self, handle: Handle, address: u64) -> bool {
         let (number, has_room) = (handle.chain(), self.batch.has_room());

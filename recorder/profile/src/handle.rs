@@ -77,8 +77,8 @@ impl Handle {
         (self.0 >> LONE_AT & 1 == 1).then(|| length.trailing_ones() as u8)
     }
 
-    /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain, nothing
-    /// that means anything.
+    /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain,
+    /// nothing that means anything.
     #[inline]
     pub(crate) fn lines(self, caches: &MostRecent, address: u64) -> Lines {
         let low = address.wrapping_add_signed(i64::from((self.0 >> LOW_AT) as i8));

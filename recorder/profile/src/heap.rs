@@ -1,8 +1,8 @@
 //! What lies where on the heap, and what is counted of the places that allocated it.
 //!
-//! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads, and
-//! where an object ends as well. Large objects lie in a list of their own, and so do those that do not begin with a step:
-//! they are few.
+//! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads,
+//! and where an object ends as well. Large objects lie in a list of their own, and so do those that do not begin with a
+//! step: they are few.
 
 use foldhash::HashMap;
 use lineup_recording::{AllocationSite, Misses};
@@ -27,8 +27,8 @@ const SPARE_AT: u32 = 26;
 /// The bits of a site's number.
 const SITE: u32 = (1 << SPARE_AT) - 1;
 
-/// Callers that are kept of a chain, by how many sites there are: recursion through many places has more chains than memory
-/// could hold. Pairs of a call and its caller are as many as calls in the program's code.
+/// Callers that are kept of a chain, by how many sites there are: recursion through many places has more chains than
+/// memory could hold. Pairs of a call and its caller are as many as calls in the program's code.
 const KEPT_CALLERS: [(usize, usize); 3] = [(1 << 14, usize::MAX), (1 << 15, 4), (usize::MAX, 2)];
 
 /// An object in use.
@@ -70,7 +70,8 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// A chain of calls that asks for memory, told by return addresses, the innermost first, goes by a name from now on.
+    /// A chain of calls that asks for memory, told by return addresses, the innermost first, goes by a name from now
+    /// on.
     pub fn chain(&mut self, name: u64, frames: &[u64]) {
         if self.names.contains_key(&name) {
             return;
@@ -137,7 +138,8 @@ impl Heap {
         }
     }
 
-    /// Whether an object does not begin with a step, or with one that holds another. What began with that step is listed, too.
+    /// Whether an object does not begin with a step, or with one that holds another. What began with that step is
+    /// listed, too.
     fn shares_step(&mut self, address: u64) -> bool {
         let start = address >> STEP_SHIFT << STEP_SHIFT;
         if address == start {

@@ -3,12 +3,12 @@
 //!
 //! Design constraints:
 //!
-//! * Whoever watches the program, an emulator or the native engine, tells of each block and access in its order; the counts
-//!   are the same then.
+//! * Whoever watches the program, an emulator or the native engine, tells of each block and access in its order; the
+//!   counts are the same then.
 //! * A block and most of its accesses are taken in by one call: [`chains`] finds which addresses follow from which.
-//! * What cannot change a cache, since it uses the most recently used lines again, is only counted. The rest goes to the
-//!   model in batches, on a thread of its own where the host has processors to spare. A thread's model depends on that
-//!   thread alone, so that makes no difference to the counts.
+//! * What cannot change a cache, since it uses the most recently used lines again, is only counted. The rest goes to
+//!   the model in batches, on a thread of its own where the host has processors to spare. A thread's model depends on
+//!   that thread alone, so that makes no difference to the counts.
 
 mod chains;
 mod code;

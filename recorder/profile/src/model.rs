@@ -274,8 +274,8 @@ mod tests {
     const LOAD: Kind = Kind { size_shift: 3, is_store: false };
     const STORE: Kind = Kind { size_shift: 3, is_store: true };
 
-    /// Blocks of a few runs each, some reaching into the line of the next, the first access of which begins them: a load,
-    /// a store and a load, the last further away than a line. With the handles of their chains.
+    /// Blocks of a few runs each, some reaching into the line of the next, the first access of which begins them: a
+    /// load, a store and a load, the last further away than a line. With the handles of their chains.
     fn profile(specs: &[&str]) -> (Profile, Vec<Handle>) {
         let link =
             |insn: usize, distance| Link { insn, slot: 0, distance, is_store: insn == 1, size_shift: 3 };
@@ -310,7 +310,8 @@ mod tests {
             all.values().map(|misses| (misses.l1, misses.l2)).collect::<Vec<_>>()
         };
         let [first, second] = &counts.contexts[..] else { panic!("two contexts") };
-        // The block is fetched once; a load, a store and a load, of which the last lies on another line than the first two.
+        // The block is fetched once; a load, a store and a load, of which the last lies on another line than the first
+        // two.
         assert_eq!((of(&first.code), of(&first.data).len()), (vec![], 2));
         assert_eq!((of(&second.code).is_empty(), of(&second.data).len()), (false, 2));
         assert!(counts.access_misses.iter().map(|misses| misses.l1).sum::<u64>() == 6);

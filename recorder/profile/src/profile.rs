@@ -66,8 +66,8 @@ impl Profile {
         })
     }
 
-    /// Counts each instruction too, and keeps windows of the run, of at most about so many bytes in memory; neither when
-    /// that is 0.
+    /// Counts each instruction too, and keeps windows of the run, of at most about so many bytes in memory; neither
+    /// when that is 0.
     #[must_use]
     pub fn with_windows(self, most_bytes: u64) -> Self {
         Profile { sampler: (most_bytes > 0).then(|| Arc::new(Sampler::new(most_bytes))), ..self }
@@ -118,8 +118,8 @@ impl Profile {
         self.add(&counts)
     }
 
-    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0: the number
-    /// of a task, and for whom.
+    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0:
+    /// the number of a task, and for whom.
     pub fn take_of_cpu(
         &self,
         cpu: u32,

@@ -1,8 +1,8 @@
 //! Windows of the run that are kept whole: batches in which nothing was passed over.
 //!
-//! Windows begin evenly spread over the batches of all threads, and one with each thread: what a short thread does to the
-//! lines of others would not be seen else. When they take more memory than they may, every second
-//! one is dropped and from then on half as many begin, so that those kept are spread over the whole run.
+//! Windows begin evenly spread over the batches of all threads, and one with each thread: what a short thread does to
+//! the lines of others would not be seen else. When they take more memory than they may, every second one is dropped
+//! and from then on half as many begin, so that those kept are spread over the whole run.
 
 use crate::code::Code;
 use crate::events::{Event, events};
@@ -99,8 +99,8 @@ impl Sampler {
         })
     }
 
-    /// A thread begins its first batch, which begins a window unless that would be dropped: the batches up to the next that
-    /// may begin one are left out of the count.
+    /// A thread begins its first batch, which begins a window unless that would be dropped: the batches up to the next
+    /// that may begin one are left out of the count.
     pub(crate) fn begin_thread(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
         let after = |batches: u64| Some(batches.next_multiple_of(BATCHES) + 1);
         let taken = self.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
@@ -136,8 +136,8 @@ impl Sampler {
         }
     }
 
-    /// Passes on the parts of every window, in order: number, thread, what was resident at its beginning, steps, and the sites of
-    /// their accesses. `pcs` are the addresses of instructions, by half the number of their counters.
+    /// Passes on the parts of every window, in order: number, thread, what was resident at its beginning, steps, and
+    /// the sites of their accesses. `pcs` are the addresses of instructions, by half the number of their counters.
     pub(crate) fn each<E>(
         &self,
         code: &Code,

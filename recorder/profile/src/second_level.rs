@@ -65,8 +65,8 @@ impl SecondLevel {
         }
     }
 
-    /// A stretch of the run begins that is a window: of everything is told from here on. The first level holds these lines,
-    /// of each set the one used longest ago first.
+    /// A stretch of the run begins that is a window: of everything is told from here on. The first level holds these
+    /// lines, of each set the one used longest ago first.
     pub fn begin_window(&mut self, stretch: u64, data_lines: &[u64], code_lines: &[u64]) {
         self.end_window();
         let addresses = |lines: &[u64], shift: u32| lines.iter().map(|line| line << shift).collect();
@@ -211,8 +211,8 @@ impl SecondLevel {
         }
     }
 
-    /// An access that is in no chain was made, by the instruction of a block's first run with this counter. Its size is a power
-    /// of two.
+    /// An access that is in no chain was made, by the instruction of a block's first run with this counter. Its size is
+    /// a power of two.
     pub fn accessed(&mut self, heap: &mut Heap, run: u32, counter: u32, address: u64, size_bytes: u32) {
         if self.knows(run, counter) {
             self.counts.accesses[counter as usize] += 1;
@@ -231,8 +231,8 @@ impl SecondLevel {
         }
     }
 
-    /// The block that begins with a run, and these chains of it, were executed so often; and as often as `repeated` tells
-    /// without what the chains access.
+    /// The block that begins with a run, and these chains of it, were executed so often; and as often as `repeated`
+    /// tells without what the chains access.
     pub fn executed(&mut self, run: u32, chains: &[Handle], times: u64, repeated: u64) {
         if !self.knows(run, 0) {
             return;

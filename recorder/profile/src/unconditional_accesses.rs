@@ -1,5 +1,6 @@
-//! Accesses that an instruction makes whenever it is executed, and how far apart their addresses are from those of other
-//! instructions of its block. Only x86-64 is looked into; what is not known to be certain is [`Accesses::Unknown`].
+//! Accesses that an instruction makes whenever it is executed, and how far apart their addresses are from those of
+//! other instructions of its block. Only x86-64 is looked into; what is not known to be certain is
+//! [`Accesses::Unknown`].
 
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -31,7 +32,8 @@ pub struct Access {
     pub size_shift: u8,
 }
 
-/// Where distances are measured from: values of registers, whatever they are. Equal within a block means the same place.
+/// Where distances are measured from: values of registers, whatever they are. Equal within a block means the same
+/// place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     base: Option<u32>,
@@ -285,7 +287,8 @@ fn pops_to_memory(insn: &Instruction) -> bool {
 mod tests {
     use super::*;
 
-    /// Distances and kinds of the accesses of a block, and which have the same origin as the first; `None` where unknown.
+    /// Distances and kinds of the accesses of a block, and which have the same origin as the first; `None` where
+    /// unknown.
     fn follow(block: &[&[u8]]) -> Vec<Option<Vec<(i64, bool)>>> {
         let mut follower = Follower::new(Machine::X86_64);
         let mut pc = 0x40_0000;

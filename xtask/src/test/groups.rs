@@ -1,4 +1,4 @@
-//! Which tests run first, which are left to `make test-all`, and which share the machine with how many others.
+//! Sorts tests: those that run first, those left to `make test-all`, and those that share the machine with few others.
 
 use super::listed::Test;
 use anyhow::{Result, bail};
@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 pub(super) enum Group {
     /// A processor each.
     Free,
-    /// Compares times: nothing runs beside it.
+    /// Compares times, so no other test runs at the same time.
     Timed,
     /// Boots a kernel, which takes more than one processor and much memory.
     Boots,
@@ -17,7 +17,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// How many of the group run at a time.
+    /// The number of the group's tests that may run at a time.
     pub(super) fn at_a_time(self) -> usize {
         match self {
             Group::Free => usize::MAX,
@@ -133,7 +133,8 @@ pub(super) fn time_of(test: &Test) -> Time {
     }
 }
 
-/// Refuses lines that name no test of a package that is there: a test that was renamed would change its time in silence.
+/// Refuses lines that name no test of a package that is there: a test that was renamed would change its time in
+/// silence.
 pub(super) fn check(tests: &[Test]) -> Result<()> {
     let named = GROUPS.iter().map(|(package, target, path, _)| (*package, *target, *path));
     let named =

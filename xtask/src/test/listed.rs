@@ -1,4 +1,4 @@
-//! Which tests there are: every program of tests that cargo names, asked for its own.
+//! Lists all tests: asks every test program that cargo names for its own.
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{Message, TargetKind};

@@ -9,23 +9,23 @@ use anyhow::{Context, Result, bail};
 use listed::Test;
 use std::path::{Path, PathBuf};
 
-/// Which tests run.
+/// The set of tests to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// What `make test` runs.
+    /// The tests of `make test`.
     First,
-    /// What `make test` leaves to `make test-all`.
+    /// The tests that `make test` leaves to `make test-all`.
     Rest,
     /// Both.
     Every,
-    /// What only a target or a script of its own runs.
+    /// The tests that only a target or a script of its own runs.
     ByHand,
 }
 
 struct Options {
     part: Part,
     is_listed: bool,
-    /// What cargo said while it built, one JSON document a line.
+    /// Cargo's output of the build, one JSON document a line.
     built: Vec<PathBuf>,
     /// Words that a test's name must have one of, where there are any.
     words: Vec<String>,

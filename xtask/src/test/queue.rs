@@ -11,20 +11,20 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wait4::Wait4;
 
-/// A test that has not ended by then fails: the longest, those that boot every machine, take minutes.
+/// The time limit of a test, in seconds. The longest tests, which boot every machine, take minutes.
 const LIMIT_SECONDS: u32 = 900;
 
-/// What `timeout` ends with when it had to end the program.
+/// The exit code of `timeout` when it had to end the program.
 const TIMED_OUT: i32 = 124;
 
 pub(super) struct Outcome {
     pub(super) test: Test,
     pub(super) took: Duration,
-    /// Time of processors, of the test and of what it ran.
+    /// Processor time of the test and of the programs it ran.
     pub(super) processor_time: Duration,
-    /// What was wrong, in words.
+    /// The reason of a failure.
     pub(super) failure: Option<String>,
-    /// Why it did not run, in its own words.
+    /// The test's own reason to be skipped.
     pub(super) skipped: Option<String>,
 }
 
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl State {
-    /// The next test that may begin beside those that run.
+    /// The next test that may run along with those that run.
     fn next(&mut self) -> Option<Test> {
         let running: usize = self.running.values().sum();
         let is_alone = self.running.get(&Group::Timed).is_some_and(|&count| count > 0);
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// Runs all of them in their order, and prints what fails, what is skipped, and what takes long.
+/// Runs all tests in their order, and prints those that fail, are skipped or take long.
 pub(super) fn run(mut tests: Vec<Test>, root: &Path) -> Result<Vec<Outcome>> {
     let processors = std::thread::available_parallelism()?.get();
     let said = root.join("target/test-output");
@@ -121,7 +121,7 @@ fn run_one(test: Test, root: &Path, said: &Path) -> Outcome {
     Outcome { test, took, processor_time, skipped: skipped.filter(|_| failure.is_none()), failure }
 }
 
-/// As cargo would run it. `timeout` makes a process group of the test, and ends all of it.
+/// Runs a test as cargo would. `timeout` makes a process group of the test, and ends all of it.
 fn start_and_wait(test: &Test, root: &Path, said: &Path) -> Result<(std::process::ExitStatus, Duration)> {
     let file = File::create(said).with_context(|| said.display().to_string())?;
     let mut command = Command::new("timeout");

@@ -1,4 +1,4 @@
-//! What all tests came to, and the times that order the next run.
+//! The results of all tests, and the times that order the next run.
 
 use super::queue::Outcome;
 use anyhow::{Context, Result};
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// How many of the slowest tests are listed.
+/// The number of slowest tests to list.
 const SLOWEST: usize = 20;
 
-/// The slowest tests, those that failed, and at the end a line of counts; how many failed.
+/// Prints the slowest tests, the failed ones, and at the end a line of counts. Returns the number of failed tests.
 pub(super) fn print(outcomes: &[Outcome]) -> usize {
     let mut by_time: Vec<&Outcome> = outcomes.iter().collect();
     by_time.sort_by_key(|outcome| std::cmp::Reverse(outcome.took));
@@ -31,7 +31,8 @@ pub(super) fn print(outcomes: &[Outcome]) -> usize {
     failed.len()
 }
 
-/// Seconds of processors that each test took by its name, in the last run that had it: other programs change them least.
+/// Seconds of processors that each test took by its name, in the last run that had it: other programs change them
+/// least.
 pub(super) fn kept_times(file: &Path) -> BTreeMap<String, f64> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));

@@ -1,8 +1,8 @@
 //! Superblocks that go on where others are left to the side.
 //!
-//! Where a superblock is left so often enough, another is made: of the same code up to there, and then of what comes next.
-//! Only the latter gets code of its own, to which the jump leads. It goes on with the record that was begun, so that what
-//! is known of registers stays known.
+//! Where a superblock is left so often enough, another is made: of the same code up to there, and then of what comes
+//! next. Only the latter gets code of its own, to which the jump leads. It goes on with the record that was begun, so
+//! that what is known of registers stays known.
 
 use super::{Block, Blocks};
 use crate::engine::Engine;

@@ -1,4 +1,5 @@
-//! What was written into the program, and copies that the program made of it: its code is translated as if nothing had been.
+//! What was written into the program, and copies that the program made of it: its code is translated as if nothing had
+//! been.
 
 use super::Blocks;
 use crate::engine::Engine;
@@ -6,8 +7,8 @@ use crate::restore::Patch;
 use std::ops::Range;
 
 impl Blocks {
-    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory, with
-    /// the patches, or other code in its place.
+    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory,
+    /// with the patches, or other code in its place.
     pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
         self.patches.iter().chain(&self.past_patches).for_each(|patch| patch.take_out(pc, bytes));
     }

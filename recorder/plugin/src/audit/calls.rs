@@ -1,5 +1,5 @@
-//! What system calls do with memory, by their numbers on this machine: an audit is of programs of the machine that it runs
-//! on.
+//! What system calls do with memory, by their numbers on this machine: an audit is of programs of the machine that it
+//! runs on.
 
 /// What a call does with memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

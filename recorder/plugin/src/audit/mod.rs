@@ -1,11 +1,11 @@
 //! The recorder of an audit: watches the whole program for what tells against moving members of a type. What counts is
 //! kept by type and kind of evidence, so that memory grows with neither accesses nor objects.
 //!
-//! * Memory that code stored to as part of one type's object is marked so ([`shadow`]). Whatever else stores there takes the
-//!   mark away: only what is still an object's bytes is evidence when another type's code loads them, or a system call takes
-//!   them.
-//! * Of memory that is given back (`free`, `munmap`, a frame) nothing is known any more. Stacks are used by one function after
-//!   the other, so what lies there is no evidence of another type.
+//! * Memory that code stored to as part of one type's object is marked so ([`shadow`]). Whatever else stores there
+//!   takes the mark away: only what is still an object's bytes is evidence when another type's code loads them, or a
+//!   system call takes them.
+//! * Of memory that is given back (`free`, `munmap`, a frame) nothing is known any more. Stacks are used by one
+//!   function after the other, so what lies there is no evidence of another type.
 //! * The C library's copying is followed: what it stores is what it loaded just before, when both are equal.
 
 mod callbacks;

@@ -1,5 +1,6 @@
-//! What memory was last used as: for every eight bytes the object that code stored there, or the system call that filled
-//! them. The table has a fixed size: what is used later takes the place of what it meets there, and is lost to the audit.
+//! What memory was last used as: for every eight bytes the object that code stored there, or the system call that
+//! filled them. The table has a fixed size: what is used later takes the place of what it meets there, and is lost to
+//! the audit.
 
 use lineup_recording::audit::TypeNumber;
 

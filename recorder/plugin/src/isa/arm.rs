@@ -43,8 +43,8 @@ impl InstructionSet for Arm32 {
         ThreadBaseArgument::Fourth
     }
 
-    /// `cpsid i`, `cpsie i`, `msr cpsr_c` with a number, and the returns `ldm ..., {..., pc}^`, `rfe` and `movs pc, lr`: Arm's
-    /// manual, F5.1.
+    /// `cpsid i`, `cpsie i`, `msr cpsr_c` with a number, and the returns `ldm ..., {..., pc}^`, `rfe` and `movs pc,
+    /// lr`: Arm's manual, F5.1.
     fn privileged(&self, bytes: &[u8]) -> Option<Privileged> {
         let word = word(bytes)?;
         match word {

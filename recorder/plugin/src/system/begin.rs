@@ -28,8 +28,8 @@ impl OnTranslate for Boots {
     }
 }
 
-/// The marker is reached for the first time: the translations made so far are dropped, once. No callback on memory was asked
-/// for yet: QEMU 7.2 aborts when a reset comes after one, or comes twice.
+/// The marker is reached for the first time: the translations made so far are dropped, once. No callback on memory was
+/// asked for yet: QEMU 7.2 aborts when a reset comes after one, or comes twice.
 unsafe extern "C" fn on_first_marker(_vcpu: c_uint, _data: *mut c_void) {
     let Some(system) = get() else { return };
     if system.begin_once() {

@@ -1,8 +1,8 @@
 //! For whom a virtual CPU works, when a whole guest is counted: for a program, for a task in the kernel, or for an
 //! interrupt.
 //!
-//! Told from the kernel's entries, the instructions that return from them, and the one function that changes stacks: what
-//! an entry interrupted is gone back to by the return. A task that is switched away keeps what it was in.
+//! Told from the kernel's entries, the instructions that return from them, and the one function that changes stacks:
+//! what an entry interrupted is gone back to by the return. A task that is switched away keeps what it was in.
 
 use super::sites::Role;
 use super::tasks::{Running, Tasks};

@@ -45,7 +45,8 @@ pub(crate) struct Cpu {
     awaits_frame: bool,
     /// Set from an interrupt's entry to its first push.
     awaits_push: bool,
-    /// Set at a return from an exception whose entry was not seen, on machines without slots, until control is somewhere.
+    /// Set at a return from an exception whose entry was not seen, on machines without slots, until control is
+    /// somewhere.
     is_returning: bool,
     /// True when accesses of the level under way are kept.
     keeps: bool,
@@ -188,7 +189,8 @@ impl Cpu {
             let most = usize::try_from(system.plan.header.max_accesses).unwrap_or(usize::MAX);
             self.task.touch(access(site.pc, address, size_bytes, is_store), most, site.repeats);
         }
-        // The same address of two programs is not the same memory, so what the kernel does to programs' memory is left out.
+        // The same address of two programs is not the same memory, so what the kernel does to programs' memory is left
+        // out.
         if let Some(region) = system.kernel.windows
             && !site.is_user
             && is_of_kernel(system, address)
@@ -367,7 +369,8 @@ impl Cpu {
         self.task = system.switch_task(old, std::mem::take(&mut self.task), stack);
         self.task.resume(&self.processor.totals);
         self.stack = Some(stack);
-        // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they are.
+        // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they
+        // are.
         self.salt = stack >> 14 << 48;
         self.look_inside(system);
         self.awaits_push = self.task.awaits_push();

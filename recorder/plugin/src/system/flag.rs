@@ -154,8 +154,8 @@ impl Saves {
         self.flags.push(Saved { is_on: flag.is_on(), is_tentative });
     }
 
-    /// Control is at an instruction that concerns the flag, at `pc` if it turns interrupts off. True when it belongs to the
-    /// save before. A save that did not lead to its own found interrupts off.
+    /// Control is at an instruction that concerns the flag, at `pc` if it turns interrupts off. True when it belongs to
+    /// the save before. A save that did not lead to its own found interrupts off.
     fn pass(&mut self, flag: &mut Flag, pc: Option<u64>) -> bool {
         let Some(mask) = self.awaited.take() else { return false };
         let is_its = pc == Some(mask.pc);

@@ -141,11 +141,11 @@ pub(crate) fn get() -> Option<&'static System> {
 #[inline]
 pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut Cpu> {
     let slot = CPUS.get(vcpu as usize)?;
-    // SAFETY: null, or a box that is never freed. Callbacks of one virtual CPU run one after the other, so the reference
-    // is unique; [`System::finish`] reads the states of all CPUs only after it has set every slot to null, inside a
-    // callback. With one host thread for all CPUs, as counted time has it, no other callback is under way then. With a
-    // thread for each, `finish` first waits far longer than a callback lasts; that none is held up by the host for so
-    // long is likely and not certain, and would be a race on that CPU's last counts.
+    // SAFETY: null, or a box that is never freed. Callbacks of one virtual CPU run one after the other, so the
+    // reference is unique; [`System::finish`] reads the states of all CPUs only after it has set every slot to null,
+    // inside a callback. With one host thread for all CPUs, as counted time has it, no other callback is under way
+    // then. With a thread for each, `finish` first waits far longer than a callback lasts; that none is held up by the
+    // host for so long is likely and not certain, and would be a race on that CPU's last counts.
     unsafe { slot.load(Ordering::Relaxed).as_mut() }
 }
 

@@ -133,8 +133,9 @@ impl System {
         }
     }
 
-    /// Whether an instruction uses the stack where that tells which task runs: in the function that changes stacks, where
-    /// what it uses before the change is known to be the old one; else right after it, wherever the stack is used.
+    /// Whether an instruction uses the stack where that tells which task runs: in the function that changes stacks,
+    /// where what it uses before the change is known to be the old one; else right after it, wherever the stack is
+    /// used.
     fn tells_stack(&self, insn: &Insn) -> bool {
         let is_inside = self.kernel.entries.task_switch.contains(&insn.pc);
         let is_flow = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
@@ -156,8 +157,8 @@ impl System {
         if self.kernel.cpus > 1 {
             std::thread::sleep(LAST_CALLBACK);
         }
-        // SAFETY: null, or given in `begin_profile`. This callback holds no reference to any, and those of other virtual CPUs
-        // have had time to return: see `super::current`.
+        // SAFETY: null, or given in `begin_profile`. This callback holds no reference to any, and those of other
+        // virtual CPUs have had time to return: see `super::current`.
         let whole = |taken: *mut Profiled| (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) });
         let counts = taken.into_iter().zip(0_u32..).map(|(taken, cpu)| {
             let numbers = self.contexts.get(cpu as usize).map(|context| {

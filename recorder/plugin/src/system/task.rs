@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 /// Calls remembered at most on one level: what is further down is never asked for.
 const MAX_CALLS: usize = 1 << 12;
-/// Calls looked through for one that returns to a place: tail calls leave none behind, so it is the innermost or nearly.
+/// Calls looked through for one that returns to a place: tail calls leave none behind, so it is the innermost or
+/// nearly.
 const NEAR_CALLS: usize = 8;
 
 /// A call instruction that has not returned: where it stored its return address, and that address.

@@ -1,8 +1,9 @@
 //! The tasks of a kernel: which one a CPU runs, and what the kernel calls it.
 //!
-//! The function that changes stacks stores something of the task that it leaves, and then loads the same of the one that it
-//! goes to: their addresses tell where both descriptions lie. Number and name are read there, from the emulator's file of the
-//! guest's memory. No plugin of QEMU 7.2 reads the guest's memory, but it shares the emulator's open files.
+//! The function that changes stacks stores something of the task that it leaves, and then loads the same of the one
+//! that it goes to: their addresses tell where both descriptions lie. Number and name are read there, from the
+//! emulator's file of the guest's memory. No plugin of QEMU 7.2 reads the guest's memory, but it shares the emulator's
+//! open files.
 
 use super::lock;
 use lineup_model::entry_points::TaskStruct;

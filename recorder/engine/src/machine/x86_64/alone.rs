@@ -21,8 +21,8 @@ pub unsafe extern "C" fn lineup_alone_strlen(text: *const c_char) -> usize {
     )
 }
 
-/// A variable of this thread: the first word is the distance of the library's variables from the thread's base, the second
-/// that of the variable from these.
+/// A variable of this thread: the first word is the distance of the library's variables from the thread's base, the
+/// second that of the variable from these.
 ///
 /// # Safety
 /// As for `__tls_get_addr`: it may change what a function may, and does not.

@@ -1,11 +1,11 @@
-//! Copying, filling and comparing memory, in place of the C library's functions: those are the program's to be recorded, and take vector
-//! registers of which the gate does not keep the upper parts when an allocator hands over.
+//! Copying, filling and comparing memory, in place of the C library's functions: those are the program's to be
+//! recorded, and take vector registers of which the gate does not keep the upper parts when an allocator hands over.
 
 use std::arch::global_asm;
 
-// What the compiler calls where it copies, moves, fills and compares. By the ABI: destination in `rdi`, source in `rsi`, or the
-// byte, and how many in `rdx`; the destination is returned, or how the bytes compare. `rax`, `rcx`, `rdx`, `rsi`, `rdi`, `r8`
-// and `xmm0` may be changed.
+// What the compiler calls where it copies, moves, fills and compares. By the ABI: destination in `rdi`, source in
+// `rsi`, or the byte, and how many in `rdx`; the destination is returned, or how the bytes compare. `rax`, `rcx`,
+// `rdx`, `rsi`, `rdi`, `r8` and `xmm0` may be changed.
 global_asm!(
     ".pushsection .text",
     ".globl memcpy, memmove, memset, memcmp, bcmp",

@@ -1,8 +1,8 @@
 //! What a jump at a function's beginning takes the place of.
 //!
 //! Where other code jumps to the bytes behind the first instruction, as some of the C library's functions for memory do
-//! with each other's, there is room for a short jump alone. That leads to filler near by, in which the long jump stands.
-//! So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
+//! with each other's, there is room for a short jump alone. That leads to filler near by, in which the long jump
+//! stands. So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
 //! [`crate::traps`].
 
 use crate::machine::{Moved, Write};
@@ -104,8 +104,8 @@ impl crate::machine::Displaced for Displaced {
     }
 }
 
-/// Whether instructions that are to be moved are part of a restartable sequence, or begin one. Those that were added have
-/// no address in the program.
+/// Whether instructions that are to be moved are part of a restartable sequence, or begin one. Those that were added
+/// have no address in the program.
 pub(crate) fn breaks(moved: &[Instruction], zones: &Zones) -> bool {
     moved.iter().any(|one| one.ip() != 0 && zones.hold(&(one.ip()..one.next_ip())))
 }
@@ -142,8 +142,8 @@ pub(crate) fn by_trap(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusa
     Ok(Displaced { moved: moved(pc, size, room, TRAP_BYTES)?, way: Way::Trap })
 }
 
-/// As [`at`], but that all of the function's code is moved, which calls nothing and knows where it jumps: then its own jumps
-/// and its returns need no room.
+/// As [`at`], but that all of the function's code is moved, which calls nothing and knows where it jumps: then its own
+/// jumps and its returns need no room.
 pub(crate) fn all_of(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
     let range = pc..pc + size;
     let around = Around::read(range.clone(), NEIGHBOUR_BYTES);
@@ -350,8 +350,8 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
     Ok(moved)
 }
 
-/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place. Where it
-/// leads may not depend on the stack pointer, which differs then.
+/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place. Where
+/// it leads may not depend on the stack pointer, which differs then.
 fn call(instruction: &Instruction, replaced_end: u64) -> Result<Vec<Instruction>, Refusal> {
     use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
     let next = instruction.next_ip();

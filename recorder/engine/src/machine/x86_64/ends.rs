@@ -1,8 +1,8 @@
 //! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it.
 //!
 //! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or
-//! of filler behind it; nothing may jump to the middle of these. Where there is no such room, a function that calls nothing
-//! is moved as a whole. What cannot be done so is refused.
+//! of filler behind it; nothing may jump to the middle of these. Where there is no such room, a function that calls
+//! nothing is moved as a whole. What cannot be done so is refused.
 
 pub(crate) mod whole;
 

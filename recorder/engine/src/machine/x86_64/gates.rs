@@ -15,7 +15,8 @@ const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const VECTOR_STATE: u32 = 0xff;
 /// Bytes of that state, rounded up.
 pub(crate) const VECTOR_BYTES: usize = 4096;
-/// Behind that state, where the lower parts of the first sixteen registers are kept while the engine notes an allocation.
+/// Behind that state, where the lower parts of the first sixteen registers are kept while the engine notes an
+/// allocation.
 const LOWER_PARTS: i32 = 3072;
 const _: () = assert!(LOWER_PARTS as usize + 16 * 16 <= VECTOR_BYTES);
 
@@ -97,8 +98,8 @@ pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) ->
     code.bytes
 }
 
-/// In place of the instruction before a system call of any number: some numbers' lead to functions, as above, and go on at
-/// `back`. Others are made at `call`, their own place: a thread may wait in one for as long as it lives.
+/// In place of the instruction before a system call of any number: some numbers' lead to functions, as above, and go on
+/// at `back`. Others are made at `call`, their own place: a thread may wait in one for as long as it lives.
 pub(crate) fn in_place_of_any_call(before: &[u8], led: &[Led], (call, back): (u64, u64)) -> Vec<u8> {
     const EQUAL: u8 = 4;
     let mut code = Code::default();
@@ -146,8 +147,8 @@ pub(crate) fn calls(function: u64) -> Code {
 }
 
 /// As the gate, but that no signal comes while the engine runs: for signal handlers on a stack of their own. There, the
-/// system would take the stack for free while the engine is on its own, and put the next handler on what the first one has
-/// there.
+/// system would take the stack for free while the engine is on its own, and put the next handler on what the first one
+/// has there.
 pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
     let mut code = Code::default();
     let kept = |number: usize| slots + at!(kept) + 8 * number as i32;
@@ -184,8 +185,8 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.put(&[0x9c]); // pushfq
     code.move_register(Gpr(7), RSP);
     code.load_slot(Gpr(3), slot(at!(vectors)));
-    // Allocators are called often. What notes that is compiled without AVX, and copies by itself, so that it changes nothing
-    // but the lower parts of sixteen registers: all others stay as they are.
+    // Allocators are called often. What notes that is compiled without AVX, and copies by itself, so that it changes
+    // nothing but the lower parts of sixteen registers: all others stay as they are.
     by_reason(
         &mut code,
         places.slots,
@@ -265,9 +266,9 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Lets another thread run, which may hold what this one waits for: there may be more that wait than processors, and each
-/// would look for as long as it is let. Without a system call where the program has forbidden them. Takes `rax`, `rcx`, `r11`
-/// and the flags.
+/// Lets another thread run, which may hold what this one waits for: there may be more that wait than processors, and
+/// each would look for as long as it is let. Without a system call where the program has forbidden them. Takes `rax`,
+/// `rcx`, `r11` and the flags.
 fn give_way(code: &mut Code, places: &Places) {
     code.move_value(RAX, places.is_sealed);
     code.put(&[0x80, 0x38, 0]); // cmp byte ptr [rax], 0
@@ -424,8 +425,8 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Counts the call in its thread and takes the jump that is returned, where none is recorded of the thread for a while; the
-/// [`Entry`] is in `rcx`, and stays there else.
+/// Counts the call in its thread and takes the jump that is returned, where none is recorded of the thread for a while;
+/// the [`Entry`] is in `rcx`, and stays there else.
 fn unless_spent(code: &mut Code, slots: i32) -> usize {
     const RDX: Gpr = Gpr(2);
     code.load_slot(RAX, slots + at!(own.calls.spent));

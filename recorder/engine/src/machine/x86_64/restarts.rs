@@ -51,8 +51,8 @@ pub(super) enum Beginning {
     No,
 }
 
-/// What an instruction does to begin a sequence. Each store of changeable code may begin one: the program makes that code,
-/// and the descriptor, while it runs.
+/// What an instruction does to begin a sequence. Each store of changeable code may begin one: the program makes that
+/// code, and the descriptor, while it runs.
 pub(super) fn beginning(
     factory: &mut InstructionInfoFactory,
     instruction: &Instruction,
@@ -298,8 +298,8 @@ mod tests {
         assert_eq!(before(&[0xc7, 0x44, 0x24, 0x08]), [], "mov dword ptr [rsp + 8], signature");
     }
 
-    /// Copies a sequence at 0x1000, that the store before it begins, to 0x2000. What leads to the cache goes to where the
-    /// program goes on, and 0x100_0000.
+    /// Copies a sequence at 0x1000, that the store before it begins, to 0x2000. What leads to the cache goes to where
+    /// the program goes on, and 0x100_0000.
     fn copied(store: &[u8], body: &[u8]) -> Option<SequenceCopy> {
         let sequence = Sequence { start: 0x1000, bytes: body.len() as u64, abort: 0x1800, head: 0 };
         let task = SequenceTask {

@@ -4,8 +4,8 @@ use crate::signals::Handler;
 use std::arch::global_asm;
 
 unsafe extern "C-unwind" {
-    /// Runs a handler in the cache: the last argument is the code that leads there, which expects the handler's address in
-    /// `rcx`.
+    /// Runs a handler in the cache: the last argument is the code that leads there, which expects the handler's address
+    /// in `rcx`.
     #[link_name = "lineup_engine_in_cache"]
     pub(crate) fn in_cache(
         signal: i32,

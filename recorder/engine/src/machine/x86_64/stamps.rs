@@ -1,8 +1,8 @@
 //! Timing calls: code that notes when a call of a function begins and ends.
 //!
 //! The entry's code and that of every end run on the program's stack, below its own, and leave flags and registers as
-//! they were; return addresses stay where they are. One open call at a time is dealt with here; see [`crate::open_calls`] for
-//! the rest.
+//! they were; return addresses stay where they are. One open call at a time is dealt with here; see
+//! [`crate::open_calls`] for the rest.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use super::{gates, trials};
@@ -217,8 +217,8 @@ impl Stamps {
         [none_open, below, no_table].into_iter().for_each(|hole| code.land(hole));
     }
 
-    /// Calls a function of the engine's with the region's number, with `mark` set in it, where the return address lies, behind so
-    /// many bytes, and what is in `rdx`. Takes `rax`.
+    /// Calls a function of the engine's with the region's number, with `mark` set in it, where the return address lies,
+    /// behind so many bytes, and what is in `rdx`. Takes `rax`.
     fn help(&self, code: &mut Code, (function, mark): (Help, u64), pushed_bytes: i32) {
         code.push(RDI);
         code.push(RSI);

@@ -1,7 +1,8 @@
 //! What instructions access that keep the processor's state in memory, or load it (`xsave`, `xsavec`, `xrstor`).
 //!
-//! That depends on a mask in registers, on what of the state is in use and on what the area holds, by the rules of Intel's
-//! manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). It is told in units of 32 bytes.
+//! That depends on a mask in registers, on what of the state is in use and on what the area holds, by the rules of
+//! Intel's manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). It is told in
+//! units of 32 bytes.
 
 use crate::engine::Engine;
 use crate::lock::Lock;

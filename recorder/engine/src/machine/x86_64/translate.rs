@@ -203,8 +203,8 @@ impl Block<'_> {
         self.code.jump_to_slot(gate);
     }
 
-    /// An allocator may be called here, or its call come back. The engine is told where the block goes on, so that it need not
-    /// look for it; what the program may have changed is looked for.
+    /// An allocator may be called here, or its call come back. The engine is told where the block goes on, so that it
+    /// need not look for it; what the program may have changed is looked for.
     fn hand_over_and_back(&mut self) {
         let (counter, back) = (self.slot(at!(counter)), self.slot(at!(own.sieve.back)));
         if self.task.is_changeable {

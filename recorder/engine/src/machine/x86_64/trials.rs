@@ -1,7 +1,7 @@
 //! What is done to the caches before some of the calls that are timed.
 //!
-//! See [`crate::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it, and uses general
-//! registers alone, which it leaves as they were.
+//! See [`crate::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it,
+//! and uses general registers alone, which it leaves as they were.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
 use crate::trials::Lots;
@@ -16,7 +16,8 @@ global_asm!(
     ".pushsection .text",
     ".globl lineup_engine_draw",
     ".hidden lineup_engine_draw",
-    // rax: the region's words of the thread; rcx: its `Lots`; rdx: where the call's return address lies, and is left so.
+    // rax: the region's words of the thread; rcx: its `Lots`; rdx: where the call's return address lies, and is left
+    // so.
     "lineup_engine_draw:",
     "push rsi",
     "push rdi",
@@ -203,17 +204,18 @@ fn calls(code: &mut Code, words: Gpr, region: usize, lots: u64, function: unsafe
     code.store_value(RSP, -8, 0);
 }
 
-/// Code that draws for a call: the thread's table is in `rax`, which it changes, and where the return address lies in `rdx`.
+/// Code that draws for a call: the thread's table is in `rax`, which it changes, and where the return address lies in
+/// `rdx`.
 pub(crate) fn draw(code: &mut Code, region: usize, lots: u64) {
     code.push(RCX);
     calls(code, RAX, region, lots, lineup_engine_draw);
     code.put(&[0x59]); // pop rcx
 }
 
-/// Code that begins anew: nothing behind it was fetched before all before it is over. A fence would let the processor fetch
-/// the function's first lines while what was done is still under way. Of what serializes, `cpuid` leaves a virtual
-/// machine, and `serialize` is in few processors; so it returns from an interrupt that was none. Nothing may do that
-/// while the flag of nested tasks is set, which programs can set. Takes `rax`.
+/// Code that begins anew: nothing behind it was fetched before all before it is over. A fence would let the processor
+/// fetch the function's first lines while what was done is still under way. Of what serializes, `cpuid` leaves a
+/// virtual machine, and `serialize` is in few processors; so it returns from an interrupt that was none. Nothing may do
+/// that while the flag of nested tasks is set, which programs can set. Takes `rax`.
 pub(crate) fn serialize(code: &mut Code) {
     code.put(&[0x9c, 0x9c, 0x81, 0x24, 0x24, 0xff, 0xbf, 0xff, 0xff, 0x9d]); // pushfq; pushfq; and …, !NT; popfq
     code.put(&[0x8c, 0xd0, 0x50]); // mov eax, ss; push rax

@@ -1,5 +1,5 @@
-//! The code that a block goes through where what it uses is not the most recently used line of its set: the modelled cache
-//! uses the lines, and what was not there is logged.
+//! The code that a block goes through where what it uses is not the most recently used line of its set: the modelled
+//! cache uses the lines, and what was not there is logged.
 
 use crate::level;
 use crate::machine::LineUser;
@@ -73,8 +73,8 @@ impl LineUser {
         code.jump_to_slot(self.slot(at!(own.sieve.back)));
     }
 
-    /// Uses a line that is where it was last time: that is most of them. Jumps that are taken where it is not, with nothing
-    /// changed, and where there are several lines.
+    /// Uses a line that is where it was last time: that is most of them. Jumps that are taken where it is not, with
+    /// nothing changed, and where there are several lines.
     fn use_again(self, code: &mut Code) -> Vec<usize> {
         let mut others = Vec::new();
         code.put(&[0x48, 0x39, 0xc8]); // cmp rax, rcx
@@ -168,8 +168,8 @@ impl LineUser {
         code.store_slot(self.slot(at!(scratch)), RCX);
     }
 
-    /// Has the cache use the line with the number in `rax`: that is the most recently used one of its set then. A bit more in
-    /// `r8`: whether it missed.
+    /// Has the cache use the line with the number in `rax`: that is the most recently used one of its set then. A bit
+    /// more in `r8`: whether it missed.
     fn use_line(self, code: &mut Code) {
         code.put(&[0x45, 0x01, 0xc0]); // add r8d, r8d
         code.load_slot(RDI, self.slot(self.rows));
@@ -202,8 +202,8 @@ impl LineUser {
         8 * self.level.ways as i32
     }
 
-    /// Where in the row at `rsi` the line in `rax` is, to `rdx`: 0 when it is not there. All ways are looked at, so that
-    /// there is no jump that cannot be foretold.
+    /// Where in the row at `rsi` the line in `rax` is, to `rdx`: 0 when it is not there. All ways are looked at, so
+    /// that there is no jump that cannot be foretold.
     fn find(self, code: &mut Code) {
         code.put(&[0x31, 0xd2]); // xor edx, edx
         self.each_way(code, |code, distance| {

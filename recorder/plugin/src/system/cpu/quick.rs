@@ -1,4 +1,5 @@
-//! What most callbacks come to: nothing is kept, and the line is the one that its set used last. Callbacks ask here first.
+//! What most callbacks come to: nothing is kept, and the line is the one that its set used last. Callbacks ask here
+//! first.
 
 use super::super::sites::{DataSite, Run};
 use super::Cpu;

@@ -164,8 +164,8 @@ impl Whole {
         Ok(ends)
     }
 
-    /// Its jumps to these places, which are where it and its parts begin, where that can be: beside what is done for its
-    /// ends.
+    /// Its jumps to these places, which are where it and its parts begin, where that can be: beside what is done for
+    /// its ends.
     pub(crate) fn within(&self, entries: &Set, ends: &Ends) -> Within {
         let mut within = Within::default();
         let mut taken = ends.taken.clone();

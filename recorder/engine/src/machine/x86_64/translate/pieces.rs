@@ -1,8 +1,8 @@
-//! Whole programs: accesses of a block that lie close together, with no other between, are looked up as one *piece* where
-//! the first of them is made.
+//! Whole programs: accesses of a block that lie close together, with no other between, are looked up as one *piece*
+//! where the first of them is made.
 //!
-//! What is not known before it happened, such as how far a repeated instruction gets, stands alone: such an instruction is
-//! a block of its own, and the log has a record for each time that it is executed.
+//! What is not known before it happened, such as how far a repeated instruction gets, stands alone: such an instruction
+//! is a block of its own, and the log has a record for each time that it is executed.
 
 use super::accesses::{Place, Planned, Plans};
 use super::{Step, Task};

@@ -1,8 +1,8 @@
 //! Whole programs: how a block counts itself and looks up what it uses, see [`crate::sieve`].
 //!
 //! The register that else holds where the log stands holds the thread's sieve. Its lowest bits are those that the other
-//! register, with an address in it, is shifted by, so that nothing is needed for that. `rcx` is needed where flags matter:
-//! it is borrowed for the whole block when no instruction uses it.
+//! register, with an address in it, is shifted by, so that nothing is needed for that. `rcx` is needed where flags
+//! matter: it is borrowed for the whole block when no instruction uses it.
 
 use super::accesses::Place;
 use super::pieces::Piece;
@@ -126,7 +126,8 @@ impl Block<'_> {
         }
     }
 
-    /// A jump that is taken when a piece does not lie on one line, or that is not the most recently used one of its set.
+    /// A jump that is taken when a piece does not lie on one line, or that is not the most recently used one of its
+    /// set.
     fn look_up_data(&mut self, piece: Piece, table: i32, has_idle_flags: bool) -> usize {
         self.address_by_counter(piece.place, i32::from(piece.low));
         self.code.shift_right(RCX, self.scratch, self.log);

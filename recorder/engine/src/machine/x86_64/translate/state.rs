@@ -1,5 +1,5 @@
-//! Instructions that keep the processor's state in memory, or load it: `xsave`, `xsavec` and `xrstor`. What of their area they
-//! access the engine works out before each, see [`crate::machine::Translation::see_state`].
+//! Instructions that keep the processor's state in memory, or load it: `xsave`, `xsavec` and `xrstor`. What of their
+//! area they access the engine works out before each, see [`crate::machine::Translation::see_state`].
 
 use super::accesses::{Place, Planned, Plans, place};
 use super::elements::Elements;

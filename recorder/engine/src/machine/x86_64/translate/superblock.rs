@@ -1,7 +1,7 @@
 //! Superblocks: how code goes into the cache when all of a run is logged.
 //!
-//! A superblock goes on behind conditional jumps, where direct jumps and calls lead, and is left by jumps to the side. Of
-//! its accesses no address is logged, but values of registers from which they follow: each once, as long as all that
+//! A superblock goes on behind conditional jumps, where direct jumps and calls lead, and is left by jumps to the side.
+//! Of its accesses no address is logged, but values of registers from which they follow: each once, as long as all that
 //! happens to the register is known. One register has the log for good; the program's value of it lies in a slot.
 //! Instructions that use it get the slot, or another register for as long as they take. Nothing that is added changes a
 //! flag that matters, or touches the program's stack.
