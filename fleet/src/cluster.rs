@@ -1,5 +1,5 @@
 //! A cluster of Apache Ballista, which answers questions in place of this machine. Its programs are those that Ballista
-//! publishes; here is its client, and only with the feature `cluster`.
+//! publishes. This file is the client, which needs the feature `cluster`.
 
 use crate::error::{FleetError, Result};
 use datafusion::arrow::array::RecordBatch;
@@ -57,7 +57,7 @@ impl Cluster {
         &self.scheduler
     }
 
-    /// Whether the scheduler takes connections.
+    /// Checks that the scheduler takes connections.
     pub(crate) fn is_there(&self, when: &'static str) -> Result<()> {
         let gone = |cause| FleetError::ClusterGone { scheduler: self.scheduler.clone(), when, cause };
         let mut last = Error::new(ErrorKind::NotFound, "the host has no address");
@@ -70,7 +70,7 @@ impl Cluster {
         Err(gone(last))
     }
 
-    /// What the cluster says to a question about the store at this URL.
+    /// The cluster's answer to a question about the store at this URL.
     pub(crate) async fn answer(&self, frame: DataFrame, url: &str) -> Result<Vec<RecordBatch>> {
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await?;
@@ -92,7 +92,7 @@ impl Cluster {
         }
     }
 
-    /// There is none: the cluster was refused when it was named.
+    /// An error: this build has no client of clusters.
     #[cfg(not(feature = "cluster"))]
     pub(crate) fn context(&self, _: &Runtime) -> Result<SessionContext> {
         Err(FleetError::NoClusters)
@@ -101,7 +101,7 @@ impl Cluster {
 
 #[cfg(feature = "cluster")]
 mod client {
-    //! What needs Ballista's client.
+    //! The parts that need Ballista's client.
 
     use super::{CONNECT, Cluster};
     use crate::error::Result;
@@ -117,7 +117,7 @@ mod client {
     use tokio::runtime::Runtime;
     use tokio::time::timeout;
 
-    /// A table that is joined has at most so many bytes when each executor gets a copy of it.
+    /// A joined table of at most this size goes to each executor as a copy.
     const SMALL_BYTES: usize = 64 << 20;
 
     impl Cluster {
@@ -136,7 +136,7 @@ mod client {
             Ok(runtime.block_on(SessionContext::remote_with_state(&url, state))?)
         }
 
-        /// Tells the scheduler that nobody waits for a question any more. Who does not listen works on.
+        /// Sends the scheduler that nobody waits for a question any more. A scheduler that does not listen works on.
         pub(super) async fn withdraw(&self, plan: &Arc<dyn ExecutionPlan>) {
             let asked = plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>();
             let Some(job) = asked.and_then(DistributedQueryExec::job_id) else { return };

@@ -21,24 +21,24 @@ use tokio::runtime::Runtime;
 /// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
 pub const MEMORY_BYTES: usize = 2 << 30;
 
-/// Work is split into so many parts at least. In one part, as on one processor, DataFusion 54.1 was seen to answer
-/// about `disputed_types` of 40 services with groups that came several times.
+/// The least number of parts that work is split into. In one part, as on one processor, DataFusion 54.1 was seen to
+/// answer about `disputed_types` of 40 services with groups that came several times.
 const LEAST_PARTS: usize = 2;
 
-/// What the engine calls the store, wherever it is.
+/// The store's URL within the engine, wherever the store is.
 const URL: &str = "store://fleet/";
 
 /// An engine with a store's tables and views.
 pub struct Engine {
     runtime: Arc<Runtime>,
     context: SessionContext,
-    /// Where the store is, for those who answer.
+    /// The store's URL for the machines that answer.
     url: String,
-    /// Who answers, when it is not this machine.
+    /// The cluster that answers; `None` for this machine.
     cluster: Option<Cluster>,
 }
 
-/// What a question gives.
+/// An answer.
 #[derive(Debug)]
 pub struct Answer {
     /// Its columns.
@@ -48,7 +48,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
@@ -92,7 +92,8 @@ impl Engine {
         engine.with_views()
     }
 
-    /// Whether those who answer find these runs. Who finds no files would give an empty answer and no error.
+    /// Checks that the machines that answer find these runs. One that finds no files would give an empty answer and no
+    /// error.
     fn sees(&self, mut runs: BTreeSet<String>) -> Result<()> {
         let there = runs.len();
         let answer = self.ask(&format!("SELECT run FROM {}", views::stored(RUNS.name)))?;
@@ -124,8 +125,8 @@ impl Engine {
         let folder = format!("{}{}/", self.url, table.name);
         let mut options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(ENDING);
         if self.cluster.is_some() {
-            // Parts for the executors. That the runs are few is known from their files: each executor gets a copy of
-            // them, where otherwise both sides of a join would be sent around.
+            // Parts for the executors. The files show that the runs are few, so each executor gets a copy of them.
+            // Otherwise both sides of a join would be sent around.
             let parts = self.context.copied_config().target_partitions();
             options = options.with_target_partitions(parts).with_collect_stat(table.name == RUNS.name);
         }

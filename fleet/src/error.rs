@@ -1,12 +1,12 @@
-//! What can go wrong with a store and what goes into it.
+//! Errors of a store and of its input.
 
 use std::path::PathBuf;
 
 /// A result of this crate.
 pub type Result<T, E = FleetError> = std::result::Result<T, E>;
 
-/// Why something could not be added, asked or advised. Each message says what it was about, and what to do next where
-/// that is known.
+/// A failure to add a file, ask a question or give advice. Each message names the subject, and the next step where one
+/// is known.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// A file that was to be added cannot be read.
@@ -14,26 +14,26 @@ pub enum FleetError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// A file that was to be added is none of those that a store takes, or it is damaged.
+    /// A store does not take files of this kind, or the file is damaged.
     #[error("{}: {why}", file.display())]
     BadInput {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it, and what would be right.
+        /// The fault, and what would be right.
         why: String,
     },
     /// Files were refused; they were named before.
     #[error("{refused} of {given} files were refused, see above; the rest went in")]
     Refused {
-        /// How many.
+        /// The number of refused files.
         refused: usize,
-        /// Of how many.
+        /// The number of given files.
         given: usize,
     },
-    /// There is no store there.
+    /// No store at this place.
     #[error("{store}: here is no store of `lineup fleet add`, which has a file {marker}")]
     NoStore {
         /// The folder or URL.
@@ -48,20 +48,20 @@ pub enum FleetError {
     StoreVersion {
         /// The folder or URL.
         store: String,
-        /// What it says.
+        /// The version in the store.
         found: String,
-        /// What is known.
+        /// The version of this program.
         expected: &'static str,
     },
-    /// A URL is none of a store.
+    /// The URL is not one of a store.
     #[error("{given}: {why}")]
     StoreUrl {
-        /// What was given, when nothing secret can be in it.
+        /// The given URL, when nothing secret can be in it.
         given: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// Nothing can be added to a store there.
+    /// The store is read-only.
     #[error(
         "{store}: a store of a web server can be asked, and nothing can be added to it: of a web server nobody can ask \
              that a file be new; add to the folder or the bucket that it shows"
@@ -73,11 +73,11 @@ pub enum FleetError {
     /// The store cannot be read or written.
     #[error("cannot {doing} {path}: {cause}")]
     Store {
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
         /// With which file, folder or URL.
         path: String,
-        /// What the system or the server said.
+        /// The error of the system or the server.
         cause: String,
     },
     /// A table's file could not be made.
@@ -85,7 +85,7 @@ pub enum FleetError {
     Table {
         /// The table.
         table: &'static str,
-        /// What the library said.
+        /// The library's error.
         cause: datafusion::parquet::errors::ParquetError,
     },
     /// The engine does not take the question, or could not answer it.
@@ -99,10 +99,10 @@ pub enum FleetError {
         "this lineup-fleet was built without --cluster; build it with: cargo install --locked --path fleet --features cluster"
     )]
     NoClusters,
-    /// What was given is no address of a cluster.
+    /// The given text is no address of a cluster.
     #[error("{given}: a cluster is named by HOST:PORT of its scheduler, such as 127.0.0.1:50050")]
     ClusterAddress {
-        /// What was given.
+        /// The given text.
         given: String,
     },
     /// No scheduler answers.
@@ -114,7 +114,7 @@ pub enum FleetError {
         scheduler: String,
         /// Before the question, or during it.
         when: &'static str,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// The cluster took longer than it may.
@@ -126,7 +126,7 @@ pub enum FleetError {
     ClusterSlow {
         /// Address of the scheduler.
         scheduler: String,
-        /// How long it was waited for.
+        /// The waiting time.
         seconds: u64,
     },
     /// A cluster's programs cannot read stores of this kind.
@@ -145,11 +145,11 @@ pub enum FleetError {
     ClusterBlind {
         /// Address of the scheduler.
         scheduler: String,
-        /// How many of the runs it sees.
+        /// The number of runs that the cluster sees.
         seen: usize,
-        /// How many are there.
+        /// The number of runs in the store.
         runs: usize,
-        /// Where it looked.
+        /// The place where it looked.
         url: String,
     },
     /// The cluster gave up.
@@ -160,17 +160,17 @@ pub enum FleetError {
     ClusterFailed {
         /// Address of the scheduler.
         scheduler: String,
-        /// What it said.
+        /// The cluster's error.
         cause: String,
-        /// Where it looked.
+        /// The place where it looked.
         url: String,
     },
-    /// There is no advice on this type.
+    /// No advice on this type.
     #[error("{type_name}: {why}")]
     NoAdvice {
         /// The type.
         type_name: String,
-        /// Why, and what to do.
+        /// The reason, and the next step.
         why: String,
     },
     /// Advice failed.
@@ -179,14 +179,14 @@ pub enum FleetError {
     /// Output could not be written.
     #[error("cannot write {what}: {cause}")]
     Output {
-        /// What, or where to.
+        /// The object of the failed write.
         what: String,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
 }
 
-/// The engine's message without what it did before, which is on further lines.
+/// The engine's message without its backtrace.
 fn first_of(error: &datafusion::error::DataFusionError) -> String {
     let text = error.strip_backtrace();
     format!("the question cannot be answered: {text}")

@@ -28,7 +28,7 @@ impl<'v> Json<'v> {
         Json(&self.0[name])
     }
 
-    /// The values of a field that is a list; none of what is no list.
+    /// The values of a field that is a list; none for any other value.
     pub(crate) fn list(self, name: &str) -> impl Iterator<Item = Json<'v>> + use<'v> {
         self.0[name].as_array().into_iter().flatten().map(Json)
     }

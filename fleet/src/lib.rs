@@ -1,12 +1,12 @@
-//! What was found on many machines, in one store of Parquet files, and questions about all of it.
+//! A store of Parquet files with the findings of many machines, and questions about all of them.
 //!
 //! Design constraints:
 //!
 //! * The store is files that other engines read: documented [`tables`] with a version, and [`views`] as files of SQL.
 //! * Adding is safe against crashes and against others who add ([`store`]). A file counts once, by its content.
-//! * What was not observed is empty, never 0.
-//! * Accesses are named by `lineup`; here come documents of which a version is known ([`input`]).
-//! * Nothing is printed here but by the program on top.
+//! * An unobserved value is empty, never 0.
+//! * `lineup` assigns accesses to types and members. This crate takes its documents, of known versions ([`input`]).
+//! * Only the program prints; the library does not.
 
 pub mod advise;
 pub mod cluster;

@@ -189,12 +189,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// What went wrong, for a terminal.
+/// An error as text for a terminal.
 fn told(error: &FleetError) -> String {
     lineup_report::visible::many_lines(&without_secrets(&error.to_string())).into_owned()
 }
 
-/// Adds each file, and goes on with the next when one is refused.
+/// Adds each file, and continues with the next when one is refused.
 fn add(options: &Add) -> Result<()> {
     let store = Store::open_or_make(&options.store)?;
     let labels = Labels {
@@ -224,7 +224,7 @@ fn add(options: &Add) -> Result<()> {
     }
 }
 
-/// Tells how far it is, where somebody looks.
+/// Prints the progress on standard error when that is a terminal.
 fn progress(done: usize, of: usize) {
     if of > 20 && std::io::stderr().is_terminal() {
         eprint!("\r{done} of {of} files");

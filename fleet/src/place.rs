@@ -1,4 +1,4 @@
-//! Where a store is: a folder, or a URL of an object store. What is kept there has paths that begin at the store.
+//! The place of a store: a folder, or a URL of an object store. Paths in it begin at the store.
 
 use crate::error::{FleetError, Result};
 use crate::folder::Folder;
@@ -15,23 +15,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Position, Url};
 
-/// How often a request is made anew, and for how long: a server that is not there is told of within half a minute.
+/// The number and duration of retries: an absent server is reported within half a minute.
 const RETRIES: usize = 5;
 const RETRIED_FOR: Duration = Duration::from_secs(30);
 
 /// Variables that object stores are set up by.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
-/// Parts of the names of those that nobody may see.
+/// Parts of the names of secret environment variables.
 const SECRET: [&str; 6] = ["KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "SAS"];
 
 /// Texts that are shorter are in other words as well, and no secret.
 const SHORTEST_SECRET: usize = 6;
 
-/// What is known.
+/// The supported places, for messages.
 const KNOWN: &str = "a store is a folder, or a URL of s3://, gs://, az:// or abfs://, or for reading http:// or https:// of a WebDAV server";
 
-/// What `--store` names.
+/// The place that `--store` names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// A folder of this machine.
@@ -41,12 +41,12 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What is meant by a path or a URL.
+    /// The place for a path or a URL.
     pub(crate) fn of(given: &str) -> Result<Place> {
         if !given.contains("://") {
             return Ok(Place::Folder(given.into()));
         }
-        // Without what was given: whatever is wrong with it, a password may be in it.
+        // Without the given text: it may hold a password.
         let hidden = |why: &str| FleetError::StoreUrl { given: "the URL of --store".into(), why: why.into() };
         let url = Url::parse(given).map_err(|cause| hidden(&cause.to_string()))?;
         if !url.username().is_empty()
@@ -68,12 +68,12 @@ impl Place {
         }
     }
 
-    /// Whether files can be made here. Of a web server nobody can ask that a file be new.
+    /// Whether files can be made here. A web server cannot promise that a file is new.
     pub(crate) fn takes_files(&self) -> bool {
         !matches!(self, Place::Bucket(_, ObjectStoreScheme::Http, _))
     }
 
-    /// Where other programs find it, when those of Ballista can: a folder that ends with `/`.
+    /// The place for Ballista's programs, when they can reach it: a folder that ends with `/`.
     pub(crate) fn for_ballista(&self) -> Option<Url> {
         let mut url = match self {
             Place::Folder(folder) => {
@@ -89,7 +89,7 @@ impl Place {
         Some(url)
     }
 
-    /// What is kept here.
+    /// The object store at this place.
     pub(crate) fn objects(&self) -> Result<Arc<dyn ObjectStore>, Error> {
         match self {
             Place::Folder(folder) => Ok(Arc::new(Folder::at(folder)?)),
@@ -124,7 +124,7 @@ fn bucket(url: &Url, scheme: &ObjectStoreScheme) -> Result<Arc<dyn ObjectStore>,
     })
 }
 
-/// A message without what the environment says of credentials: servers send back what they were asked with.
+/// A message without the environment's credentials: servers send back the request.
 pub fn without_secrets(message: &str) -> String {
     let is_secret = |name: &str| {
         VARIABLES.iter().any(|start| name.starts_with(start)) && SECRET.iter().any(|part| name.contains(part))

@@ -9,10 +9,10 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What the JSON of an answer is.
+/// The schema of an answer's JSON.
 const SCHEMA: &str = "lineup.fleet-query/1";
 
-/// How an answer is shown.
+/// The format of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Columns for people.
@@ -35,7 +35,7 @@ pub fn text(answer: &Answer, form: Form) -> Result<String> {
     }
 }
 
-/// Every value as text; `–` for what was not observed.
+/// Every value as text; `–` for an unobserved one.
 pub(crate) fn cells(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
     let options = FormatOptions::default().with_null("–");
     let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));

@@ -22,7 +22,7 @@ const LONGEST: usize = 80;
 struct Asked {
     anchor: &'static str,
     heading: &'static str,
-    /// What a row is, and what it means when there is none.
+    /// The meaning of a row, and of an empty answer.
     words: [&'static str; 2],
     sql: &'static str,
 }

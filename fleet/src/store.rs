@@ -1,10 +1,10 @@
-//! A store: for each table a folder, in it a Parquet file for each run. On this machine or in an object store.
+//! A store: a folder for each table, with a Parquet file for each run, on this machine or in an object store.
 //!
 //! * A file has its name when it is whole, and in a folder of this machine also on disk.
-//! * Names come from the run, which is the hash of what was added. So two who add the same file write the same names,
-//!   and the file counts once.
-//! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there:
-//!   who is interrupted leaves rows that do not count, and adds the file again.
+//! * Names come from the run, which is the hash of the added file. So two processes that add the same file write the
+//!   same names, and the file counts once.
+//! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there. An
+//!   interrupted process leaves rows that do not count, and may add the file again.
 
 use crate::error::{FleetError, Result};
 use crate::input::Input;
@@ -28,30 +28,30 @@ use url::Url;
 /// The file that marks a store, and says its version.
 const MARKER: &str = "lineup-fleet";
 
-/// What names of files with rows end with.
+/// The ending of the names of files with rows.
 pub(crate) const ENDING: &str = ".parquet";
 
 /// A store.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// As it was given.
+    /// The name as the user gave it.
     name: String,
     place: Place,
     objects: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
 }
 
-/// What became of a file.
+/// The result of adding a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Added {
-    /// It is in the store now.
+    /// The file was added.
     New,
     /// It was there.
     Known,
 }
 
 impl Store {
-    /// The store in this folder or at this URL, which is made when there is none.
+    /// The store in this folder or at this URL, made if it does not exist.
     ///
     /// # Errors
     /// When nothing can be written there, or its tables are of another version.
@@ -85,7 +85,7 @@ impl Store {
     /// The store in this folder or at this URL.
     ///
     /// # Errors
-    /// When there is none, or its tables are of another version.
+    /// When it does not exist, or its tables are of another version.
     pub fn open(given: &str) -> Result<Store> {
         Store::at(given, &Place::of(given)?)?.checked()
     }
@@ -117,12 +117,12 @@ impl Store {
         }
     }
 
-    /// What is kept in it, by paths that begin at the store.
+    /// The files in it, by paths that begin at the store.
     pub(crate) fn objects(&self) -> Arc<dyn ObjectStore> {
         self.objects.clone()
     }
 
-    /// Where a cluster's programs find it.
+    /// The store's URL for a cluster's programs.
     pub(crate) fn for_ballista(&self) -> Result<Url> {
         self.place.for_ballista().ok_or_else(|| FleetError::ClusterKind { store: self.name.clone() })
     }
@@ -144,7 +144,7 @@ impl Store {
     /// Adds a file's rows, unless they are there.
     ///
     /// # Errors
-    /// When a file cannot be written. What was written until then does not count.
+    /// When a file cannot be written. Rows written until then do not count.
     pub fn add(&self, input: &Input) -> Result<Added> {
         self.runtime.block_on(self.add_rows(input))
     }
@@ -188,7 +188,7 @@ impl Store {
     }
 }
 
-/// Where a table has the rows of a run.
+/// The path of a table's rows of a run.
 fn file(table: &Table, run: &str) -> ObjectPath {
     ObjectPath::from_iter([table.name, &format!("{run}{ENDING}")])
 }
@@ -212,7 +212,7 @@ fn failed(doing: &'static str, path: String, cause: Error) -> FleetError {
     FleetError::Store { doing, path, cause: told(&cause) }
 }
 
-/// What the system or the server said. Libraries between keep it behind words of their own.
+/// An error's message with those of its causes: libraries wrap the error of the system or the server in their own.
 fn told(cause: &Error) -> String {
     let mut told = match cause {
         Error::Generic { source, .. } => source.to_string(),

@@ -12,24 +12,24 @@ use std::sync::Arc;
 pub struct Table {
     /// Its name in questions.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub what: &'static str,
     /// Its columns, in order.
     pub columns: &'static [Column],
 }
 
-/// A column. Every column may be empty: what was not observed is.
+/// A column. Every column may be empty: an unobserved value is.
 #[derive(Debug)]
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its values.
     pub kind: Kind,
-    /// What it means.
+    /// The meaning of its values.
     pub what: &'static str,
 }
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Text.
@@ -149,7 +149,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// None yet.
+    /// No rows yet.
     pub fn new(table: &'static Table) -> Rows {
         Rows { table, rows: Vec::new() }
     }
@@ -160,12 +160,12 @@ impl Rows {
         self.rows.push(row.into());
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// True when there is none.
+    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

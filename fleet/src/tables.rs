@@ -28,7 +28,7 @@ const RUN: Column = text("run", "the run that says so: a row of `runs`");
 pub const ALL: [&Table; 9] =
     [&REGIONS, &MEMBERS, &PATTERNS, &LAYOUTS, &SHARED_LINES, &VERDICTS, &GUARDS, &FINDINGS, &RUNS];
 
-/// What was added.
+/// The added files.
 pub const RUNS: Table = Table {
     name: "runs",
     what: "a file that was added",
@@ -94,7 +94,7 @@ pub const MEMBERS: Table = Table {
     ],
 };
 
-/// Which bytes calls used together.
+/// Sets of bytes that calls used together.
 pub const PATTERNS: Table = Table {
     name: "patterns",
     what: "bytes of an object that one call touched: rows with one `pattern` were touched together",
@@ -121,7 +121,7 @@ pub const PATTERNS: Table = Table {
     ],
 };
 
-/// How types lie.
+/// Layouts of types.
 pub const LAYOUTS: Table = Table {
     name: "layouts",
     what: "a member of a type in a build",
@@ -158,7 +158,7 @@ pub const SHARED_LINES: Table = Table {
     ],
 };
 
-/// What studies showed.
+/// Results of studies.
 pub const VERDICTS: Table = Table {
     name: "verdicts",
     what: "what a comparison of a program with the changed one showed",
@@ -177,7 +177,7 @@ pub const VERDICTS: Table = Table {
     ],
 };
 
-/// What guards promise.
+/// Promises of guards.
 pub const GUARDS: Table = Table {
     name: "guards",
     what: "a member that a `lineup.lock` holds on a line",
@@ -192,7 +192,7 @@ pub const GUARDS: Table = Table {
     ],
 };
 
-/// What `find` proposed.
+/// Proposals of `find`.
 pub const FINDINGS: Table = Table {
     name: "findings",
     what: "what `lineup find` says is worth fixing in a whole program",

@@ -7,7 +7,7 @@ use crate::tables;
 pub struct View {
     /// Its name.
     pub name: &'static str,
-    /// The question. A comment before it says what a row is.
+    /// The question. A comment before it gives the meaning of a row.
     pub sql: &'static str,
 }
 
@@ -29,7 +29,7 @@ pub const ALL: [View; 8] = views![
     "guard_breaks",
 ];
 
-/// What a table's files are called in the engine. The table itself is the rows among them whose run is there.
+/// The name of a table's files in the engine. The table itself is the rows among them whose run is there.
 pub fn stored(table: &str) -> String {
     format!("stored_{table}")
 }

@@ -1,4 +1,4 @@
-//! What all recordings say of one type: patterns by service and function, at the offsets of one build.
+//! All recordings of one type joined: patterns by service and function, at the offsets of one build.
 
 use super::reference::{Layout, Layouts};
 use crate::engine::Engine;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A service and a function of it.
 pub(super) type Key = (String, String);
 
-/// How a function of a service uses the type, over all of its recordings.
+/// A function's uses of the type, over all recordings of its service.
 #[derive(Default)]
 pub(super) struct Used {
     /// Recorded calls.
@@ -18,7 +18,7 @@ pub(super) struct Used {
     pub(super) patterns: Vec<ObjectPattern>,
 }
 
-/// What was read of the store.
+/// The rows read from the store.
 #[derive(Default)]
 pub(super) struct Joined {
     pub(super) by_key: BTreeMap<Key, Used>,
@@ -69,7 +69,7 @@ impl Joined {
     fn add(&mut self, group: &[Row], own: &Layout, reference: &Layout) {
         let Some(first) = group.first() else { return };
         let [_, occurrences, base, neighbour, at_first, at_last, at_both, ..] = first.numbers.map(whole);
-        // In another build something else may lie beside the object, and another one in front.
+        // In another build other data may lie after the object, and another object before it.
         let is_same_build = own == reference;
         let mut bytes = Vec::new();
         for row in group {
@@ -149,8 +149,8 @@ fn rows(engine: &Engine, type_name: &str) -> Result<Vec<Row>> {
     Ok((0..runs.len()).map(row).collect())
 }
 
-/// Of lines of 32, 64 and 128 bytes, when the store knows of those of 64: a line of 64 bytes that is needed makes that
-/// of 128 needed, and nothing is known of one of 32.
+/// Needed lines of 32, 64 and 128 bytes from those of 64, when the store has only these. A needed line of 64 bytes
+/// makes that of 128 needed; the lines of 32 stay unknown.
 fn needed(of_64: u64) -> [u64; 3] {
     [0, of_64, of_64]
 }

@@ -1,8 +1,8 @@
 //! One order of a type's members for a whole fleet.
 //!
 //! The patterns of all recordings are put to [`lineup_advise`] as if they were one recording of one program, whose
-//! regions are the functions of all services, each with its weight. What comes out is an order; the patch comes from
-//! `lineup advise --order` or `lineup study --order`, with all that holds members in the sources.
+//! regions are the functions of all services, each with its weight. The result is an order. `lineup advise --order` or
+//! `lineup study --order` makes the patch from it and respects the pinned members of the sources.
 
 mod joined;
 mod reference;
@@ -29,18 +29,18 @@ pub use weights::Weigh;
 /// A service whose calls need so much more of the type's lines than before loses.
 const LOSS: f64 = 0.01;
 
-/// How often the weight of those who lose is raised in search of an order with which nobody does.
+/// The number of times that the search raises the losers' weights to find an order without losers.
 const ROUNDS: u32 = 8;
 
 /// By how much, each time.
 const RAISED: f64 = 4.0;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Question {
     /// The type.
     pub type_name: String,
-    /// What a function's weight is.
+    /// The unit of a function's weight.
     pub weigh: Weigh,
     /// A service matters when it makes at least this share of the fleet's weighted lines.
     pub least_share: f64,
@@ -64,44 +64,44 @@ pub struct FleetAdvice {
     pub recordings: u64,
     /// Line size that decides.
     pub line_bytes: u64,
-    /// What services are weighted by.
+    /// The unit of a service's weight.
     pub weighted_by: &'static str,
-    /// What to do.
+    /// The advice.
     pub answer: Answer,
-    /// Who gains and who loses, by weighted lines.
+    /// Gains and losses of each service, in weighted lines.
     pub services: Vec<ServiceLines>,
-    /// What is not in it.
+    /// The data that the advice leaves out.
     pub left_out: Vec<String>,
 }
 
-/// What to do with the order.
+/// What to do with the type's order.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Another order: members as they are to come, and those that move.
+    /// A better order: the members in it, and those that move.
     Order {
         /// All members.
         order: Vec<String>,
-        /// Those that change place.
+        /// The members that move.
         moved: Vec<String>,
     },
     /// No allowed order needs fewer lines over all.
     AlreadyGood,
     /// No order was found that is good for all that matter; lines are those of the order that is best over all.
     Refused {
-        /// Who would lose with it.
+        /// The services that would lose with it.
         losers: Vec<String>,
-        /// That order.
+        /// The losing order.
         order: Vec<String>,
     },
     /// Members may not be moved.
     Held {
-        /// Why.
+        /// The reasons.
         because: Vec<String>,
     },
 }
 
-/// What a service needs of the type's lines.
+/// A service's need of the type's lines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ServiceLines {
     /// Its name.
@@ -114,7 +114,7 @@ pub struct ServiceLines {
     pub after: f64,
     /// The same in the order that is best for this service alone.
     pub at_best: f64,
-    /// Whether it makes enough of the fleet's lines to be asked.
+    /// Whether its share of the fleet's lines is large enough to count.
     pub matters: bool,
 }
 
@@ -161,7 +161,7 @@ pub fn advise(engine: &Engine, question: &Question) -> Result<FleetAdvice> {
 }
 
 impl Ground {
-    /// What the store holds: the build whose layout counts, the ground, and what is not in it.
+    /// Reads the store: the build whose layout counts, the ground, and the parts left out.
     fn of(engine: &Engine, question: &Question) -> Result<(String, Ground, Vec<String>)> {
         let (type_name, unit) = (&question.type_name, question.weigh.unit());
         let none = |why: String| FleetError::NoAdvice { type_name: type_name.clone(), why };
@@ -276,7 +276,7 @@ impl Ground {
         usage
     }
 
-    /// What the library advises with these weights.
+    /// The library's advice for these weights.
     fn advice(&self, weights: &BTreeMap<Key, f64>) -> Result<Advice> {
         let (usage, types) = (self.usage(weights), &self.rebuilt.types);
         Ok(lineup_advise::advise(&usage, types, &self.sources, &self.options, &mut NoCompiler)?)
@@ -363,7 +363,7 @@ impl Ground {
     }
 }
 
-/// Who matters and loses.
+/// The services that matter and lose.
 fn losers(services: &[ServiceLines]) -> BTreeSet<String> {
     services.iter().filter(|one| one.matters && one.loses()).map(|one| one.service.clone()).collect()
 }

@@ -50,7 +50,7 @@ pub(super) struct Layouts {
 }
 
 impl Layouts {
-    /// Of the type, as recordings have it: they know alignments.
+    /// The type's layouts from recordings, which know alignments.
     pub(super) fn of(engine: &Engine, type_name: &str) -> Result<Layouts> {
         let answer = engine.ask(&format!(
             "SELECT build, MAX(kind), MAX(machine), member, MAX(member_type), MAX(type_size_bytes), MAX(type_align_bytes),
@@ -105,14 +105,14 @@ fn unsigned(value: Option<i64>) -> u64 {
 pub(super) struct Rebuilt {
     pub(super) types: Types,
     pub(super) id: TypeId,
-    /// What stands for its first member's type where objects were used as that.
+    /// Stands for the first member's type where objects were used as that.
     pub(super) first: TypeId,
     pub(super) abi: Abi,
     /// Its name in these types, which C takes.
     pub(super) name: String,
 }
 
-/// The type of a layout; `None` for a machine that is not known, and for what is no struct.
+/// The type of a layout; `None` for an unknown machine and for a type that is no struct.
 pub(super) fn rebuilt(type_name: &str, layout: &Layout) -> Option<Rebuilt> {
     let machine = Machine::ALL.into_iter().find(|machine| machine.description().name == layout.machine)?;
     let abi = Abi::usual(machine);
@@ -149,7 +149,7 @@ fn plain(name: Option<&str>, kind: TypeKind, size_bytes: Option<u64>) -> Type {
     }
 }
 
-/// What stands for a member without a name, which each gets a number of.
+/// Name of a member without one; each gets a number after it.
 const ANONYMOUS: &str = "(anonymous)";
 
 fn rebuilt_member(types: &mut Types, abi: Abi, index: usize, member: &LaidMember) -> Member {
@@ -185,7 +185,7 @@ fn rebuilt_member(types: &mut Types, abi: Abi, index: usize, member: &LaidMember
     }
 }
 
-/// A scalar's own name where it is a plain one, since it may tell the width under other data models.
+/// A scalar's own name where it is a plain one, since the name may give the width under other data models.
 fn scalar_name(spelled: &str, size: u64) -> &str {
     let is_plain = spelled.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ');
     let is_other = ["struct ", "union ", "enum "].iter().any(|keyword| spelled.starts_with(keyword));

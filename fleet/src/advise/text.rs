@@ -4,7 +4,7 @@ use super::{Answer, FleetAdvice, ServiceLines};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
 
-/// The order as `lineup advise --order` reads it; `None` when there is none to write.
+/// The order as `lineup advise --order` reads it; `None` without an order.
 pub fn order_file(advice: &FleetAdvice) -> Option<String> {
     let Answer::Order { order, .. } = &advice.answer else { return None };
     let members = order.join(",\n    ");
@@ -14,7 +14,7 @@ pub fn order_file(advice: &FleetAdvice) -> Option<String> {
     ))
 }
 
-/// What to do, who gains and who loses, what is left out.
+/// The advice as text: the order, gains and losses by service, and the parts left out.
 pub fn text(advice: &FleetAdvice) -> String {
     let mut text = format!("{}\n\n", headline(advice));
     text += &table(advice);

@@ -1,11 +1,11 @@
-//! How much each function of each service counts.
+//! The weight of each function of each service.
 
 use super::joined::Key;
 use crate::engine::Engine;
 use crate::error::Result;
 use std::collections::BTreeMap;
 
-/// What a function's weight is.
+/// The measure of a function's weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weigh {
     /// Calls per second, added up over the hosts of the service.
@@ -15,7 +15,7 @@ pub enum Weigh {
 }
 
 impl Weigh {
-    /// What a unit of weight is.
+    /// The unit of a weight.
     pub fn unit(self) -> &'static str {
         match self {
             Weigh::Calls => "calls per second",
@@ -23,7 +23,7 @@ impl Weigh {
         }
     }
 
-    /// What the store holds: the mean of a host's recordings, added up over hosts.
+    /// The store's weights: the mean of a host's recordings, added up over hosts.
     pub(super) fn of_store(self, engine: &Engine) -> Result<BTreeMap<Key, f64>> {
         let column = match self {
             Weigh::Calls => "calls_per_second",

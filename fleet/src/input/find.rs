@@ -1,4 +1,4 @@
-//! What `lineup find --json` says of a whole program.
+//! Reads `lineup find --json` of a whole program.
 
 use super::{About, Filling};
 use crate::json::Json;

@@ -1,4 +1,4 @@
-//! What a `lineup.lock` promises.
+//! Reads the promises of a `lineup.lock`.
 
 use super::{About, Filling, WRONG};
 use crate::tables::GUARDS;

@@ -1,4 +1,4 @@
-//! How types lie: `lineup layout --json`.
+//! Reads layouts of types: `lineup layout --json`.
 
 use super::{About, Filling};
 use crate::json::Json;

@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// What the user says of files that are added.
+/// The user's labels of added files.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Labels {
-    /// What the programs are part of.
+    /// The service that the programs are part of.
     pub service: Option<String>,
     /// The machine.
     pub host: Option<String>,
@@ -28,17 +28,17 @@ pub struct Labels {
     pub commit_time_s: Option<i64>,
     /// The programs' build id, in hexadecimal.
     pub build_id: Option<String>,
-    /// How long the programs run by themselves, for calls per second.
+    /// How many seconds the programs run without being recorded, for calls per second.
     pub seconds: Option<f64>,
 }
 
-/// What a file says of itself.
+/// A file's own labels.
 #[derive(Default)]
 struct About {
     source: &'static str,
     /// The name that the user knows, where the file stands for another one.
     file: Option<String>,
-    /// Of the file it stands for.
+    /// Hash of the file that this one stands for.
     content: Option<String>,
     service: Option<String>,
     host: Option<String>,
@@ -56,7 +56,7 @@ pub struct Input {
     pub run: String,
     /// The file as the user knows it.
     pub name: String,
-    /// What kind of file.
+    /// The kind of file.
     pub source: &'static str,
     /// Rows of each table that has any, those of `runs` last.
     pub rows: Vec<Rows>,
@@ -86,7 +86,7 @@ impl Filling<'_> {
 /// Reads a file.
 ///
 /// # Errors
-/// When it cannot be read, is damaged, or is none that a store takes.
+/// When it cannot be read, is damaged, or is of a kind that a store does not take.
 pub fn read(file: &Path, labels: &Labels) -> Result<Input> {
     let unreadable = |cause| FleetError::Unreadable { file: file.to_owned(), cause };
     let bytes = std::fs::read(file).map_err(unreadable)?;
@@ -134,7 +134,7 @@ fn fill(filling: &mut Filling<'_>, bytes: &[u8]) -> Result<About, String> {
     }
 }
 
-/// What a store takes.
+/// The kinds of files that a store takes.
 const WRONG: &str =
     "give a recording, a lineup.lock, or JSON of `explain --usage`, `find`, `import`, `layout` or `study`";
 

@@ -1,4 +1,4 @@
-//! What `lineup import --json` says of samples that perf took.
+//! Reads `lineup import --json`: a summary of perf's samples.
 
 use super::{About, Filling};
 use crate::json::Json;

@@ -1,4 +1,4 @@
-//! What a study showed: its `report.json`.
+//! Reads the results of a study: its `report.json`.
 
 use super::{About, Filling};
 use crate::json::Json;

@@ -1,4 +1,5 @@
-//! What recorded calls used: `lineup explain --usage`, which `lineup fleet add` makes of recordings.
+//! Reads the used bytes of recorded calls: `lineup explain --usage`, which `lineup fleet add` runs on
+//! recordings.
 
 use super::{About, Filling};
 use crate::json::Json;
@@ -123,7 +124,7 @@ fn use_rows(filling: &mut Filling<'_>, used: Json<'_>, region: &Arc<str>, ty: &T
         let number = filling.patterns;
         filling.patterns += 1;
         let anyway = pattern.get("needed_anyway");
-        // Of lines of 32, 64 and 128 bytes.
+        // For lines of 32, 64 and 128 bytes.
         let needed = ["first", "last", "both"].map(|end| anyway.wholes(end).get(1).copied().flatten());
         let [first, last, both] = needed;
         for bytes in pattern.required("bytes")? {

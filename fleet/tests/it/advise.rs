@@ -1,4 +1,4 @@
-//! One order for planted services: the best is known, or there is none.
+//! Advice for planted services, with one known best order or none.
 
 use crate::planted::{Recorded, Together, labels, new_store, of, words};
 use lineup_advise::order_file;
@@ -70,7 +70,7 @@ fn the_best_common_order_of_three_services_is_found() {
     assert_eq!((read[0].type_name.as_str(), names), ("task", order.iter().map(String::as_str).collect()));
 }
 
-/// Of the first and the last member; what lies behind the objects is used as well.
+/// The first and the last member are used, and bytes behind the objects as well.
 #[test]
 fn a_line_that_calls_need_anyway_is_not_saved() {
     let (_folder, store) = new_store();
@@ -124,7 +124,8 @@ fn a_service_that_is_too_small_to_matter_is_not_asked_but_told() {
 #[test]
 fn an_order_that_is_a_little_worse_over_all_is_taken_when_nobody_loses_with_it() {
     let (_folder, store) = new_store();
-    // Web lies on one line. Batch and scan want members that web's line has no room for, beside some that it has.
+    // Web's members lie on one line. Batch and scan want members that do not fit on web's line, along with some that
+    // are on it.
     add(&store, 1, "web", Some(100.0), &[(&WEB, 50)]);
     add(&store, 2, "batch", Some(900.0), &[(&BATCH, 50)]);
     add(&store, 3, "scan", Some(200.0), &[(&[10, 20], 50)]);

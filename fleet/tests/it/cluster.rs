@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const MEMBERS: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 const TURNED: [&str; 9] = ["i", "b", "c", "d", "e", "f", "g", "h", "a"];
 
-/// What calls of one service and of the other use together.
+/// Bytes that calls of either service use together.
 const TOGETHER: [&[Together<'_>]; 2] = [&[(&[0, 8], 4)], &[(&[0], 4), (&[2], 3)]];
 
 /// Two services and three builds, of which every view has something to say.
@@ -45,7 +45,7 @@ fn output(mut command: Command) -> Output {
     command.output().expect("the command")
 }
 
-/// What this machine answers.
+/// This machine's answer.
 fn here(sql: &str, store: &str) -> Rows {
     Rows::of(&output(query(sql, store)))
 }

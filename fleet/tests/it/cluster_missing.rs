@@ -1,4 +1,4 @@
-//! What a program says that was built without clusters.
+//! Messages of a program that was built without clusters.
 
 use std::process::Command;
 

@@ -18,7 +18,7 @@ fn store() -> String {
     std::env::var("LINEUP_FLEET_STORE").expect("LINEUP_FLEET_STORE: make fleet-cluster")
 }
 
-/// What a process has taken: seconds of processors, and the most MiB since it was last asked to forget.
+/// The resources a process has used: processor seconds, and the peak in MiB since it was last reset.
 fn taken(process: u32) -> Option<(f64, u64)> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -28,11 +28,11 @@ fn taken(process: u32) -> Option<(f64, u64)> {
     Some((ticks / TICKS, most.trim().trim_end_matches(" kB").parse::<u64>().ok()? >> 10))
 }
 
-/// What an answer took.
+/// The resources that an answer took.
 struct Took {
     seconds: f64,
     processors: f64,
-    /// Of the largest process.
+    /// Memory of the largest process.
     mib: u64,
     output: Output,
 }

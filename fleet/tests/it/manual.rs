@@ -1,4 +1,4 @@
-//! The commands of docs/fleet.md do what the page says, and its tables are those of the store.
+//! Runs the commands of docs/fleet.md and compares its tables with the store's.
 
 use lineup_fleet::{tables, views};
 use std::fs;

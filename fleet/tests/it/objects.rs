@@ -89,8 +89,8 @@ fn the_same_recording_counts_once() {
     assert_eq!((count(&server, "runs"), count(&server, "patterns")), ("2".into(), "4".into()));
 }
 
-/// The server of this test looks whether a file is there and makes it afterwards, so that both may be told that a file
-/// is new. Servers that hold what S3 promises tell one of them.
+/// The test's server looks for a file and makes it afterwards, so two clients may both learn that a file is new.
+/// Servers that keep S3's promise answer so to only one.
 #[test]
 fn two_who_add_the_same_files_at_once_count_each_once() {
     let (_folder, files) = recordings(12);
@@ -158,7 +158,7 @@ fn what_is_no_store_is_named() {
     assert!(code == "Some(2)" && error.contains("nothing can be added to it"), "{error}");
 }
 
-/// Servers send back what they were asked with, and users paste what they have.
+/// Servers send back the request, and users paste any text they have.
 #[test]
 fn no_message_holds_a_credential() {
     let (_folder, files) = recordings(1);
@@ -184,7 +184,7 @@ fn no_message_holds_a_credential() {
     }
 }
 
-/// Of a store in a folder nobody needs a server, also by URL.
+/// A store in a folder needs no server, also by URL.
 #[test]
 fn a_file_url_is_the_folder() {
     let (folder, files) = recordings(1);

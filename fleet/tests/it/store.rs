@@ -1,4 +1,4 @@
-//! What goes into a store, and what does not.
+//! Files that a store takes, and files that it refuses.
 
 use crate::planted::{Recorded, labels, new_store, of, words};
 use lineup_fleet::FleetError;

@@ -1,5 +1,5 @@
-//! What each form of the weighted delta costs, at both resolutions, with branch hints and layouts as
-//! variants: paired with the 2011 form in rotating order, with an interval and a verdict. Beside it, the
+//! The cost of each form of the weighted delta, at both resolutions, with branch hints and layouts as
+//! variants: paired with the 2011 form in rotating order, with an interval and a verdict. Next to it, the
 //! greatest rounding error met on the same input.
 
 use lineup_sched::weights::delta::{
@@ -123,7 +123,7 @@ fn scattered(resolution: Resolution) -> Variant {
     Variant { name, time_ns: Box::new(move || timed(&input, call)), worst_error_ns: None }
 }
 
-/// The first is what the others are compared with.
+/// The variants. The first is the reference.
 fn variants(resolution: Resolution) -> Vec<Variant> {
     let mut variants: Vec<Variant> = hinted::<Unlikely>(", unlikely", resolution).into();
     variants.extend(hinted::<NoHint>(", no hint", resolution));

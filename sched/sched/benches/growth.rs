@@ -1,5 +1,5 @@
-//! How the model's run time grows with the machine: events, CPU time and nanoseconds per event by CPUs and
-//! tasks, and what an event costs against the smallest machine of its block. Growth is linear as far as that
+//! Growth of the model's run time with the machine: events, CPU time and nanoseconds per event by CPUs and
+//! tasks, and the cost of an event relative to the smallest machine of its block. Growth is linear while that
 //! ratio stays at one. The first line is the target of 60 simulated seconds of 16 CPUs and 50 tasks in less
 //! than one.
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario.
+//! Errors of a scenario.
 
 /// A scenario that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -6,9 +6,9 @@ pub enum Error {
     /// A value that is out of range or contradicts another.
     #[error("{field}: {reason}")]
     Scenario {
-        /// Which value, as a path such as `group low: shares`.
+        /// Path of the value, such as `group low: shares`.
         field: String,
-        /// What is wrong with it and what would be right.
+        /// The fault, and what would be right.
         reason: String,
     },
     /// The same, or a fault of form, at a place in a scenario file.
@@ -16,7 +16,7 @@ pub enum Error {
     File {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there and what would be right.
+        /// The fault, and what would be right.
         reason: String,
     },
     /// A text such as `low:shares=2,tasks=50` that does not parse.
@@ -24,7 +24,7 @@ pub enum Error {
     Text {
         /// The text.
         text: String,
-        /// What is wrong with it and what would be right.
+        /// The fault, and what would be right.
         reason: String,
     },
     /// Figures that statistics refuse.

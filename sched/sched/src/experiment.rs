@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A named scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// What tells it from the others, such as `R = 10`.
+    /// Its name among the others, such as `R = 10`.
     pub name: String,
-    /// What is run.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Design constraints:
 //!
-//! * [`weights`] is integer arithmetic only and `no_std`: with `default-features = false` it is all there
-//!   is, so that a user-level or BPF-side scheduler can use the very functions that the model uses.
+//! * [`weights`] is integer arithmetic only and `no_std`: with `default-features = false` the crate has
+//!   nothing else, so that a user-level or BPF-side scheduler can use the very functions that the model uses.
 //! * The model never reads a clock, an environment variable or a file: a [`scenario::Scenario`] and a
 //!   seed determine every figure, bit for bit, on every machine.
 //! * Time is an unsigned number of nanoseconds from the start of the run. The scheduler's own arithmetic
@@ -11,7 +11,7 @@
 //!   only in the figures derived from a finished run.
 //! * Allocation is bounded by the scenario: CPUs, groups times CPUs, and tasks. Nothing is allocated per
 //!   event.
-//! * What a run could not observe is an [`Option`], never a zero.
+//! * An unobserved value is `None`, never a zero.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]

@@ -1,13 +1,13 @@
-//! A scenario from what was seen of real groups and their threads.
+//! A scenario from an observation of real groups and their threads.
 
 use crate::error::Error;
 use crate::scenario::{Clock, Group, Pattern, Scenario, Span, TaskSet, Topology};
 use crate::weights::Resolution;
 
-/// What was seen of a machine's groups during a window.
+/// Observation of a machine's groups during a window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observed {
-    /// How long was looked, in nanoseconds.
+    /// Length of the window, in nanoseconds.
     pub window_ns: u64,
     /// The groups, parents before children.
     pub groups: Vec<ObservedGroup>,
@@ -26,14 +26,14 @@ pub struct ObservedGroup {
     pub threads: Vec<ObservedThread>,
 }
 
-/// What a thread did in the window.
+/// A thread's activity in the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObservedThread {
     /// Time it ran.
     pub ran_ns: u64,
     /// Time it was runnable and waited.
     pub waited_ns: u64,
-    /// How often it was put on a CPU.
+    /// The number of times it was put on a CPU.
     pub turns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment found, as plain values: estimates over seeds, and differences paired by seed.
+//! Results of an experiment, as plain values: estimates over seeds, and differences paired by seed.
 
 use crate::error::Error;
 use crate::experiment::Variant;
@@ -46,7 +46,7 @@ pub struct VariantReport {
     pub figures: Vec<Figure>,
     /// Idle time in per cent in each second, averaged over the seeds.
     pub idle_percent_by_second: Vec<f64>,
-    /// Why CPUs idled while tasks waited, per run on average; causes that did not occur are left out.
+    /// Reasons why CPUs idled while tasks waited, per run on average. Causes that did not occur are left out.
     pub causes: Vec<CauseReport>,
     /// Steps that lost load, summed over the seeds.
     pub steps: Steps,
@@ -57,13 +57,13 @@ pub struct VariantReport {
 /// One figure of a variant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Figure {
-    /// What it is, such as `idle`.
+    /// Its name, such as `idle`.
     pub name: String,
     /// Its unit: `%`, `ns` or `1`.
     pub unit: &'static str,
     /// The seeds that have it. Fewer than all if a run could not observe it.
     pub observed: usize,
-    /// The mean over them; `None` if there are none.
+    /// The mean over them; `None` without any.
     pub mean: Option<f64>,
     /// Its interval; `None` with fewer than two seeds.
     pub interval: Option<[f64; 2]>,
@@ -87,7 +87,7 @@ pub struct Difference {
 pub struct CauseReport {
     /// The cause.
     pub cause: Cause,
-    /// What happened, in a sentence.
+    /// The cause, as a sentence.
     pub text: &'static str,
     /// CPU time idle for this cause, in milliseconds per run.
     pub idle_ms: f64,

@@ -100,7 +100,7 @@ pub struct SweepReport {
 /// An axis and its values.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AxisReport {
-    /// What is varied.
+    /// The varied value.
     pub name: &'static str,
     /// To what.
     pub values: Vec<String>,
@@ -113,7 +113,7 @@ pub struct Cell {
     pub x: usize,
     /// Row.
     pub y: usize,
-    /// What every variant gave there.
+    /// The results of every variant there.
     pub report: Report,
 }
 

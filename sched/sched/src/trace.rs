@@ -39,7 +39,7 @@ impl<W: Write> Trace<W> {
         Ok(Self { to, names, open: vec![None; scenario.topology.cpus], outcome: Ok(()) })
     }
 
-    /// Ends the file and gives back what it was written to.
+    /// Ends the file and gives back its writer.
     ///
     /// # Errors
     /// The first failure to write since the start.

@@ -1,4 +1,4 @@
-//! A cluster of the programs that Ballista publishes, on the loopback interface; and the command as it is used with it.
+//! A cluster of the programs that Ballista publishes, on the loopback interface, and runs of the command against it.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -27,7 +27,7 @@ const LARGE_PLANS: [&str; 4] = [
     "268435456",
 ];
 
-/// Where the cluster's programs run, and what they are told.
+/// The environment and options of the cluster's programs.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'s> {
     pub(crate) executors: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Setting<'s> {
 }
 
 impl Setting<'_> {
-    /// So many executors, which see what this machine sees.
+    /// This number of executors, with this machine's view of the files.
     pub(crate) fn of(executors: usize) -> Setting<'static> {
         let root = Path::new("/");
         Setting { executors, scheduler_folder: root, executor_folder: root, variables: &[] }
@@ -53,7 +53,7 @@ pub(crate) struct Ballista {
     folder: TempDir,
 }
 
-/// Where `make fleet-cluster` puts Ballista's programs, if it did.
+/// The folder where `make fleet-cluster` puts Ballista's programs, if it exists.
 fn programs() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("target/ballista/bin");
     let is_there = ["ballista-scheduler", "ballista-executor"].iter().all(|name| folder.join(name).is_file());
@@ -116,7 +116,7 @@ impl Ballista {
         Some(cluster)
     }
 
-    /// What the scheduler's page of this name says; nothing until it runs.
+    /// The scheduler's page of this name; nothing until it runs.
     pub(crate) fn shows(&self, page: &str) -> String {
         let ask = || {
             let mut stream = TcpStream::connect(&self.address)?;
@@ -127,7 +127,7 @@ impl Ballista {
         ask().unwrap_or_default()
     }
 
-    /// What its programs logged.
+    /// The logs of the cluster's programs.
     pub(crate) fn logs(&self) -> String {
         let mut all = String::new();
         for entry in fs::read_dir(self.folder.path()).expect("the folder").flatten() {
@@ -156,7 +156,7 @@ impl Drop for Ballista {
     }
 }
 
-/// Whether something becomes true in time.
+/// Waits until something becomes true, and gives up after this time.
 pub(crate) fn within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while began.elapsed() < time {
@@ -175,7 +175,7 @@ pub(crate) fn query(sql: &str, store: &str) -> Command {
     command
 }
 
-/// What a command says that fails, on one line, with its exit code.
+/// The message of a command that fails, on one line, with its exit code.
 pub(crate) fn refusal(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.stdout.is_empty(), "an answer: {}", String::from_utf8_lossy(&output.stdout));
@@ -190,7 +190,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Of a command that succeeds.
+    /// The rows that a successful command prints.
     pub(crate) fn of(output: &Output) -> Rows {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -15,7 +15,7 @@ pub(crate) fn new_store() -> (TempDir, Store) {
     (folder, store)
 }
 
-/// What the user says of a recording.
+/// Labels of a recording.
 pub(crate) fn labels(service: &str, host: &str, commit: (&str, i64)) -> Labels {
     Labels {
         service: Some(service.into()),
@@ -40,9 +40,9 @@ pub(crate) fn words(name: &str, build_id: &str, members: &[&str]) -> Value {
 /// Calls that each load these members of one object once: places of the members, and how many calls do so.
 pub(crate) type Together<'t> = (&'t [usize], u64);
 
-/// What a recording says of `region`, whose calls use one object of the type each.
+/// A planted recording of `region`, whose calls use one object of the type each.
 pub(crate) struct Recorded<'r> {
-    /// Tells recordings apart.
+    /// Distinguishes recordings.
     pub(crate) number: u64,
     pub(crate) build_id: &'r str,
     pub(crate) region: &'r str,

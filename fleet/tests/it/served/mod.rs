@@ -1,4 +1,4 @@
-//! A server of S3's protocol on this machine, whose buckets are folders, and the command as it is used with it.
+//! A server of S3's protocol on this machine, whose buckets are folders, and runs of the command against it.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-/// What the server lets in.
+/// The only access key that the server accepts.
 pub(crate) const KEY: &str = "AKIDOFTHETESTS";
 pub(crate) const SECRET: &str = "wJalrXUtnFEMI-not-a-real-one";
 
@@ -44,7 +44,7 @@ impl Server {
         Server { address, root, _runtime: runtime }
     }
 
-    /// Where the server keeps a file of the store.
+    /// The server's path of a file of the store.
     pub(crate) fn file(&self, path: &str) -> PathBuf {
         self.root.path().join(BUCKET).join("of/all").join(path)
     }

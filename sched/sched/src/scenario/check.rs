@@ -1,4 +1,4 @@
-//! What a scenario must satisfy before it is simulated.
+//! Checks of a scenario before its simulation.
 
 use super::{Group, Pattern, ROOT, Scenario, Span, TaskSet, Topology, Tunables};
 use crate::error::Error;
@@ -17,7 +17,7 @@ const MAX_TIME_NS: u64 = 100 * 86_400 * 1_000_000_000;
 const MAX_DEPTH: usize = 32;
 
 impl Scenario {
-    /// Whether the scenario can be simulated, and if not, which value prevents it.
+    /// Checks that the scenario can be simulated, and names the first value that prevents it.
     ///
     /// # Errors
     /// [`Error::Scenario`] for the first value found out of range.

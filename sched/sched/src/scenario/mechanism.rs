@@ -1,4 +1,4 @@
-//! The mechanisms that can be switched off one by one, so that the effect of each can be told.
+//! The mechanisms that can be switched off one by one, to measure the effect of each.
 
 use crate::error::Error;
 

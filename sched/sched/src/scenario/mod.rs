@@ -1,4 +1,4 @@
-//! What is simulated: CPUs and their domains, groups and their tasks, and which mechanisms are on.
+//! The simulated scenario: CPUs and their domains, groups and their tasks, and the active mechanisms.
 
 mod check;
 mod file;
@@ -24,15 +24,15 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// Resolution of the stored weights.
     pub resolution: Resolution,
-    /// How weighted deltas are computed.
+    /// The form of weighted deltas.
     pub arithmetic: Form,
-    /// Which mechanisms are on.
+    /// The active mechanisms.
     pub mechanisms: Mechanisms,
     /// The scheduler's settings.
     pub tunables: Tunables,
-    /// How long the measured part of the run lasts, in simulated nanoseconds.
+    /// Length of the measured part of the run, in simulated nanoseconds.
     pub time_ns: u64,
-    /// How long the run goes on before measuring starts, in simulated nanoseconds.
+    /// Length of the run before measuring starts, in simulated nanoseconds.
     pub warmup_ns: u64,
 }
 
@@ -80,24 +80,24 @@ pub struct Group {
 /// Tasks that behave alike.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskSet {
-    /// How many.
+    /// The number of tasks.
     pub count: usize,
     /// Their nice value.
     pub nice: i8,
-    /// What they do.
+    /// The tasks' behaviour.
     pub pattern: Pattern,
-    /// What a burst is measured by.
+    /// The measure of a burst's length.
     pub clock: Clock,
 }
 
-/// What a task does, over and over: be busy, then sleep.
+/// A task's behaviour, repeated: be busy, then sleep.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Lengths drawn afresh for every burst and every sleep.
+    /// Random lengths, sampled afresh for every burst and every sleep.
     Random {
-        /// How long it is busy.
+        /// Length of a burst.
         busy: Span,
-        /// How long it sleeps.
+        /// Length of a sleep.
         sleep: Span,
     },
     /// Busy and sleep lengths in nanoseconds, in turn, repeated from the first after the last.
@@ -106,7 +106,7 @@ pub enum Pattern {
     Always,
 }
 
-/// What the length of a burst is measured by.
+/// The measure of a burst's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clock {
     /// Time on the clock on the wall, as in a loop that spins until a deadline: a task that waits for a CPU
@@ -168,7 +168,7 @@ pub struct Tunables {
     /// How far a busy CPU's domain must be out of balance before it pulls, in per cent, by level: the
     /// smallest domain's first; the last counts for all further ones.
     pub imbalance_percent: Vec<u64>,
-    /// How many failures to pull are tolerated before a running task is moved, less two.
+    /// Failures to pull that are tolerated before a running task is moved, less two.
     pub cache_nice_tries: u32,
     /// The most tasks one balancing pass looks at.
     pub migrate_batch: u32,
@@ -178,7 +178,7 @@ pub struct Tunables {
     pub busy_factor: u64,
     /// The largest domain, in CPUs, that a CPU searches when it falls idle.
     pub newly_idle_span_cpus: usize,
-    /// What a task costs that only looks at the clock and finds that its burst is over.
+    /// Cost of a task that only looks at the clock and finds that its burst is over.
     pub clock_check_ns: u64,
 }
 

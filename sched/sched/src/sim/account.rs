@@ -1,4 +1,4 @@
-//! What is measured while the run goes on.
+//! Measurements during the run.
 
 use super::Sim;
 use crate::scenario::Scenario;
@@ -25,10 +25,10 @@ pub(super) struct Account {
     pub(super) switches: u64,
 }
 
-/// What outcomes are split by.
+/// The interval by which outcomes are split.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-/// The longest latency told apart from longer ones: a thousand seconds.
+/// The longest latency that is distinguished: a thousand seconds.
 const LONGEST_LATENCY_NS: u64 = 1_000 * SECOND_NS;
 
 impl Account {
@@ -93,7 +93,7 @@ impl Account {
         self.latency_ns.saturating_record(ns);
     }
 
-    /// What remains after the last whole second.
+    /// Counts the part after the last whole second.
     pub(super) fn end_partial_second(&mut self) {
         if self.measuring && self.last_ns + SECOND_NS > self.next_mark_ns {
             self.end_second();

@@ -173,7 +173,7 @@ fn task_states(scenario: &Scenario, order: &[usize], seed: u64) -> (Vec<Task>, V
     (tasks, behaviours)
 }
 
-/// A domain as it is before its first pass.
+/// A domain's state before its first pass.
 const UNBALANCED: CpuDomain = CpuDomain { last_balance_tick: 0, interval_ticks: 1, failed: 0 };
 
 fn idle_cpu(scenario: &Scenario) -> Cpu {

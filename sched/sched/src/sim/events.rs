@@ -1,9 +1,9 @@
 //! The events to come, in order of time.
 //!
-//! A ring of slots of about an eighth of a millisecond each holds what happens within the next second, unsorted.
-//! A slot is sorted when its time comes; a heap holds what is added to it after that, and another the few events
-//! further off. With a hundred thousand tasks asleep a new event costs an append, where one heap of them all would
-//! touch memory at every level.
+//! A ring of slots of about an eighth of a millisecond each holds the events of the next second, unsorted. A slot is
+//! sorted when its time comes. A heap holds the events added to it after that, and another heap the few events further
+//! off. With a hundred thousand tasks asleep a new event costs an append, where one heap of them all would touch memory
+//! at every level.
 
 use super::state::Event;
 use std::cmp::Reverse;
@@ -17,12 +17,12 @@ const SLOTS: u64 = 1 << 13;
 pub(super) struct Events {
     /// The slot that `due` and `late` serve.
     present: u64,
-    /// What is due in the present slot, last first.
+    /// Events of the present slot, last first.
     due: Vec<Event>,
-    /// What was added to the present slot since.
+    /// Events added to the present slot since.
     late: BinaryHeap<Reverse<Event>>,
     ring: Vec<Vec<Event>>,
-    /// Memory of slots that are past, for those to come: what is hot stays as small as what is queued.
+    /// Memory of past slots, reused for later ones: the hot memory stays as small as the queue.
     spare: Vec<Vec<Event>>,
     /// Events in the ring.
     in_ring: usize,
@@ -76,7 +76,7 @@ impl Events {
         }
     }
 
-    /// What was queued for the present slot before it began.
+    /// Events queued for the present slot before it began.
     pub(super) fn due(&self) -> &[Event] {
         &self.due
     }
@@ -98,7 +98,7 @@ impl Events {
         }
     }
 
-    /// Makes due what is in the present slot, and lets in what is no longer far.
+    /// Makes the events of the present slot due, and takes in those that are no longer far.
     fn reach_present(&mut self) {
         let slot = std::mem::take(&mut self.ring[(self.present % SLOTS) as usize]);
         self.in_ring -= slot.len();

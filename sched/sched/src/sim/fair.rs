@@ -205,7 +205,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What a tick does to the running task of `cpu`.
+    /// The effect of a tick on the running task of `cpu`.
     pub(super) fn tick_current(&mut self, cpu: usize, task: usize) {
         let mut e = task as u32;
         while e != NONE {

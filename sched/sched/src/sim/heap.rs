@@ -1,7 +1,7 @@
 //! A binary heap from which any member can be removed.
 //!
-//! Keys lie beside their members, so that keeping order touches this heap's memory only and never that of the
-//! tasks it orders. Nothing is allocated once the heap has had its greatest size.
+//! Keys lie next to their members, so that keeping order touches this heap's memory only and never that of
+//! the tasks it orders. Nothing is allocated once the heap has had its greatest size.
 
 /// A key and the member it belongs to. Equal keys are ordered by member, so that order is total.
 pub(super) type Keyed = (u64, u32);

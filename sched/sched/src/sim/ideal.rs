@@ -1,4 +1,4 @@
-//! What an ideal fair scheduler would give each group: all CPUs divided at every moment among the runnable
+//! An ideal fair scheduler's CPU time for each group: all CPUs divided at every moment among the runnable
 //! tasks, group by group in proportion to weights, no task getting more than one CPU.
 //!
 //! Sampled at ticks, with the tasks that are runnable then in the run being simulated.

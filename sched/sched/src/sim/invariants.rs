@@ -1,4 +1,4 @@
-//! What must hold after every step, whatever the scenario.
+//! Invariants that hold after every step of every scenario.
 
 use super::state::{Activity, FIRST_VRUNTIME, NONE};
 use super::{Sim, Unobserved};

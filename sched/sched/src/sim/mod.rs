@@ -1,6 +1,6 @@
 //! The simulation: a clock, events, and the scheduler they drive.
 //!
-//! Ticks fall on all CPUs at the same times and are no events of the queue; what is queued are the ends of
+//! Ticks fall on all CPUs at the same times and are no events of the queue. The queue holds the ends of
 //! sleeps, and of bursts that end before the next tick: one per task, and some stale ones per CPU.
 
 mod account;
@@ -32,16 +32,16 @@ use state::{
     What,
 };
 
-/// Watches a run as it goes on.
+/// Watches a run.
 pub trait Observer {
     /// `task` ran on `cpu` from one time to another, in nanoseconds from the start of the run, warm-up
-    /// included. Spans of one CPU come in order of time; a task that goes on without a pause may have
+    /// included. Spans of one CPU come in order of time; a task that continues without a pause may have
     /// adjoining spans.
     fn ran(&mut self, cpu: usize, task: usize, from_ns: u64, to_ns: u64) {
         let _ = (cpu, task, from_ns, to_ns);
     }
 
-    /// Another simulated second has passed, of so many.
+    /// Another simulated second has passed, of `of`.
     fn second(&mut self, passed: u64, of: u64) {
         let _ = (passed, of);
     }
@@ -93,7 +93,7 @@ struct Sim<'a> {
     cpu_loads: Vec<CpuLoad>,
     /// One bit per CPU, 64 to a word: set while it runs nothing.
     idle: Vec<u64>,
-    /// CPUs that must choose anew before time goes on.
+    /// CPUs that must choose a task before time advances.
     pending: Vec<u32>,
     next_kick_tick: u64,
     scratch: balance::Scratch,
@@ -121,8 +121,8 @@ impl Sim<'_> {
         self.outcome()
     }
 
-    /// Goes on to the next thing that happens, and lets every CPU that it concerns choose anew. `false` at the
-    /// end of the run.
+    /// Advances to the next event, and lets every CPU that it concerns choose anew. `false` at the end of the
+    /// run.
     fn step(&mut self) -> bool {
         let slot = self.events.present();
         let event_ns = self.events.first_ns().unwrap_or(u64::MAX);
@@ -155,8 +155,8 @@ impl Sim<'_> {
         self.tasks.len() > 4096
     }
 
-    /// Loads what the events of a slot will need, all at once. One after another, event by event, each would
-    /// wait for memory alone as soon as there are more tasks than the cache holds.
+    /// Loads the memory that the events of a slot need, all at once. Events handled one by one would each
+    /// wait for memory, as soon as there are more tasks than the cache holds.
     fn fetch_due_tasks(&self) {
         let touch = |event: &Event| match event.what {
             What::Wake { task } => self.tasks[task as usize].cpu ^ self.entities[task as usize].queue,
@@ -231,7 +231,7 @@ impl Sim<'_> {
         }
         if self.cpu_loads[cpu].tasks == 0 && previous.is_some() {
             self.fall_idle(cpu);
-            // It chooses below, so what was pulled needs no second choice.
+            // The CPU chooses below, so the pulled task needs no second choice.
             self.cpus[cpu].must_reschedule = false;
         }
         if let Some(task) = self.pick_next(cpu) {

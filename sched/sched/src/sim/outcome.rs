@@ -1,4 +1,4 @@
-//! What a run found.
+//! The outcome of a run.
 
 use super::Sim;
 use super::account::SECOND_NS;
@@ -6,7 +6,7 @@ use super::why::Why;
 use crate::scenario::ROOT;
 use serde::Serialize;
 
-/// What the measured part of a run found.
+/// Measurements of a run, without its warm-up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Its length in simulated nanoseconds.
@@ -24,24 +24,24 @@ pub struct Outcome {
     pub groups: Vec<GroupOutcome>,
     /// From the end of a sleep to the first time on a CPU. `None` if no task woke up.
     pub latency: Option<Latency>,
-    /// What balancing did.
+    /// Balancing in numbers.
     pub balance: Balance,
-    /// Why CPUs idled while tasks waited.
+    /// Reasons why CPUs idled while tasks waited.
     pub why: Why,
-    /// How often a CPU started a task.
+    /// The number of times a CPU started a task.
     pub switches: u64,
     /// Events handled in the whole run, ticks of every CPU among them.
     pub events: u64,
 }
 
-/// What one group got.
+/// CPU time and latencies of one group.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GroupOutcome {
     /// Its name.
     pub name: String,
     /// CPU time its tasks and those of the groups below had.
     pub cpu_ns: u64,
-    /// What an ideal fair scheduler would have given them, sampled at ticks.
+    /// CPU time that an ideal fair scheduler would have given them, sampled at ticks.
     pub ideal_ns: f64,
 }
 
@@ -55,7 +55,7 @@ impl GroupOutcome {
 /// Quantiles of the time from waking up to running, in nanoseconds, to two significant digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Latency {
-    /// How many wake-ups.
+    /// The number of wake-ups.
     pub count: u64,
     /// Half are shorter.
     pub p50_ns: u64,
@@ -67,7 +67,7 @@ pub struct Latency {
     pub max_ns: u64,
 }
 
-/// What balancing did, by the state of the CPU that did it.
+/// Balancing in numbers, by the state of the CPU that did it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Balance {
     /// On falling idle.
@@ -87,9 +87,9 @@ pub struct Balance {
 pub struct PullCounts {
     /// All of them.
     pub attempts: u64,
-    /// That found the domain balanced.
+    /// Passes that found the domain balanced.
     pub balanced: u64,
-    /// That found an imbalance and were credited with nothing.
+    /// Passes that found an imbalance and were credited with nothing.
     pub failed: u64,
     /// Tasks they moved, credited or not.
     pub moved: u64,

@@ -1,4 +1,4 @@
-//! The random numbers of a run: one stream per task, so that what a task does never depends on when others
+//! The random numbers of a run: one stream per task, so that a task's behaviour never depends on when others
 //! are scheduled, and variants of a scenario meet the same tasks.
 
 use crate::scenario::Span;
@@ -26,7 +26,7 @@ impl Stream {
         low + ((u128::from(self.next()) * width) >> 64) as u64
     }
 
-    /// A length drawn from `span`, in nanoseconds, at least 1.
+    /// A length sampled from `span`, in nanoseconds, at least 1.
     pub(super) fn length_ns(&mut self, span: Span) -> u64 {
         match span {
             Span::Fixed(ns) => ns,

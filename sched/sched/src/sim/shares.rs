@@ -6,8 +6,8 @@ use crate::scenario::Mechanism;
 use crate::weights::MIN_SHARES;
 
 impl Sim<'_> {
-    /// Brings the averaged load of queue `q` up to now, and tells the group if it changed by more than an
-    /// eighth. `always` tells it in any case.
+    /// Brings the averaged load of queue `q` up to now, and publishes it to the group if it changed by more
+    /// than an eighth, or if `always` is set.
     pub(super) fn update_tracking(&mut self, q: usize, always: bool) {
         if self.queues[q].entity == NONE {
             return;
@@ -82,7 +82,7 @@ impl Sim<'_> {
         }
     }
 
-    /// What part of the CPU's load each group's queue amounts to, from the root down.
+    /// Updates the part of the CPU's load that each group's queue amounts to, from the root down.
     pub(super) fn update_shares_of_load(&mut self, cpu: usize) {
         self.queues[cpu].share_of_load = self.queues[cpu].load;
         for group in 1..self.groups.len() {

@@ -1,5 +1,5 @@
-//! What the simulation holds: entities, queues, CPUs, groups and tasks, each in one array and referred to by
-//! its index.
+//! The simulation's state: entities, queues, CPUs, groups and tasks, each in one array and referred to by its
+//! index.
 
 use super::heap::Heap;
 use super::random::Stream;
@@ -43,7 +43,7 @@ pub(super) struct Queue {
     pub(super) load: u64,
     /// Number of queued entities, the running one among them.
     pub(super) entities: u32,
-    /// Of these, tasks.
+    /// The number of tasks among these.
     pub(super) tasks: u32,
     /// Queued tasks here and in all groups below.
     pub(super) tasks_below: u32,
@@ -56,7 +56,7 @@ pub(super) struct Queue {
     pub(super) share_of_load: u64,
 }
 
-/// A queue's load averaged over a sliding window, and what of it the group has been told.
+/// A queue's load averaged over a sliding window, and the part of it that the group knows.
 #[derive(Default)]
 pub(super) struct LoadTracking {
     pub(super) sum: u64,
@@ -68,7 +68,7 @@ pub(super) struct LoadTracking {
     pub(super) exec_since_update_ns: u64,
 }
 
-/// What balancing reads of every CPU, kept together because passes walk it.
+/// The data of every CPU that balancing reads, kept together because passes walk it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CpuLoad {
     /// The load of the root queue.
@@ -113,14 +113,14 @@ pub(super) struct GroupState {
     pub(super) parent: u32,
     /// Stored.
     pub(super) shares: u64,
-    /// Sum of what its queues have published.
+    /// Sum of its queues' published loads.
     pub(super) load: u64,
     pub(super) depth: u32,
     /// Its place among the scenario's groups.
     pub(super) source: Option<usize>,
 }
 
-/// What a task is doing, will do and has had: one cache line.
+/// A task's present state, pattern and CPU time: one cache line.
 #[repr(align(64))]
 pub(super) struct Task {
     pub(super) stream: Stream,
@@ -137,7 +137,7 @@ pub(super) struct Task {
     pub(super) exec_before_ns: u64,
 }
 
-/// Where a task is in its pattern.
+/// A task's position in its pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Activity {
     Sleeping,
@@ -153,7 +153,7 @@ pub(super) enum Activity {
 pub(super) struct Behaviour {
     pub(super) pattern: Pattern,
     pub(super) clock: Clock,
-    /// How many of its tasks are runnable.
+    /// The number of its runnable tasks.
     pub(super) runnable: u32,
 }
 

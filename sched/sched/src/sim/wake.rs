@@ -1,4 +1,4 @@
-//! What tasks do, and where they wake up.
+//! The tasks' behaviour, and the choice of the CPU where they wake up.
 
 use super::Sim;
 use super::state::{Activity, NEVER_NS, NONE};

@@ -1,4 +1,4 @@
-//! Why CPUs stayed idle although a task waited: which step of balancing lost the load.
+//! Reasons why CPUs stayed idle although a task waited: the step of balancing that lost the load.
 
 use super::Sim;
 use super::state::NONE;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
-        /// Why the last balancing pass of an idle CPU left it idle.
+        /// The reason why the last balancing pass of an idle CPU left it idle.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause { $($(#[doc = $doc])+ $variant,)+ }
@@ -55,11 +55,11 @@ causes! {
     CacheHot = "cache-hot", "every task that might be moved ran a moment ago";
     /// No task waited on the chosen queue.
     NothingWaits = "nothing-waits", "the queue chosen had no waiting task";
-    /// Nothing: a task was moved, and the CPU has not started it.
+    /// No reason: a task was moved, and the CPU has not started it.
     Pulled = "pulled", "a task was pulled";
 }
 
-/// How often an integer step of balancing lost what its rational counterpart keeps.
+/// The number of times an integer step of balancing lost a difference that its rational counterpart keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Steps {
     /// A group's weight on a CPU with load came out below the floor and was raised to it.

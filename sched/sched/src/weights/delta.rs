@@ -2,8 +2,8 @@
 //!
 //! `Δ · w / W` turns a span of real time `Δ` into virtual time (`w` is nice 0, `W` the runner's weight), and
 //! a period into a slice (`w` is the runner's weight, `W` the queue's). Five forms are here, each exactly as
-//! its integers behave. All of them wrap on overflow as unsigned 64-bit arithmetic does; [`Form::checked`]
-//! says where that would happen and [`Form::error_bound`] how far a result may lie from the rational one.
+//! its integers behave. All of them wrap on overflow as unsigned 64-bit arithmetic does; [`Form::checked`] is
+//! `None` where that would happen. [`Form::error_bound`] bounds a result's distance from the rational one.
 //!
 //! | form | dividend | inverse | exact range of `Δ · w` |
 //! |---|---|---|---|

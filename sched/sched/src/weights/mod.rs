@@ -1,11 +1,11 @@
 //! Load weights, their inverses, and the arithmetic that weighs time with them.
 //!
-//! A task's weight says how much of a contended CPU it deserves. Nice 0 weighs [`NICE_0_WEIGHT`], and
-//! each nice step changes the weight by about a quarter, so that one step moves a task's share of a CPU
-//! that two tasks compete for by about ten percentage points.
+//! A task's weight is proportional to its share of a contended CPU. Nice 0 weighs [`NICE_0_WEIGHT`], and each
+//! nice step changes the weight by about a quarter, so that one step moves a task's share of a CPU that two
+//! tasks compete for by about ten percentage points.
 //!
-//! Divisions by a weight are done as multiplications by its *inverse*, 2³² divided by the weight. Which
-//! of the many ways to do so loses how much is what [`delta`] is about.
+//! Divisions by a weight are done as multiplications by its *inverse*, 2³² divided by the weight. [`delta`]
+//! compares the errors of the ways to do so.
 
 pub mod delta;
 mod resolution;

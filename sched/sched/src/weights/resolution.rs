@@ -1,4 +1,4 @@
-//! How many bits below the unit a stored weight keeps.
+//! The number of bits below the unit that a stored weight keeps.
 
 /// Resolution of stored weights: `bits` binary places below the unit of the nice table, 0 to 20.
 ///
@@ -18,7 +18,7 @@ pub struct Resolution(u8);
 impl Resolution {
     /// No extra bits: the weights of the nice table as they are.
     pub const NONE: Self = Self(0);
-    /// Ten extra bits: what the 2011 change introduced on 64-bit machines.
+    /// Ten extra bits, as introduced by the 2011 change on 64-bit machines.
     pub const TEN: Self = Self(10);
     /// The most bits a resolution may have.
     pub const MAX_BITS: u8 = 20;
@@ -43,9 +43,9 @@ impl Resolution {
         stored >> self.0
     }
 
-    /// A stored weight in the unit of the nice table, rounded down but to no less than 2 unless it is
-    /// zero: the 2020 form, in which a group's weight on one CPU cannot vanish. Without extra bits a
-    /// weight is returned as it is.
+    /// A stored weight in the unit of the nice table, rounded down but to no less than 2 unless it is zero:
+    /// the 2020 form, in which a group's weight on one CPU cannot vanish. Without extra bits a weight is
+    /// returned unchanged.
     pub const fn scale_down_kept(self, stored: u64) -> u64 {
         let scaled = stored >> self.0;
         if self.0 == 0 || stored == 0 || scaled >= 2 { scaled } else { 2 }

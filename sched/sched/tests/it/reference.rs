@@ -1,4 +1,4 @@
-//! What the 2011 reference saw, as claims about intervals over seeds.
+//! Observations of the 2011 reference, as claims about intervals over seeds.
 
 use lineup_sched::scenario::{Mechanism, Scenario, Topology, parse_group};
 use lineup_sched::sim::{Outcome, Unobserved, simulate};

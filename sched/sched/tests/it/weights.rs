@@ -1,4 +1,4 @@
-//! What the weight tables and the five forms of the weighted delta promise.
+//! Properties of the weight tables and of the five forms of the weighted delta.
 
 use lineup_sched::weights::delta::{Form, Likely, LoadWeight, Unlikely, scaled, unscaled};
 use lineup_sched::weights::{NICE_0_WEIGHT, NICE_INVERSES, NICE_WEIGHTS, Resolution, nice_weight};

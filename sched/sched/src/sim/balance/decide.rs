@@ -1,11 +1,11 @@
-//! Whether a domain is out of balance, from which group to pull, and how much. Pure integer arithmetic on
-//! what was counted; the widths and truncations are what is being studied.
+//! Decides whether a domain is out of balance, from which group to pull, and how much. Pure integer
+//! arithmetic on counts; its widths and truncations are the subject of the study.
 
 use crate::scenario::FULL_POWER;
 use crate::sim::shares::mul_div;
 use crate::sim::why::{Cause, Steps};
 
-/// What the CPU that balances is doing.
+/// The state of the CPU that balances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::sim) enum Occupied {
     Busy,
@@ -13,7 +13,7 @@ pub(in crate::sim) enum Occupied {
     NewlyIdle,
 }
 
-/// What was counted in one group of a domain.
+/// Counts of one group of a domain.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct GroupCount {
     /// Sum of the loads that balancing sees.
@@ -142,7 +142,7 @@ fn tolerable(this: &Group, busiest: &Group, rules: &Rules) -> Result<(), Cause> 
     if within { Err(Cause::WithinPercent) } else { Ok(()) }
 }
 
-/// How much load to move.
+/// The amount of load to move.
 fn imbalance(this: &Group, busiest: &Group, average: u64, rules: &Rules, steps: &mut Steps) -> u64 {
     let mut per_task = busiest.load_per_task();
     steps.load_per_task_zero += u64::from(per_task == 0 && busiest.count.weight > 0);

@@ -1,4 +1,4 @@
-//! When CPUs balance, and what follows from what they find.
+//! The times at which CPUs balance, and the consequences of their decisions.
 
 mod decide;
 mod pull;
@@ -49,8 +49,8 @@ impl Sim<'_> {
         }
     }
 
-    /// What a tick makes `cpu` balance: itself if it is due, and, where idle CPUs have no tick, one of them on
-    /// behalf of all.
+    /// Balancing at a tick of `cpu`: of itself if it is due, and, where idle CPUs have no tick, of one of
+    /// them on behalf of all.
     pub(super) fn balance_at_tick(&mut self, cpu: usize) {
         if !self.on(Mechanism::Periodic) {
             return;
@@ -169,7 +169,7 @@ impl Sim<'_> {
     }
 
     /// The least number of ticks between passes over a domain of this level: a millisecond for up to 16 CPUs,
-    /// and more in proportion, so that what a CPU spends on balancing does not depend on the machine's size.
+    /// and more in proportion, so that a CPU's time for balancing does not depend on the machine's size.
     fn least_interval(&self, level: usize) -> u64 {
         let ms = (self.scenario.topology.domains[level] as u64 / 16).max(1);
         (ms * self.scenario.tunables.hz / 1000).max(1)
@@ -237,7 +237,7 @@ impl Sim<'_> {
         local
     }
 
-    /// Which past load a pass looks at, if any.
+    /// The index of the past load that a pass looks at, if any.
     fn history_index(&self, level: usize, occupied: Occupied) -> Option<usize> {
         let threads = self.scenario.topology.smt && level == 0;
         if threads || !self.on(Mechanism::History) {

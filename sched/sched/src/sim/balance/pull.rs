@@ -8,7 +8,7 @@ use crate::sim::shares::mul_div;
 use crate::sim::state::NONE;
 use crate::sim::why::Cause;
 
-/// What a pull may still do, and what it met.
+/// Counts of a pull's work, and the obstacles it met.
 struct Budget {
     looked_at: u32,
     moved: u64,
@@ -17,7 +17,7 @@ struct Budget {
     too_hot: bool,
 }
 
-/// Who pulls from whom.
+/// The two sides of a pull.
 #[derive(Clone, Copy)]
 struct Route {
     from: usize,
@@ -90,8 +90,8 @@ impl Sim<'_> {
         if self.scenario.topology.smt && level == 0 { 0 } else { self.scenario.tunables.cache_nice_tries }
     }
 
-    /// The queue with the strictly greatest load per power in the busiest group, of those that have more than
-    /// one task or weigh no more than the imbalance.
+    /// Of the queues in the busiest group that have more than one task or weigh no more than the imbalance:
+    /// the one with the strictly greatest load per power.
     fn fullest_queue(&self, cpu: usize, level: usize, pull: Pull) -> Option<usize> {
         let span = self.scenario.topology.domains[level];
         let group_span = self.group_span(level);

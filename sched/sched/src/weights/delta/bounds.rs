@@ -1,4 +1,4 @@
-//! How far each form may lie from the rational it stands for.
+//! Bounds of each form's distance from the rational it stands for.
 //!
 //! Two errors add up. *Quantisation*: a form that scales weights down sees `⌊w / 2^R⌋` for `w`, so with
 //! `w'` and `W'` for the weights it sees, `Δw/W` lies between `Δw'/(W'+1)` and `Δ(w'+1)/W'`. *Rounding*:
@@ -8,7 +8,7 @@
 use super::{Form, LoadWeight, UNIT, scaled_factor};
 use crate::weights::Resolution;
 
-/// How far a result may lie from the rational value, in whole nanoseconds rounded up.
+/// Bounds of a result's distance from the rational value, in whole nanoseconds rounded up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorBound {
     /// The result is at most this much too small.
@@ -24,7 +24,7 @@ impl ErrorBound {
 }
 
 impl Form {
-    /// How far [`Form::apply`] may lie from `delta_ns · weight / over.stored`, or `None` where
+    /// Bounds of the distance of [`Form::apply`] from `delta_ns · weight / over.stored`, or `None` where
     /// [`Form::checked`] is `None` and no bound holds.
     ///
     /// ```

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A group of like CPUs: each with this load and so many tasks.
+/// A group of like CPUs: each with this load and this number of tasks.
 fn group(cpus: &[(u64, u64)], power: u64) -> GroupCount {
     GroupCount {
         load: cpus.iter().map(|cpu| cpu.0).sum(),
