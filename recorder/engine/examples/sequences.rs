@@ -1,13 +1,13 @@
 //! A program that tries the native engine on random instructions: it runs each sequence twice from equal states, once
 //! natively and once in `run_watched`, and compares registers, flags, vector registers and memory.
 //!
-//! Recorded with `lineup record --engine native --region run_watched`, the second run is one from the code cache. Code
-//! is made of random bytes that decode to an instruction with which a sequence can go on; memory operands are led to
-//! one page. Sequences that fault natively are left out. Arguments: a seed, how many sequences, and the number of one
-//! that is to run alone.
+//! Recorded with `lineup record --engine native --region run_watched`, the second run is one from the code cache. A
+//! sequence consists of random bytes that decode to instructions after which control continues; all memory operands lie
+//! in one page. Sequences that fault natively are left out. Arguments: a seed, the number of sequences, and the number
+//! of one sequence to run alone.
 //!
-//! With the argument `sums` a sum of what each sequence leaves is printed: recorded as a whole program, both runs are
-//! from the code cache, and what is printed is compared with what the program prints alone.
+//! With the argument `sums` the program prints a checksum of each sequence's final state. Recorded as a whole program,
+//! both runs come from the code cache, and its output is compared with that of the program alone.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand,
@@ -29,7 +29,7 @@ const STATES: usize = 2;
 /// Bytes of each sequence's code at most.
 const CODE_BYTES: usize = 512;
 const DATA_BYTES: usize = 4096;
-/// Where code and data lie, in every run.
+/// Addresses of code and data, in every run.
 const AT: usize = 0x1234_5000_0000;
 const VECTOR_BYTES: usize = 4096;
 /// The control word of x87 after its start.
@@ -52,7 +52,7 @@ global_asm!(
     "mov rsi, [rsi + 48]",
     "call [rsp]",
     "pushfq; cld; push rsi",
-    // The state lies below the flags, the code and what was pushed here.
+    // The state's address lies below the flags, the code's address and the registers that were pushed here.
     "mov rsi, [rsp + 24]",
     "mov [rsi], rax; mov [rsi + 8], rcx; mov [rsi + 16], rdx; mov [rsi + 24], rbx; mov [rsi + 40], rbp",
     "mov [rsi + 56], rdi; mov [rsi + 64], r8; mov [rsi + 72], r9; mov [rsi + 80], r10; mov [rsi + 88], r11",
@@ -61,21 +61,21 @@ global_asm!(
     "mov eax, 0xe7; xor edx, edx",
     "xsave64 [rsi + 4096]",
     "pop rdi; pop rsi; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx",
-    // What the ABI asks for.
+    // The state that the ABI requires.
     "push 0x1f80; ldmxcsr [rsp]; pop rax; fninit; vzeroupper",
     "ret",
 );
 
 unsafe extern "C" {
     fn lineup_sequence_run(code: *const u8, state: *mut State);
-    // The C library's, which keeps the signal mask when told to.
+    // The C library's function, which keeps the signal mask when asked to.
     #[link_name = "__sigsetjmp"]
     fn set_jump(place: *mut [u64; 32], keeps_mask: c_int) -> c_int;
     #[link_name = "siglongjmp"]
     fn jump(place: *mut [u64; 32], value: c_int) -> !;
 }
 
-/// What a sequence begins with, and ends with.
+/// The state before and after a sequence.
 #[repr(C, align(4096))]
 #[derive(Clone)]
 pub struct State {
@@ -85,15 +85,15 @@ pub struct State {
     vectors: [u8; VECTOR_BYTES],
 }
 
-/// Where a native run goes on that has faulted.
+/// The place where a faulting native run continues.
 static mut FAULTED: [u64; 32] = [0; 32];
 /// Set while a native run is under way.
 static RUNS_NATIVELY: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_fault(signal: i32) {
     if !RUNS_NATIVELY.swap(false, Ordering::Relaxed) {
-        // What faults in the cache and not natively ends the program by that signal.
-        // SAFETY: as the program had it before. The instruction that has faulted is executed again.
+        // A fault in the cache that does not occur natively ends the program by that signal. SAFETY: this is the action
+        // of before. The faulting instruction is executed again.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
         return;
     }
@@ -128,7 +128,8 @@ impl Random {
     }
 }
 
-/// What cannot be compared, or would end the run: other results each time, or addresses of the code.
+/// Whether an instruction cannot be compared, or would end the run: its results differ each time, or it stores
+/// addresses of the code.
 fn is_odd(instruction: &Instruction) -> bool {
     const ODD: [&str; 30] = [
         "Rd", "Cpuid", "Xsave", "Xrstor", "Fxsave", "Fxrstor", "Fnsave", "Fnstenv", "Fstenv", "Fsave",
@@ -283,19 +284,20 @@ fn state(random: &mut Random, data: u64) -> State {
     state
 }
 
-/// A number for what a sequence leaves.
+/// Checksum of a sequence's final state.
 fn sum((registers, flags, vectors): &(Vec<u64>, u64, Vec<u8>), memory: &[u8]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     (registers, flags, vectors, memory).hash(&mut hasher);
     hasher.finish()
 }
 
-/// What of a state is to be equal.
+/// The compared part of a state.
 fn compared(state: &State) -> (Vec<u64>, u64, Vec<u8>) {
     let registers = state.registers.iter().enumerate().filter(|(number, _)| *number != 4);
     let there = state.vectors[512];
     let mut vectors = state.vectors[24..28].to_vec();
-    // Not where the last x87 instruction lies. What the processor calls unused is as after the start.
+    // Without the address of the last x87 instruction. The fields that the processor calls unused are as after the
+    // start.
     let mut x87 = [0; 6 + 128];
     x87[..2].copy_from_slice(&X87_CONTROL.to_le_bytes());
     if there & 1 != 0 {
@@ -308,7 +310,7 @@ fn compared(state: &State) -> (Vec<u64>, u64, Vec<u8>) {
     (registers.map(|(_, value)| *value).collect(), state.flags & FLAGS, vectors)
 }
 
-/// Which registers, flags and bytes of vectors differ, by their places.
+/// The differing registers, flags and bytes of vectors, by their places.
 fn difference(native: &(Vec<u64>, u64, Vec<u8>), cached: &(Vec<u64>, u64, Vec<u8>)) -> String {
     let registers: Vec<_> =
         native.0.iter().zip(&cached.0).enumerate().filter(|(_, (one, other))| one != other).collect();
@@ -324,7 +326,7 @@ struct Place {
 }
 
 impl Place {
-    /// Maps code whose beginning is where `make` was told.
+    /// Maps code; its beginning is at the address that `make` got.
     fn new(bytes: usize, make: impl FnOnce(u64, u64) -> Vec<u8>) -> Place {
         let all = bytes + DATA_BYTES;
         // SAFETY: new memory.

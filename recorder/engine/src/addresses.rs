@@ -43,7 +43,7 @@ mod tests {
             };
             (0..1 << 10).map(|number| of(0x5555_5555_4000 + 16 * number)).collect::<HashSet<u64>>().len()
         };
-        // As many as of random numbers.
+        // About as many as of random numbers.
         assert!(hashes(10, 0) > 550 && hashes(7, 57) == 128, "{} {}", hashes(10, 0), hashes(7, 57));
     }
 }

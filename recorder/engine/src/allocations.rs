@@ -1,8 +1,9 @@
-//! Whole programs: what the program allocates, and who does.
+//! Whole programs: the program's allocations, and their callers.
 //!
-//! The command tells the functions of allocators, and how to get from a place in the code to its function's caller, see
-//! [`lineup_recording::native::heap`]. Blocks that begin there, and where a call of them comes back to, hand over to
-//! the engine first, with the program's registers as they are. Of allocators that call each other the outermost counts.
+//! The command lists the functions of allocators, and the rules that lead from a place in the code to its function's
+//! caller, see [`lineup_recording::native::heap`]. Blocks that begin there, and those that such a call returns to, hand
+//! over to the engine first, with the program's registers unchanged. Of allocators that call each other the outermost
+//! counts.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
@@ -23,21 +24,21 @@ const KINDS: usize = 1 << 8;
 /// Chains of calls that a thread remembers. A power of two.
 const CHAINS: usize = 1 << 12;
 
-/// What is kept of a thread.
+/// A thread's open call of an allocator, and caches for walking its stack.
 pub(crate) struct Allocations {
     /// The allocator's call that has not come back.
     open: Option<Open>,
     places: Box<[Place; PLACES]>,
     /// Memory that stacks lie in.
     stacks: Vec<Range<u64>>,
-    /// What begins at places, as far as this many allocators are told.
+    /// The kind of each place, for this number of known allocators.
     kinds: Box<[Kind; KINDS]>,
     allocators: usize,
     /// Names of chains of calls that the log has.
     chains: Box<[u64; CHAINS]>,
 }
 
-/// What begins at a place.
+/// The allocator that begins at a place, if any.
 #[derive(Clone, Copy, Default)]
 struct Kind {
     pc: u64,
@@ -49,23 +50,23 @@ struct Frames {
     /// Their return addresses, the innermost first.
     all: [u64; MOST_FRAMES],
     count: usize,
-    /// What the log calls them.
+    /// Their name in the log.
     name: u64,
 }
 
 /// A call of an allocator.
 struct Open {
-    /// Where its return address lies.
+    /// Address of its return address.
     stack: u64,
-    /// That address.
+    /// The return address.
     back: u64,
     allocator: Allocator,
-    /// What it was given in registers.
+    /// Its arguments in registers.
     arguments: [u64; 6],
     frames: Frames,
 }
 
-/// What is known of a return address.
+/// Knowledge of a return address.
 #[derive(Clone, Copy, Default)]
 struct Place {
     pc: u64,
@@ -75,7 +76,7 @@ struct Place {
 }
 
 impl Allocations {
-    /// Nothing is known yet.
+    /// Without any knowledge.
     pub(crate) fn new() -> Allocations {
         Allocations {
             open: None,
@@ -101,7 +102,7 @@ impl Allocations {
         kind.allocator
     }
 
-    /// The end of the memory in which a stack pointer lies, as far as it is mapped.
+    /// The end of the mapped memory in which a stack pointer lies.
     fn stack_end(&mut self, stack: u64) -> u64 {
         if let Some(known) = self.stacks.iter().find(|range| range.contains(&stack)) {
             return known.end;
@@ -165,7 +166,7 @@ impl Engine {
     fn frames(&self, stack: u64, frame_pointer: u64, own: &mut Allocations) -> Frames {
         let end = own.stack_end(stack);
         let mut frames = Frames { all: [0; MOST_FRAMES], count: 0, name: 0 };
-        // Where the return address lies.
+        // The address of the return address.
         let (mut at, mut frame_pointer) = (stack, frame_pointer);
         while frames.count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
             // SAFETY: between the stack pointer and the end of the memory that it lies in.
@@ -180,7 +181,7 @@ impl Engine {
             frames.name = named(frames.name, pc);
             let place = &mut own.places[place_of(pc)];
             if place.pc != pc {
-                // What comes after a call may belong to the next function already.
+                // The byte after a call may belong to the next function already.
                 let base = self.shared.frame_rule(pc - 1).and_then(|rule| rule.base);
                 *place = Place { pc, base, is_watched: false };
             }
@@ -223,7 +224,7 @@ impl Engine {
             }
             Allocator::PosixMemalign | Allocator::Free => return true,
         };
-        // What did not get other memory keeps what it has, unless none was asked for.
+        // A block that got no other memory keeps its own, unless none was asked for.
         if address == 0 {
             return bytes != 0 || self.log_freed(slots, old);
         }
@@ -234,7 +235,7 @@ impl Engine {
             && self.log(slots, &[u64::from(record::ALLOCATED) << 32, address, bytes, open.frames.name])
     }
 
-    /// Tells the log which calls a name stands for, unless this thread has told it lately.
+    /// Logs the calls that a name stands for, unless this thread has logged them lately.
     fn log_chain(&self, slots: &mut Slots, frames: &Frames, own: &mut Allocations) -> bool {
         let known = &mut own.chains[frames.name as usize % CHAINS];
         if std::mem::replace(known, frames.name) == frames.name {
@@ -260,7 +261,7 @@ fn table<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
     vec![T::default(); N].try_into().unwrap_or_else(|_| unreachable!("of this very length"))
 }
 
-/// The name of a chain of calls, with one more: so many bits that no two chains of a program have the same. Never 0.
+/// The name of a chain of calls with one more call. It has enough bits to be unique within a program, and is never 0.
 fn named(name: u64, pc: u64) -> u64 {
     // The upper half of a product depends on all bits of both, and the lower one on all below; 2^64 over the golden
     // ratio.

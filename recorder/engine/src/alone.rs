@@ -1,13 +1,12 @@
-//! Without a loader and without a C library that could be called: in a program that is linked statically.
+//! Runs the engine in a statically linked program: without a loader, and without a C library that could be called.
 //!
 //! The command lays the library's parts out itself and binds what they import to the functions here, which have the
 //! same names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for
 //! which the command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`]
 //! when the first thread's base has just been set.
 //!
-//! Little of what is imported is called: thread-local variables, and how long a text is; memory is copied by
-//! the functions of its machine, see [`crate::machine::Abi`]. The rest belongs to panics, and ends the program as these
-//! do anyway.
+//! Few imports are called: those for thread-local variables and for the length of a text. The machine's functions copy
+//! memory, see [`crate::machine::Abi`]. The other imports belong to panics, and end the program as a panic does.
 
 use crate::forks;
 use crate::lock::Lock;
@@ -18,15 +17,16 @@ use lineup_recording::native::{state, word};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// There is no C library that tells when a thread ends.
+/// Set when no C library reports the end of a thread.
 static IS_ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is no C library that could be called.
+/// Whether the program has no C library that could be called.
 pub(crate) fn is_alone() -> bool {
     IS_ALONE.load(Ordering::Relaxed)
 }
 
-/// What threads have and do not give back, when no thread's end is told: each with its owner's number in the system.
+/// Property of threads that they do not give back, because nothing reports a thread's end: each with its owner's number
+/// in the system.
 pub(crate) struct Owned<T>(Lock<Vec<(u64, T)>>);
 
 impl<T> Owned<T> {
@@ -34,7 +34,7 @@ impl<T> Owned<T> {
         Owned(Lock::new(Vec::new()))
     }
 
-    /// It is this thread's, until that ends.
+    /// Keeps it for this thread, until that ends.
     pub(crate) fn keep(&self, what: T) {
         if is_alone() {
             let signals = system::block_signals();
@@ -43,7 +43,7 @@ impl<T> Owned<T> {
         }
     }
 
-    /// What a thread had that has ended. Always `None` where ends are told.
+    /// The property of a thread that has ended. Always `None` where ends are reported.
     pub(crate) fn take(&self) -> Option<T> {
         if !is_alone() {
             return None;
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     start::begin_first(engine).unwrap_or(1)
 }
 
-/// No thread's end is told: see [`Owned`].
+/// Nothing reports a thread's end: see [`Owned`].
 ///
 /// # Safety
 /// `key` must be writable.

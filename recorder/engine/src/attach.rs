@@ -1,14 +1,14 @@
-//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library and
+//! Attaches to a running program, and detaches from it. The command has a thread of the program load the library and
 //! make a thread of the engine's own ([`crate::own_thread`]), which calls these functions one after the other.
 //!
-//! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists what is to be changed.
-//! 2. The command changes it while all threads stand still, outside what is changed.
+//! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists the changes.
+//! 2. The command makes the changes while all threads stand still, outside the changed code.
 //! 3. [`lineup_engine_begin`] takes the signals' handlers over.
-//! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they come to the engine next. The command
-//!    takes its changes back, and leads threads out that wait in system calls.
-//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back_traps`] gives back what
-//!    traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The engine's own thread ends, and a
-//!    thread of the program unloads the library.
+//! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they enter the engine next. The command
+//!    undoes its changes, and moves threads out of the cache that wait in system calls.
+//! 5. When no thread is in the engine's code, nor returns to it, [`lineup_engine_give_back_traps`] restores the
+//!    handlers and masks that traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The engine's
+//!    own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
 use crate::handlers;
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The engine is about to go.
 static LEAVES: AtomicBool = AtomicBool::new(false);
 
-/// Whether the engine is about to go: threads go on natively, and no handler of ours is set any more.
+/// Whether the engine is about to go: threads continue natively, and no handler of ours is set any more.
 pub(crate) fn leaves() -> bool {
     LEAVES.load(Ordering::Acquire)
 }
@@ -71,7 +71,7 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
         handlers::take_over();
     }
     start::begin(engine);
-    // Calls since the code was changed are none that were missed.
+    // Calls since the code was changed were not missed.
     for number in 0..region::MOST {
         let unwatched = word::FIRST_REGION + number * region::WORDS + region::UNWATCHED;
         engine.shared.word(unwatched).store(0, Ordering::Relaxed);
@@ -79,7 +79,7 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
     1
 }
 
-/// Gives back what the program would meet, and lists the memory that is the engine's. 1 when all of it is known.
+/// Removes the engine's traces that the program would meet, and lists the engine's memory. 1 when all of it is known.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_leave() -> u64 {
     LEAVES.store(true, Ordering::Release);

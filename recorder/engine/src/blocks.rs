@@ -1,4 +1,4 @@
-//! Blocks of the program's code in the cache, and what they are made from.
+//! Blocks of the program's code in the cache, and their source code.
 
 mod continuations;
 mod patched;
@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicU8;
 /// Bytes of code looked at for one block.
 const MOST_CODE_BYTES: u64 = 720;
 
-/// Set once it was told that there is no room for more code.
+/// Set once the user was warned that there is no room for more code.
 static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 
 /// A block in the cache.
@@ -34,31 +34,32 @@ static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 pub(crate) struct Block {
     pub(crate) start: u64,
     pub(crate) body: u64,
-    /// Where it goes on when no restartable sequence begins.
+    /// The address to continue at when no restartable sequence begins.
     pub(crate) plain: u64,
-    /// Where others lead to it.
+    /// The address that other blocks jump to.
     pub(crate) inner: u64,
     /// The lowest address of its code in the program.
     low: u64,
     /// The number of its definition.
     number: u32,
-    /// Where its code ends in the program.
+    /// End of its code in the program.
     end: u64,
-    /// Of code that the program may change: what it was made from. Such a block hands over to the engine first.
+    /// For code that the program may change: the bytes that the block was translated from. Such a block hands over to
+    /// the engine first.
     made_from: Option<Arc<[u8]>>,
 }
 
-/// Blocks, and what they are made from.
+/// Blocks, and the code that they are translated from.
 pub(crate) struct Blocks {
     pub(crate) cache: Cache,
     blocks: BTreeMap<u64, Block>,
     pub(crate) links: Vec<u64>,
-    /// Those of them that lead past an entry.
+    /// Links that lead past an entry.
     past: Set,
     /// Other blocks of code that the program has changed, as it was at other times.
     versions: Map<Vec<Block>>,
-    /// Superblocks that go on where others are left, by where they begin in the cache; how many there are of those that
-    /// begin at one place; and where more may be wanted, by the link's number.
+    /// Superblocks that continue where others are left, by their address in the cache; the number of those that begin
+    /// at one place; and the exits where more may be wanted, by the link's number.
     beyond: BTreeMap<u64, Continuations>,
     beyond_of: Map<u32>,
     exits: Map<Exit>,
@@ -73,12 +74,12 @@ pub(crate) struct Blocks {
     pub(crate) moved: Map<u64>,
     /// Functions that jump to each other without a call.
     pub(crate) within: Functions,
-    /// What stood where code is patched.
+    /// The original bytes at patched places.
     pub(crate) patches: Vec<Patch>,
-    /// Those in code that was unmapped since, or that were taken out: the program may have a copy of them where they
-    /// were.
+    /// Patches in code that was unmapped since, or that were taken out: the program may have a copy of them at their
+    /// old place.
     past_patches: Vec<Patch>,
-    /// Where instructions went that those replaced.
+    /// New places of the instructions that those replaced.
     past_moved: Map<u64>,
     mappings: Vec<Mapping>,
     /// Memory for code near entries.
@@ -142,8 +143,8 @@ impl Blocks {
             return (read > 0).then_some((bytes, false));
         }
         self.sequences.look(&self.mappings, &mapping);
-        // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
-        // in a recorded call would have to be in it.
+        // SAFETY: mapped readable, by the kernel's list of mappings, now or earlier. A program that unmaps code which
+        // it runs in a recorded call would have to be in it.
         let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, length) }.to_vec();
         self.unpatch(pc, &mut bytes);
         Some((bytes, true))
@@ -162,7 +163,7 @@ impl Blocks {
         }
     }
 
-    /// Whether the program's code at an address is still what the block was made from.
+    /// Whether the program's code at an address is still the code that the block was translated from.
     fn is_current(&self, block: &Block, pc: u64) -> bool {
         let Some(made_from) = &block.made_from else { return true };
         let mut now = vec![0; (block.end - pc) as usize];
@@ -172,7 +173,7 @@ impl Blocks {
         is_whole && made_from.get(..now.len()) == Some(&now)
     }
 
-    /// The block at an address, made when there is none; `None` when it cannot be.
+    /// The block at an address, translated if there is none; `None` when it cannot be translated.
     pub(crate) fn block(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
         if let Some(block) = self.blocks.get(&pc) {
             return Some(block.clone());
@@ -182,7 +183,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// As [`Blocks::block`], made from the program's code as it is now.
+    /// As [`Blocks::block`], translated from the program's present code.
     pub(crate) fn current(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
         let first = self.block(engine, pc)?;
         if self.is_current(&first, pc) {
@@ -197,7 +198,7 @@ impl Blocks {
         Some(block)
     }
 
-    /// Where a link leads that leads to a block: past what notes that an entry was reached, where none was.
+    /// Target of a link to a block: past the note that an entry was reached, where none was.
     pub(crate) fn follow(&mut self, engine: &Engine, link: u64, block: &Block) -> u64 {
         if !self.is_decided(engine, link) {
             return block.start;
@@ -291,8 +292,8 @@ impl Blocks {
         Some(Block { start, body, plain, inner, low, number, end, made_from })
     }
 
-    /// Notes what a block is made of, and puts its numbers into its code: that of the definition, or `None` when there
-    /// is no room.
+    /// Registers a block's definition, and writes its numbers into its code. Returns the definition's number, or `None`
+    /// when there is no room.
     fn define(&mut self, engine: &Engine, translated: &mut Translated) -> Option<u32> {
         translated.definition.count = self.counts;
         let is_counted = !translated.count_holes.is_empty();
@@ -306,7 +307,7 @@ impl Blocks {
         let number = engine.shared.define(&words)?;
         for hole in &translated.definition_holes {
             let place = &mut translated.code[*hole..hole + 4];
-            // A superblock's record tells the part beside.
+            // In a superblock's record the same word also holds the number of a part.
             let part = u32::from_le_bytes(place.try_into().unwrap_or_default());
             place.copy_from_slice(&(number | part).to_le_bytes());
         }
@@ -325,7 +326,7 @@ impl Blocks {
         Some(number)
     }
 
-    /// Whether any code that was looked at lies in a range.
+    /// Whether any code that was read lies in a range.
     pub(crate) fn is_code(&self, range: &Range<u64>) -> bool {
         self.blocks_in(range).next().is_some()
             || self.entries.iter().any(|pc| range.contains(pc))
@@ -410,8 +411,8 @@ impl Blocks {
         self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten())
     }
 
-    /// Forgets code that is unmapped: other code may be mapped there later. What the program maps there may be a copy
-    /// of it, with patches.
+    /// Forgets code that is unmapped: other code may be mapped there later. Memory that the program maps there may be a
+    /// copy of it, with patches.
     pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
         self.forget_blocks(engine, range);
         self.entries.retain(|pc| !range.contains(pc));
@@ -425,8 +426,8 @@ impl Blocks {
         engine.shared.forget_entries(range);
     }
 
-    /// Forgets what was made of code in whose place the program puts other memory, which may hold the same code. What
-    /// leads to a block leads to the engine from now on, which looks for the new one.
+    /// Forgets the blocks of code in whose place the program puts other memory, which may hold the same code. Links to
+    /// such a block lead to the engine from now on, which looks for the new one.
     pub(crate) fn forget_blocks(&mut self, engine: &Engine, range: &Range<u64>) {
         self.mappings.clear();
         let is_gone = |block: &Block| block.low < range.end && range.start < block.end;
@@ -454,7 +455,7 @@ impl Blocks {
         }
     }
 
-    /// What leads to a block leads to the engine, which looks for the new one.
+    /// Redirects the links to a block to the engine, which looks for the new one.
     fn lead_again(&mut self, engine: &Engine, pc: u64, block: &Block) {
         if let Some(again) = self.cache.put(&Host::again(engine.slots, pc)) {
             self.cache.lead(block.start, again);
@@ -472,7 +473,7 @@ impl Blocks {
         self.blocks.range(first..range.end).filter(move |(_, block)| block.end > start)
     }
 
-    /// Code that goes on in the cache at an address, to be jumped to.
+    /// Code to jump to, that continues in the cache at an address.
     pub(crate) fn way_in(&mut self, slots: i32, pc: u64) -> Option<u64> {
         if let Some(way_in) = self.ways_in.get(&pc) {
             return Some(*way_in);
@@ -482,14 +483,14 @@ impl Blocks {
         Some(way_in)
     }
 
-    /// Where code that leaves the cache leads.
+    /// The program's address for code that leaves the cache.
     pub(crate) fn left_at(&self, address: u64) -> Option<u64> {
         let leave =
             self.leaves.iter().find(|(_, leave)| address.wrapping_sub(**leave) < Host::MOST_LEAVE_BYTES);
         leave.map(|(pc, _)| *pc)
     }
 
-    /// Code that goes on natively at an address.
+    /// Code that continues natively at an address.
     pub(crate) fn leave(&mut self, slots: i32, pc: u64) -> Option<u64> {
         if let Some(leave) = self.leaves.get(&pc) {
             return Some(*leave);

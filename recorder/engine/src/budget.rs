@@ -9,16 +9,16 @@ use lineup_recording::native::{region, word};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What an entry's code looks at before it hands over: a thread's own, for each region.
+/// Data that an entry's code reads before it hands over: a thread's own, for each region.
 #[repr(C)]
 pub(crate) struct Spent([RegionSpent; region::MOST]);
 
-/// Of a region.
+/// A thread's limits for one region.
 #[repr(C)]
 struct RegionSpent {
     /// No call that begins before this cycle is recorded.
     until: u64,
-    /// Where the thread's calls are counted.
+    /// The counter of the thread's calls.
     count: *const AtomicU64,
 }
 
@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<RegionSpent>() == 1 << SPENT_SHIFT);
 const _: () = assert!(std::mem::offset_of!(RegionSpent, count) == SPENT_COUNT as usize);
 
 impl Spent {
-    /// Of a thread that has recorded nothing yet; `None` where its calls cannot be counted.
+    /// Limits of a thread that has recorded nothing yet; `None` where its calls cannot be counted.
     pub(crate) fn new(shared: &Shared, thread: u64) -> Option<Box<Spent>> {
         shared.thread_count(thread, 0)?;
         let count = |number| shared.thread_count(thread, number).map_or(std::ptr::null(), std::ptr::from_ref);
@@ -40,7 +40,7 @@ impl Spent {
     }
 }
 
-/// What a thread has recorded of a region.
+/// A thread's recorded calls of a region.
 #[derive(Default)]
 pub(crate) struct Taken {
     own: ThreadBudget,
@@ -65,7 +65,7 @@ impl Taken {
 }
 
 impl Engine {
-    /// Whether this call is one of those that are recorded of its thread. The thread is known.
+    /// Whether this call is one of those to record of its thread. The thread is known.
     pub(crate) fn is_within_budget(&self, slots: &mut Slots) -> bool {
         let most = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed);
         if most == 0 {

@@ -3,8 +3,7 @@
 use crate::machine::{Entries, Host};
 use crate::system::File;
 
-/// Bytes of code at most. The code of a compiler takes half of them when all of it is counted; what is not used takes
-/// no memory.
+/// The most bytes of code. A compiler's code takes half of them when all of it is counted; unused bytes take no memory.
 const BYTES: usize = 256 << 20;
 
 /// The memory.
@@ -42,12 +41,12 @@ impl Cache {
         Some(())
     }
 
-    /// Where code is executed.
+    /// The addresses where code is executed.
     pub(crate) fn range(&self) -> std::ops::Range<u64> {
         self.executed as u64..self.executed as u64 + BYTES as u64
     }
 
-    /// Where the next code is put.
+    /// The address of the next code.
     pub(crate) fn next(&self) -> u64 {
         self.executed as u64 + self.used.next_multiple_of(16) as u64
     }
@@ -57,7 +56,7 @@ impl Cache {
         BYTES - self.used
     }
 
-    /// Puts code where it can be executed, and tells where that is.
+    /// Puts code where it can be executed, and returns its address.
     pub(crate) fn put(&mut self, code: &[u8]) -> Option<u64> {
         let at = self.used.next_multiple_of(16);
         if at + code.len() > BYTES {

@@ -23,8 +23,8 @@ impl Engine {
         self.change_code(start, bytes, |code, range| code.forget(self, range));
     }
 
-    /// Memory is about to be put, or was put, in place of what was there, and may hold the same: programs that copy
-    /// their code into huge pages, or change it by replacing a page.
+    /// Handles memory that replaces other memory, before or after the system call. It may hold the same bytes: programs
+    /// copy their code into huge pages, or change it by replacing a page.
     fn notice_replaced(&self, start: u64, bytes: u64) {
         self.change_code(start, bytes, |code, range| code.forget_blocks(self, range));
     }
@@ -53,7 +53,7 @@ impl Engine {
         });
     }
 
-    /// Memory is about to be mapped at an address, in place of what is there.
+    /// Handles memory that is about to be mapped at an address in use.
     fn notice_fixed(&self, start: u64, bytes: u64, protection: u64, flags: u64) {
         if flags & libc::MAP_FIXED as u64 == 0 {
             return;
@@ -93,7 +93,7 @@ impl Engine {
         let [first, second, third, fourth, ..] = registers.arguments();
         match number {
             libc::SYS_munmap => self.notice_unmapped(first, second),
-            // What was there is unmapped.
+            // The call unmaps the memory that was there.
             libc::SYS_mmap => self.notice_fixed(first, second, third, fourth),
             _ => {}
         }
@@ -186,7 +186,7 @@ pub(crate) unsafe extern "C" fn map_from_site(registers: *mut HostRegisters) {
             let [start, bytes, protection, flags, ..] = registers.arguments();
             engine.notice_fixed(start, bytes, protection, flags);
             map(engine, registers);
-            // Another thread may have looked at what was there until then.
+            // Another thread may have read the old memory until then.
             if flags & libc::MAP_FIXED as u64 != 0 && protection & libc::PROT_EXEC as u64 == 0 {
                 engine.notice_replaced(start, bytes);
             }

@@ -1,9 +1,9 @@
-//! Functions that the loader chooses (IFUNC): the function of the name is called once, and returns the one that is
-//! meant.
+//! Functions that the loader chooses (IFUNC): it calls the function of the name once, which returns the function to
+//! use.
 //!
 //! In files that the program begins with, and in a program that is attached to, the loader has called it: it is called
-//! again. Of a library that is loaded later nothing may be called before the loader does: so its first call is waited
-//! for, natively or in the cache.
+//! again. In a library that is loaded later the engine may call nothing before the loader does. So it waits for the
+//! loader's call, natively or in the cache.
 
 use crate::engine::{self, Engine};
 use crate::machine::{Gates, Host, HostRegisters, Registers};
@@ -49,7 +49,8 @@ impl Engine {
         (0..entries).map(of).filter(is_one).collect()
     }
 
-    /// Notes what was chosen, unless that is watched already or cannot be. Whether the command is to look for it.
+    /// Notes the chosen function, unless that is watched already or cannot be. Returns whether the command is to look
+    /// for it.
     fn is_chosen(&self, chooser: Chooser, chosen: u64) -> bool {
         let shared = &self.shared;
         let word = |number, field| shared.entry(number, field);
@@ -87,8 +88,8 @@ impl Engine {
     }
 }
 
-/// Calls what chooses in files that the loader has seen to, before the program's own code runs, or beside it. False
-/// when the command does not answer.
+/// Calls the choosers in files that the loader has finished with, before or during the program's own code. False when
+/// the command does not answer.
 pub(crate) fn call_all(engine: &Engine) -> bool {
     let mut was_any = false;
     for chooser in engine.choosers(0) {
@@ -149,12 +150,13 @@ unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     }
 }
 
-/// Calls what chooses, which the loader is about to call, and watches what it chooses.
+/// Calls a chooser that the loader is about to call, and watches the function that it chooses.
 fn choose(engine: &Engine, chooser: Chooser) {
     let signals = system::block_signals();
     let moved = engine.code.with(|code| code.moved.get(&chooser.pc).copied());
     if let Some(moved) = moved {
-        // SAFETY: as in `call_all`; the loader calls it next. It begins with what was moved from there.
+        // SAFETY: as in `call_all`; the loader calls it next. It begins with the instructions that were moved from
+        // there.
         let chosen = unsafe { call(moved) };
         crate::calls::LOOKING.with(|()| {
             // Another thread may have been here meanwhile.

@@ -1,5 +1,5 @@
-//! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it,
-//! see [`crate::machine::Timing::stamp`].
+//! Where calls of a function end: its returns, and jumps to other functions. Each is redirected through code that
+//! stamps it, see [`crate::machine::Timing::stamp`].
 
 use crate::addresses::Map;
 use crate::engine::Engine;
@@ -11,7 +11,7 @@ use crate::system::File;
 use lineup_recording::native::{entry, timed, word};
 use std::sync::atomic::Ordering;
 
-/// What is known of an entry that the command asked for.
+/// State of an entry that the command asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) number: usize,

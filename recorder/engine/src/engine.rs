@@ -1,4 +1,4 @@
-//! What the gate out of the cache calls: finds or makes the block that comes next.
+//! The function that the gate out of the cache calls: it finds or makes the next block.
 
 use crate::attach;
 use crate::blocks::Blocks;
@@ -26,7 +26,7 @@ pub(crate) struct Engine {
     pub(crate) slots: i32,
     pub(crate) gate: u64,
     pub(crate) release_first: u64,
-    /// Where patched entries lead.
+    /// Target of patched entries.
     pub(crate) entry: u64,
     /// One byte, which is 0 in processes that are forked off.
     pub(crate) is_on: &'static AtomicU8,
@@ -36,17 +36,17 @@ pub(crate) struct Engine {
     pub(crate) whole: Option<Whole>,
 }
 
-/// What the engine needs when the whole program is recorded.
+/// State of the engine when the whole program is recorded.
 pub(crate) struct Whole {
     /// Leads into the cache where it is called.
     pub(crate) begins_here: u64,
-    /// What blocks need to know.
+    /// Data for its blocks.
     pub(crate) blocks: crate::machine::Whole,
-    /// Where signal handlers begin.
+    /// Code where signal handlers begin.
     pub(crate) runs_handlers: u64,
     /// Their gate, when they run on a stack of their own.
     pub(crate) masking_gate: u64,
-    /// Of threads that are about to end, or have ended.
+    /// Property of threads that are about to end, or have ended.
     pub(crate) retired: Lock<Vec<Retired>>,
 }
 
@@ -76,9 +76,9 @@ pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
     guards::inside(|| engine.go_on(slots, registers));
 }
 
-/// Whether a thread with this number notes what memory is mapped, at its first call: the first threads do, and then
-/// ever fewer. Each thread has memory of its own, so all of them together would note as much as the square of their
-/// number. What is mapped later the command sees as well, now and then.
+/// Whether the thread with this number notes the mapped memory at its first call: the first threads do, and then ever
+/// fewer. Each thread has memory of its own, so the notes of all would grow with the square of their number. The
+/// command sees later mappings now and then itself.
 fn notes_mappings(number: u64) -> bool {
     const ALL_BELOW: u64 = 16;
     number < ALL_BELOW || number.is_power_of_two()
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Where the program goes on in the cache, with what led there linked to it.
+    /// Address in the cache where the program continues. Links the jump that led here to it.
     pub(crate) fn find(&self, slots: &mut Slots, pc: u64) -> u64 {
         if pc == Host::after_handler() {
             return self.leave(slots, pc);
@@ -190,7 +190,7 @@ impl Engine {
         start
     }
 
-    /// Where a block goes on when it has handed over before anything of it was done. The program may have changed its
+    /// Address where a block continues that handed over before its first instruction. The program may have changed its
     /// code.
     fn go_into(&self, slots: &mut Slots, pc: u64) -> u64 {
         let signals = system::block_signals();
@@ -220,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
+    /// Gets a chunk for the thread. False when none is free soon: then this call is not recorded.
     fn has_chunk(&self, slots: &mut Slots) -> bool {
         const MOST_ROUNDS: u32 = 2_000;
         let Some(thread) = self.thread(slots) else { return false };
@@ -239,8 +239,8 @@ impl Engine {
         true
     }
 
-    /// At a thread's first call: logs whose memory the process has mapped, as far as there is room for it: what is
-    /// shared first, since that is what holds a type. False when the log cannot be written any more.
+    /// At a thread's first call: logs the owner of each mapping of the process, as far as there is room: shared memory
+    /// first, since it holds the objects of a type. False when the log cannot be written any more.
     fn log_mappings(&self, slots: &mut Slots) -> bool {
         const MOST: usize = 1024;
         let notes = |thread: &mut Thread| std::mem::take(&mut thread.is_new) && notes_mappings(thread.number);
@@ -274,7 +274,7 @@ impl Engine {
         }
     }
 
-    /// Whether this call may be recorded where only so many a second are: it is one of them then.
+    /// Whether this call may be recorded under a limit of calls a second; it counts against the limit then.
     fn is_within_pace(&self, slots: &Slots) -> bool {
         if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
             return true;
@@ -297,7 +297,7 @@ impl Engine {
         self.log(slots, &time_record())
     }
 
-    /// Logs that an entry was reached: its number, stack pointer, return address, and what is given in registers.
+    /// Logs that an entry was reached: its number, stack pointer, return address, and arguments in registers.
     fn log_entry(
         &self,
         slots: &mut Slots,
@@ -354,7 +354,7 @@ impl Engine {
         !self.logs_all() || self.log(slots, &[u64::from(record::BEGIN) << 32, base])
     }
 
-    /// An instruction that stands alone was executed: its block goes on.
+    /// An instruction that stands alone was executed: its block continues.
     fn use_alone(&self, slots: &mut Slots) -> u64 {
         let mut was_logged = true;
         if let Some(whole) = &self.whole {
@@ -368,7 +368,7 @@ impl Engine {
         }
     }
 
-    /// An allocator is called, or its call comes back: its block goes on.
+    /// An allocator is called, or its call returns: its block continues.
     fn note_allocation(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
         let own = self.thread(slots).and_then(|thread| thread.allocations.take());
         let is_written = own.is_none_or(|mut own| {
@@ -401,8 +401,8 @@ impl Engine {
     fn next_chunk(&self, slots: &mut Slots) -> bool {
         let Some(thread) = self.thread(slots) else { return false };
         let Some((chunk, start)) = thread.chunk else { return false };
-        // What is accessed meanwhile by others is known to be so by the times at the end of this chunk and at the
-        // beginning of the next. Whole programs are counted without an order.
+        // The times at the end of this chunk and at the beginning of the next order the accesses of other threads in
+        // between. Whole programs are counted without an order.
         if self.whole.is_none() {
             write(slots, &time_record());
         }
@@ -418,21 +418,22 @@ impl Engine {
             }
             None => {
                 self.stop(UNREAD);
-                // What is written from now on is overwritten.
+                // Later records overwrite this one.
                 slots.log = start;
                 false
             }
         }
     }
 
-    /// What is logged up to here can be read.
+    /// Publishes the log up to here for reading.
     pub(crate) fn commit(&self, slots: &Slots) {
         if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk) {
             self.shared.commit_chunk(chunk, (slots.log - start).min(chunk::BYTES));
         }
     }
 
-    /// The rest of the call runs natively and is not recorded: a signal handler has changed where the program goes on.
+    /// Ends the record of a call: a signal handler has changed the place where the program continues, so the rest runs
+    /// natively.
     pub(crate) fn lose_by_signal(&self, slots: &mut Slots) {
         self.log(slots, &[u64::from(record::LOST) << 32]);
         self.commit(slots);
@@ -456,7 +457,7 @@ impl Engine {
         })
     }
 
-    /// Nothing is recorded any more.
+    /// Stops recording for good.
     pub(crate) fn stop(&self, why: &str) {
         if self.is_on.swap(0, Ordering::Relaxed) != 0 {
             self.shared.note(&format!(

@@ -18,10 +18,10 @@ const INSTRUCTION_BYTES: usize = 8;
 const MOST_INSTRUCTIONS: usize = 4096;
 /// Words that a filter may keep values in.
 const KEPT_WORDS: usize = 16;
-/// Words of what a filter looks at: number, machine, place, and six arguments.
+/// Words of a filter's input: number, machine, place, and six arguments.
 const DATA_WORDS: usize = 16;
 
-/// What a filter decides: the call is made. So it is when it is also logged.
+/// A filter's decision to make the call. Calls that are also logged are made as well.
 const ALLOW: u32 = 0x7fff_0000;
 const LOG: u32 = 0x7ffc_0000;
 /// The decision, without what comes with it.
@@ -74,7 +74,7 @@ const NEEDED: [Needed; 17] = [
     Needed(libc::SYS_sched_yield, "sched_yield", [0; 6]),
 ];
 
-/// What the engine calls besides when it starts, in a program that inherits the filter.
+/// Further calls of the engine when it starts, in a program that inherits the filter.
 const STARTS: [Needed; 4] = [
     Needed(libc::SYS_memfd_create, "memfd_create", [ANY, libc::MFD_CLOEXEC as u64, 0, 0, 0, 0]),
     Needed(libc::SYS_ftruncate, "ftruncate", [100, 1 << 20, 0, 0, 0, 0]),
@@ -127,7 +127,7 @@ fn allows(filter: &[Instruction], number: i64, arguments: [u64; 6]) -> bool {
     decision(filter, &data).is_some_and(|decision| [ALLOW, LOG].contains(&(decision & ACTION)))
 }
 
-/// What a filter decides; `None` when it is none that the kernel takes.
+/// A filter's decision; `None` for a filter that the kernel does not take.
 fn decision(filter: &[Instruction], data: &[u32; DATA_WORDS]) -> Option<u32> {
     const OPERAND_IS_INDEX: u16 = 8;
     let (mut sum, mut index, mut kept) = (0u32, 0u32, [0u32; KEPT_WORDS]);

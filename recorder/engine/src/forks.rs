@@ -1,9 +1,9 @@
 //! Processes that the program forks off, when all of them are counted: each has the code cache, the log and the counts
 //! for itself before its first instruction.
 //!
-//! All other memory of the engine's is a copy of the parent's anyway, and lies at the same addresses. So nothing that
-//! leads into the cache, or is kept of an interrupted call, has to change. While the process is made nobody else holds
-//! a lock of the engine's: what they guard is whole in the copy.
+//! All other memory of the engine is a copy of the parent's, and lies at the same addresses. So addresses of the cache
+//! and the state of interrupted calls stay valid. While the process is made no other thread holds a lock of the engine,
+//! so the data behind the locks is consistent in the copy.
 
 use crate::calls::LOOKING;
 use crate::engine::Engine;
@@ -31,12 +31,13 @@ struct RegisterResult {
     copy: File,
     /// Words of definitions that it knows.
     definitions: u64,
-    /// Code that goes on natively behind the system call.
+    /// Code that continues natively after the system call.
     natively: u64,
 }
 
 impl Engine {
-    /// Makes a process, and goes on in both. `None` when nothing was done: then it is made without the engine.
+    /// Makes a process, and continues in both. `None` when nothing was done: then the process is made without the
+    /// engine.
     pub(crate) fn fork(&self, slots: &mut Slots, registers: &mut HostRegisters) -> Option<u64> {
         let wanted = processes::Fork::read(registers)?;
         let path = PATH.get()?;
@@ -77,8 +78,8 @@ impl Engine {
         LOOKING.with(|()| patch::while_still(|| handlers::while_still(under_locks)))
     }
 
-    /// In the new process: what it shares with the other is its own from now on. `None` when that cannot be: then it
-    /// runs natively, and uses nothing of it.
+    /// In the new process: replaces memory shared with the parent by its own. `None` when that fails: then the process
+    /// runs natively, and uses none of it.
     fn begin_fork(&self, slots: &mut Slots, made: &RegisterResult, path: &[u8]) -> Option<()> {
         start::release_first_stack();
         self.code.with(|code| code.cache.replace(&made.copy))?;
@@ -89,7 +90,7 @@ impl Engine {
         Some(())
     }
 
-    /// Whether processes that are forked off are counted.
+    /// Whether forked processes are counted.
     pub(crate) fn follows_forks(&self) -> bool {
         self.whole.is_some() && self.shared.word(word::FOLLOWS_FORKS).load(Ordering::Relaxed) != 0
     }

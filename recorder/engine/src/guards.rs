@@ -1,9 +1,9 @@
-//! System calls of the program after which the engine could not go on as before: those that forbid other calls
+//! System calls of the program after which the engine could not work as before: those that forbid other calls
 //! (seccomp), that give a thread another base, and that register memory for restartable sequences with a signature of
 //! the program's own.
 //!
 //! They lead to the engine before they are made, wherever the program makes them: in the cache, in the code of its
-//! files where their number stands, and in the C library's function for any call.
+//! files that sets their number, and in the C library's function for any call.
 
 use crate::engine::{self, Engine};
 use crate::handlers;
@@ -16,26 +16,26 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const NUMBERS: [i64; 4] = [libc::SYS_prctl, libc::SYS_seccomp, libc::SYS_rseq, Host::SET_BASE.0];
 
-/// Where calls of each of these numbers lead.
+/// The functions that calls of each of these numbers lead to.
 fn led() -> [Led; NUMBERS.len()] {
     let functions: [unsafe extern "C" fn(*mut HostRegisters); NUMBERS.len()] =
         [before_prctl, before_seccomp, before_rseq, before_base];
     std::array::from_fn(|place| (NUMBERS[place], functions[place] as *const () as u64, true))
 }
 
-/// What comes after such a call.
+/// The thread's way of continuing after such a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum After {
-    /// The thread goes on as before.
+    /// As before.
     AsBefore,
-    /// Nothing is recorded any more: the thread goes on natively, before the call.
+    /// Natively, before the call. Recording stops.
     Natively,
 }
 
 /// Set when the engine could not start in programs that this process becomes or starts.
 static HIDES: AtomicBool = AtomicBool::new(false);
 
-/// Whether programs that are started are not to find the engine: their filter of system calls would end them for it.
+/// Whether started programs must not find the engine: their filter of system calls would end them for it.
 pub(crate) fn hides_engine() -> bool {
     HIDES.load(Ordering::Acquire)
 }
@@ -130,12 +130,12 @@ pub(crate) fn watch(number: i64) -> bool {
     NUMBERS.contains(&number)
 }
 
-/// Before such a call, by a thread that is one of so many that the engine runs for.
+/// Handles such a call before it is made. `own` is the calling thread's share of [`INSIDE`].
 pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> After {
     let number = registers.call();
     let [first, second, third, fourth, ..] = registers.arguments();
     if lock::is_borrowed() {
-        // What this process limits is its own, and what is kept here another's.
+        // A limit of this process is its own, but the state here belongs to the other process.
         return After::AsBefore;
     }
     if !engine.is_on() {
@@ -180,7 +180,7 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
     }
 }
 
-/// Whether a call has the processor's counter end the program: the strict mode of seccomp does, too.
+/// Whether a call makes the processor's counter end the program: the strict mode of seccomp does, too.
 fn forbids_counter(number: i64, [first, second]: [u64; 2]) -> bool {
     match (number, first) == (libc::SYS_prctl, libc::PR_SET_TSC as u64) {
         true => second == libc::PR_TSC_SIGSEGV as u64,
@@ -198,7 +198,7 @@ fn sets_strict(number: i64, [first, second]: [u64; 2]) -> bool {
     }
 }
 
-/// Where the filter lies that a call installs.
+/// Address of the filter that a call installs.
 fn filter(number: i64, [first, second, third]: [u64; 3]) -> Option<u64> {
     let by_prctl = first == libc::PR_SET_SECCOMP as u64 && second == u64::from(libc::SECCOMP_MODE_FILTER);
     let is_installed = match number {
@@ -209,7 +209,7 @@ fn filter(number: i64, [first, second, third]: [u64; 3]) -> Option<u64> {
     is_installed.then_some(third)
 }
 
-/// What of the engine's own calls a call forbids.
+/// The first of the engine's own calls that this call forbids.
 fn forbidden(number: i64, arguments: [u64; 3]) -> Option<&'static str> {
     let [first, second, _] = arguments;
     match sets_strict(number, [first, second]) {
@@ -218,8 +218,8 @@ fn forbidden(number: i64, arguments: [u64; 3]) -> Option<&'static str> {
     }
 }
 
-/// The engine makes no system call of its own from now on, since one would end the program. What it can do without, it
-/// goes on with.
+/// Makes the engine run without system calls of its own, since one would end the program. Functions that need none keep
+/// working.
 fn limit(engine: &Engine, call: &str, own: u32) -> After {
     let is_timed = engine.shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
     if is_timed {
@@ -230,8 +230,8 @@ fn limit(engine: &Engine, call: &str, own: u32) -> After {
         system::seal();
         return After::AsBefore;
     }
-    // The C library's own are set with the first thread, and called when the process changes its user or a thread is
-    // cancelled: with them the program goes on as alone.
+    // The C library's own handlers are set with the first thread, and called when the process changes its user or a
+    // thread is cancelled: with them the program runs as it would alone.
     if handlers::are_set() || traps::are_on() {
         stop(
             engine,
@@ -265,7 +265,7 @@ fn limit(engine: &Engine, call: &str, own: u32) -> After {
     }
 }
 
-/// Nothing is recorded any more, and the program meets nothing of the engine's.
+/// Stops recording, and removes all traces of the engine from the program.
 fn stop(engine: &Engine, why: &str) {
     engine.stop(why);
     handlers::give_back();

@@ -1,5 +1,5 @@
-//! What the program has set for signals. The kernel gets a handler of ours ([`crate::signals`]) for each that the
-//! program handles.
+//! The program's signal actions. The kernel gets a handler of ours ([`crate::signals`]) for each that the program
+//! handles.
 
 use crate::attach;
 use crate::lock::{self, Lock};
@@ -10,7 +10,7 @@ use crate::traps;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the kernel is told of a handler.
+/// A signal action as the kernel takes it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Action {
@@ -21,13 +21,13 @@ pub(crate) struct Action {
 }
 
 impl Action {
-    /// Whether it is a handler of the program's.
+    /// Whether it is a handler of the program.
     pub(crate) fn is_handled(&self) -> bool {
         self.handler > HIGHEST_CONSTANT
     }
 }
 
-/// What the kernel does where nothing was set.
+/// The kernel's action where nothing was set.
 pub(crate) const NO_ACTION: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 
 /// Our handler: nothing interrupts it until it knows where the program is.
@@ -35,13 +35,13 @@ pub(crate) fn our_action() -> Action {
     Action { handler: signals::on_signal as *const () as u64, flags: 0, restorer: 0, mask: u64::MAX }
 }
 
-/// What the program has set for a signal.
+/// The program's action for a signal.
 pub(crate) fn programs(signal: usize) -> Action {
     let [handler, flags, mask] = HANDLERS[signal].get();
     Action { handler, flags, mask, restorer: 0 }
 }
 
-/// Keeps what the program has set for a signal.
+/// Keeps the program's action for a signal.
 pub(crate) fn keep(signal: usize, action: &Action) {
     HANDLERS[signal].put([action.handler, action.flags, action.mask]);
 }
@@ -50,7 +50,7 @@ const SIGNALS: usize = 65;
 /// `SIG_DFL` and `SIG_IGN`, above which handlers lie.
 pub(crate) const HIGHEST_CONSTANT: u64 = 1;
 
-/// What the program has set for a signal.
+/// The program's action for a signal.
 struct Set {
     handler: AtomicU64,
     flags: AtomicU64,
@@ -93,7 +93,7 @@ pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     SETTING.with(|()| work())
 }
 
-/// Does what the system call with these registers asks for, but that the kernel gets our handler.
+/// Makes the system call with these registers, but gives the kernel our handler.
 pub(crate) fn set_handler(registers: &mut HostRegisters) {
     let blocked = system::block_signals();
     let [signal, new, old, size, ..] = registers.arguments();
@@ -157,7 +157,7 @@ pub(crate) fn take_over() {
     system::restore_signals(blocked);
 }
 
-/// Sets the program's handlers where ours are. As long as traps may stand in its code, that for SIGTRAP stays.
+/// Sets the program's handlers in place of ours. While traps may be in its code, ours for SIGTRAP stays.
 pub(crate) fn give_back() {
     let blocked = system::block_signals();
     let stays = |signal: &usize| *signal == libc::SIGTRAP as usize && traps::are_on();
@@ -173,7 +173,7 @@ pub(crate) fn put_programs(signal: usize) {
     }
 }
 
-/// What the kernel does for a signal.
+/// The kernel's action for a signal.
 pub(crate) fn current(signal: usize) -> Option<Action> {
     let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
     let arguments = [signal as u64, 0, &raw mut action as u64, 8, 0, 0];
@@ -190,7 +190,7 @@ pub(crate) fn put(signal: usize, action: &Action) {
     };
 }
 
-/// Whether the program handles any signal, but for those that the C library keeps for itself.
+/// Whether the program handles any signal, except those that the C library keeps for itself.
 pub(crate) fn are_set() -> bool {
     const OF_LIBRARY: Range<usize> = 32..34;
     let is_ours = |signal: usize| signal == libc::SIGTRAP as usize && traps::are_on();
@@ -199,7 +199,8 @@ pub(crate) fn are_set() -> bool {
     programs.any(is_handled)
 }
 
-/// What a pointer of the program points to; `None` when it is null or cannot be read, which the kernel then tells.
+/// The action that a pointer of the program points to; `None` when it is null or unreadable, which the kernel then
+/// reports.
 fn read(at: u64) -> Option<Action> {
     let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
     let bytes = size_of::<Action>();

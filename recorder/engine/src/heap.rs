@@ -1,4 +1,4 @@
-//! The engine's own allocator: the program's may be what is recorded.
+//! The engine's own allocator: the recorded calls may be those of the program's.
 
 use crate::lock::Lock;
 use crate::system;
@@ -31,7 +31,7 @@ impl Allocator {
 }
 
 impl Allocator {
-    /// Maps so much at once for what is taken next. False when the system has no memory.
+    /// Maps this many bytes at once for later allocations. False when the system has no memory.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         self.0.with(|heap| heap.map(bytes))
     }
@@ -47,7 +47,7 @@ impl Allocator {
     }
 }
 
-/// The class of a size; `None` for what is mapped.
+/// The class of a size; `None` for sizes that are mapped.
 fn class(layout: Layout) -> Option<usize> {
     let bytes = layout.size().max(layout.align()).max(1 << SMALLEST_SHIFT).next_power_of_two();
     let class = bytes.trailing_zeros() as usize - SMALLEST_SHIFT;
@@ -94,7 +94,7 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
             Some(class) => self.0.with(|heap| heap.take(class)),
-            // It is not given back.
+            // Such memory is not given back.
             None if system::is_sealed() => self.0.with(|heap| {
                 let bytes = layout.size().next_multiple_of(1 << SMALLEST_SHIFT);
                 let has_room = heap.end as usize - heap.next as usize > 2 * layout.size() + layout.align();

@@ -1,4 +1,4 @@
-//! The memory that the engine has mapped, so that it can be given back when the engine leaves a program that goes on.
+//! The engine's mapped memory, so that it can be given back when the engine leaves a running program.
 
 use crate::lock::Lock;
 use crate::system;
@@ -43,7 +43,7 @@ pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     HOLDINGS.with(|_| work())
 }
 
-/// Whether all of it is known.
+/// Whether the list is complete.
 pub(crate) fn are_known() -> bool {
     !IS_PARTIAL.load(Ordering::Relaxed)
 }
@@ -60,7 +60,7 @@ pub(crate) fn hold(address: u64) -> bool {
     found
 }
 
-/// Gives all of it back. Nothing of the engine may run after it but what ends here.
+/// Gives all of it back. No code of the engine may run afterwards except the return from here.
 ///
 /// # Safety
 /// No thread is in memory of the engine's or comes back to it, and nothing uses the engine's heap any more.
@@ -75,7 +75,7 @@ pub(crate) unsafe fn give_back() {
 mod tests {
     use super::*;
 
-    /// As many bytes as no other test maps: those map memory meanwhile, also beside this.
+    /// A size that no other test maps: those map memory at the same time.
     const BYTES: usize = 5 * 4096;
 
     #[test]

@@ -1,8 +1,8 @@
 //! Superblocks that a signal handler interrupts, when all of a run is logged.
 //!
-//! What a superblock has written of its record by then goes to the log as a record of its own, so that what the handler
-//! does stands behind it. When the handler has returned, the superblock's record begins anew where the log stands then,
-//! and it is told how many of its instructions were executed before.
+//! The part of a superblock's record that is written by then goes to the log as a record of its own, so that the
+//! handler's records follow it. When the handler has returned, the superblock's record begins anew at the log's end,
+//! with the number of its instructions that were executed before.
 
 use crate::engine::Engine;
 use crate::machine::{Context, Host, HostContext, Translation};
@@ -13,11 +13,11 @@ use lineup_recording::native::record;
 /// Words that are kept here; a longer record lies elsewhere, since signal stacks may be small.
 const FEW: usize = 24;
 
-/// What a superblock has not finished.
+/// The unfinished part of a superblock.
 pub(crate) struct Unfinished {
     /// Its instructions that were executed, 0 when it was not writing a record.
     instructions: u8,
-    /// Where the stack pointer was.
+    /// The stack pointer of then.
     stack: u64,
     words: usize,
     few: [u64; FEW],

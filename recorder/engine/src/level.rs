@@ -1,10 +1,10 @@
-//! A modelled first-level cache, as it lies in memory.
+//! A modelled first-level cache, in its layout in memory.
 //!
-//! Each set is a row of words: the most recently used line, then the line of each way, then when each of these became
-//! the most recently used one, in a time of the cache's own. What uses the most recently used line again changes
-//! nothing, so that of two other lines the one that became it earlier was also used longer ago. Nothing has to be moved
-//! then, and finding a line takes as long wherever it is. The time stands before the first row, and before it which way
-//! each line was in last, by the line's lowest bits.
+//! Each set is a row of words: the most recently used line, the line of each way, and the time when each of these
+//! became the most recently used one, in the cache's own time. A repeated use of the most recently used line changes
+//! nothing. So of two other lines, the one that became most recently used earlier was also used longer ago. No line has
+//! to be moved, and a lookup takes the same time for every way. The time is stored before the first row. Before it is a
+//! table of the way that each line was in last, by the line's lowest bits.
 
 use crate::shared::Shared;
 use lineup_recording::native::sieve;
@@ -29,7 +29,7 @@ pub(crate) const WAYS: i32 = -(HEAD as i32);
 const HEAD: u64 = 2 * NOTED_WAYS + 64;
 
 impl Level {
-    /// As the command says.
+    /// Reads the geometry that the command gave.
     pub(crate) fn read(shared: &Shared, line_shift: usize, sets: usize, ways: usize) -> Level {
         let value = |number| shared.word(number).load(Ordering::Relaxed);
         let line_shift = (value(line_shift) as u32).clamp(3, 12);
@@ -41,7 +41,7 @@ impl Level {
         1 << self.line_shift
     }
 
-    /// Whether lines that follow each other lie in different sets.
+    /// Whether adjacent lines lie in different sets.
     pub(crate) fn parts_neighbours(self) -> bool {
         self.sets > 1
     }
@@ -56,7 +56,7 @@ impl Level {
         (HEAD + 8 * self.sets * self.row()) as usize
     }
 
-    /// Where the rows begin, in memory of [`Level::bytes`].
+    /// Address of the first row, in memory of [`Level::bytes`].
     pub(crate) fn rows(memory: u64) -> u64 {
         memory + HEAD
     }

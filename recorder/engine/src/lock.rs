@@ -5,12 +5,12 @@ use std::hint;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// A word that holds the number of this process, or 0; null where there is none. The kernel empties it in processes
-/// that are forked off, and leaves it to those that borrow this one's memory and so its locks.
+/// A word that holds the number of this process, or 0; null where no word exists. The kernel empties it in forked
+/// processes, and leaves it to those that borrow this one's memory and so its locks.
 static OWN: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// Keeps this process's number in a word from now on: asking the kernel takes longer than most of what locks are held
-/// for. The word must be emptied in processes that are forked off, and stay until [`forget`] is called.
+/// Keeps this process's number in a word from now on: asking the kernel takes longer than most locks are held. The word
+/// must be emptied in processes that are forked off, and stay until [`forget`] is called.
 pub(crate) fn remember(word: &'static AtomicU32) {
     OWN.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
 }
@@ -20,7 +20,7 @@ pub(crate) fn forget() {
     OWN.store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Whether this process borrows another's memory: what is kept there is the other's.
+/// Whether this process borrows another's memory: the state there is the other's.
 pub(crate) fn is_borrowed() -> bool {
     own_process() != crate::system::process() as u32
 }
@@ -64,7 +64,7 @@ impl<T> Lock<T> {
             match taken {
                 Ok(_) => break,
                 Err(other) if other != 0 && other != own => {
-                    // Of this process nobody holds it.
+                    // No thread of this process holds it.
                     let stolen =
                         self.holder.compare_exchange(other, own, Ordering::Acquire, Ordering::Relaxed);
                     if stolen.is_ok() {

@@ -1,9 +1,9 @@
-//! What the engine asks of the processor, and of the system's ABI on it.
+//! The engine's interface to the processor, and to the system's ABI on it.
 //!
 //! All of it stands behind one trait, [`Machine`], in parts. [`Host`] is the machine that this library is built for, so
-//! that every call is a plain call of that machine's function. What a machine consists of lies in a folder of its own
-//! beside this file; nothing outside knows an instruction or a register, which `cargo xtask tidy` holds. Another
-//! machine is a folder more, a type that implements the parts, and its line below.
+//! that every call is a plain call of that machine's function. A machine's code lies in a folder of its own next to
+//! this file. `cargo xtask tidy` checks that no other code names an instruction or a register. To add a machine, add a
+//! folder, a type that implements the parts, and its line below.
 
 mod abi;
 mod entries;

@@ -15,9 +15,9 @@ pub(crate) struct Mapping {
     pub(crate) is_code: bool,
     /// It maps a file.
     pub(crate) is_of_file: bool,
-    /// The file, or what the kernel calls the memory.
+    /// The file, or the kernel's name for the memory.
     pub(crate) path: String,
-    /// Which offset of the file it begins at.
+    /// The offset in the file where it begins.
     pub(crate) offset: u64,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn read() -> Vec<Mapping> {
     text().lines().filter_map(mapping).collect()
 }
 
-/// Those that the program may keep data in, by whose they are.
+/// The mappings that the program may keep data in, with their owners.
 pub(crate) fn of_data() -> Vec<(u64, u64, Whose)> {
     data_mappings(&text())
 }
@@ -55,8 +55,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     })
 }
 
-/// How far code goes on from a mapping, up to `most`, and whether nothing writes to any of it: a program may have
-/// mapped other memory in the middle of its code, and an instruction may begin before that and end in it.
+/// The length of code from a mapping on, up to `most`, and whether it is all read-only: a program may have mapped other
+/// memory in the middle of its code, and an instruction may begin before that and end in it.
 pub(crate) fn code_from(mappings: &[Mapping], first: &Mapping, most: u64) -> (u64, bool) {
     let (mut end, mut is_fixed) = (first.range.end, first.is_fixed_code);
     while end < most
@@ -70,7 +70,7 @@ pub(crate) fn code_from(mappings: &[Mapping], first: &Mapping, most: u64) -> (u6
 
 /// Free addresses for `bytes` that a jump from anywhere in `range` reaches.
 pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) -> Option<u64> {
-    // Some of it is kept for what it jumps from.
+    // Room is kept for the jumps' own places.
     const REACH: u64 = Host::JUMP_REACH - (1 << 24);
     let lowest = range.end.saturating_sub(REACH).max(1 << 16);
     let highest = range.start.saturating_add(REACH);
@@ -153,7 +153,7 @@ mod tests {
         let found =
             room_near(&[at(0x10000, 0x40_0000), at(low.start, low.end), at(1 << 46, 1 << 47)], &low, 0x10000);
         assert!(found.is_some_and(|found| found >= low.end && found < 1 << 31));
-        // The last of the addresses, without room below: what lies behind them is none.
+        // The top of the addresses, without room below: the addresses beyond it are invalid.
         let top = 0x7fff_f7d6_4000..0x7fff_f7d6_5000;
         let (stack, kernels) = (at(0x7fff_fffd_e000, 0x7fff_ffff_f000), at(0xffff_ffff_ff60_0000, u64::MAX));
         let crowded = [at(1 << 16, top.start), at(top.start, top.end), stack, kernels];

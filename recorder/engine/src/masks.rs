@@ -1,6 +1,5 @@
-//! Where the program's files set which signals are blocked: system calls of that number lead to the engine while
-//! traps may stand in the program's code. The C library's function for any call leads there always, see
-//! [`crate::guards`].
+//! The program's system calls that block signals: they lead to the engine while traps may stand in the program's code.
+//! The C library's function for any call leads there always, see [`crate::guards`].
 
 use crate::engine::Engine;
 use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};

@@ -1,39 +1,38 @@
 //! Timing calls: a thread's open calls of one region, when they are more than one, or when one was left.
 //!
-//! The code of entries and ends deals with one open call at a time by itself. What comes beyond that is led here: a
+//! The code of entries and ends deals with one open call at a time by itself. It hands the rest over to this file: a
 //! call inside a call, and calls that ended neither by a return nor by a jump: an exception, `longjmp`, or another
-//! stack that the thread went on with. All that is known of a call is where its return address lies:
+//! stack that the thread went on with. A call is known only by the place of its return address:
 //!
 //! * An entry at or above an open call, or an end above it, shows that the call is gone: it was left.
-//! * Below an open call nothing shows whether that is gone. So a call there is timed and counted, and kept in mind with
+//! * Below an open call nothing shows whether that is gone. So a call there is timed and counted, and remembered with
 //!   the open one. If that returns, the call was inside it, and is counted as such after all; if that was left, the
 //!   call stands.
-//! * A call that was left, as it seemed, may end yet: the thread was on another stack meanwhile. For some time it is
+//! * A call that seemed to be left may still end: the thread was on another stack meanwhile. For some time it is
 //!   remembered, and counted as ended then.
 //!
-//! Recursion is the rule and calls that were left are the exception, so only so many calls are kept in mind: a few
-//! levels deep, and of a thread that has had many true inner calls none until one is left again. Others are counted as
-//! inside.
+//! Recursion is the rule and calls that were left are the exception. So a thread remembers calls only a few levels
+//! deep, and none after many true inner calls, until a call is left again. Others are counted as inside.
 
 use lineup_recording::native::timed;
 
-/// Open calls below the innermost that are told apart.
+/// The most open calls that are distinguished below the innermost.
 const MOST_BELOW: usize = 7;
 /// Calls of one open call that are listed singly.
 const LISTED: usize = 16;
-/// Calls that seemed to be left are remembered, so many, for as many events.
+/// The most remembered calls that seemed to be left, and the number of events for which they are remembered.
 const REMEMBERED: usize = 16;
 const REMEMBERED_FOR: u64 = 1000;
 /// Inner calls after which a thread's recursion is believed to be some.
 const BELIEVED_AFTER: u64 = 1 << 16;
 
-/// What the code of entries and ends knows of a region: words of the thread's slots.
+/// State of a region that the code of entries and ends uses: words of the thread's slots.
 pub(crate) mod slot {
-    /// Where the return address of the innermost open call lies, or 0.
+    /// Place of the innermost open call's return address, or 0.
     pub(crate) const AT: usize = 0;
     /// When it began.
     pub(crate) const BEGUN: usize = 1;
-    /// How long the last call took.
+    /// Cycles of the last call.
     pub(crate) const CYCLES: usize = 2;
     /// Bits of [`super::state`]; 0 when the code can do alone.
     pub(crate) const STATE: usize = 3;
@@ -41,9 +40,9 @@ pub(crate) mod slot {
     pub(crate) const WORDS: usize = 4;
 }
 
-/// Why the code of entries and ends needs help.
+/// Reasons why the code of entries and ends needs help.
 pub(crate) mod state {
-    /// There are open calls below the innermost, or calls that are kept in mind.
+    /// There are open calls below the innermost, or remembered calls.
     pub(crate) const NESTED: u64 = 1;
     /// Calls are remembered that seemed to be left.
     pub(crate) const REMEMBERS: u64 = 2;
@@ -71,7 +70,7 @@ struct Kept {
 struct Open {
     at: u64,
     begun: u64,
-    /// What ended below it, and is inside it if it returns.
+    /// The calls that ended below it; they are inside it if it returns.
     kept: Kept,
 }
 
@@ -84,9 +83,9 @@ struct Remembered {
     since: u64,
 }
 
-/// A thread's open calls of one region. All zeros is none.
+/// A thread's open calls of one region. All zeros means no call.
 pub(crate) struct OpenCalls {
-    /// The innermost of `count` is in the slot, with what is kept here.
+    /// The calls from the outermost on; the innermost of `count` is in the slot, with its extra data here.
     open: [Open; MOST_BELOW + 1],
     count: usize,
     remembered: [Remembered; REMEMBERED],
@@ -95,10 +94,10 @@ pub(crate) struct OpenCalls {
     inner: u64,
 }
 
-/// How a call has ended.
+/// The end of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended {
-    /// Where its return address lies.
+    /// Place of its return address.
     pub(crate) at: u64,
     /// The counter, as the code read it.
     pub(crate) now: u64,
@@ -107,8 +106,8 @@ pub(crate) struct Ended {
 }
 
 impl OpenCalls {
-    /// A call begins that the code could not deal with. It is timed when it is the innermost afterwards: then the code
-    /// notes when it began.
+    /// A call begins that the code could not handle. It is timed when it is the innermost afterwards: then the code
+    /// notes its beginning.
     pub(crate) fn enter(&mut self, slot: &mut Slot, words: &mut Words, at: u64) {
         self.take_up(slot);
         self.leave_until(slot, words, |open| open > at, at);
@@ -134,8 +133,8 @@ impl OpenCalls {
         self.say(slot);
     }
 
-    /// An end of no innermost open call: one further below has ended, or one that seemed to be left, or none that is
-    /// told apart. Gives the cycles of a call that was drawn.
+    /// An end of a call that is not the innermost open one: one further below, one that seemed to be left, or one that
+    /// is not distinguished. Returns the cycles of a sampled call.
     pub(crate) fn other_end(&mut self, slot: &mut Slot, words: &mut Words, ended: Ended) -> Option<u64> {
         let Ended { at, now, jumps } = ended;
         let mut drawn = None;
@@ -173,18 +172,18 @@ impl OpenCalls {
         self.count = 0;
     }
 
-    /// Something happens: what is remembered for too long is forgotten.
+    /// An event: forgets the calls that were remembered for too long.
     fn begin(&mut self) {
         self.events += 1;
         let oldest = self.events.saturating_sub(REMEMBERED_FOR);
         self.remembered.iter_mut().filter(|one| one.since < oldest).for_each(|one| one.at = 0);
     }
 
-    /// Says what the code can do alone from now on.
+    /// Sets the state that says what the code can handle alone from now on.
     fn say(&mut self, slot: &mut Slot) {
         let counts_only = self.count > MOST_BELOW || self.inner >= BELIEVED_AFTER;
         if counts_only {
-            // What ends at such a place may then be another call.
+            // An end at such a place may then be of another call.
             self.remembered.iter_mut().for_each(|one| one.at = 0);
         }
         let is_nested = self.count > 1 || self.open[..self.count].iter().any(|open| open.kept.calls > 0);
@@ -195,7 +194,7 @@ impl OpenCalls {
             | bit(self.count > 1, state::INSIDE);
     }
 
-    /// Takes up what the code has begun alone.
+    /// Takes over the call that the code has begun alone.
     fn take_up(&mut self, slot: &Slot) {
         self.begin();
         if slot[slot::AT] == 0 {
@@ -228,7 +227,7 @@ impl OpenCalls {
                 self.remember(at, begun);
             }
             self.inner = 0;
-            // What ended below it stands, unless it was inside the next one.
+            // The calls that ended below it stand, unless it was inside the next one.
             let (below, own) = self.open.split_at_mut(innermost);
             if let Some(below) = below.last_mut() {
                 below.kept.take_from(&own[0].kept);
@@ -246,8 +245,8 @@ impl OpenCalls {
         }
     }
 
-    /// The innermost open call has ended and is counted: what is kept with it was inside it, and itself may be inside
-    /// the next.
+    /// The innermost open call has ended and is counted: the calls kept with it were inside it, and it may itself be
+    /// inside the next.
     fn close(&mut self, slot: &mut Slot, words: &mut Words, (cycles, jumps): (u64, bool)) {
         let Some(innermost) = self.count.checked_sub(1) else { return };
         let (below, own) = self.open.split_at_mut(innermost);
@@ -343,7 +342,7 @@ fn count(words: &mut Words, begun: u64, cycles: u64, jumps: bool) {
     words[timed::JUMPED] += u64::from(jumps);
 }
 
-/// The bucket of so many cycles: 32 to an octave.
+/// The bucket of a number of cycles: 32 to an octave.
 fn bucket(cycles: u64) -> usize {
     match cycles.checked_ilog2() {
         Some(octave @ 5..) => ((cycles >> (octave - 5)) + (u64::from(octave - 5) << 5)) as usize,

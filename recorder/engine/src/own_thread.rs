@@ -7,7 +7,7 @@
 
 use crate::machine::{Abi, Host};
 
-/// What a thread shares with the others of its process, and that it has a base of its own.
+/// The resources that a thread shares with the others of its process, and its own base.
 const FLAGS: i32 = libc::CLONE_VM
     | libc::CLONE_FS
     | libc::CLONE_FILES

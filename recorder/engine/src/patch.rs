@@ -16,15 +16,15 @@ const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
 pub(crate) const MOST_BYTES: u64 = 1024;
 
-/// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
-/// file.
+/// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written through
+/// a file.
 pub(crate) struct Near {
     at: u64,
     used: u64,
 }
 
 impl Near {
-    /// Where the next code goes.
+    /// Address of the next code.
     pub(crate) fn next(&self) -> u64 {
         (self.at + self.used).next_multiple_of(16)
     }
@@ -98,7 +98,7 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
                 }
                 entry::PATCHED
             }
-            // Other threads map and unmap meanwhile. It is tried again when something is mapped next.
+            // Other threads map and unmap at the same time. The next mapping leads to another try.
             Ok(_) | Err(Refusal::NoRoom) if has_begun => continue,
             Ok(_) => Refusal::NoRoom.answer(),
             Err(refusal) => refusal.answer(),
@@ -112,7 +112,7 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
     }
 }
 
-/// Set while threads of the program may execute what is changed: the command makes the changes.
+/// Set while threads of the program may execute the code to change: the command makes the changes.
 static DEFERS: AtomicBool = AtomicBool::new(false);
 
 /// From now on changes of the program's code are listed and not made, or made at once.
@@ -128,8 +128,8 @@ pub(crate) fn defers() -> bool {
 /// Held by whoever changes the program's code.
 static CHANGING: Lock<()> = Lock::new(());
 
-/// Changes the program's code by `work`, unless the engine is about to go: then the command takes all changes back, and
-/// what is changed after it would lead to memory that is not there any more. `None` then.
+/// Changes the program's code by `work`, and returns its result. `None` if the engine is about to go: then the command
+/// takes all changes back, and later changes would lead to unmapped memory.
 pub(crate) fn unless_leaving<R>(work: impl FnOnce() -> R) -> Option<R> {
     CHANGING.with(|()| (!attach::leaves()).then(work))
 }
@@ -139,7 +139,7 @@ pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     CHANGING.with(|()| work())
 }
 
-/// Waits for changes that have begun. None begins any more when the engine is about to go.
+/// Waits for changes that have begun. No change begins any more when the engine is about to go.
 pub(crate) fn settle() {
     CHANGING.with(|()| ());
 }
@@ -156,8 +156,8 @@ pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> b
     is_changed.unwrap_or(false)
 }
 
-/// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
-/// handler and those that map and unmap memory, and before they are made those that start a process or a program.
+/// Redirects the C library's system calls that the engine must handle: those that set a signal's handler and those that
+/// map and unmap memory, and, before they are made, those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
     let mut led: Vec<Led> = vec![
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
@@ -208,8 +208,7 @@ pub(crate) struct Leader<'l> {
 }
 
 impl Leader<'_> {
-    /// Has a jump at a place lead to code that is made for where it will stand. Nothing where there is no room or no
-    /// code.
+    /// Has a jump at a place lead to code that is made for its address. Does nothing where there is no room or no code.
     pub(crate) fn lead(&mut self, at: u64, code: impl FnOnce(u64) -> Option<Vec<u8>>) {
         let Ok(place) = place_near(self.near, &(at..at + Host::JUMP_BYTES)) else { return };
         let Some(code) = code(place.next()) else { return };
@@ -240,8 +239,8 @@ pub(crate) fn in_others_code(
     engine.code.with(|code| code.near = near);
 }
 
-/// Writes what leads away from a place; for an entry, with where its instructions went. What is kept of it goes again
-/// when it cannot be written.
+/// Writes the redirection of a place; for an entry, with the new places of its instructions. Its record is removed
+/// again when it cannot be written.
 pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], moved: &[(u64, u64)]) -> bool {
     let mut patches = Vec::new();
     for (at, bytes) in writes {
@@ -277,9 +276,9 @@ pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], m
 /// Code that an entry is led to.
 struct WayIn {
     is_trap: bool,
-    /// What is written to lead there.
+    /// The writes that lead there.
     writes: Vec<Write>,
-    /// Where the instructions went that this replaces.
+    /// New places of the replaced instructions.
     moved: Vec<(u64, u64)>,
 }
 
@@ -315,7 +314,7 @@ fn refuse_sequence(engine: &Engine, pc: u64, displaced: &impl Displaced) -> Resu
     if displaced.breaks(&zones) { Err(Refusal::Restartable) } else { Ok(()) }
 }
 
-/// Writes code, and behind it what is moved from an entry, that the entry is to lead to.
+/// Writes code, and after it the entry's moved instructions, for the entry to lead to.
 fn place_before(
     (memory, near): (&File, &mut Vec<Near>),
     pc: u64,
@@ -333,7 +332,7 @@ fn place_before(
     Ok(WayIn { is_trap: displaced.is_trap(), writes: displaced.writes(pc, at), moved: moved.places })
 }
 
-/// Leads an entry of this size, with this room, to code that goes on with what was there.
+/// Leads an entry of this size, with this room, to code that continues with the replaced instructions.
 pub(crate) fn lead_entry(
     engine: &Engine,
     memory: &File,
@@ -373,7 +372,7 @@ pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Res
     Ok(&mut near[number])
 }
 
-/// Fresh memory near a place. Other threads map memory meanwhile, and take what was just seen to be free.
+/// Fresh memory near a place. Other threads map memory at the same time, and may take a range that was just free.
 fn memory_near(range: &Range<u64>, bytes: usize) -> Option<(u64, *mut u8)> {
     const TRIES: usize = 64;
     (0..TRIES).find_map(|_| {

@@ -1,7 +1,7 @@
-//! Processes and programs that the program starts: they run untouched, and the user is told of them.
+//! Processes and programs that the program starts: they run untouched, and the user gets a note.
 //!
-//! Nothing here takes memory or a lock: a process that was forked off has one thread, and what the others held then
-//! stays held in it.
+//! No function here takes memory or a lock: a forked process has one thread, and locks that other threads held stay
+//! held in it.
 
 use crate::engine::{self, Engine};
 use crate::guards;
@@ -11,7 +11,7 @@ use lineup_recording::native::{VARIABLE, note, word};
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// What a system call makes.
+/// The result of a system call: a process, a thread or a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum New {
     Nothing,
@@ -27,9 +27,9 @@ pub(crate) enum New {
 pub(crate) struct Fork {
     number: i64,
     arguments: [u64; 6],
-    /// Of the newer call, what it reads.
+    /// The words that the newer call reads.
     words: [u64; CLONE_WORDS],
-    /// Where the new process's stack pointer is to be; 0 where it stays.
+    /// The new process's stack pointer; 0 where it stays.
     pub(crate) stack: u64,
 }
 
@@ -70,7 +70,7 @@ impl Fork {
         (flags & odd as u64 == 0).then_some(fork)
     }
 
-    /// Makes it; what the call gives, in both.
+    /// Makes it. Returns the call's result, in both.
     pub(crate) fn make(&self) -> i64 {
         let mut arguments = self.arguments;
         if self.number == libc::SYS_clone3 {
@@ -81,7 +81,8 @@ impl Fork {
     }
 }
 
-/// What a system call with these registers will make; told to the user when it is a process or another program.
+/// The thing that a system call with these registers will make. The user gets a note when it is a process or another
+/// program.
 pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
     let number = registers.call();
     let [first, second, third, fourth, ..] = registers.arguments();
@@ -175,7 +176,7 @@ fn hide_engine(environment: u64) {
     }
 }
 
-/// Tells of the program at a path, when there is one that can be run.
+/// Notes the program at a path, if the path leads to one that can be run.
 fn tell_exec(engine: &Engine, folder: u64, path: u64) {
     const MOST_BYTES: usize = 1024;
     if !system::is_executable(folder, path) {

@@ -1,8 +1,8 @@
 //! Takes jumps out of entries when no more calls are wanted, while other threads execute them.
 //!
 //! The pages of an entry are replaced as a whole, by a fresh mapping of the same part of the same file: the kernel does
-//! that in one step for all threads. What other patches there are on these pages is written to the new ones before.
-//! Code that a jump leads to stays where it is, for threads that are in it.
+//! that in one step for all threads. Other patches on these pages are written to the new ones before. The code that a
+//! jump leads to stays in place, for threads that are in it.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Entries, Host};
@@ -43,7 +43,7 @@ pub(crate) fn finished_regions(engine: &Engine) {
     }
 }
 
-/// Whether all entries of a region are as they were.
+/// Takes a region's jumps out. Returns whether all its entries are in their original state.
 fn take_out(engine: &Engine, number: u64) -> bool {
     let shared = &engine.shared;
     let entries = (shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
@@ -67,12 +67,12 @@ fn take_out(engine: &Engine, number: u64) -> bool {
         })
     };
     let all = own.iter().filter(|pc| is_out(pc)).count() == own.len();
-    // Other processors may have decoded what was there.
+    // Other processors may have decoded the old instructions.
     system::serialize_threads();
     all
 }
 
-/// Takes the traps out of the program's code: what they lead to needs the kernel's return from a handler.
+/// Takes the traps out of the program's code: their handling needs the kernel's return from a handler.
 pub(crate) fn take_out_traps(engine: &Engine) {
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let blocked = system::block_signals();
@@ -89,7 +89,7 @@ pub(crate) fn take_out_traps(engine: &Engine) {
 pub(crate) struct Patch {
     pub(crate) pc: u64,
     pub(crate) original: Vec<u8>,
-    /// What was written there, of the same length.
+    /// The bytes written there, of the same length.
     pub(crate) written: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ impl Patch {
         }
     }
 
-    /// Whether it is still where it was written.
+    /// Whether the patch is still in memory.
     pub(crate) fn stands(&self) -> bool {
         if system::is_sealed() {
             // It stood there when it could last be seen.
@@ -124,7 +124,7 @@ impl Patch {
         system::read_memory(self.pc, &mut now) == now.len() && now == self.written
     }
 
-    /// Those of its places that lie in `pages`, as offsets there.
+    /// The patch's bytes that lie in `pages`, as offsets in the patch.
     fn in_pages(&self, pages: &Range<u64>) -> Range<usize> {
         let (start, end) = (self.pc.max(pages.start), self.range().end.min(pages.end));
         (start - pages.start) as usize..end.saturating_sub(pages.start) as usize
@@ -167,7 +167,8 @@ fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
     is_moved
 }
 
-/// Whether the file holds what is in memory, with the original bytes where patches are: nobody else has changed it.
+/// Whether the file holds the bytes in memory, with the original bytes in place of patches: no other code has changed
+/// it.
 fn is_same_but_for_patches(file: &[u8], memory: &[u8], patches: &[Patch], pages: &Range<u64>) -> bool {
     let mut unpatched = memory.to_vec();
     patches.iter().for_each(|patch| patch.take_out(pages.start, &mut unpatched));

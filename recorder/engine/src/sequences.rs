@@ -1,19 +1,19 @@
 //! Restartable sequences (`rseq`): code that a thread must pass without losing its processor.
 //!
 //! A thread stores the address of a descriptor in memory that it shares with the kernel. When the kernel takes the
-//! processor away, or sends a signal, while the thread is in the descriptor's range, the thread goes on at another
+//! processor away, or sends a signal, while the thread is in the descriptor's range, the thread continues at another
 //! place, which begins anew. The kernel knows the range by address alone. In the code cache the thread is never in it,
-//! and would lose what another thread has done meanwhile.
+//! and would lose the changes that another thread has made in the meantime.
 //!
-//! So a block of the cache ends before a store that may begin a sequence. The engine looks at what is stored. When that
-//! is the address of a descriptor, the thread goes on in a copy of the sequence, which nothing is added to, and which
-//! has a descriptor of its own. The copy leads back to the cache wherever it is left, also where the kernel aborts it.
-//! What is executed in it is not recorded, but counted.
+//! So a block of the cache ends before a store that may begin a sequence. The engine looks at the stored value. When it
+//! is the address of a descriptor, the thread continues in a copy of the sequence, which has no added instructions but
+//! a descriptor of its own. Every exit of the copy leads back to the cache, also the one where the kernel aborts it.
+//! Its instructions are not recorded, but counted.
 //!
-//! Which stores these are follows from the descriptors in the data of the program's files. Before the place that a
-//! sequence is aborted to stands a signature. Where code has one that belongs to no known descriptor, that is made
-//! while the program runs, and the engine looks at each store in the file's code. Of code that the program may change
-//! the engine looks at each store as well, and a copy is used only while the code is what the copy was made from.
+//! The descriptors in the data of the program's files show which stores these are. A signature lies before the place
+//! that a sequence is aborted to. A signature without a known descriptor means that the program makes the descriptor
+//! while it runs; then the engine looks at each store in the file's code. In code that the program may change the
+//! engine looks at each store as well, and uses a copy only while its source code is unchanged.
 
 use crate::addresses::{Map, Set};
 use crate::engine::Engine;
@@ -27,32 +27,32 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What Linux' own libraries register on this machine.
+/// The signature that Linux' own libraries register on this machine.
 const USUAL_SIGNATURE: u32 = 0x5305_3053;
-/// Bytes of a sequence at most: that a file's data tells, or that is copied.
+/// The most bytes of a sequence: of one in a file's data, or of a copied one.
 const MOST_SEQUENCE_BYTES: u64 = 4096;
-/// A store has so many bytes at most.
+/// The most bytes of a store instruction.
 const MOST_STORE_BYTES: u64 = 15;
 /// Bytes of a descriptor.
 const DESCRIPTOR_BYTES: usize = 32;
 /// Bytes that descriptors of copies are taken from at a time.
 const PAGE_BYTES: usize = 4096;
-/// Code and data are read in pieces of so many bytes.
+/// The size of pieces in which code and data are read.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a descriptor says.
+/// The content of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sequence {
     pub(crate) start: u64,
     pub(crate) bytes: u64,
-    /// Where the thread goes on that did not come to its end.
+    /// Address where an aborted thread continues.
     pub(crate) abort: u64,
     /// The first word: the version, which is 0, and flags.
     pub(crate) head: u64,
 }
 
 impl Sequence {
-    /// As the words of a descriptor. `None` when they are none that the kernel takes.
+    /// From the words of a descriptor. `None` when the kernel would not take them.
     pub(crate) fn of(words: [u64; 4]) -> Option<Sequence> {
         let [head, start, bytes, abort] = words;
         let end = start.checked_add(bytes)?;
@@ -68,13 +68,13 @@ impl Sequence {
         [self.head, self.start, self.bytes, self.abort]
     }
 
-    /// Where the signature stands.
+    /// Address of the signature.
     fn signature_at(&self) -> u64 {
         self.abort - 4
     }
 }
 
-/// Where stores may begin a sequence.
+/// Places of stores that may begin a sequence.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Zones {
     known: Vec<Sequence>,
@@ -94,7 +94,7 @@ impl Zones {
             || self.unknown.iter().any(|code| code.contains(&next))
     }
 
-    /// Whether code there may have sequences that are not known.
+    /// Whether code there may have unknown sequences.
     pub(crate) fn are_unknown_at(&self, pc: u64) -> bool {
         self.unknown.iter().any(|code| code.contains(&pc))
     }
@@ -115,14 +115,14 @@ impl Zones {
 /// Code of a file that was looked through.
 struct Looked {
     mapping: Mapping,
-    /// Where signatures stand in it.
+    /// Addresses of the signatures in it.
     signatures: Vec<u64>,
 }
 
 /// A copy of a sequence.
 struct Placed {
     sequence: Sequence,
-    /// Where it begins, and where it ends.
+    /// Its beginning and end.
     range: Range<u64>,
     places: Vec<(u64, u64)>,
     instructions: u64,
@@ -131,7 +131,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// Whether the program's code is still what this was made from.
+    /// Whether the program's code is still the code that this was made from.
     fn is_current(&self, store: u64) -> bool {
         let Some(made_from) = &self.made_from else { return true };
         made_from.iter().zip([store, self.sequence.start]).all(|(bytes, at)| {
@@ -141,9 +141,9 @@ impl Placed {
     }
 }
 
-/// What a store does that may begin a sequence.
+/// The effect of a store that may begin a sequence.
 pub(crate) enum Begun {
-    /// It begins one: the thread goes on at this place, outside the cache, for so many instructions at most.
+    /// It begins one: the thread continues at this place, outside the cache, for at most this many instructions.
     Copied(u64, u64),
     /// It begins one that cannot be copied.
     Natively,
@@ -177,7 +177,7 @@ pub(crate) fn may_hold(pc: u64) -> bool {
 }
 
 impl Sequences {
-    /// Where stores may begin a sequence, as far as that is known.
+    /// The known places of stores that may begin a sequence.
     pub(crate) fn zones(&self) -> Arc<Zones> {
         self.zones.clone()
     }
@@ -198,7 +198,7 @@ impl Sequences {
 
     /// Signatures in a mapping of code.
     fn signatures_in(&self, mapping: &Mapping) -> Vec<u64> {
-        // What stands before a signature, and its end, are in the same piece.
+        // The bytes before a signature, and its end, are in the same piece.
         const OVERLAP: u64 = 16;
         let all: Vec<u32> = self.signatures.iter().copied().chain([USUAL_SIGNATURE]).collect();
         let mut found = Vec::new();
@@ -262,8 +262,7 @@ impl Sequences {
         }
     }
 
-    /// The program has registered memory with this signature: code where it was not looked for must be looked through
-    /// again. Which code that is.
+    /// The program has registered memory with this signature: returns the code that must be searched for it.
     fn add_signature(&mut self, signature: u32) -> Vec<Range<u64>> {
         if self.signatures.contains(&signature) {
             return Vec::new();
@@ -281,7 +280,7 @@ impl Sequences {
         self.set_known(known);
     }
 
-    /// Where the program is when a thread is at a place of a copy.
+    /// The program's address for a thread at a place of a copy.
     pub(crate) fn program_pc(&self, place: u64) -> Option<u64> {
         let (_, copy) = self.copies.range(..=place).next_back()?;
         let at = copy.places.iter().rev().find(|(at, _)| *at <= place)?;
@@ -296,7 +295,7 @@ impl Sequences {
     }
 
     /// Room for a descriptor where an instruction can name it as a number: the lowest 2 GB. It is never given back: the
-    /// kernel may look at it as long as the thread has not stored another.
+    /// kernel may read it until the thread stores another.
     fn descriptor(&mut self) -> Option<u32> {
         if self.room.is_empty() {
             let page = system::memory_where(PAGE_BYTES, libc::MAP_32BIT)? as usize;
@@ -308,7 +307,7 @@ impl Sequences {
         u32::try_from(at).ok().filter(|at| i32::try_from(*at).is_ok())
     }
 
-    /// Keeps a copy of what a store begins.
+    /// Keeps a copy of the sequence that a store begins.
     fn keep(&mut self, store: u64, copy: Placed) {
         COPIES[0].fetch_min(copy.range.start, Ordering::AcqRel);
         COPIES[1].fetch_max(copy.range.end, Ordering::AcqRel);
@@ -344,7 +343,7 @@ pub(crate) fn add_signature(engine: &Engine, signature: u32) {
 }
 
 impl crate::blocks::Blocks {
-    /// Where stores may begin a sequence in the code that an address lies in.
+    /// Places of stores that may begin a sequence in the code that holds an address.
     pub(crate) fn zones_at(&mut self, pc: u64) -> Arc<Zones> {
         let _ = self.bytes(pc);
         self.sequences.zones()
@@ -460,7 +459,7 @@ impl crate::blocks::Blocks {
     }
 }
 
-/// What a descriptor at an address says; `None` when there is none.
+/// The descriptor at an address; `None` when there is none.
 fn descriptor_at(at: u64) -> Option<Sequence> {
     let mut bytes = [0; DESCRIPTOR_BYTES];
     (at != 0 && system::read_memory(at, &mut bytes) == bytes.len()).then_some(())?;

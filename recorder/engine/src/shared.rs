@@ -14,7 +14,7 @@ use lineup_recording::native::{
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer tells when it is full.
+/// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer shows when it is full.
 const CHUNK_STRIDE: usize = 1 << 24;
 
 /// The command counts on this often at least; it is gone when it does not.
@@ -23,19 +23,19 @@ const ROUND_NS: i64 = 100_000;
 /// After some short rounds the command has much to read: then many threads may wait for it.
 const SHORT_ROUNDS: u32 = 20;
 const LONG_ROUND_NS: i64 = 1_000_000;
-/// Of more threads that wait each waits as many rounds at a time as it has turns with so many others.
+/// Threads that may wait at a time; with more of them, each waits proportionally longer.
 const WAITING_AT_ONCE: u32 = 32;
 const MOST_TURNS: u32 = 32;
 /// Threads that wait for a chunk.
 static WAITING: AtomicU32 = AtomicU32::new(0);
-/// How long the command is waited for.
+/// The most rounds of waiting for the command.
 const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 
 /// The memory.
 pub(crate) struct Shared {
     head: *const AtomicU64,
-    /// The first process's first words, with the order of events, and where processes ask. Those stay where they are in
-    /// processes that are forked off.
+    /// The first process's first words, with the order of events and the processes' requests. Those stay in place in
+    /// forked processes.
     first: *const AtomicU64,
     asking: *const AtomicU64,
     definitions: *const AtomicU64,
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     thread_calls: *const AtomicU64,
     /// Null unless the whole program is recorded.
     sieves: *mut u8,
-    /// As the sieves: how allocations are seen.
+    /// The words about allocations, laid out as the sieves.
     heap: *const AtomicU64,
 }
 
@@ -109,16 +109,16 @@ impl Shared {
         unsafe { &*self.first.add(number) }
     }
 
-    /// Where calls that were drawn are kept, when calls are timed.
+    /// The words for sampled calls, when calls are timed.
     pub(crate) fn trials(&self) -> *const AtomicU64 {
         self.definitions.wrapping_add((trial::PLACE - DEFINITIONS.start) as usize / 8)
     }
 
-    /// Lines of code that are flushed before calls of a region that were drawn; none where the function's own are.
+    /// Lines of code that are flushed before sampled calls of a region; none where the function's own are.
     pub(crate) fn flushed(&self, region: usize) -> Vec<u64> {
         let first = (flushed::PLACE - DEFINITIONS.start) as usize / 8 + region * flushed::WORDS;
         assert!(region < timed::REGIONS);
-        // SAFETY: within the mapping, since the region is one of those that there are words for.
+        // SAFETY: within the mapping, since the region has words there.
         let word = |number: usize| unsafe { &*self.definitions.add(first + number) }.load(Ordering::Relaxed);
         (1..=(word(0) as usize).min(flushed::MOST)).map(word).collect()
     }
@@ -129,7 +129,7 @@ impl Shared {
         Some(self.word(word::FIRST_REGION + number * region::WORDS))
     }
 
-    /// Whether one more call of a region may be recorded; it is counted then.
+    /// Whether one more call of a region may be recorded; it counts against the limit then.
     pub(crate) fn takes_one(&self, number: u64) -> bool {
         let Some(number) = usize::try_from(number).ok().filter(|number| *number < region::MOST) else {
             return false;
@@ -140,7 +140,7 @@ impl Shared {
         of(region::TAKEN).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Where a thread's calls of a region are counted; nobody else counts there.
+    /// The counter of a thread's calls of a region; no other thread counts there.
     pub(crate) fn thread_count(&self, thread: u64, number: u64) -> Option<&AtomicU64> {
         let (thread, number) = (thread as usize, number as usize);
         let is_there = thread < thread_calls::MOST && number < region::MOST;
@@ -180,7 +180,8 @@ impl Shared {
         self.word_of_first(word::CLOCK).fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes what a block is made of: its number, by which the log names it. `None` when there is no room left.
+    /// Registers a block's definition. Returns its number, by which the log names it; `None` when there is no room
+    /// left.
     pub(crate) fn define(&self, words: &[u64]) -> Option<u32> {
         let room = (DEFINITIONS.end - DEFINITIONS.start) / 8;
         // Number 0 names none.
@@ -195,7 +196,7 @@ impl Shared {
         u32::try_from(at).ok()
     }
 
-    /// Tells the user something; what does not fit is not told.
+    /// Gives the user a note; text that does not fit is dropped.
     pub(crate) fn note(&self, text: &str) {
         self.tell(note::TEXT, text.as_bytes());
     }
@@ -236,7 +237,7 @@ impl Shared {
         self.word(word::DEFINITIONS).load(Ordering::Relaxed)
     }
 
-    /// Whether threads had better give their chunks back between calls: there may be more threads than chunks.
+    /// Whether threads should give their chunks back between calls: there may be more threads than chunks.
     pub(crate) fn is_scarce(&self) -> bool {
         self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
     }
@@ -248,7 +249,7 @@ impl Shared {
         is_there.then(|| self.sieves as u64 + number as u64 * sieve::BYTES)
     }
 
-    /// A word that tells how allocations are seen; 0 where nothing is told.
+    /// A word about allocations; 0 where the command gave none.
     fn heap_word(&self, number: usize) -> u64 {
         if self.heap.is_null() || number as u64 >= heap::BYTES / 8 {
             return 0;
@@ -257,12 +258,12 @@ impl Shared {
         unsafe { &*self.heap.add(number) }.load(Ordering::Relaxed)
     }
 
-    /// Whether any allocator is told.
+    /// Whether the command gave any allocator.
     pub(crate) fn has_allocators(&self) -> bool {
         self.word(word::ALLOCATORS).load(Ordering::Acquire) > 0
     }
 
-    /// How many functions of allocators are told.
+    /// The number of the allocators' functions.
     pub(crate) fn count_allocators(&self) -> usize {
         (self.word(word::ALLOCATORS).load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS)
     }
@@ -280,7 +281,7 @@ impl Shared {
         self.allocators().find(|(address, _)| *address == pc).map(|(_, allocator)| allocator)
     }
 
-    /// How to get from a place in the code to its function's caller.
+    /// The rule that leads from a place in the code to its function's caller.
     pub(crate) fn frame_rule(&self, pc: u64) -> Option<FrameRule> {
         let files = (self.word(word::UNWOUND).load(Ordering::Acquire) as usize).min(heap::file::MOST);
         // The latest first: an earlier one may have been unmapped.
@@ -294,7 +295,7 @@ impl Shared {
         rule_at(at(file, heap::file::RULES) as usize, at(file, heap::file::START), pc, word)
     }
 
-    /// A free chunk as it was left, for a thread; `None` when there is none.
+    /// A free chunk in its last state, for a thread; `None` when there is none.
     pub(crate) fn take_table(&self) -> Option<(usize, *mut u8)> {
         let is_free = |number: &usize| {
             let state = self.chunk(*number, chunk::STATE);
@@ -311,19 +312,19 @@ impl Shared {
         }
     }
 
-    /// The number of what [`Shared::take_table`] gave.
+    /// The number of a chunk of [`Shared::take_table`].
     pub(crate) fn number_of_table(&self, at: u64) -> Option<usize> {
         let number = (at.wrapping_sub(self.chunks as u64) / CHUNK_STRIDE as u64) as usize;
         (number < chunk::COUNT).then_some(number)
     }
 
-    /// Why nothing more can be written.
+    /// Whether the command still reads.
     pub(crate) fn is_read(&self) -> bool {
         self.word(word::IS_GONE).load(Ordering::Acquire) == 0
     }
 
-    /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads, but no longer
-    /// than `most_rounds` in which none is given back; `None` when there is none.
+    /// A free chunk, for a thread: its number and address. Waits for one while the command reads, but at most
+    /// `most_rounds` in which none is given back; `None` when there is none.
     pub(crate) fn take_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
         if let Some(taken) = self.take_free_chunk(thread) {
             return Some(taken);
@@ -377,7 +378,7 @@ impl Shared {
         None
     }
 
-    /// So many bytes of a chunk are whole records.
+    /// This many bytes of a chunk are whole records.
     pub(crate) fn commit_chunk(&self, number: usize, bytes: u64) {
         self.chunk(number, chunk::LENGTH).store(bytes, Ordering::Release);
     }

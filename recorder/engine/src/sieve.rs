@@ -1,12 +1,12 @@
-//! Whole programs: what a block passes over, and what it notes.
+//! Whole programs: the uses of lines that a block passes over, and those that it notes.
 //!
 //! Each thread has a sieve in the shared memory, see [`lineup_recording::native::sieve`]. A block counts itself there,
-//! and looks up the lines that it uses in tables: what uses the most recently used lines of their sets again changes no
+//! and looks up the lines that it uses in tables: a repeated use of the most recently used line of a set changes no
 //! modelled cache, and is passed over. For the rest, the block goes through code that has the first-level caches use
-//! the lines, and notes in the log what was not there, see [`Translation::uses_lines`].
+//! the lines, and notes misses in the log, see [`Translation::uses_lines`].
 //!
-//! When the log is full, or a signal waits, blocks get a table in which nothing is found: the next one to begin finds
-//! its code not there, and hands over to the engine, with all registers as the program has them.
+//! When the log is full, or a signal waits, blocks get an empty table: the next one to begin does not find its code
+//! there, and hands over to the engine, with all of the program's registers.
 
 use crate::cache::Cache;
 use crate::level::Level;
@@ -17,7 +17,7 @@ use crate::system;
 use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window, word};
 use std::sync::atomic::Ordering;
 
-/// What all threads' sieves have in common.
+/// The common data of all threads' sieves.
 #[derive(Clone, Copy)]
 pub(crate) struct Sieves {
     pub(crate) code: Level,
@@ -27,7 +27,7 @@ pub(crate) struct Sieves {
     uses_code: [u64; 2],
     /// In it nothing is found.
     nothing: u64,
-    /// Where nobody looks.
+    /// Memory that no reader looks at.
     aside: u64,
     /// Windows of the run are wanted.
     has_windows: bool,
@@ -117,8 +117,8 @@ impl Sieves {
         }
     }
 
-    /// At the end of a stretch of the run another begins, which may be a window: what is to be logged then, for the
-    /// thread with these slots.
+    /// At the end of a stretch of the run another begins, which may be a window: logs its beginning, for the thread
+    /// with these slots.
     pub(crate) fn turn(
         &self,
         slots: &mut Slots,
@@ -153,7 +153,7 @@ impl Sieves {
         is_logged
     }
 
-    /// Logs that a window begins, with what the first level holds.
+    /// Logs that a window begins, with the lines in the first level.
     fn log_lines(&self, own: &crate::slots::Sieve, stretch: u64, log: impl FnOnce(&[u64]) -> bool) -> bool {
         let lines = |level: Level, rows: u64| {
             let is_told = level.ways > 0 && level.sets * level.ways <= window::MOST_LINES as u64;
@@ -165,8 +165,7 @@ impl Sieves {
         log(&[&head[..], &data, &code].concat())
     }
 
-    /// A block that stands alone was executed: has the data cache use what it accessed, and passes on what is to be
-    /// logged: its record, and what missed.
+    /// A block that stands alone was executed: has the data cache use its accesses, and logs its record and the misses.
     pub(crate) fn use_alone(&self, slots: &Slots, mut log: impl FnMut(&[u64])) {
         // SAFETY: all bits are words.
         let own = unsafe { slots.own.sieve };
@@ -181,7 +180,7 @@ impl Sieves {
             let sieve = own.tables - u64::from(self.data.line_shift);
             // SAFETY: this thread's own, of the sizes that `hold` and the shared memory have.
             let uses = |line| unsafe { self.data.uses(line, own.data_rows, sieve) };
-            // All of them are used, whatever is found.
+            // All lines are used, hits as well.
             if lines.filter(|line| !uses(*line)).count() > 0 {
                 let what = u64::from(noted::ALONE_MISSED) << 32 | (access as u64) << noted::BITS_AT;
                 log(&[u64::from(*head as u32) | what, address, bytes.into()]);
@@ -206,7 +205,7 @@ pub(crate) fn is_here(slots: &mut Slots) {
     own.current = own.own;
 }
 
-/// As the slots were when a signal handler interrupted the thread, but for what the handler's blocks have done since.
+/// The slots of before a signal handler interrupted the thread, with the changes of the handler's blocks since.
 pub(crate) fn after_handler(was: Slots, now: &Slots, logs_all: bool) -> Slots {
     let mut slots = Slots { log: now.log, ..was };
     if logs_all {

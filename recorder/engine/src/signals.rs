@@ -1,9 +1,9 @@
-//! Signals. The kernel gets a handler of ours for each that the program handles; it shows the program's handler a
-//! context as it would be natively, wherever in the cache the thread is.
+//! Signals. The kernel gets a handler of ours for each that the program handles; it shows the program's handler the
+//! context that it would get natively, at every place of the thread in the cache.
 //!
-//! In a block, marks tell where the program is and which of its registers lie in slots. While the engine itself runs,
-//! a signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
-//! goes on natively and the rest of the call is not recorded.
+//! In a block, marks give the program's address and its registers that lie in slots. While the engine itself runs, a
+//! signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
+//! continues natively and the rest of the call is not recorded.
 
 use crate::engine::{self, Engine};
 use crate::handlers::{self, Action, HIGHEST_CONSTANT};
@@ -16,7 +16,7 @@ use crate::system;
 use crate::traps;
 use std::ops::Range;
 
-/// Where code lies that signals are looked at for.
+/// Ranges of the code that signals are checked for.
 pub(crate) struct Signals {
     /// Puts the mask back, see [`Gates::unmask`].
     pub(crate) unmask: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Signals {
     pub(crate) going_back: Range<u64>,
     /// All of the cache.
     pub(crate) cache: Range<u64>,
-    /// What patched entries jump to.
+    /// The code that patched entries jump to.
     pub(crate) entry: Range<u64>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     info: *mut libc::siginfo_t,
     context: *mut libc::ucontext_t,
 ) {
-    // SAFETY: what the kernel gave for this signal.
+    // SAFETY: from the kernel, for this signal.
     if signal == libc::SIGTRAP && unsafe { traps::takes(info, context) } {
         return;
     }
@@ -47,7 +47,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
         // Not set any more since it came.
         return;
     }
-    // SAFETY: set together with ours as the kernel's, from what the program gave the kernel as a handler.
+    // SAFETY: set together with ours as the kernel's, from the handler that the program gave the kernel.
     let handler: Handler = unsafe { std::mem::transmute(handler as *const ()) };
     let own = if flags & libc::SA_NODEFER as u64 == 0 { 1 << (signal - 1) } else { 0 };
     // SAFETY: the kernel's context, whose mask has 64 bits.
@@ -101,7 +101,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     // SAFETY: the kernel's context; the reference from before is not used after the call.
     let registers = unsafe { HostContext::of(context) };
     if !engine.is_on() {
-        // Also in a process that the handler forked off: it goes on natively.
+        // Also in a process that the handler forked: it continues natively.
         slots.busy = 0;
     } else if *registers == program {
         *registers = cached;
@@ -112,19 +112,19 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     }
 }
 
-/// What a signal has interrupted in the cache.
+/// The state in the cache that a signal has interrupted.
 struct Interrupted {
     slots: Slots,
     /// The registers there.
     cached: HostContext,
     /// And as the program has them.
     program: HostContext,
-    /// Of a run that is logged: the record that a superblock was writing.
+    /// For a run that is logged: the record that a superblock was writing.
     unfinished: Option<Unfinished>,
 }
 
-/// The handler has run in the cache, and has returned: goes on where it interrupted the thread, or where it has it go
-/// on.
+/// The handler has run in the cache, and has returned: continues at the interrupted place, or at the place that the
+/// handler has set.
 ///
 /// # Safety
 /// The kernel's context.
@@ -132,7 +132,7 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
     // SAFETY: the caller's promise.
     let registers = unsafe { HostContext::of(context) };
     if !engine.is_on() {
-        // Also in a process that the handler forked off: it goes on natively.
+        // Also in a process that the handler forked: it continues natively.
         slots.busy = 0;
         return;
     }
@@ -157,7 +157,7 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
     }
 }
 
-/// Whether a place lies on the handlers' own stack.
+/// Whether an address lies on the handlers' own stack.
 fn is_on_own_stack(stack: &libc::stack_t, place: u64) -> bool {
     stack.ss_flags & libc::SS_DISABLE == 0 && place.wrapping_sub(stack.ss_sp as u64) < stack.ss_size as u64
 }
@@ -189,7 +189,7 @@ fn program_state(engine: &Engine, slots: &Slots, registers: &HostContext) -> Opt
     Some(Host::at_mark(&mark, &block, slots, registers))
 }
 
-/// Where the program is at a place in the cache, and the block that holds it, or an empty one.
+/// The program's state at a place in the cache, and the block that holds it, or an empty one.
 pub(crate) fn mark_at(engine: &Engine, pc: u64) -> Option<(Mark, Translated)> {
     engine.code.with(|code| {
         if let Some(mark) = code.targets.as_ref().and_then(|targets| targets.mark_at(pc)) {

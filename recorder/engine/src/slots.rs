@@ -1,5 +1,5 @@
-//! What each thread of the program keeps for the engine: words at a fixed distance from the thread's base, which code
-//! in the cache reaches without a register.
+//! The engine's words of each thread of the program: at a fixed distance from the thread's base, which code in the
+//! cache reaches without a register.
 
 /// The words, as the gates and code in the cache know them.
 #[repr(C)]
@@ -10,28 +10,28 @@ pub(crate) struct Slots {
     pub(crate) second: u64,
     /// The program's value of a third register, which some code borrows for short.
     pub(crate) counter: u64,
-    /// Where the next record of the log goes.
+    /// Address of the log's next record.
     pub(crate) log: u64,
-    /// Where the program goes on.
+    /// The program's next address.
     pub(crate) pc: u64,
     pub(crate) scratch: u64,
     /// The table of places that indirect jumps lead to.
     pub(crate) table: u64,
     /// Minus where the outermost call's return address lies.
     pub(crate) minus_base: u64,
-    /// Why the cache was left: see [`reason`].
+    /// Reason for leaving the cache: see [`reason`].
     pub(crate) reason: u64,
     /// The link that is to lead to `pc` from now on, or 0.
     pub(crate) link: u64,
     /// The address of the gate out of the cache.
     pub(crate) gate: u64,
-    /// Where the gate leads back to.
+    /// Address that the gate returns to.
     pub(crate) resume: u64,
     /// The program's stack pointer while the engine runs.
     pub(crate) stack: u64,
     /// The top of the engine's stack, 0 before the thread is known.
     pub(crate) own_stack: u64,
-    /// Where vector state is kept while the engine runs.
+    /// Memory for vector state while the engine runs.
     pub(crate) vectors: u64,
     /// Not 0 while the thread is in the cache or the engine: 2 while a signal handler runs that interrupted it there.
     pub(crate) busy: u64,
@@ -40,13 +40,13 @@ pub(crate) struct Slots {
     pub(crate) sequence: u64,
     /// The thread's [`crate::threads::Thread`].
     pub(crate) thread: u64,
-    /// Where the program is when the gate goes back: what a signal handler is to see.
+    /// The program's address when the gate returns: a signal handler is to see it.
     pub(crate) resume_pc: u64,
     /// Not 0 when a signal came while the engine ran: it is sent again, and delivered when the engine is done.
     pub(crate) deferred: u64,
-    /// Which signals were blocked when it came.
+    /// The signals that were blocked when it came.
     pub(crate) mask: u64,
-    /// Where the thread goes on after it was met for the first time.
+    /// Address where the thread continues after it was first met.
     pub(crate) after_first: u64,
     /// The program's stack pointer when a signal handler interrupted it in the cache, and the handlers' own stack.
     pub(crate) interrupted: u64,
@@ -64,10 +64,10 @@ pub(crate) struct Slots {
     /// The program's values of the two registers that reading the time takes, and the time.
     pub(crate) time_kept: [u64; 2],
     pub(crate) time: u64,
-    /// What an instruction that keeps or loads the processor's state is about to access of its area, see
+    /// Coming accesses to its area by an instruction that saves or loads the processor's state, see
     /// [`crate::machine::Translation::see_state`].
     pub(crate) state: [u64; STATE_WORDS],
-    /// What only one manner of recording needs.
+    /// Data of a single mode of recording.
     pub(crate) own: Own,
 }
 
@@ -88,7 +88,7 @@ pub(crate) union Own {
     pub(crate) logged: u64,
 }
 
-/// What is kept of a thread whose calls are recorded.
+/// State of a thread whose calls are recorded.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
@@ -96,39 +96,39 @@ pub(crate) struct Calls {
     pub(crate) spent: u64,
     /// Not 0 when the program blocks SIGTRAP, which the kernel does not where traps stand, see [`crate::traps`].
     pub(crate) blocks_trap: u64,
-    /// Not 0 when one was sent to the thread meanwhile, and what the kernel told of it.
+    /// Not 0 when one was sent to the thread in the meantime, and the kernel's data of it.
     pub(crate) has_trap: u64,
     pub(crate) trap: [u64; SIGNAL_WORDS],
 }
 
-/// Words that the kernel tells of a signal.
+/// Words of the kernel's data of a signal.
 pub(crate) const SIGNAL_WORDS: usize = size_of::<libc::siginfo_t>() / 8;
 
 /// See [`crate::sieve`].
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Sieve {
-    /// What blocks take for the thread's sieve: it, or what passes nothing over, so that the next block hands over.
+    /// The sieve that blocks use: the thread's, or one that passes nothing over, so that the next block hands over.
     pub(crate) current: u64,
-    /// The thread's sieve. Its lowest bits are those that a data address is shifted by.
+    /// The thread's sieve. Its lowest bits are the shift count for a data address.
     pub(crate) own: u64,
-    /// What passes nothing over.
+    /// The sieve that passes nothing over.
     pub(crate) nothing: u64,
-    /// Where tables are brought up to date: in the thread's sieve, or in a window where nobody looks.
+    /// Tables to update: in the thread's sieve, or, in a window, in memory that no reader looks at.
     pub(crate) tables: u64,
-    /// 1 in a window: what has not missed is noted as well.
+    /// 1 in a window: hits are noted as well.
     pub(crate) notes_all: u64,
     /// Uses of the first level up to the end of the stretch of the run; the next block is to hand over when it is 0.
     pub(crate) left: u64,
     /// Not 0 when the next block is to hand over.
     pub(crate) called: u64,
-    /// Where what is used begins in memory.
+    /// First used address in memory.
     pub(crate) address: u64,
-    /// Where the block goes on.
+    /// Address where the block continues.
     pub(crate) back: u64,
     /// The definition of a block that stands alone.
     pub(crate) definition: u64,
-    /// Where what uses data, and what uses code, leads.
+    /// Code for uses of data, and for uses of code.
     pub(crate) data: u64,
     pub(crate) code: u64,
     /// The rows of the modelled caches, see [`crate::level`].
@@ -155,9 +155,9 @@ pub(crate) use at;
 pub(crate) const BYTES: usize = 640;
 const _: () = assert!(size_of::<Slots>() <= BYTES);
 
-/// Why code in the cache hands over to the engine.
+/// The reasons for which code in the cache hands over to the engine.
 pub(crate) mod reason {
-    /// Goes on at `pc`, which may have to be translated; `link` is set when a jump leads there.
+    /// Continue at `pc`, which may have to be translated; `link` is set when a jump leads there.
     pub(crate) const GO: u64 = 0;
     /// An entry was reached natively, and the call is to be recorded.
     pub(crate) const ENTER: u64 = 1;
@@ -169,17 +169,17 @@ pub(crate) mod reason {
     pub(crate) const LEAVE: u64 = 4;
     /// A system call comes next.
     pub(crate) const SYSTEM_CALL: u64 = 5;
-    /// What comes next cannot be translated.
+    /// The next instruction cannot be translated.
     pub(crate) const LOST: u64 = 6;
     /// A thread of a program that is recorded as a whole begins at `pc`.
     pub(crate) const BEGIN: u64 = 7;
-    /// A system call has come back: the program goes on at `pc`.
+    /// A system call has returned: the program continues at `pc`.
     pub(crate) const RETURNED: u64 = 8;
     /// An instruction that stands alone, in a program that is recorded as a whole, was executed; `pc` comes next.
     pub(crate) const ALONE: u64 = 9;
-    /// In a program that is recorded as a whole, an allocator is called, or its call comes back; the block goes on.
+    /// In a program that is recorded as a whole, an allocator is called, or its call returns; the block continues.
     pub(crate) const ALLOCATION: u64 = 10;
-    /// An instruction comes next that keeps the processor's state in memory, or loads it; the block goes on.
+    /// The next instruction saves or loads the processor's state; then the block continues.
     pub(crate) const STATE: u64 = 11;
     /// A store comes next that may begin a restartable sequence, see [`crate::sequences`].
     pub(crate) const SEQUENCE: u64 = 12;

@@ -1,6 +1,6 @@
-//! Timing calls: what the code that stamps them needs, see [`crate::machine::Timing::stamp`].
+//! Timing calls: the engine's part of stamping them, see [`crate::machine::Timing::stamp`].
 //!
-//! What the code cannot deal with alone is led to [`crate::open_calls`].
+//! [`crate::open_calls`] handles the calls that the stamps' code cannot handle alone.
 
 use crate::alone::Owned;
 use crate::engine::{self, Engine};
@@ -10,15 +10,15 @@ use crate::{system, trials};
 use lineup_recording::native::{chunk, timed, word};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How long the counter is compared with the clock.
+/// Time over which the counter is compared with the clock.
 const COMPARED_NS: i64 = 5_000_000;
 /// Calls by which the stamps' own cost is worked out.
 const TRIAL_CALLS: u64 = 20_000;
 
-/// A table that is not read, for threads beyond those that there is room for.
+/// A table without a reader, for threads beyond the room for tables.
 static SPARE: AtomicU64 = AtomicU64::new(0);
 
-/// Tables of threads whose end nobody tells.
+/// Tables of threads whose end is not reported.
 static TABLES: Owned<u64> = Owned::new();
 
 /// Open calls of the threads that have a table, by its number: 0 where none needed any yet. They begin as zeros.
@@ -26,7 +26,7 @@ static OPEN: [AtomicU64; chunk::COUNT] = [const { AtomicU64::new(0) }; chunk::CO
 
 /// A thread's open calls of all regions.
 struct OfThread {
-    /// A handler of a signal has interrupted what is done with them.
+    /// A handler of a signal has interrupted work on them.
     is_busy: AtomicBool,
     regions: [OpenCalls; timed::REGIONS],
 }
@@ -212,7 +212,7 @@ pub(crate) fn calibrate(engine: &Engine, stamped: u64, bare: u64) {
         (0..TRIAL_CALLS).for_each(|_| function());
         Host::counter().wrapping_sub(begun)
     };
-    // The first round takes what is taken once.
+    // The first round pays the costs that occur once.
     calls(stamped);
     let added = calls(stamped).saturating_sub(calls(bare));
     set(word::CYCLES_ADDED, added * 1000 / TRIAL_CALLS);

@@ -1,4 +1,4 @@
-//! The beginning: what the loader calls when the library is there, before the program's own code runs.
+//! The start: the loader calls this when the library is loaded, before the program's own code runs.
 
 use crate::blocks::Blocks;
 use crate::cache::Cache;
@@ -34,10 +34,10 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     if environment.is_null() {
         return;
     }
-    // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is
+    // The following code runs in the cache, where no memory of the engine may be held or given back: so all of that is
     // over. SAFETY: the loader passes the environment: strings, and null at the end.
     if let Some(begins_here) = unsafe { start(environment) } {
-        // SAFETY: made for this, by `Gates::begin_here`: takes nothing, and changes what a function may.
+        // SAFETY: made for this, by `Gates::begin_here`: takes nothing, and changes only registers that a function may.
         let begins_here: extern "C" fn() = unsafe { std::mem::transmute(begins_here as *const ()) };
         begins_here();
     }
@@ -130,7 +130,8 @@ unsafe fn find(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// Takes our variables out, so that what the program starts is left alone. Libraries that others preload stay.
+/// Takes our variables out, so that programs that the program starts are left alone. Libraries that others preload
+/// stay.
 ///
 /// # Safety
 /// As for [`find`].
@@ -164,7 +165,7 @@ unsafe fn strip(environment: *mut *mut c_char) {
     }
 }
 
-/// Asks the command what is wanted, and patches the entries. `None` when that cannot be; a note says why.
+/// Reads the command's request, and patches the entries. `None` when that fails; a note gives the reason.
 pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let give_up = |shared: &Shared, why: &str| {
         shared.give_up(why);
@@ -239,7 +240,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     Some(engine)
 }
 
-/// What only whole programs need.
+/// State for whole programs alone.
 fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
     Some(Whole {
         begins_here: cache.put(&Host::begin_here(places, gate))?,
@@ -254,7 +255,7 @@ fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64)
     })
 }
 
-/// What can be made before anything is asked for.
+/// The parts that can be made before the command is asked.
 struct Parts {
     places: Places,
     cache: Cache,

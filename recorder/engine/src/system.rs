@@ -28,7 +28,7 @@ pub(crate) fn is_sealed() -> bool {
     IS_SEALED.load(Ordering::Acquire)
 }
 
-/// Where code that the engine writes finds a byte that says so.
+/// Address of a byte with that state, for code that the engine writes.
 pub(crate) fn sealed_flag() -> u64 {
     IS_SEALED.as_ptr() as u64
 }
@@ -49,7 +49,7 @@ pub(crate) unsafe fn own(number: i64, arguments: [u64; 6]) -> i64 {
 pub(crate) struct File(i32);
 
 impl File {
-    /// Opens what a terminated path names.
+    /// Opens the file of a terminated path.
     pub(crate) fn open(path: &[u8], flags: i32) -> Option<File> {
         debug_assert!(path.ends_with(&[0]));
         let flags = (flags | libc::O_CLOEXEC) as u64;
@@ -165,10 +165,10 @@ pub(crate) fn addresses(bytes: usize) -> Option<*mut u8> {
     map(0, bytes, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1, 0)
 }
 
-/// Gives back what was mapped.
+/// Gives mapped memory back.
 pub(crate) fn unmap(at: *mut u8, bytes: usize) {
     holdings::remove(at as u64);
-    // SAFETY: what the caller mapped, and nobody uses any more.
+    // SAFETY: the caller mapped it, and no code uses it any more.
     unsafe { own(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
 }
 
@@ -181,10 +181,10 @@ pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
 /// Puts memory of our own in the place of other memory, in one step for all threads.
 pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
-    // SAFETY: the caller's own memory, in place of what holds the same.
+    // SAFETY: the caller's own memory replaces memory with the same content.
     let moved = unsafe { own(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) };
     if moved == to as i64 {
-        // It is the program's from now on.
+        // From now on it is the program's.
         holdings::remove(from as u64);
     }
     moved == to as i64
@@ -197,7 +197,7 @@ pub(crate) fn register_serializing() {
     unsafe { own(libc::SYS_membarrier, [REGISTER, 0, 0, 0, 0, 0]) };
 }
 
-/// Has every thread decode its next instructions anew. Where the system cannot, replacing a page has done it.
+/// Makes every thread decode its next instructions anew. Where the system cannot, replacing a page has done it.
 pub(crate) fn serialize_threads() {
     const SERIALIZE: u64 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE as u64;
     // SAFETY: changes no memory.
@@ -206,7 +206,7 @@ pub(crate) fn serialize_threads() {
 
 /// Memory of ours is all zeros again.
 pub(crate) fn forget(at: *mut u8, bytes: usize) {
-    // SAFETY: private memory that was mapped here for us; what is not given back is written.
+    // SAFETY: private memory that was mapped here for us; only the part that is kept is written.
     unsafe {
         if own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_DONTNEED as u64, 0, 0, 0]) != 0 {
             std::ptr::write_bytes(at, 0, bytes);
@@ -223,7 +223,7 @@ pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
 /// Sleeps for so long. Not by `nanosleep`: that forgets how an interrupted call of the program is to go on.
 pub(crate) fn sleep_ns(ns: i64) {
     if is_sealed() {
-        // How long that is does not matter; the counter may be forbidden as well.
+        // The exact time does not matter; the counter may be forbidden as well.
         const ROUND_NS: i64 = 16;
         (0..ns / ROUND_NS).for_each(|_| hint::spin_loop());
         return;
@@ -284,7 +284,7 @@ pub(crate) fn is_thread(thread: u64) -> bool {
     unsafe { own(libc::SYS_tgkill, [process(), thread, 0, 0, 0, 0]) != -i64::from(libc::ESRCH) }
 }
 
-/// Blocks all signals of this thread; what was blocked before.
+/// Blocks all signals of this thread. Returns the mask of before.
 pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);
     let arguments = [libc::SIG_SETMASK as u64, &raw const all as u64, &raw mut before as u64, 8, 0, 0];
@@ -319,7 +319,7 @@ pub(crate) fn read_word(at: u64) -> Option<u64> {
 
 /// A terminated text in memory that may not be readable, as far as there is room.
 pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
-    // What lies on the next page may not be there.
+    // The next page may be unmapped.
     let here = ((Host::page_bytes() - at % Host::page_bytes()) as usize).min(into.len());
     let mut length = read_memory(at, &mut into[..here]);
     if length == here && !into[..here].contains(&0) {
@@ -335,7 +335,7 @@ pub(crate) fn is_executable(folder: u64, path: u64) -> bool {
     unsafe { own(libc::SYS_faccessat, [folder, path, libc::X_OK as u64, 0, 0, 0]) == 0 }
 }
 
-/// What a symbolic link says, terminated path given.
+/// The target of a symbolic link, from a terminated path.
 pub(crate) fn read_link(path: &[u8]) -> Vec<u8> {
     let mut text = vec![0; 4096];
     let length = read_link_into(path, &mut text);

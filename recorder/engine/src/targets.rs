@@ -1,10 +1,10 @@
-//! Where jumps lead whose targets are not known before, when all of a run is logged: one table for all threads, by the
-//! lowest 16 bits of the target.
+//! Targets of indirect jumps, when all of a run is logged: one table for all threads, by the lowest 16 bits of the
+//! target.
 //!
-//! At each place stands the address of code that compares the target with the one that it is for, and goes on with
-//! another that has the same bits where it is not the same. So a thread that reads a place while it is being changed
-//! finds the old code or the new. The last of them all hands over to the engine. Code in the cache finds the table by
-//! its address, which is told it in [`crate::machine::Whole`].
+//! Each entry is the address of code for one target. The code compares the jump's target with its own, and on a
+//! mismatch continues with the code for another target with the same bits. So a thread that reads an entry while it is
+//! being changed finds the old code or the new. The last of them all hands over to the engine. Code in the cache gets
+//! the table's address from [`crate::machine::Whole`].
 
 use crate::cache::Cache;
 use crate::machine::{Host, Mark, Translation};
@@ -32,7 +32,7 @@ impl Targets {
         Some(targets)
     }
 
-    /// Where the table lies.
+    /// Address of the table.
     pub(crate) fn table(&self) -> u64 {
         self.table
     }
@@ -54,7 +54,7 @@ impl Targets {
         }
     }
 
-    /// The mark that tells where the program is at a place in the code that the table leads to.
+    /// The mark of the program's state at a place in the code that the table leads to.
     pub(crate) fn mark_at(&self, address: u64) -> Option<Mark> {
         let (start, target) = self.nodes.range(..=address).next_back()?;
         let (code, marks) = match target {

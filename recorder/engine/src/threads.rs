@@ -1,4 +1,4 @@
-//! What the engine keeps of each thread of the program.
+//! The engine's state of each thread of the program.
 
 use crate::allocations::Allocations;
 use crate::alone::Owned;
@@ -13,16 +13,16 @@ use std::sync::atomic::Ordering;
 
 const STACK_BYTES: usize = 1 << 18;
 
-/// What threads have whose end nobody tells.
+/// Memory of threads whose end is not reported.
 static OWNED: Owned<ThreadMemory> = Owned::new();
 
-/// What a thread had, which another may have when it is gone.
+/// A thread's memory, which another thread may get when the first is gone.
 pub(crate) struct Retired {
     owner: u64,
     memory: ThreadMemory,
 }
 
-/// Where a thread's memory lies.
+/// Addresses of a thread's memory.
 #[derive(Clone, Copy)]
 struct ThreadMemory {
     stack: usize,
@@ -31,7 +31,7 @@ struct ThreadMemory {
     sieve: Option<(u64, sieve::Held)>,
 }
 
-/// What the engine keeps of a thread.
+/// The engine's state of a thread.
 pub(crate) struct Thread {
     pub(crate) number: u64,
     /// It has made no call that is recorded.
@@ -41,14 +41,14 @@ pub(crate) struct Thread {
     memory: ThreadMemory,
     /// When a whole program's allocations are noted.
     pub(crate) allocations: Option<Box<Allocations>>,
-    /// Where each thread has as many calls recorded: those of this one, by region.
+    /// Under a limit of calls a thread: this thread's recorded calls, by region.
     pub(crate) taken: Vec<Taken>,
     /// When it need not be asked for more; entries' code looks there, too.
     pub(crate) spent: Option<Box<Spent>>,
 }
 
 impl Whole {
-    /// What a thread had that is gone.
+    /// The memory of a thread that is gone.
     fn take_retired(&self) -> Option<Retired> {
         let is_gone = |retired: &Retired| !system::is_thread(retired.owner);
         self.retired.with(|all| all.iter().position(is_gone).map(|place| all.swap_remove(place)))
@@ -89,8 +89,8 @@ impl Engine {
         true
     }
 
-    /// The thread goes on in a process that was forked off, with what it had: nothing of it was counted there yet, and
-    /// its modelled caches are empty.
+    /// The thread continues in a forked process, with its old memory: nothing is counted there yet, and its modelled
+    /// caches are empty.
     pub(crate) fn begin_thread_again(&self, slots: &mut Slots) -> Option<()> {
         let thread = self.thread(slots)?;
         let (whole, (sieve, held)) = (self.whole.as_ref()?, thread.memory.sieve?);
@@ -124,7 +124,7 @@ impl Engine {
         fresh(Some((sieve, whole.blocks.sieves.hold()?)))
     }
 
-    /// The thread is about to end in the cache: what it has is for another, once it is gone.
+    /// The thread is about to end in the cache: another may have its memory, once it is gone.
     pub(crate) fn retire(&self, slots: &mut Slots) {
         let Some(whole) = self.whole.as_ref().filter(|_| slots.thread != 0) else { return };
         // SAFETY: made by `begin_thread`, and nobody else's.
@@ -142,7 +142,7 @@ impl Engine {
     }
 }
 
-/// A thread ends: what it had is given back.
+/// A thread ends: its memory is given back.
 pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     let (Some(engine), false) = (engine::get().filter(|engine| engine.is_on()), thread.is_null()) else {
         return;

@@ -1,10 +1,10 @@
-//! Entries with room for one byte alone: a trap has the kernel send SIGTRAP to the thread, and a handler of
-//! ours leads it to the entry's code.
+//! Entries with room for one byte alone: a trap has the kernel send SIGTRAP to the thread, and a handler of ours moves
+//! it to the entry's code.
 //!
-//! A trap ends a process that blocks SIGTRAP, or has no handler for it. So as long as traps may stand in the
-//! program's code the kernel has our handler, and no thread blocks the signal: the C library's calls that set masks
-//! lead to the engine ([`crate::masks`]). What the program has set and blocks is kept here, and shown to it; a
-//! SIGTRAP that is sent to a thread that blocks it waits here, and one that would end the program ends it.
+//! A trap ends a process that blocks SIGTRAP, or has no handler for it. So as long as traps may stand in the program's
+//! code the kernel has our handler, and no thread blocks the signal: the C library's calls that set masks lead to the
+//! engine ([`crate::masks`]). The program's own handler and mask are kept here, and shown to it; a SIGTRAP that is sent
+//! to a thread that blocks it waits here, and one that would end the program ends it.
 //!
 //! The engine's own code runs with all signals blocked. So no trap stands in a file whose functions it calls.
 
@@ -25,10 +25,10 @@ pub(crate) const BIT: u64 = 1 << (libc::SIGTRAP - 1);
 const PLACES: usize = 1 << PLACES_SHIFT;
 const PLACES_SHIFT: u32 = 12;
 const _: () = assert!(PLACES > 2 * lineup_recording::native::entry::MOST);
-/// `SA_RESTORER`: the kernel returns from a handler by what the action names.
+/// `SA_RESTORER`: the kernel returns from a handler through the code that the action names.
 const HAS_RESTORER: u64 = 0x0400_0000;
 
-/// Where a trap stands, or stood, and the code that it leads to, or 0.
+/// Address of a present or former trap, and the code that it leads to, or 0.
 struct Place {
     pc: AtomicU64,
     to: AtomicU64,
@@ -59,7 +59,7 @@ pub(crate) fn lead(pc: u64, to: u64) -> bool {
     true
 }
 
-/// Where a trap leads.
+/// The code that a trap leads to.
 fn led_to(pc: u64) -> Option<u64> {
     let is_fit = |place: &&Place| [0, pc].contains(&place.pc.load(Ordering::Acquire));
     let place = places(pc).find(is_fit).filter(|place| place.pc.load(Ordering::Acquire) == pc)?;
@@ -117,10 +117,11 @@ fn is_used(maps: &[Mapping], pc: u64) -> bool {
     is_loader || called.into_iter().any(|called| path(called) == Some(own))
 }
 
-/// What the kernel is to do when the program has set this.
+/// The kernel's action when the program has set this one.
 pub(crate) fn kernels(program: &Action) -> Action {
     const ALWAYS: u64 = libc::SA_SIGINFO as u64 | HAS_RESTORER;
-    // Where the program has no handler, none that interrupts its system calls for good, or needs its stack.
+    // Where the program has no handler, one that does not interrupt its system calls for good, and does not need its
+    // stack.
     const OURS: u64 = (libc::SA_RESTART | libc::SA_ONSTACK) as u64;
     let own = if program.is_handled() { program.flags & !(libc::SA_RESETHAND as u64) } else { OURS };
     let has_restorer = program.is_handled() && program.flags & HAS_RESTORER != 0;
@@ -139,10 +140,10 @@ pub(crate) fn give_back() {
     });
 }
 
-/// What comes of SIGTRAP before the program's handler has it: true when that is not to have it.
+/// Handles SIGTRAP before the program's handler: true when that is not to get it.
 ///
 /// # Safety
-/// From the kernel's handler for SIGTRAP, with what the kernel gave it.
+/// From the kernel's handler for SIGTRAP, with the kernel's arguments.
 pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucontext_t) -> bool {
     // SAFETY: the caller's promise.
     let (code, registers) = unsafe { ((*info).si_code, HostContext::of(context)) };
@@ -160,7 +161,7 @@ pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucont
     match own.blocks_trap != 0 {
         true if is_of_instruction => end_process(info),
         true if own.has_trap == 0 => {
-            // SAFETY: the kernel's words, of which there are so many.
+            // SAFETY: the kernel's words, of this number.
             own.trap = unsafe { info.cast::<[u64; SIGNAL_WORDS]>().read() };
             own.has_trap = 1;
         }
@@ -172,7 +173,7 @@ pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucont
     true
 }
 
-/// Has the kernel do what it does where there is no handler, when this one has returned.
+/// Makes the kernel take its default action when this handler has returned.
 fn end_process(info: *mut libc::siginfo_t) {
     handlers::put(libc::SIGTRAP as usize, &handlers::NO_ACTION);
     send(info as u64);
@@ -181,7 +182,7 @@ fn end_process(info: *mut libc::siginfo_t) {
 /// Sends the signal to this thread again.
 fn send(info: u64) {
     let arguments = [system::process(), system::thread(), libc::SIGTRAP as u64, info, 0, 0];
-    // SAFETY: what the kernel has told of a signal.
+    // SAFETY: the kernel's data of a signal.
     unsafe { system::own(libc::SYS_rt_tgsigqueueinfo, arguments) };
 }
 
@@ -199,10 +200,10 @@ fn set_blocked(is_blocked: bool) {
     }
 }
 
-/// Runs a handler of the program's with these signals blocked; it sees in its context what it would natively.
+/// Runs a handler of the program's with these signals blocked; its context is as it would be natively.
 ///
 /// # Safety
-/// As the kernel would call it, with what the kernel gave.
+/// As the kernel would call it, with the kernel's arguments.
 pub(crate) unsafe fn run(
     handler: Handler,
     signal: i32,
@@ -217,7 +218,7 @@ pub(crate) unsafe fn run(
     }
     let runs_once = handlers::programs(signal as usize).flags & libc::SA_RESETHAND as u64 != 0;
     if signal == libc::SIGTRAP && runs_once {
-        // Of other signals the kernel sees to it.
+        // For other signals the kernel does so.
         handlers::keep(libc::SIGTRAP as usize, &handlers::NO_ACTION);
     }
     // SAFETY: this thread's own, and the kernel's context, whose mask has 64 bits.
@@ -237,8 +238,7 @@ pub(crate) unsafe fn run(
     }
 }
 
-/// Does what the system call `rt_sigprocmask` with these registers asks for, but that the kernel does not block
-/// SIGTRAP.
+/// Makes the system call `rt_sigprocmask` with these registers, but never lets the kernel block SIGTRAP.
 pub(crate) fn set_mask(registers: &mut HostRegisters) {
     let [how, new, old, size, ..] = registers.arguments();
     let call = |new: u64| {

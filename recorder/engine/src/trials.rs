@@ -1,9 +1,9 @@
-//! What is done to the caches before some of the calls that are timed.
+//! Changes of the caches before some of the timed calls.
 //!
-//! The code of an entry counts calls down. For the call at which it arrives at 0, it draws what is done before it, does
-//! that, and draws when the next call is: a lot follows from the one before, so that the same seed gives the same lots.
-//! What takes long is followed by a rest without lots. Calls that were drawn are kept one by one. All of that is the
-//! machine's, see [`crate::machine::Timing::stamp`]; here is what it needs to know.
+//! The code of an entry counts calls down. For the call at which the count is 0, it samples a trial, does it, and
+//! samples the distance to the next such call. Each random number follows from the one before, so the same seed gives
+//! the same samples. A long trial is followed by a rest without trials. Sampled calls are kept one by one. The machine
+//! does all of that, see [`crate::machine::Timing::stamp`]; this file gives it the data.
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, Timing};
@@ -14,35 +14,35 @@ use lineup_recording::native::word;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Between where the lots of two threads, or regions, begin: lots of one are this odd number's multiples apart from no
-/// others that are drawn in practice.
+/// Distance between the first random numbers of two threads, or regions. The distance is an odd number, so no two of
+/// them meet in practice.
 const APART: u64 = 0xd134_2543_de82_ef95;
 
 /// Memory that is read to push other data out of the caches, or 0.
 static SWEPT: AtomicU64 = AtomicU64::new(0);
-/// So many times the cycles of reading it once.
+/// The limit is this many times the cycles of one reading.
 static DEAREST: AtomicU64 = AtomicU64::new(u64::MAX);
 const TIMES_DEARER: u64 = 4;
-/// How often it is read to find out.
+/// The number of readings to measure that.
 const TRIES: usize = 3;
 
-/// What code that draws needs to know of one entry.
+/// Data of one entry for the code that samples.
 #[repr(C)]
 pub(crate) struct Lots {
-    /// Calls up to the next that is drawn are one to so many.
+    /// The distance to the next sampled call is between 1 and this number of calls.
     pub(crate) span: u64,
     /// Half of it, rounded up.
     pub(crate) every: u64,
-    /// How many of the next words are arms.
+    /// The number of the next words that are arms.
     pub(crate) choices: u64,
     pub(crate) choice: [u64; Arm::ALL.len()],
     pub(crate) swept: u64,
     pub(crate) swept_end: u64,
     /// See [`word::REST`].
     pub(crate) rest: u64,
-    /// What is done before a call counts as so many cycles at most: the rest is other programs'.
+    /// The most cycles that are counted for a trial: the rest is other programs'.
     pub(crate) dearest: u64,
-    /// Where code begins and ends that is flushed, pair after pair, and 0 behind the last.
+    /// Beginnings and ends of flushed code, pair after pair, and 0 after the last.
     pub(crate) ranges: u64,
     /// The word that counts trials, and where they lie.
     pub(crate) trials_word: u64,
@@ -60,7 +60,7 @@ fn arms(engine: &Engine) -> impl Iterator<Item = Arm> {
     Arm::ALL.into_iter().filter(move |arm| arms >> arm.number() & 1 == 1)
 }
 
-/// Makes the memory that is read before calls, where that is wanted. False when there is none.
+/// Makes the memory that trials read before calls, if they do. False when there is none.
 pub(crate) fn prepare(engine: &Engine) -> bool {
     if !arms(engine).any(Arm::flushes_data) {
         return true;
@@ -85,7 +85,7 @@ fn sweep(memory: u64, bytes: usize) -> u64 {
     Host::counter().wrapping_sub(begun)
 }
 
-/// Where the lots of one entry are, whose function has these parts; `None` when nothing is drawn.
+/// Address of the sampling data of one entry, whose function has these parts; `None` without sampling.
 pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]) -> Option<u64> {
     let word = |number| engine.shared.word(number).load(Ordering::Relaxed);
     let mut choice = [0; Arm::ALL.len()];
@@ -119,13 +119,13 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
     Some(Box::leak(Box::new(lots)) as *const Lots as u64)
 }
 
-/// The parts that lie in this mapping: those of another file may be unmapped while lots are drawn.
+/// The parts that lie in this mapping: those of another file may be unmapped while calls are sampled.
 fn within(own: Option<&Mapping>, parts: &[Range<u64>]) -> Vec<Range<u64>> {
     let Some(own) = own.map(|own| &own.range) else { return Vec::new() };
     parts.iter().filter(|part| own.start <= part.start && part.end <= own.end).cloned().collect()
 }
 
-/// Lines in order, those that follow each other as one.
+/// Lines in order; adjacent lines form one range.
 fn of_lines(lines: &[u64]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for line in lines {
@@ -154,8 +154,8 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
     }
 }
 
-/// Keeps a call that was drawn, as the code of ends does, and has the thread draw again. The region's words of the
-/// thread are given.
+/// Keeps a sampled call, as the code of ends does, and has the thread sample again. `words` are the region's words of
+/// the thread.
 pub(crate) fn note(engine: &Engine, region: u64, words: &mut [u64], cycles: u64) {
     words[timed::TRIAL] = 0;
     let number = engine.shared.word(word::TRIALS).fetch_add(1, Ordering::Relaxed) as usize;

@@ -20,7 +20,7 @@ pub enum Special {
 
 /// A block with what its callback needs.
 pub struct Block {
-    /// What the tracker needs to know of it.
+    /// The tracker's facts of it.
     pub facts: BlockFacts,
     /// Instructions in it.
     pub instructions: u64,
@@ -28,7 +28,7 @@ pub struct Block {
     pub repeats: bool,
     /// Region whose entry it starts at.
     pub entry: Option<u16>,
-    /// What it begins, when that matters.
+    /// The special function that begins with it, if any.
     pub special: Option<Special>,
     /// Starts a signal handler.
     pub handler: bool,
@@ -36,13 +36,13 @@ pub struct Block {
     pub frees: bool,
     /// Belongs to such a function.
     pub is_in_free: bool,
-    /// Where it stands among the stubs that lead to the dynamic linker.
+    /// Its role among the stubs that lead to the dynamic linker.
     pub linkage: Linkage,
     /// Its accesses are seen.
     pub watched: bool,
     /// First addresses of the code granules it lies on.
     pub granules: Box<[u64]>,
-    /// What this run found out about it, as [`BlockRoles`].
+    /// This run's findings about it, as [`BlockRoles`].
     found: AtomicU8,
 }
 
@@ -60,20 +60,20 @@ impl Block {
         }
     }
 
-    /// What this run found out about it.
+    /// This run's findings about it.
     pub fn found(&self) -> BlockRoles {
         BlockRoles(self.found.load(Ordering::Relaxed))
     }
 }
 
-/// What a block is to the dynamic linker's work at the first call of a function.
+/// The role of a block in the dynamic linker's work at the first call of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Linkage {
-    /// Nothing.
+    /// None.
     None,
-    /// A stub of a function: goes on to the common stub until the function is known.
+    /// A stub of a function: continues to the common stub until the function is known.
     Stub,
-    /// The common stub, which goes on to the linker.
+    /// The common stub, which continues to the linker.
     Common,
 }
 
@@ -82,9 +82,9 @@ pub enum Linkage {
 pub struct Site {
     /// Address of the instruction.
     pub pc: u64,
-    /// What the emulator adds to a guest address.
+    /// The emulator's offset from a guest address to a host address.
     pub guest_base: u64,
-    /// How control leaves the instruction, and where it would come back to.
+    /// The way that control leaves the instruction, and the address that it would return to.
     pub flow: Flow,
     /// Address of the next instruction.
     pub next_pc: u64,
@@ -94,10 +94,10 @@ pub struct Site {
     pub on_stack: bool,
 }
 
-/// What tells one translation of a block from another.
+/// The identity of a translation of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockKey {
-    /// Where it begins.
+    /// Its first address.
     pub start: u64,
     /// Address after its end.
     pub end: u64,
@@ -120,7 +120,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The block with this key, made when there is none.
+    /// The block with this key, made if it does not exist.
     pub fn block(&mut self, key: BlockKey, make: impl FnOnce() -> Block) -> &'static Block {
         self.blocks.entry(key).or_insert_with(|| {
             let block: &'static Block = Box::leak(Box::new(make()));
@@ -129,7 +129,7 @@ impl Registry {
         })
     }
 
-    /// The site of an instruction, made when there is none.
+    /// The site of an instruction, made if it does not exist.
     pub fn site(&mut self, pc: u64, next_pc: u64, make: impl FnOnce() -> Site) -> &'static Site {
         self.sites.entry((pc, next_pc)).or_insert_with(|| Box::leak(Box::new(make())))
     }
@@ -140,28 +140,28 @@ impl Registry {
     }
 }
 
-/// Collects what the constructor of a block needs.
+/// Collects the data of a block for its constructor.
 pub struct BlockParts {
-    /// What tells it from others.
+    /// Its identity.
     pub key: BlockKey,
-    /// How control leaves it.
+    /// The way that control leaves it.
     pub flow: Flow,
     /// One string instruction that repeats.
     pub repeats: bool,
-    /// What it begins, when that matters.
+    /// The special function that begins with it, if any.
     pub special: Option<Special>,
     /// Starts a function that gives heap blocks back.
     pub frees: bool,
     /// Belongs to such a function.
     pub is_in_free: bool,
-    /// Where it stands among the stubs that lead to the dynamic linker.
+    /// Its role among the stubs that lead to the dynamic linker.
     pub linkage: Linkage,
     /// First addresses of the code granules it lies on.
     pub granules: Vec<u64>,
 }
 
 impl BlockParts {
-    /// The block of these parts, made when there is none.
+    /// The block of these parts, made if it does not exist.
     pub fn register(self, registry: &mut Registry) -> &'static Block {
         let key = self.key;
         registry.block(key, || Block {

@@ -1,12 +1,12 @@
-//! As much of ELF as the recorder needs of the files a program maps: where segments lie, the build id,
-//! and function symbols. Little endian, both classes. Nothing here trusts the file: `None` is malformed.
+//! Reads the parts of ELF files that the recorder needs of a program's mapped files: segments, the build id, and
+//! function symbols. Little endian, both classes. Nothing here trusts the file: `None` is malformed.
 
 use lineup_model::machine::Machine;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Where bytes of a file come from.
+/// Source of a file's bytes.
 pub(crate) trait Source {
     /// The `length` bytes at `offset`, or `None` when the file has not that many.
     fn bytes(&self, offset: u64, length: u64) -> Option<Vec<u8>>;
@@ -45,7 +45,7 @@ pub(crate) struct FunctionSymbol {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) size_bytes: u64,
-    /// It is called by the loader, and returns the function that the name then means (IFUNC).
+    /// The loader calls it, and it returns the function that the name then means (IFUNC).
     pub(crate) is_chooser: bool,
 }
 
@@ -157,7 +157,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
             .collect()
     }
 
-    /// Where the stubs of functions in other files lie: the common one first.
+    /// Addresses of the stubs of functions in other files: the common one first.
     pub(crate) fn stubs(&self) -> Option<Range<u64>> {
         let names = self.field(&self.head, (62, 2), (50, 2))?;
         let names = self.section(self.section_headers.get(usize::try_from(names).ok()?)?)?;

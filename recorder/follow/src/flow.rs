@@ -1,6 +1,6 @@
-//! How control leaves an instruction, and what else of it matters to whoever follows a program.
+//! The way that control leaves an instruction, and its other properties for whoever follows a program.
 
-/// How control leaves a block.
+/// The way that control leaves a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flow {
     /// Falls through, branches to a fixed place, or traps.
@@ -13,25 +13,25 @@ pub enum Flow {
     Indirect,
 }
 
-/// What of an instruction matters to the recorder.
+/// An instruction's properties that matter to the recorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Insn {
-    /// How it passes control on.
+    /// The way that it passes control on.
     pub flow: Flow,
     /// An x86 string instruction under a repeat prefix: executed once per element.
     pub repeats: bool,
     /// Loads or stores several registers, each an access of its own.
     pub multiple: bool,
-    /// Addresses memory through the stack pointer, as far as is easily told.
+    /// Whether it addresses memory through the stack pointer, as far as its bytes show easily.
     pub on_stack: bool,
 }
 
 impl Insn {
-    /// One that goes on with the next and accesses memory once at most.
+    /// An instruction after which control continues with the next, and that accesses memory once at most.
     pub const PLAIN: Insn = Insn { flow: Flow::Plain, repeats: false, multiple: false, on_stack: false };
 }
 
-/// What an x86 instruction is, after the opcode maps of Intel's manual, volume 2, appendix A.
+/// The properties of an x86 instruction, by the opcode maps of Intel's manual, volume 2, appendix A.
 pub fn of_x86(bytes: &[u8]) -> Insn {
     let mut repeat = false;
     let mut rest = bytes;

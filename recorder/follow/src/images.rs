@@ -41,13 +41,13 @@ pub struct Function {
     pub name: String,
     /// True for a part that was split off.
     pub is_part: bool,
-    /// Where it lies.
+    /// Its addresses.
     pub range: Range<u64>,
 }
 
 /// One file.
 pub struct GuestImage {
-    /// Where it lies.
+    /// Its place in memory.
     pub loaded: LoadedImage,
     /// In order of address.
     functions: Vec<FunctionSymbol>,
@@ -64,7 +64,7 @@ impl GuestImage {
         self.functions.iter().filter(is_free).map(|symbol| self.loaded.to_runtime(symbol.address))
     }
 
-    /// Where the function of a name begins.
+    /// First address of the function of a name.
     pub fn symbol(&self, name: &str) -> Option<u64> {
         let symbol = self.functions.iter().find(|symbol| symbol.name == name)?;
         Some(self.loaded.to_runtime(symbol.address))
@@ -72,7 +72,7 @@ impl GuestImage {
 
     /// The function that covers a link address: the innermost, where they overlap.
     fn symbol_at(&self, link: u64) -> Option<&FunctionSymbol> {
-        // A few symbols lie inside others; further back than that there is none that reaches here.
+        // A few symbols lie inside others. Further back than this, none reaches here.
         const MOST_NESTED: usize = 16;
         let after = self.functions.partition_point(|symbol| symbol.address <= link);
         let covers = |symbol: &&FunctionSymbol| link - symbol.address < symbol.size_bytes;
@@ -86,7 +86,7 @@ pub struct Images {
     all: Vec<GuestImage>,
     specials: HashMap<u64, Special>,
     entries: HashMap<u64, u16>,
-    /// Entries of functions that choose those that are meant.
+    /// Entries of functions that choose others (IFUNC).
     choosers: HashSet<u64>,
     /// Entries that were chosen: another time another function may be.
     chosen: HashSet<u64>,
@@ -101,7 +101,7 @@ pub struct Images {
     canonical: HashMap<String, PathBuf>,
 }
 
-/// Where a region is entered.
+/// An entry of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryPlace {
     /// Address of the first instruction.
@@ -116,7 +116,7 @@ pub struct EntryPlace {
     pub is_chooser: bool,
 }
 
-/// What a look at the maps brought.
+/// The findings of a look at the maps.
 #[derive(Default)]
 pub struct Fresh {
     /// Files that are new.
@@ -126,8 +126,8 @@ pub struct Fresh {
 }
 
 impl Images {
-    /// Takes in those of the mapped files that were not there at the last look;
-    /// `guest_base` is what the emulator adds to a guest address.
+    /// Takes in those of the mapped files that were not there at the last look; `guest_base` is the emulator's offset
+    /// from a guest address to a host address.
     pub fn refresh(&mut self, files: &[GuestFile], guest_base: u64, plan: &Plan) -> Fresh {
         let mut fresh = Fresh::default();
         for file in files {
@@ -146,8 +146,8 @@ impl Images {
         fresh
     }
 
-    /// Takes functions of files that were not there at the last look for entries of regions that have none of that
-    /// name, when `is_meant` says of a symbol's name and the region's that one means the other.
+    /// In files that are new since the last look: takes functions as entries of regions that have none of that name.
+    /// `is_meant` decides whether a symbol's name means the region's.
     pub fn look_for_names(
         &mut self,
         fresh: &[LoadedImage],
@@ -168,8 +168,8 @@ impl Images {
         }
     }
 
-    /// Notes which entries are functions that the loader calls to choose those that are meant (IFUNC). What chooses may
-    /// have a name of its own: whoever asks for that one means it. `is_meant` as in [`Images::look_for_names`].
+    /// Notes which entries are functions that the loader calls to choose those that are meant (IFUNC). A chooser may
+    /// have a name of its own: a request for that name means the chooser. `is_meant` as in [`Images::look_for_names`].
     pub fn note_choosers(
         &mut self,
         fresh: &[LoadedImage],
@@ -218,12 +218,12 @@ impl Images {
         });
         let room = self.next_function(pc).map_or(0, |next| next - pc);
         let size_bytes = size.unwrap_or(0);
-        // What has no symbol may lie right behind it.
+        // A function without a symbol may follow directly.
         let room_bytes = if size_bytes > 0 { size_bytes } else { room }.max(1);
         EntryPlace { pc, region, size_bytes, room_bytes, is_chooser: false }
     }
 
-    /// What a function that begins at an address is called, or else its address in its file, and that file.
+    /// The name of the function that begins at an address, or else the address in its file, and that file.
     pub fn name_at(&self, pc: u64) -> Option<(String, &LoadedImage)> {
         let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
         let link = image.loaded.to_link(pc);
@@ -302,7 +302,7 @@ impl Images {
                 == mapped
     }
 
-    /// What begins at an address, when that matters.
+    /// The special function that begins at an address, if any.
     pub fn special_at(&self, pc: u64) -> Option<Special> {
         self.specials.get(&pc).copied()
     }
@@ -312,7 +312,7 @@ impl Images {
         self.entries.get(&pc).copied()
     }
 
-    /// Every entry in these files, which are mapped now, in order of address, but for those that were chosen.
+    /// Every entry in these files, which are mapped now, in order of address, except chosen functions.
     pub fn entries(&self, files: &[GuestFile]) -> Vec<EntryPlace> {
         let is_mapped = |pc: u64| {
             self.image_at(pc).is_some_and(|image| {
@@ -357,7 +357,7 @@ impl Images {
         image.functions.iter().filter(|part| is_part(&part.name)).map(place).collect()
     }
 
-    /// Where the next function begins in the file that holds an address.
+    /// Start of the next function in the file that holds an address.
     fn next_function(&self, pc: u64) -> Option<u64> {
         let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
         let link = image.loaded.to_link(pc);
@@ -365,7 +365,7 @@ impl Images {
         image.functions.get(after).map(|symbol| image.loaded.to_runtime(symbol.address))
     }
 
-    /// Why the block at this address is to be watched, by what earlier runs found.
+    /// Reasons to watch the block at this address, by findings of earlier runs.
     pub fn roles_at(&self, pc: u64) -> BlockRoles {
         let roles = self.roles.get(&pc).copied().unwrap_or_default();
         let function = self.inside.range(..=pc).next_back();
@@ -375,7 +375,7 @@ impl Images {
         }
     }
 
-    /// What the block at this address is to the dynamic linker.
+    /// The role of the block at this address in the dynamic linker's work.
     pub fn linkage_at(&self, pc: u64) -> Linkage {
         match self.stubs.iter().find(|stubs| stubs.contains(&pc)) {
             Some(stubs) if stubs.start == pc => Linkage::Common,
@@ -394,7 +394,7 @@ impl Images {
         self.frees.iter().any(|range| range.start == pc)
     }
 
-    /// Where the functions of a name begin.
+    /// First addresses of the functions of a name.
     pub fn symbols(&self, name: &str) -> impl Iterator<Item = u64> {
         self.all.iter().filter_map(move |image| image.symbol(name))
     }

@@ -1,14 +1,13 @@
-//! Follows what a program executes: which calls of regions are open on a thread, and what they touched.
+//! Follows a program's execution: the open calls of regions on a thread, and the memory that they touched.
 //!
-//! Whoever watches a program, the emulator's plugin or the reader of the native engine's log, tells each block and
-//! each access in order; calls come out, packed for a recording. So both make the same recording of the same
-//! execution.
+//! The watcher of a program, the emulator's plugin or the reader of the native engine's log, passes each block and each
+//! access in order. The result is calls, packed for a recording. So both make the same recording of the same execution.
 //!
 //! Design constraints:
 //!
 //! * A [`thread::Thread`] is fed by one thread of the program only; nothing in it is shared.
-//! * Nothing is asked of the machine but what was executed. What a call was given in registers is told, where it can
-//!   be, and passed on.
+//! * The watcher needs to know only the executed code. A call's arguments in registers are passed on where they are
+//!   known.
 //! * Blocks are never freed while the program runs: threads keep references to them.
 
 pub mod blocks;

@@ -8,13 +8,13 @@ use std::ops::Range;
 /// One line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping<'a> {
-    /// Where it begins.
+    /// Its first address.
     pub start: u64,
     /// Address after its end.
     pub end: u64,
-    /// What may be done with it, as the kernel writes it.
+    /// Its permissions, as the kernel writes them.
     pub permissions: &'a str,
-    /// Which offset of the file it maps.
+    /// The offset of the file that it maps.
     pub offset: u64,
     /// The file; empty where it maps none.
     pub path: &'a str,
@@ -25,9 +25,9 @@ pub struct Mapping<'a> {
 pub struct GuestFile {
     /// The file.
     pub path: String,
-    /// Where the first mapping lies in host memory, and which offset of the file it maps.
+    /// Host address of the first mapping, and the offset of the file that it maps.
     pub start: u64,
-    /// Which offset of the file it maps.
+    /// The offset of the file that it maps.
     pub offset: u64,
 }
 
@@ -64,8 +64,8 @@ pub fn native_files(text: &str) -> Vec<GuestFile> {
     files(text, |is_executable| is_executable)
 }
 
-/// Files that were mapped from their beginning, in order of address; `is_wanted` is told whether any of their
-/// mappings can be executed.
+/// Files that were mapped from their beginning, in order of address; `is_wanted` gets whether any of their mappings can
+/// be executed.
 fn files(text: &str, is_wanted: impl Fn(bool) -> bool) -> Vec<GuestFile> {
     let mut files = Vec::new();
     let mut open: Option<(GuestFile, bool)> = None;
@@ -75,7 +75,7 @@ fn files(text: &str, is_wanted: impl Fn(bool) -> bool) -> Vec<GuestFile> {
         let is_near = mapping.start.saturating_sub(last_end) <= MAX_GAP_BYTES;
         last_end = mapping.end;
         match &mut open {
-            // Mapped from its beginning again: far away a second copy (the emulator's beside the guest's), near by the
+            // Mapped from its beginning again: far away a second copy (the emulator's next to the guest's), near by the
             // data of a file so small that they share its first page with the code.
             Some((file, any)) if file.path == mapping.path && (mapping.offset > 0 || is_near) => {
                 *any |= executable
@@ -104,7 +104,7 @@ pub fn mapping_around(text: &str, address: u64) -> Option<(u64, u64)> {
     mappings(text).find(|mapping| (mapping.start..mapping.end).contains(&address)).map(|m| (m.start, m.end))
 }
 
-/// Where all mappings begin and end, in order of address.
+/// Beginnings and ends of all mappings, in order of address.
 pub fn ranges(text: &str) -> Vec<Range<u64>> {
     mappings(text).map(|mapping| mapping.start..mapping.end).collect()
 }

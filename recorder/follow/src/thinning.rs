@@ -1,9 +1,9 @@
-//! Long calls of several threads at the same time: which of their accesses are kept.
+//! Selects the accesses that are kept of long calls of several threads at the same time.
 //!
-//! The first accesses of each thread would tell nothing of what they do together, since threads begin one after the
-//! other. So what is kept are windows of time, which are the same for all threads: those whose number is a multiple of
-//! a power of two. When a call has too many accesses the power grows, and every second window goes. Windows begin and
-//! end at readings of the clock.
+//! The first accesses of each thread would not show how the threads share lines, since threads begin one after the
+//! other. So the recorder keeps windows of time, which are the same for all threads: those whose number is a multiple
+//! of a power of two. When a call has too many accesses the power grows, and every second window goes. Windows begin
+//! and end at readings of the clock.
 
 use lineup_model::access::{Access, TimeMark};
 
@@ -16,12 +16,12 @@ const WINDOW_BITS: u32 = 16;
 pub(crate) struct Thinning(u32);
 
 impl Thinning {
-    /// Whether accesses at a time are kept.
+    /// Whether accesses at this time are kept.
     pub(crate) fn keeps(self, cycles: u64) -> bool {
         (cycles >> WINDOW_BITS).trailing_zeros() >= self.0
     }
 
-    /// Leaves out every second window, until no more accesses than so many are left or one window is.
+    /// Leaves out every second window, until at most `most` accesses are left, or one window.
     pub(crate) fn thin(&mut self, accesses: &mut Vec<Access>, times: &mut Vec<TimeMark>, most: usize) {
         while accesses.len() > most && self.0 < u64::BITS - WINDOW_BITS {
             self.0 += 1;

@@ -1,5 +1,5 @@
-//! What one guest thread is doing: its open calls and what they touched. Fed by callbacks of that thread
-//! only, so nothing here is shared.
+//! The state of one guest thread: its open calls and the memory that they touched. Only callbacks of that thread feed
+//! it, so no part of it is shared.
 
 mod binding;
 mod open;
@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Accesses of a long call where several threads run: as many as a recording keeps of a call when each has a time.
 const MOST_IN_WINDOWS: usize = 1 << 17;
 
-/// What a thread does and does not do in this run.
+/// A thread's options in this run.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     /// The return address lies in memory.
@@ -29,22 +29,22 @@ pub struct Manner {
     pub keeps_all_sites: bool,
     /// Every call of a region is followed, recorded or not, and its size counted.
     pub counts_sizes: bool,
-    /// How many regions there are.
+    /// The number of regions.
     pub regions: usize,
     /// Accesses kept at most for a call.
     pub max_accesses: usize,
-    /// Where its addresses belong.
+    /// Address space of its addresses.
     pub space: AddressSpace,
 }
 
 /// One guest thread.
 pub struct Thread<Own = ()> {
-    /// What whoever follows the thread keeps with it.
+    /// The follower's own data of the thread.
     pub own: Own,
     /// Its number.
     pub id: ThreadId,
     manner: Manner,
-    /// Which calls are open.
+    /// The open calls.
     pub tracker: Tracker,
     /// The block executed last, among those with a callback.
     pub last: Option<&'static Block>,
@@ -57,7 +57,7 @@ pub struct Thread<Own = ()> {
     /// The blocks left waiting by signal handlers that interrupted a recorded call.
     handlers: Vec<Option<&'static Block>>,
     open: Vec<OpenCall>,
-    /// Those of `open` that go into the recording.
+    /// The number of calls in `open` that go into the recording.
     open_kept: usize,
     counted: Counted,
     binding: Option<Binding>,
@@ -69,12 +69,12 @@ pub struct Thread<Own = ()> {
     /// Other threads run, too: of a long call windows of time are kept, the same in all threads.
     pub keeps_windows: bool,
     thinning: Thinning,
-    /// Counts block executions, to tell pieces of one access from accesses of another turn.
+    /// Counts block executions, to distinguish pieces of one access from accesses of another turn.
     turn: u64,
     last_access_turn: u64,
     /// Set between the entry of `free` and the load of the chunk header.
     pub awaits_chunk: bool,
-    /// Where its stack is was written.
+    /// Whether the record of its stack was written.
     pub has_stack: bool,
     /// Times that control went through blocks without callback inside a call, or left it so.
     pub gaps: u64,
@@ -82,7 +82,7 @@ pub struct Thread<Own = ()> {
     pub was_left: bool,
     /// A call went into the encoder since this was last cleared.
     pub has_packed_call: bool,
-    /// What the shared counter of blocks without watch stood at.
+    /// The last seen value of the shared counter of blocks without watch.
     pub unwatched_seen: u64,
     /// True when this thread is counted among those inside a region.
     pub is_counted_inside: bool,
@@ -98,7 +98,7 @@ pub struct Thread<Own = ()> {
     pub written_at: Instant,
 }
 
-/// What a region's entry needs from outside the thread.
+/// Data of a region's entry from outside the thread.
 pub struct Entry {
     /// Position among all calls of the region.
     pub sequence: u64,
@@ -108,7 +108,7 @@ pub struct Entry {
     pub process: ProcessId,
     /// It goes into the recording; else it is followed for its size alone.
     pub kept: bool,
-    /// What it was given in registers.
+    /// Its arguments in registers.
     pub arguments: Option<Arguments>,
 }
 
@@ -151,7 +151,7 @@ impl<Own> Thread<Own> {
         }
     }
 
-    /// The same thread in a process that was just forked off: what it has done belongs to the other process.
+    /// The same thread in a process that was just forked: its past belongs to the other process.
     pub fn forked(&mut self, id: ThreadId, own: Own) {
         let mut fresh = Thread::new(id, self.manner, own);
         fresh.last = self.last;
@@ -192,7 +192,7 @@ impl<Own> Thread<Own> {
                 self.sites.pop();
             }
         }
-        // Recursion without end would grow this without end; what is far down is never asked for.
+        // Endless recursion would grow this without end. The oldest sites are never needed.
         if self.sites.len() >= 1 << 16 {
             self.sites.drain(..1 << 15);
         }
@@ -213,16 +213,16 @@ impl<Own> Thread<Own> {
         }
     }
 
-    /// Whether the call that leads to a region's entry, outside of recorded calls, has led to one of the same region
-    /// before: then control jumped there, as from a function's beginning to the rest of it.
+    /// Whether the call that leads to a region's entry, outside of recorded calls, has already led to one of the same
+    /// region: then control jumped there, as from a function's beginning to the rest of it.
     pub fn was_reached(&mut self, region: u16) -> bool {
         let now = (region, self.site_changes);
         !self.is_recording() && self.reached.replace(now) == Some(now)
     }
 
     /// A block begins. Control came from [`Thread::last`] when `is_next`; else blocks ran in between that have no
-    /// callback. `in_function` tells whether an instruction belongs to the block's function; `is_middle`, whether the
-    /// block stands in the middle of another function than the one at an address, where only landings lead.
+    /// callback. `in_function` says whether an instruction belongs to the block's function. `is_middle` says whether
+    /// the block lies in the middle of another function than the one at an address, where only landings lead.
     pub fn step(
         &mut self,
         block: &'static Block,
@@ -336,7 +336,7 @@ impl<Own> Thread<Own> {
         }
     }
 
-    /// How many accesses of a call were not kept until now.
+    /// The number of a call's accesses that were not kept until now.
     fn dropped(&self, call: &OpenCall) -> u64 {
         self.counted.dropped - call.before.dropped
     }
@@ -370,7 +370,7 @@ impl<Own> Thread<Own> {
         self.accesses.push(Access { pc: site.pc, address, size_bytes, kind, value });
     }
 
-    /// Whether an access is left out so that windows of time remain: then the thread has one open call, and a clock.
+    /// Whether an access is left out so that windows of time remain: the thread has one open call, and a clock.
     fn is_thinned(&mut self) -> bool {
         let ([_], Some(time)) = (self.open.as_slice(), self.time) else { return false };
         if self.accesses.len() >= MOST_IN_WINDOWS {
@@ -383,7 +383,7 @@ impl<Own> Thread<Own> {
         is_left_out
     }
 
-    /// The clock was read: what is accessed from here on came later.
+    /// The clock was read: later accesses came after this time.
     pub fn see_time(&mut self, cycles: u64) {
         self.time = Some(cycles);
         let is_kept = self
@@ -391,7 +391,7 @@ impl<Own> Thread<Own> {
             .first()
             .is_some_and(|call| call.kept && (self.dropped(call) == 0 || self.keeps_windows));
         let Some(access) = u32::try_from(self.accesses.len()).ok().filter(|_| is_kept) else { return };
-        // Where nothing is kept the first and the last time say all.
+        // Where no access is kept, the first and the last time suffice.
         if let [.., before, last] = self.times.as_mut_slice()
             && before.access == access
             && last.access == access

@@ -1,6 +1,6 @@
-//! Which calls of regions are open on a thread, worked out from what control does.
+//! Derives the open calls of regions on a thread from the flow of control.
 //!
-//! The emulator tells no register, so returns are recognised in one of two ways:
+//! The emulator gives no registers, so returns are recognised in one of two ways:
 //!
 //! * On x86 the memory callback of `call` gives the slot that holds the return address, and the
 //!   activation ends when a `ret` loads from exactly that slot.
@@ -10,7 +10,7 @@
 //! An activation left by `longjmp` or an exception is noticed at the landing, at the latest when an
 //! activation below it on the stack ends or a call overwrites its slot.
 //!
-//! Pure: fed with blocks and slots, it reports which calls ended how.
+//! Pure: from blocks and slots, it reports the calls that ended, and their kinds of end.
 
 use crate::flow::Flow;
 use lineup_model::access::CallEnd;
@@ -20,7 +20,7 @@ use lineup_model::access::CallEnd;
 struct Activation {
     /// The instruction after the call; `None` when the function was jumped to.
     return_pc: Option<u64>,
-    /// Where the return address lies, on x86.
+    /// Address of the return address, on x86.
     slot: Option<u64>,
 }
 
@@ -34,24 +34,24 @@ struct OpenCall {
 /// The call instruction that led to a region's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallSite {
-    /// Where it returns to.
+    /// Its return address.
     pub return_pc: u64,
     /// The slot of the return address, on x86.
     pub slot: Option<u64>,
 }
 
-/// What the tracker needs to know of a block.
+/// The tracker's facts of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockFacts {
-    /// Where it begins.
+    /// Its first address.
     pub start: u64,
     /// Address after its last instruction.
     pub end: u64,
-    /// How control leaves it.
+    /// The way that control leaves it.
     pub flow: Flow,
 }
 
-/// What leaves activations without returning from them.
+/// Ways of leaving activations without a return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaving {
     /// `longjmp` and its kin.
@@ -71,13 +71,13 @@ pub struct Tracker {
     uses_slots: bool,
     activations: Vec<Activation>,
     calls: Vec<OpenCall>,
-    /// How many of them are of each region.
+    /// The number of activations of each region.
     depths: Vec<u32>,
-    /// Where `setjmp` may return to again, and how many activations are then open.
+    /// Addresses where `setjmp` may return again, and the number of activations that are then open.
     landings: Vec<(u64, usize)>,
     /// `longjmp` or the unwinder is at work, and how many activations were open when it began.
     leaving: Option<(Leaving, usize)>,
-    /// The thread is on its way out: what it leaves is left for that.
+    /// The thread is about to end: activations that it leaves are left for that reason.
     thread_ends: bool,
     /// The last `ret` ended an activation as it should (x86).
     came_back: bool,
@@ -85,7 +85,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// No call is open. `uses_slots` tells whether return addresses lie in memory.
+    /// No call is open. `uses_slots` says whether return addresses lie in memory.
     pub fn new(uses_slots: bool) -> Self {
         Tracker { uses_slots, ..Tracker::default() }
     }
@@ -106,12 +106,12 @@ impl Tracker {
         self.leaving.is_some() && is_free && !self.activations.iter().any(|open| open.return_pc == Some(next))
     }
 
-    /// How many calls of this region are open.
+    /// The number of open calls of this region.
     pub fn depth_of(&self, region: u16) -> u32 {
         self.depths.get(usize::from(region)).copied().unwrap_or_default()
     }
 
-    /// How many calls are open.
+    /// The number of open calls.
     pub fn open_calls(&self) -> usize {
         self.calls.len()
     }
@@ -139,7 +139,7 @@ impl Tracker {
         self.activations.len()
     }
 
-    /// How calls end that are left without a return.
+    /// The kind of end of calls that are left without a return.
     pub fn left(&self) -> CallEnd {
         if self.thread_ends { CallEnd::ThreadEnded } else { CallEnd::Abandoned }
     }
@@ -284,9 +284,9 @@ impl Tracker {
         true
     }
 
-    /// `longjmp` or an exception comes down in the middle of a function; `in_function` tells whether an
-    /// instruction belongs to it. Inside a region an exception lands in the innermost activation of
-    /// that function below the unwinder; anything else landed outside.
+    /// `longjmp` or an exception comes down in the middle of a function; `in_function` says whether an
+    /// instruction belongs to it. Inside a region an exception lands in the innermost activation of that
+    /// function below the unwinder; anything else landed outside.
     pub fn land_in(&mut self, in_function: impl Fn(u64) -> bool) {
         let Some((kind, from)) = self.leaving.take() else { return };
         let top = from.min(self.activations.len());

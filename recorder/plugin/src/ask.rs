@@ -1,7 +1,7 @@
 //! Asking the emulator for callbacks. Up to version 6 of its interface each is given the plugin's number, from version
-//! 7 on (QEMU 11.1) a pointer of the plugin's own, at another place. What is called is the same: a type for each
-//! callback says what, and is called from a function of the form that the emulator has. Those of system calls and of
-//! threads were tried up to version 4 alone: emulators of programs that take plugins are older.
+//! 7 on (QEMU 11.1) a pointer of the plugin's own, at another place. The called code is the same: each callback is a
+//! type, which is called from a function of the form that the emulator has. Callbacks of system calls and of threads
+//! were tried up to version 4 alone: emulators of programs that take plugins are older.
 
 use crate::ffi::{PluginId, Tb};
 use std::ffi::{c_int, c_uint, c_void};
@@ -66,7 +66,7 @@ type ExitNumbered = unsafe extern "C" fn(PluginId, *mut c_void);
 /// Asks with a callback alone.
 type AskNumbered<Callback> = unsafe extern "C" fn(PluginId, Callback);
 
-/// Those of versions 1 to 6.
+/// The functions of versions 1 to 6.
 pub(crate) type Numbered = Functions<
     AskNumbered<VcpuNumbered>,
     AskNumbered<TranslateNumbered>,
@@ -83,7 +83,7 @@ type SyscallReturnPointed = unsafe extern "C" fn(c_uint, i64, i64, *mut c_void);
 type EventPointed = unsafe extern "C" fn(*mut c_void);
 type AskPointed<Callback> = unsafe extern "C" fn(PluginId, Callback, *mut c_void);
 
-/// Those of version 7 and later.
+/// The functions of version 7 and later.
 pub(crate) type Pointed = Functions<
     AskPointed<VcpuPointed>,
     AskPointed<TranslatePointed>,
@@ -93,7 +93,7 @@ pub(crate) type Pointed = Functions<
     AskPointed<EventPointed>,
 >;
 
-/// What asks for callbacks, with the number by which the emulator knows the plugin.
+/// Asks for callbacks, with the number by which the emulator knows the plugin.
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
     pub(crate) ask: Ask,

@@ -1,4 +1,4 @@
-//! What the emulator calls while the guest runs.
+//! The emulator's callbacks while the guest runs.
 
 use crate::ask::{OnEvent, OnSyscall, OnVcpu};
 use crate::follow::Exec;
@@ -413,8 +413,7 @@ impl Recorder {
         self.keep(thread);
     }
 
-    /// True for a signal that ends a process whatever happens: one that cannot be handled, or is that of `abort` and is
-    /// not.
+    /// True for a signal that always ends a process: one that cannot be handled, or that of `abort` without a handler.
     fn is_deadly(&self, signal: u64) -> bool {
         match signal as i32 {
             libc::SIGKILL => true,

@@ -1,8 +1,9 @@
-//! What the emulator's descriptions of accesses mean. There are few, and asking the emulator costs two calls.
+//! The meaning of the emulator's descriptions of accesses. There are few, and asking the emulator costs two
+//! calls.
 
 use crate::ffi::Api;
 
-/// Descriptions kept: as many as [`place_of`] tells apart.
+/// Descriptions kept: as many as [`place_of`] distinguishes.
 const KEPT: usize = 1024;
 
 /// One description of an access.
@@ -16,7 +17,7 @@ pub(crate) struct Description {
 
 impl Description {
     fn new(api: &Api, info: u32) -> Self {
-        // SAFETY: the emulator takes the numbers apart, whatever they are.
+        // SAFETY: the emulator decodes the numbers, for any value.
         let (is_store, shift) = unsafe { ((api.mem_is_store)(info), (api.mem_size_shift)(info)) };
         Description::told(info, shift.min(12) as u8, is_store)
     }
@@ -36,7 +37,7 @@ impl Description {
     }
 }
 
-/// Those met so far.
+/// The descriptions met so far.
 pub(crate) struct Descriptions {
     kept: [Description; KEPT],
     api: Api,
@@ -44,17 +45,17 @@ pub(crate) struct Descriptions {
 
 impl Descriptions {
     pub(crate) fn new(api: Api) -> Self {
-        // What 0 means is as true in one place as in another.
+        // The meaning of 0 is correct in every place.
         Descriptions { kept: [Description::new(&api, 0); KEPT], api }
     }
 
-    /// What is kept in the place of `info`: what it means, when [`Description::is_of`] it.
+    /// The description kept in the place of `info`: its meaning, when [`Description::is_of`] it.
     #[inline]
     pub(crate) fn kept(&self, info: u32) -> &Description {
         &self.kept[place_of(info)]
     }
 
-    /// What `info`, as the emulator passed it to a callback, means.
+    /// The meaning of `info`, as the emulator passed it to a callback.
     #[inline]
     pub(crate) fn of(&mut self, info: u32) -> Description {
         let kept = *self.kept(info);
@@ -69,8 +70,8 @@ impl Descriptions {
     }
 }
 
-/// Where a description is kept. Sizes and kinds differ in eight bits from the fifth on, loads and stores in the
-/// seventeenth and eighteenth.
+/// The place of a description. Sizes and kinds differ in eight bits from the fifth on, loads and stores in
+/// the seventeenth and eighteenth.
 #[inline]
 fn place_of(info: u32) -> usize {
     (info >> 4 & 0xff | (info >> 16 & 3) << 8) as usize % KEPT

@@ -1,9 +1,9 @@
-//! The few functions of the emulator's plugin interface that are used, as a table of function pointers, so that only
-//! [`crate::link`] refers to symbols of the emulator.
+//! The used functions of the emulator's plugin interface, as a table of function pointers, so that only [`crate::link`]
+//! refers to symbols of the emulator.
 //!
 //! Three forms of the interface are known: version 1 (QEMU 6.0 to 8.2), version 2 with those after it that keep its
-//! functions (QEMU 9.0 to 11.0), and version 7 (QEMU 11.1). Where they differ, [`InsnData`], [`BlockCount`],
-//! [`ReadRegisters`] and [`Callbacks`] say how.
+//! functions (QEMU 9.0 to 11.0), and version 7 (QEMU 11.1). [`InsnData`], [`BlockCount`], [`ReadRegisters`] and
+//! [`Callbacks`] cover their differences.
 
 use crate::ask::Callbacks;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -23,7 +23,7 @@ pub(crate) struct Insn {
     _opaque: [u8; 0],
 }
 
-/// Where the emulator's memory or a device has what was accessed; opaque.
+/// The place of an access in the emulator's memory or a device; opaque.
 #[repr(C)]
 pub(crate) struct MemPlace {
     _opaque: [u8; 0],
@@ -35,7 +35,8 @@ pub(crate) struct Register {
     _opaque: [u8; 0],
 }
 
-/// What the emulator tells of a register: the leading fields of `qemu_plugin_reg_descriptor`, which every version has.
+/// The emulator's description of a register: the leading fields of `qemu_plugin_reg_descriptor`, which every version
+/// has.
 #[repr(C)]
 pub(crate) struct DescribedRegister {
     pub(crate) handle: *mut Register,
@@ -43,21 +44,21 @@ pub(crate) struct DescribedRegister {
     pub(crate) feature: *const c_char,
 }
 
-/// Descriptions of registers: glib's `GArray`, as far as it is public.
+/// Descriptions of registers: the public part of glib's `GArray`.
 #[repr(C)]
 pub(crate) struct RegisterArray {
     pub(crate) data: *const DescribedRegister,
     pub(crate) count: c_uint,
 }
 
-/// Bytes: glib's `GByteArray`, as far as it is public.
+/// Bytes: the public part of glib's `GByteArray`.
 #[repr(C)]
 pub(crate) struct ByteArray {
     pub(crate) data: *const u8,
     pub(crate) count: c_uint,
 }
 
-/// What the emulator tells about itself; only the leading fields, which every version has.
+/// The emulator's description of itself; only the leading fields, which every version has.
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) target_name: *const c_char,
@@ -88,7 +89,7 @@ pub(crate) enum InsnData {
     Copied(unsafe extern "C" fn(*const Insn, *mut c_void, usize) -> usize),
 }
 
-/// Where version 2 counts for each virtual CPU: `qemu_plugin_u64`.
+/// Counters of version 2 for each virtual CPU: `qemu_plugin_u64`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct PerCpu {
@@ -112,9 +113,9 @@ pub(crate) enum BlockCount {
 /// Adding a register's bytes to others.
 #[derive(Clone, Copy)]
 pub(crate) enum ReadRegister {
-    /// Versions 2 to 5 tell how many they are, or a negative number.
+    /// Versions 2 to 5 return the number of bytes, or a negative number.
     Counted(unsafe extern "C" fn(*mut Register, *mut ByteArray) -> c_int),
-    /// Version 6 and later tell whether they could.
+    /// Version 6 and later return whether the register was read.
     Told(unsafe extern "C" fn(*mut Register, *mut ByteArray) -> bool),
 }
 
@@ -139,7 +140,7 @@ impl ReadRegister {
 pub(crate) struct ReadRegisters {
     pub(crate) list: unsafe extern "C" fn() -> *mut RegisterArray,
     pub(crate) read: ReadRegister,
-    /// How many bytes one of an array's elements has.
+    /// The size of an array's element, in bytes.
     pub(crate) element_bytes: unsafe extern "C" fn(*const RegisterArray) -> c_uint,
     pub(crate) free_list: unsafe extern "C" fn(*mut RegisterArray, c_int) -> *mut c_char,
     pub(crate) new_bytes: unsafe extern "C" fn() -> *mut ByteArray,
@@ -164,7 +165,7 @@ pub(crate) struct Api {
     pub(crate) insn_text: unsafe extern "C" fn(*const Insn) -> *mut c_char,
     pub(crate) mem_is_store: unsafe extern "C" fn(u32) -> bool,
     pub(crate) mem_size_shift: unsafe extern "C" fn(u32) -> c_uint,
-    /// Where an access goes: only for whole systems, and only in the callback on that access.
+    /// The place of an access: only for whole systems, and only in the callback on that access.
     pub(crate) mem_place: unsafe extern "C" fn(u32, u64) -> *mut MemPlace,
     /// Whether that is a device.
     pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
@@ -193,12 +194,12 @@ impl std::ops::Deref for InsnBytes {
 }
 
 impl Api {
-    /// What the callback at the beginning of a block is asked for with.
+    /// The flag for asking for the callback at the beginning of a block.
     pub(crate) fn at_block(&self, is_entry: bool) -> c_int {
         if is_entry && self.registers.is_some() { READS_REGISTERS } else { NO_REGISTERS }
     }
 
-    /// The bytes of an instruction; none where the emulator cannot tell them.
+    /// The bytes of an instruction; none where the emulator cannot give them.
     ///
     /// # Safety
     /// `insn` must be of the block under translation.

@@ -1,8 +1,9 @@
-//! Programs that a recorded process becomes by `exec`: the emulator would run them outside itself. So we do what the
-//! guest asks for in its place, with the emulator in front of the program and the same recorder in it.
+//! Programs that a recorded process becomes by `exec`: the emulator would run them outside itself. So the recorder
+//! makes the guest's `exec` in its place, with the emulator in front of the program and the same recorder in it.
 //!
-//! What the guest asks for is left to the emulator when it cannot work (then the guest gets the kernel's word for it),
-//! and when the program cannot run under the emulator. That is noted, since its work and that of all it starts is lost.
+//! The recorder leaves the `exec` to the emulator when it cannot succeed (then the guest gets the kernel's error), and
+//! when the program cannot run under the emulator. The latter is noted, since the recording lacks the work of the
+//! program and of all programs that it starts.
 
 use crate::guest::Memory;
 use crate::recorder::Recorder;
@@ -29,20 +30,20 @@ const MARK: &str = "LINEUP_RUN";
 /// Variables of the dynamic linker: they are meant for the guest's linker and not for the emulator's.
 const LINKER_VARIABLES: &[u8] = b"LD_";
 
-/// What a guest asks for.
+/// The guest's request.
 pub(crate) struct Exec {
     /// The descriptor of the folder that the path starts in, or `AT_FDCWD`.
     pub(crate) folder: i32,
-    /// Where the path stands, by guest addresses as the others.
+    /// Guest address of the path; the others are guest addresses as well.
     pub(crate) path: u64,
     pub(crate) arguments: u64,
     pub(crate) environment: u64,
 }
 
-/// What is run.
+/// The program to run.
 #[derive(Debug)]
 struct Command {
-    /// The program's file, as it is opened.
+    /// The program's file, by the path for opening it.
     path: OsString,
     /// Its arguments, its own name first.
     arguments: Vec<OsString>,
@@ -74,7 +75,7 @@ impl Recorder {
         }
     }
 
-    /// Where the file is found by the emulator that is started. The guest's name for its own program would lead to the
+    /// The path of the file for the emulator that is started. The guest's name for its own program would lead to the
     /// emulator's, and a descriptor may be closed on the way.
     fn opened(&self, path: OsString, folder: i32) -> OsString {
         let own = format!("/proc/{}/exe", std::process::id());
@@ -156,7 +157,7 @@ impl Recorder {
     }
 }
 
-/// Why a program is not followed.
+/// The reason why a program is not followed.
 enum Obstacle {
     /// It cannot be run, or is no program.
     Fails,
@@ -164,7 +165,7 @@ enum Obstacle {
     Alone(String),
 }
 
-/// What is handed to the kernel.
+/// The command line for the kernel.
 struct Line {
     arguments: Vec<CString>,
     environment: Vec<CString>,
@@ -196,7 +197,7 @@ fn emulator_line(command: &Command, options: &[OsString], environment: Vec<OsStr
     if let Some(name) = command.arguments.first() {
         arguments.extend(["-0".into(), name.clone()]);
     }
-    // A path that begins like an option is none.
+    // A path that begins like an option is not given.
     let is_optional = command.path.as_bytes().starts_with(b"-");
     let path = if is_optional { Path::new(".").join(&command.path).into() } else { command.path.clone() };
     arguments.push(path);
@@ -245,7 +246,7 @@ fn escape(text: &[u8]) -> String {
         .collect()
 }
 
-/// The text that [`escape`] was given; what is not UTF-8 is replaced.
+/// The original text of an [`escape`]d one; bytes that are not UTF-8 are replaced.
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What the recorder understands of a machine's instructions and system calls: one [`InstructionSet`] per machine.
+//! The recorder's knowledge of a machine's instructions and system calls: one [`InstructionSet`] per machine.
 
 mod aarch64;
 mod arm;
@@ -9,15 +9,15 @@ use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 pub(crate) use lineup_follow::flow::{Flow, Insn};
 use lineup_model::abi::Machine;
 
-/// What must be understood of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement
+/// The recorder's knowledge of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement
 /// it in a file of its own and name it in [`of`].
 pub(crate) trait InstructionSet: Sync {
-    /// Decodes an instruction. `is_thumb` tells the instruction set of its block, see [`is_thumb`].
+    /// Decodes an instruction. `is_thumb` gives the instruction set of its block, see [`is_thumb`].
     fn decode(&self, bytes: &[u8], is_thumb: bool) -> Insn;
 
-    /// True for instructions that leave their block for the kernel or for where a register says, and access no memory.
-    /// Such a one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper,
-    /// and frees it when the first thread is started.
+    /// True for instructions that leave their block for the kernel or for a register's address, and access no memory.
+    /// Such an instruction must get no callback for memory: QEMU 7.2 keeps the callback for the next access by a
+    /// helper, and frees it when the first thread is started.
     fn only_leaves(&self, bytes: &[u8], is_thumb: bool) -> bool;
 
     /// True when the bytes are the beginning of an instruction and no more. Never on machines whose instructions do not
@@ -29,24 +29,25 @@ pub(crate) trait InstructionSet: Sync {
     /// The meaning of a system call's number.
     fn system_call(&self, number: i64) -> Option<Call>;
 
-    /// Which argument of `clone` holds the new thread's base.
+    /// The argument of `clone` that holds the new thread's base.
     fn clone_sets_base(&self) -> ThreadBaseArgument;
 
-    /// What an instruction does that only kernels do; `None` for ordinary ones.
+    /// The effect of an instruction that only kernels use; `None` for ordinary ones.
     fn privileged(&self, bytes: &[u8]) -> Option<Privileged>;
 
-    /// How an instruction moves the interrupt flag between the processor's state and a register; `None` for all others.
+    /// The direction in which an instruction moves the interrupt flag between the processor's state and a register;
+    /// `None` for all others.
     fn flag_access(&self, _bytes: &[u8]) -> Option<FlagAccess> {
         None
     }
 
-    /// What is written to the flag from a register, by the block's instructions before, the last one first. Only
-    /// constants and what is taken from an exception's frame are told from what was saved.
+    /// The value written to the flag from a register, by the block's instructions before, the last one first. Only
+    /// constants and values from an exception's frame are distinguished from saved values.
     fn written(&self, _register: u32, _before: &mut dyn Iterator<Item = &[u8]>) -> Written {
         Written::Saved
     }
 
-    /// What an exception's vector tells of the code that it came from.
+    /// The information that an exception's vector gives on the code that it came from.
     fn shown_by_vector(&self, _pc: u64) -> Option<Returned> {
         None
     }

@@ -1,5 +1,4 @@
-//! What the recorder keeps in memory that outlives it and that forked processes share, see
-//! [`lineup_recording::journal`].
+//! The recorder's data in memory that outlives it and that forked processes share, see [`lineup_recording::journal`].
 
 use lineup_recording::journal::{
     COUNTER_BYTES, MAGIC, MOST_REGIONS, SLOT_BYTES, SLOTS, counter, slot, slot_at,
@@ -13,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The counters, and where slots come from.
 pub(crate) struct Journal {
     counters: *const AtomicU64,
-    /// Where the journal lies. It is opened anew for each slot, since the guest may close any descriptor. Empty without
-    /// a journal: then the counters are shared, and nothing outlives the program.
+    /// The journal's path. It is opened anew for each slot, since the guest may close any descriptor. Empty without a
+    /// journal: then the counters are shared, but do not outlive the program.
     path: String,
 }
 
@@ -70,7 +69,7 @@ impl Journal {
         self.counter(counter::ALIVE).fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts a call of a region: its number, over all processes. `None` for a region beyond those that fit.
+    /// Counts a call of a region, and returns its number over all processes. `None` for a region beyond those that fit.
     pub(crate) fn count_call(&self, region: u16) -> Option<u64> {
         let region = usize::from(region);
         (region < MOST_REGIONS).then(|| self.next(counter::FIRST_REGION + region))
@@ -118,8 +117,8 @@ impl Slot {
         if end > SLOT_BYTES {
             return false;
         }
-        // SAFETY: the bytes from the end of what stands there on are within the mapping, as checked, and nobody else
-        // writes to them.
+        // SAFETY: the bytes after the present content are within the mapping, as checked, and no other code writes to
+        // them.
         unsafe {
             let to = self.base.add((slot::HEAD_BYTES + length) as usize);
             ptr::copy_nonoverlapping(records.as_ptr(), to, records.len());

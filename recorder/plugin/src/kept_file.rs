@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::fs::MetadataExt;
 
-/// How far below the limit of descriptors ours lie, and how high at most: programs use low ones.
+/// The distance of our descriptors below the limit, and the highest number of ours: programs use low ones.
 const BELOW_LIMIT: u64 = 32;
 const HIGHEST: u64 = 1024;
 

@@ -1,4 +1,4 @@
-//! What a process writes when it ends: counts, and what the next run should know.
+//! The data that a process writes when it ends: counts, and findings for the next run.
 
 use crate::limits::MAX_THREADS;
 use crate::recorder::{Recorder, Region};
@@ -109,7 +109,7 @@ impl Recorder {
         notes
     }
 
-    /// Of regions whose name the native engine takes for another function.
+    /// Notes on regions whose name the native engine takes for another function.
     fn notes_of_chosen(&self) -> Vec<String> {
         let chosen = self.translation().images.chosen_regions();
         let regions = self.plan.header.regions.iter().filter(|(id, _)| chosen.contains(&id.0));

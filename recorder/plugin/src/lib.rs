@@ -1,18 +1,18 @@
-//! The recorder inside the emulator: a plugin for QEMU's TCG that records what calls of
-//! chosen functions touch.
+//! The recorder inside the emulator: a plugin for QEMU's TCG that records the memory that calls of chosen functions
+//! touch.
 //!
 //! Design constraints:
 //!
-//! * Nothing unwinds into the emulator; nothing is printed but what stops the recording.
-//! * A callback belongs to one guest thread and touches that thread's state only; what threads share is behind locks
-//!   that translation and full blocks take, not execution.
-//! * The interface of QEMU 7.2 reads no registers. Later ones do: they tell what a call was given, where its stack is
-//!   and what its thread's base is, see `registers.rs`. Nothing else rests on them: returns are recognised by the slot
-//!   of the return address (x86) or by the return pc (Arm); see [`lineup_follow::tracker`].
-//! * What a callback points to is never freed: the emulator keeps the pointers.
+//! * Nothing unwinds into the emulator; the only output is errors that stop the recording.
+//! * A callback belongs to one guest thread and touches that thread's state only. Shared state is behind locks that
+//!   translation and full blocks take, not execution.
+//! * The interface of QEMU 7.2 reads no registers. Later ones do: they give a call's arguments, its stack and its
+//!   thread's base, see `registers.rs`. Nothing else depends on them: returns are recognised by the slot of the return
+//!   address (x86) or by the return pc (Arm); see [`lineup_follow::tracker`].
+//! * The target of a callback's pointer is never freed: the emulator keeps the pointers.
 //! * Guest memory is read only where the guest itself just accessed it.
 //!
-//! Under a whole system the recorder is another: see [`system`](crate).
+//! A whole system has a recorder of its own: see [`system`](crate).
 //!
 //! The command hands over a [`lineup_recording::plan::Plan`] as `plan=FILE`. A discovery run writes a
 //! [`lineup_recording::plan::Discovery`], every other run a recording.

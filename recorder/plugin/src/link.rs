@@ -1,6 +1,6 @@
-//! Where the emulator finds us, and the only place that refers to its symbols. They are looked up by name when the
-//! plugin is loaded: an emulator that lacks one of those in a list of imports would not load us at all, and could not
-//! be told why.
+//! The plugin's entry point for the emulator, and the only file that refers to the emulator's symbols. They are looked
+//! up by name when the plugin is loaded: an emulator that lacks one of those in a list of imports would not load us at
+//! all, and we could not report the reason.
 
 use crate::ask::{Ask, Callbacks, Functions, POINTED_SINCE};
 use crate::ffi::{Api, BlockCount, Info, InsnData, PluginId, ReadRegister, ReadRegisters};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 #[allow(non_upper_case_globals, reason = "the emulator looks for this very name")]
 pub(crate) static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
-/// What only emulators with interface version 2 or later have.
+/// A function that only emulators with interface version 2 or later have.
 const PER_CPU: &CStr = c"qemu_plugin_scoreboard_new";
 
 /// Runs when the plugin is loaded, before the emulator asks for the version.
@@ -23,10 +23,10 @@ static CHOOSE: extern "C" fn() = choose;
 /// The argument in which the command asks for a version. It knows that of the emulator.
 const ASKED: &[u8] = b"interface=";
 
-/// The first version whose functions tell whether a register was read, and not how many bytes it has.
+/// The first version whose functions return whether a register was read, and not its number of bytes.
 const TELLS_READ_SINCE: c_int = 6;
 
-/// What a message about another emulator ends with.
+/// The end of a message about another emulator.
 const KNOWN_TO_WORK: &str = "QEMU 7.2, 8.2, 9.2, 10.0 to 10.2 and 11.1 are known to work";
 
 /// Speaks the version that the command asks for, else version 2 to emulators that know it.
@@ -97,7 +97,7 @@ impl Api {
         }
     }
 
-    /// The functions that all versions have, with those that they do not.
+    /// The functions of all versions, together with these, which differ.
     ///
     /// # Safety
     /// The emulator's functions must have the types of the interface's description.

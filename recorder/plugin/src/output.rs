@@ -1,4 +1,4 @@
-//! The recording as it is written, by all threads in turn.
+//! Writes the recording, for all threads in turn.
 
 use crate::kept_file::KeptFile;
 use lineup_recording::{Encoder, Header, RecordingError, Writer};

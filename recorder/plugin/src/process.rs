@@ -1,7 +1,7 @@
-//! Processes that the guest forks off: each is recorded as one of its own, into the same file.
+//! Processes that the guest forks: each is recorded as a process of its own, into the same file.
 //!
-//! A fork copies one thread and every lock as it is. So the locks are taken before a fork and given back after it in
-//! both processes, by handlers that the C library calls: none is left behind in another thread's hands.
+//! A fork copies one thread and every lock in its present state. So the locks are taken before a fork and given back
+//! after it in both processes, by handlers that the C library calls: no lock stays held by another thread.
 
 use crate::output::HeldOutput;
 use crate::recorder::{self, Ended, Recorder, Translation};
@@ -9,7 +9,7 @@ use lineup_follow::selection::Taken;
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
 
-/// What no other thread may hold while a process forks.
+/// The locks that no other thread may hold while a process forks.
 struct ForkGuards {
     _translation: MutexGuard<'static, Translation>,
     _output: Option<HeldOutput<'static>>,

@@ -1,4 +1,4 @@
-//! Whole-program mode: what the emulator's callbacks pass on to the counts of their thread.
+//! Whole-program mode: passes the emulator's callbacks on to the counts of their thread.
 
 use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
@@ -6,7 +6,7 @@ use crate::limits::MAX_THREADS;
 use lineup_profile::{Kind, ThreadProfile};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A thread's counts, and what the emulator's descriptions of accesses mean.
+/// A thread's counts, and the meaning of the emulator's descriptions of accesses.
 pub(crate) struct Profiled {
     pub(crate) counts: Box<ThreadProfile>,
     descriptions: Descriptions,

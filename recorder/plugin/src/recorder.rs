@@ -30,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// The one recorder.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
-/// What translation keeps.
+/// State of translation.
 #[derive(Default)]
 pub(crate) struct Translation {
     pub(crate) registry: Registry,
@@ -50,7 +50,7 @@ pub(crate) struct Region {
     /// Calls entered.
     pub(crate) seen: AtomicU64,
     pub(crate) picker: Picker,
-    /// Of threads that ended.
+    /// Sums of threads that ended.
     ended: Mutex<Ended>,
 }
 
@@ -68,9 +68,9 @@ impl Region {
 pub(crate) struct Recorder {
     pub(crate) api: Api,
     pub(crate) plan: Plan,
-    /// Where the plan stands, for programs that this one becomes.
+    /// The plan's path, for programs that this one becomes.
     pub(crate) plan_path: String,
-    /// The memory of this program and of what it forks off.
+    /// The memory of this program and of the processes that it forks.
     space: AddressSpace,
     pub(crate) machine: Machine,
     pub(crate) is_discovery: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Recorder {
     /// Counters of the whole program, in that mode.
     pub(crate) profile: Option<Profile>,
     pub(crate) translation: Mutex<Translation>,
-    /// What the emulator adds to a guest address.
+    /// The emulator's offset from a guest address to a host address.
     pub(crate) guest_base: AtomicU64,
     /// Blocks executed that have no callback: a gap when it grows while a call is open. Only in programs with one
     /// thread: with more, every block has a callback.
@@ -218,7 +218,7 @@ impl Recorder {
         self.translation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an entry of a region and tells whether the call is followed, and recorded.
+    /// Counts an entry of a region, and returns an entry if the call is followed, with whether it is recorded.
     pub(crate) fn admit(&self, number: u16, arguments: impl FnOnce() -> Option<Arguments>) -> Option<Entry> {
         let region = self.regions.get(usize::from(number))?;
         region.seen.fetch_add(1, Ordering::Relaxed);
@@ -331,7 +331,7 @@ impl Recorder {
         self.inside.load(Ordering::Relaxed) > 0
     }
 
-    /// Writes what a thread packed.
+    /// Writes a thread's packed records.
     pub(crate) fn flush(&self, thread: &mut Thread) {
         if let Some(slot) = &mut thread.own.slot {
             slot.begin_writing();
@@ -373,7 +373,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what has waited: the thread may be about to sleep.
+    /// Writes waiting records: the thread may be about to sleep.
     pub(crate) fn keep_before_system_call(&self, thread: &mut Thread) {
         if thread.encoder.packed_bytes() > 0 && thread.written_at.elapsed() >= LONGEST_WAIT {
             self.flush(thread);
@@ -404,7 +404,7 @@ impl Recorder {
         self.process.store(self.journal.begin_process(), Ordering::Relaxed);
         for (other, slot) in (0..).zip(&self.threads) {
             if other != vcpu {
-                // Not dropped: what the other threads hold belongs to the other process.
+                // Not dropped: the other threads' state belongs to the other process.
                 slot.store(ptr::null_mut(), Ordering::Relaxed);
                 profile::set_current(other, None);
             }
@@ -428,7 +428,7 @@ impl Recorder {
         self.note_process(Origin::Forked(parent));
         // SAFETY: called in the system call of that virtual CPU, whose callback has returned: no other reference lives.
         if let Some(thread) = unsafe { self.thread(vcpu) } {
-            // The other process's part of the journal stays as it is.
+            // The other process's part of the journal stays unchanged.
             std::mem::forget(thread.own.slot.take());
             thread.forked(ThreadId(self.journal.thread()), Own::default());
             thread.is_counted_inside = false;

@@ -14,13 +14,13 @@ pub(crate) enum Registers {
     /// The emulator was not asked for them yet.
     #[default]
     NotAsked,
-    /// It does not tell them.
+    /// It does not give them.
     Unreadable,
-    /// It tells them.
+    /// It gives them.
     Readable(Handles),
 }
 
-/// What the emulator knows registers by.
+/// The emulator's handles of registers.
 pub(crate) struct Handles {
     read: ReadRegisters,
     stack_pointer: *mut Register,
@@ -29,7 +29,7 @@ pub(crate) struct Handles {
     bytes: *mut ByteArray,
 }
 
-/// What they held where a call began.
+/// The registers' values at the beginning of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtEntry {
     pub(crate) stack_pointer: u64,
@@ -39,11 +39,11 @@ pub(crate) struct AtEntry {
 }
 
 impl Registers {
-    /// What the registers hold now that the function at `entry` begins; `None` where the emulator does not tell.
+    /// The registers' values at the beginning of the function at `entry`; `None` where the emulator does not give them.
     /// Variables that are not shared are those of a CPU with `is_system`, else of a thread.
     ///
     /// # Safety
-    /// Only in a callback of the virtual CPU that they are of, at the beginning of a block, that was asked for with
+    /// Only in a callback of the registers' own virtual CPU, at the beginning of a block, that was asked for with
     /// [`crate::ffi::READS_REGISTERS`].
     pub(crate) unsafe fn read(
         &mut self,

@@ -1,13 +1,13 @@
 //! The few system calls that matter. Their numbers are with each machine's instruction set.
 
-/// What a system call means for the recording.
+/// The meaning of a system call for the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     /// Ends the thread.
     Exit,
     /// Ends the process.
     ExitGroup,
-    /// Sends a signal: the second argument, to what the first names.
+    /// Sends a signal: the second argument, to the receiver in the first.
     Kill,
     /// Sends a signal: the third argument, to a thread.
     ThreadKill,
@@ -33,7 +33,7 @@ pub(crate) enum Call {
     SetDescriptor,
 }
 
-/// `MAP_FIXED`: the pages replace what was there.
+/// `MAP_FIXED`: the pages replace older mappings.
 pub(crate) const MAP_FIXED: u64 = 0x10;
 /// `AT_FDCWD`: a path is relative to the working directory.
 pub(crate) const AT_FDCWD: i32 = -100;
@@ -46,7 +46,7 @@ pub(crate) const CLONE_VFORK: u64 = 0x4000;
 /// `CLONE_VM`: a thread, not a process.
 pub(crate) const CLONE_VM: u64 = 0x100;
 
-/// Which argument of `clone` holds the new thread's base.
+/// The argument of `clone` that holds the new thread's base.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadBaseArgument {
     /// The fourth.

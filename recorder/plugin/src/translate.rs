@@ -1,4 +1,4 @@
-//! What the emulator calls when it translates a block: decides which callbacks the block gets.
+//! The emulator's callback when it translates a block: decides which callbacks the block gets.
 
 use crate::ask::OnTranslate;
 use crate::block::{Insn, insns, profile_block};

@@ -55,7 +55,7 @@ impl Unwatched {
         matches!(self, Unwatched::PerCpu { .. })
     }
 
-    /// What was added up: on this virtual CPU where the emulator counts for each, else on all.
+    /// The sum: of this virtual CPU where the emulator counts for each, else of all.
     pub(crate) fn seen(&self, vcpu: c_uint) -> u64 {
         match self {
             Unwatched::Shared { count, .. } => count.load(Ordering::Relaxed),

@@ -1,8 +1,8 @@
 //! Fewer callbacks: accesses of a block whose addresses follow from one seen before in the same block.
 //!
 //! A *chain* is a row of accesses, in their order and with no other between, of which only the first has a callback. It
-//! takes in all of them at once, so that the cache model sees what it would see from one callback each. What is lost is
-//! a fault in between: accesses after it in the chain count though they did not happen.
+//! takes in all of them at once, so that the cache model sees what it would see from one callback each. The loss is a
+//! fault in between: accesses after it in the chain count though they did not happen.
 
 use crate::unconditional_accesses::{Access, Accesses, Origin};
 
@@ -16,7 +16,7 @@ pub(crate) const MOST_LINKS: usize = 64;
 pub struct Link {
     /// The instruction's number in its block.
     pub insn: usize,
-    /// Where the address is kept that this one is measured from.
+    /// The slot with the address that this one is measured from.
     pub slot: usize,
     /// From there to its address.
     pub distance: i32,
@@ -35,7 +35,7 @@ pub struct Chain {
     pub only: Option<Side>,
 }
 
-/// Which accesses of an instruction a callback is for.
+/// The accesses of an instruction that a callback is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The load.
@@ -44,7 +44,7 @@ pub enum Side {
     Store,
 }
 
-/// How the accesses of a block are seen.
+/// The callbacks for a block's accesses.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Chains {
     /// In their order.

@@ -1,5 +1,5 @@
-//! The code that was translated: what the callbacks' numbers mean. Numbers are given in the order of making, so that a
-//! thread knows a code up to some number and takes in the rest when it meets a higher one.
+//! The translated code, which gives the callbacks' numbers their meaning. Numbers are given in the order of making, so
+//! that a thread knows a code up to some number and takes in the rest when it meets a higher one.
 
 use crate::chains::{self, Chains};
 use crate::profile::lock;
@@ -12,7 +12,7 @@ pub(crate) struct Run {
     pub(crate) pc: u64,
     pub(crate) size_bytes: u32,
     pub(crate) instructions: u32,
-    /// Where the counters of its accesses begin: two for each instruction, its loads and its stores.
+    /// Index of its accesses' first counter: two for each instruction, its loads and its stores.
     pub(crate) counters: u32,
     pub(crate) ends_block: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Chain {
     first_link: u32,
     links: u32,
     first_slot: u32,
-    /// How many addresses its links are measured from.
+    /// The number of addresses that its links are measured from.
     pub(crate) slots: u32,
     /// The first run of the block, when the chain's callback is the block's too.
     pub(crate) begins: Option<u32>,
@@ -50,7 +50,7 @@ impl Link {
         1 << self.size_shift
     }
 
-    /// Where the access goes, given the chain's addresses.
+    /// Address of the access, given the chain's addresses.
     #[inline]
     pub(crate) fn address(&self, addresses: &[u64]) -> u64 {
         addresses[usize::from(self.from)].wrapping_add_signed(self.distance.into())
@@ -72,7 +72,7 @@ pub(crate) struct Code {
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers {
     pub(crate) run: u32,
-    /// Of its first instruction; the next one's is two further.
+    /// First counter of its first instruction; the next one's is two further.
     pub(crate) counters: u32,
     pub(crate) chain: u32,
 }
@@ -144,13 +144,13 @@ impl Code {
         &self.links[first..first + chain.links as usize]
     }
 
-    /// Where the addresses are kept that a chain's links are measured from; the first link's is the first.
+    /// The slots of the addresses that a chain's links are measured from; the first link's is the first.
     pub(crate) fn slots_of(&self, chain: &Chain) -> &[u8] {
         let first = chain.first_slot as usize;
         &self.slots[first..first + chain.slots as usize]
     }
 
-    /// What comes after another, which is the beginning of this.
+    /// The code after another one, which is this one's beginning.
     fn after(&self, known: &Code) -> Code {
         Code {
             runs: self.runs[known.runs.len()..].to_vec(),
@@ -194,7 +194,7 @@ impl SharedCode {
         block
     }
 
-    /// What comes after what a thread knows.
+    /// The code that a thread does not know yet.
     pub(crate) fn after(&self, known: &Code) -> Code {
         match self.runs.load(Ordering::Acquire) > known.runs.len() {
             true => self.whole().after(known),
@@ -202,7 +202,7 @@ impl SharedCode {
         }
     }
 
-    /// All of it. Nothing is added before the guard is dropped.
+    /// All of it. No code is added before the guard is dropped.
     pub(crate) fn whole(&self) -> MutexGuard<'_, Code> {
         lock(&self.all)
     }

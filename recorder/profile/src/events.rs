@@ -1,4 +1,4 @@
-//! What callbacks leave for the model: what happened, in its order, as words.
+//! The events that callbacks leave for the model, in order, as words.
 //!
 //! All of it passes from one processor to another, so it is packed. A block is one word, an access two, a chain one and
 //! its addresses.
@@ -13,7 +13,7 @@ const WORDS: usize = 1 << 15;
 /// Words of the longest event.
 const MOST_WORDS: usize = 1 + SLOTS;
 
-/// The lower bits of an event's first word tell its kind.
+/// The number of lower bits in an event's first word that give its kind.
 const KIND_BITS: u32 = 3;
 const BLOCK: u64 = 0;
 const ACCESS: u64 = 1;
@@ -27,7 +27,7 @@ const CHAIN: u64 = 4;
 /// Bits for the size of an access, which is two to their power.
 const SIZE_BITS: u32 = 4;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event<'a> {
     /// The block that begins with this run was fetched.
@@ -43,7 +43,7 @@ pub(crate) enum Event<'a> {
         chain: u32,
         /// False when fetching the block changes nothing.
         with_code: bool,
-        /// What its links are measured from; empty when accessing data changes nothing.
+        /// The addresses that its links are measured from; empty when accessing data changes nothing.
         addresses: &'a [u64],
     },
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct ThreadProfile {
     front: Front,
     model: Place,
-    /// What it works for, by number.
+    /// The number of its context.
     context: u32,
     code: Arc<SharedCode>,
     may_run_beside: bool,
@@ -23,7 +23,7 @@ pub struct ThreadProfile {
     window: Option<(u64, u64)>,
 }
 
-/// Where a thread's model runs.
+/// The thread that runs a thread's model.
 enum Place {
     /// In callbacks.
     Here(Box<Model>),
@@ -34,8 +34,8 @@ enum Place {
 }
 
 impl ThreadProfile {
-    /// Nothing happened yet. With `may_run_beside` the model gets a thread of its own when the first batch is full, so
-    /// that threads that do little start none.
+    /// Before the first event. With `may_run_beside` the model gets a thread of its own when the first batch is full,
+    /// so that threads with little work start none.
     pub(crate) fn new(
         specs: &[CacheSpec],
         code: Arc<SharedCode>,
@@ -162,7 +162,7 @@ impl ThreadProfile {
         std::process::id() == self.process
     }
 
-    /// Models what is left; gives everything counted, `None` in a process that was forked off.
+    /// Models the remaining events. Returns all counts; `None` in a forked process.
     pub(crate) fn finish(self: Box<Self>) -> Option<Counts> {
         if !self.is_ours() {
             // Its worker, which the other process has, can be neither waited for nor dropped.

@@ -1,4 +1,4 @@
-//! What callbacks do themselves: counting, and noting for the model what may change its caches.
+//! The callbacks' own work: counting, and noting for the model the events that may change its caches.
 
 use crate::chains::SLOTS;
 use crate::code::{Code, Run, SharedCode};
@@ -8,7 +8,7 @@ use crate::model::Counts;
 use crate::sample::Part;
 use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
 
-/// What kind of access it is.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
     /// The size is two to this power.
@@ -17,20 +17,20 @@ pub struct Kind {
     pub is_store: bool,
 }
 
-/// What is needed of a block.
+/// The front's data of a block.
 #[derive(Clone, Copy)]
 struct Block {
-    /// How often it was executed, but for the times that its first chain tells.
+    /// The number of its executions, without those that its first chain counts.
     executions: u64,
     lines: Lines,
 }
 
-/// What is needed of any chain of accesses: little, since there are many.
+/// The front's data of a chain of accesses: little, since there are many.
 #[derive(Clone, Copy)]
 struct Chained {
-    /// How often all of it happened.
+    /// The number of times that all of it happened.
     count: u64,
-    /// Of the chain that begins a block: the block's first line.
+    /// For the chain that begins a block: the block's first line.
     block_line: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Front {
     accesses: Vec<u64>,
     /// The code known so far.
     code: Code,
-    /// What changes nothing is noted as well.
+    /// Events that change nothing are noted as well.
     notes_all: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a chain's callback is given: all that it needs in the usual case, so that it loads little.
+//! The argument of a chain's callback: it holds all data of the usual case, so that the callback loads little.
 
 use crate::chains::{Chain, SLOTS};
 use lineup_cache::{Lines, MostRecent};
@@ -15,7 +15,7 @@ const LONG_AT: u32 = 54;
 const LONE_AT: u32 = 55;
 
 impl Handle {
-    /// The handle of a chain. `more_lines` are those that its block has after the first.
+    /// The handle of a chain. `more_lines` is the number of its block's lines after the first.
     pub(crate) fn new(number: u32, chain: &Chain, more_lines: u64) -> Handle {
         let slot = chain.links.first().map_or(0, |link| link.slot);
         let low = chain.links.iter().map(|link| i64::from(link.distance)).min().unwrap_or(0);
@@ -35,13 +35,13 @@ impl Handle {
         )
     }
 
-    /// As it comes back from a callback.
+    /// From the argument of a callback.
     #[inline]
     pub fn from_data(data: u64) -> Handle {
         Handle(data)
     }
 
-    /// As it is given to one.
+    /// To the argument of a callback.
     pub fn data(self) -> u64 {
         self.0
     }
@@ -52,13 +52,13 @@ impl Handle {
         self.0 as u32
     }
 
-    /// Where the first access's address is kept.
+    /// Slot of the first access's address.
     #[inline]
     pub(crate) fn slot(self) -> usize {
         (self.0 >> SLOT_AT) as usize % SLOTS
     }
 
-    /// How many lines the block has after the first: 2 stands for more as well.
+    /// The number of the block's lines after the first: 2 stands for more as well.
     #[inline]
     pub(crate) fn more_lines(self) -> u64 {
         self.0 >> MORE_LINES_AT & 3
@@ -77,8 +77,8 @@ impl Handle {
         (self.0 >> LONE_AT & 1 == 1).then(|| length.trailing_ones() as u8)
     }
 
-    /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain,
-    /// nothing that means anything.
+    /// The lines from the first to the last byte of all accesses, given the first one's address. Meaningless for a long
+    /// chain.
     #[inline]
     pub(crate) fn lines(self, caches: &MostRecent, address: u64) -> Lines {
         let low = address.wrapping_add_signed(i64::from((self.0 >> LOW_AT) as i8));

@@ -1,8 +1,8 @@
-//! What lies where on the heap, and what is counted of the places that allocated it.
+//! The objects on the heap, and the counts of the places that allocated them.
 //!
-//! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads,
-//! and where an object ends as well. Large objects lie in a list of their own, and so do those that do not begin with a
-//! step: they are few.
+//! Allocators give memory out in steps of 16 bytes, so a table of such steps gives the owner of an address with two
+//! loads, and the end of its object. Large objects are in a list of their own, and so are the few that do not begin
+//! with a step.
 
 use foldhash::HashMap;
 use lineup_recording::{AllocationSite, Misses};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Bytes of a step, as a power of two.
 const STEP_SHIFT: u32 = 4;
-/// Bytes of a page of the table, as a power of two. Of a table only what is written takes memory.
+/// Bytes of a page of the table, as a power of two. Only written parts of a table take memory.
 const PAGE_SHIFT: u32 = 20;
 const STEPS: usize = 1 << (PAGE_SHIFT - STEP_SHIFT);
 /// Pages that are found without a search. A power of two.
@@ -18,11 +18,11 @@ const NEAR_PAGES: usize = 16;
 /// Larger objects are listed.
 const LARGE_BYTES: u64 = 1 << 16;
 
-/// Set where an object begins whose end the table tells: where what follows is not its [`SITE`] alone.
+/// Set at the beginning of an object whose end the table holds: the other bits are not its [`SITE`] alone.
 const BEGINS: u32 = 1 << 31;
 /// Set in the steps of objects that are listed.
 const LISTED: u32 = 1 << 30;
-/// Where it is told how many bytes of an object's last step are not its own: four bits.
+/// Position of the number of bytes of an object's last step that are not its own: four bits.
 const SPARE_AT: u32 = 26;
 /// The bits of a site's number.
 const SITE: u32 = (1 << SPARE_AT) - 1;
@@ -38,7 +38,7 @@ struct Object {
     site: u32,
 }
 
-/// What is counted of a site.
+/// The counts of a site.
 #[derive(Default)]
 struct Site {
     /// The chain of calls, as return addresses.
@@ -50,13 +50,13 @@ struct Site {
     misses: Misses,
 }
 
-/// The heap of a whole program, as far as its allocations were told.
+/// The heap of a whole program, as far as its allocations were reported.
 #[derive(Default)]
 pub struct Heap {
-    /// Objects whose end the table does not tell.
+    /// Objects whose end the table does not hold.
     listed: HashMap<u64, Object>,
     pages: HashMap<u64, u32>,
-    /// Of each page the steps: what they are part of, see [`BEGINS`]; 0 is nothing.
+    /// For each page the objects that its steps are part of, see [`BEGINS`]; 0 is no object.
     tables: Vec<Box<[u32]>>,
     /// Pages that were asked for lately, each with one more than the number of its table.
     near: [(u64, u32); NEAR_PAGES],
@@ -70,8 +70,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// A chain of calls that asks for memory, told by return addresses, the innermost first, goes by a name from now
-    /// on.
+    /// Gives a name to a chain of calls that asks for memory: its return addresses, the innermost first.
     pub fn chain(&mut self, name: u64, frames: &[u64]) {
         if self.names.contains_key(&name) {
             return;
@@ -83,7 +82,7 @@ impl Heap {
             Some(known) => *known,
             None => {
                 self.sites.push(Site { frames: kept.to_vec(), ..Site::default() });
-                // What would have no room is counted with the last one.
+                // Sites without room are counted with the last one.
                 let site = (self.sites.len() as u32).min(SITE);
                 if most < usize::MAX {
                     self.shortened.insert(kept.into(), site);
@@ -94,7 +93,7 @@ impl Heap {
         self.names.insert(name, site);
     }
 
-    /// What is to be said of the sites, where chains of calls were too many.
+    /// A note when there were too many chains of calls for the sites.
     pub fn note(&self) -> Option<String> {
         let (most, _) = KEPT_CALLERS[0];
         (self.sites.len() > most).then(|| {
@@ -107,7 +106,7 @@ impl Heap {
 
     /// Memory was given out to a chain of calls of this name.
     pub fn allocated(&mut self, address: u64, bytes: u64, name: u64) {
-        // What was not seen to be given back.
+        // The release of the old object was not reported.
         self.freed(address);
         let Some(&site) = self.names.get(&name) else { return };
         if let Some(own) = self.site(site) {
@@ -138,8 +137,8 @@ impl Heap {
         }
     }
 
-    /// Whether an object does not begin with a step, or with one that holds another. What began with that step is
-    /// listed, too.
+    /// Whether an object does not begin with a step, or with one that holds another. The object that began with that
+    /// step is listed, too.
     fn shares_step(&mut self, address: u64) -> bool {
         let start = address >> STEP_SHIFT << STEP_SHIFT;
         if address == start {
@@ -174,7 +173,7 @@ impl Heap {
         Some(object)
     }
 
-    /// The object that begins at an address, when the table tells its end; it is gone then.
+    /// Removes the object that begins at an address, when the table holds its end, and returns it.
     fn take(&mut self, address: u64) -> Option<Object> {
         if !address.is_multiple_of(1 << STEP_SHIFT) {
             return None;
@@ -205,7 +204,7 @@ impl Heap {
         self.sites.get_mut((number as usize).checked_sub(1)?)
     }
 
-    /// Says what the first step and the others of an object are.
+    /// Writes the values of the first step and of the others of an object.
     fn mark(&mut self, address: u64, bytes: u64, (first, others): (u32, u32)) {
         let end = address.saturating_add(bytes.max(1));
         let (begin, last) = (address >> STEP_SHIFT, (end - 1) >> STEP_SHIFT);
@@ -234,7 +233,7 @@ impl Heap {
         Some(near.1 as usize - 1)
     }
 
-    /// The number of a page's table, which is made when there is none.
+    /// The number of a page's table, made if it does not exist.
     fn table(&mut self, page: u64) -> usize {
         self.table_of(page).unwrap_or_else(|| {
             self.pages.insert(page, self.tables.len() as u32);
@@ -318,7 +317,7 @@ mod tests {
         heap.allocated(0x1000, 32, 7);
         heap.allocated(0x1020, 16, 7);
         heap.freed(0x1000);
-        // The same address once more, though nobody told that it was given back.
+        // The same address once more, without a report that it was given back.
         heap.allocated(0x1020, 8, 9);
         heap.allocated(0x1040, 8, 8);
         heap.missed(0x1024, true);

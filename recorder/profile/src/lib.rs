@@ -1,14 +1,13 @@
-//! Counts of a whole program: which code was executed how often, what it accessed, and what of that missed the modelled
-//! caches.
+//! Counts of a whole program: executions of its code, its accesses, and their misses in the modelled caches.
 //!
 //! Design constraints:
 //!
-//! * Whoever watches the program, an emulator or the native engine, tells of each block and access in its order; the
-//!   counts are the same then.
-//! * A block and most of its accesses are taken in by one call: [`chains`] finds which addresses follow from which.
-//! * What cannot change a cache, since it uses the most recently used lines again, is only counted. The rest goes to
-//!   the model in batches, on a thread of its own where the host has processors to spare. A thread's model depends on
-//!   that thread alone, so that makes no difference to the counts.
+//! * The watcher of the program, an emulator or the native engine, reports each block and access in order; both give
+//!   the same counts.
+//! * One call reports a block and most of its accesses: [`chains`] finds the addresses that follow from others.
+//! * An access that cannot change a cache, since it uses the most recently used lines again, is only counted. The rest
+//!   goes to the model in batches, on a thread of its own where the host has processors to spare. A thread's model
+//!   depends on that thread alone, so the counts do not depend on where the model runs.
 
 mod chains;
 mod code;

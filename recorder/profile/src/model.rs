@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::{Misses, Resident};
 
-/// What one thread, or several, counted. Each list goes as far as it was needed.
+/// The counts of one thread, or of several. Each list is as long as needed.
 #[derive(Default)]
 pub(crate) struct Counts {
     /// Executions of blocks, by their first runs.
@@ -21,18 +21,18 @@ pub(crate) struct Counts {
     pub(crate) accesses: Vec<u64>,
     /// Misses of the same loads and stores.
     pub(crate) access_misses: Vec<Misses>,
-    /// Where the last that missed of each went; 0 where none did.
+    /// Address of the last miss of each; 0 where none missed.
     pub(crate) last_missed: Vec<u64>,
     /// Misses by context, but for number 0.
     pub(crate) contexts: Vec<ContextMisses>,
 }
 
-/// What missed in one context.
+/// The misses of one context.
 #[derive(Clone, Default)]
 pub(crate) struct ContextMisses {
-    /// Of fetches, by run.
+    /// Misses of fetches, by run.
     pub(crate) code: HashMap<u32, Misses>,
-    /// Of accesses, by counter.
+    /// Misses of accesses, by counter.
     pub(crate) data: HashMap<u32, Misses>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Model {
     fetch_misses: Vec<Misses>,
     access_misses: Vec<Misses>,
     last_missed: Vec<u64>,
-    /// Of chains of one access.
+    /// Misses of chains of one access.
     lone_misses: Vec<Misses>,
     last_lone: Vec<u64>,
     /// The context under way, and what missed in each.
@@ -58,7 +58,7 @@ pub(crate) struct Model {
 struct FirstLevel {
     l1i: Option<Cache>,
     l1d: Option<Cache>,
-    /// What missed in this batch, in its order.
+    /// The misses of this batch, in order.
     missed: Vec<Missed>,
 }
 
@@ -70,7 +70,7 @@ struct Missed {
     what: What,
 }
 
-/// What the number of a [`Missed`] is.
+/// The meaning of a [`Missed`]'s number.
 enum What {
     Run,
     Counter,
@@ -179,7 +179,7 @@ impl Model {
 }
 
 impl ContextMisses {
-    /// Where a miss is counted.
+    /// The counter of a miss.
     fn misses_of(&mut self, code: &Code, missed: &Missed) -> Option<&mut Misses> {
         let (all, number) = match missed.what {
             What::Run => (&mut self.code, missed.number),
@@ -195,7 +195,7 @@ impl ContextMisses {
 }
 
 impl Model {
-    /// What the caches hold.
+    /// The lines in the caches.
     fn resident(&self) -> Resident {
         let lines = |cache: &Option<Cache>| cache.as_ref().map(Cache::resident).unwrap_or_default();
         Resident { l1i: lines(&self.first.l1i), l1d: lines(&self.first.l1d), l2: lines(&self.l2) }
@@ -402,7 +402,7 @@ mod tests {
         let handles = profile.block(&[(0x1000, 4)], &chains).handles;
         front.learn(&profile.code);
         assert!(front.chain::<false>(handles[0], 0x2000) && front.chain::<false>(handles[1], u64::MAX - 3));
-        // Nothing new: all lines are the most recently used of their sets.
+        // No misses: all lines are the most recently used of their sets.
         assert!(front.chain::<false>(handles[0], 0x2000) && front.chain::<false>(handles[1], u64::MAX - 3));
         // Another line of the set was used.
         assert!(front.access(0, 0x2000 + (1 << 10), LOAD) && front.chain::<false>(handles[0], 0x2000));

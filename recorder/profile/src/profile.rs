@@ -1,4 +1,4 @@
-//! What all threads share of a whole program's counts.
+//! The threads' shared part of a whole program's counts.
 
 use crate::chains::Chains;
 use crate::code::{Run, SharedCode};
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts are handed over when they have so many bytes.
+/// The size at which counts are handed over, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What is needed of a block to count it.
+/// The data of a block that counting needs.
 pub struct Block {
     /// Its first run.
     pub run: u32,
@@ -26,26 +26,26 @@ pub struct Block {
     pub handles: Vec<Handle>,
 }
 
-/// What threads share: the runs, and the sums of threads that ended.
+/// The threads' shared state: the runs, and the sums of threads that ended.
 pub struct Profile {
     pub(crate) specs: Vec<CacheSpec>,
-    /// Of the shortest lines.
+    /// The shortest line size.
     line_bytes: u64,
-    /// Of the lines that code is fetched by.
+    /// The line size of fetches.
     code_line_bytes: u64,
     pub(crate) code: Arc<SharedCode>,
     sums: Mutex<Counts>,
-    /// Of a whole system.
+    /// The contexts of a whole system.
     contexts: Mutex<Vec<Context>>,
     /// Chooses windows of the run, and keeps them.
     sampler: Option<Arc<Sampler>>,
-    /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
+    /// Host processors that guest threads leave to models; each thread that may have a separate model thread takes one.
     spare_processors: AtomicUsize,
 }
 
 impl Profile {
-    /// Nothing was counted yet, in caches as specified. `spare_processors` may run models of threads beside them: each
-    /// thread takes one while it lives.
+    /// Without any counts, with caches as specified. `spare_processors` may run models of threads in parallel to them:
+    /// each thread takes one while it lives.
     ///
     /// # Errors
     /// When a specification cannot be read: which, and why.
@@ -66,7 +66,7 @@ impl Profile {
         })
     }
 
-    /// Counts each instruction too, and keeps windows of the run, of at most about so many bytes in memory; neither
+    /// Counts each instruction too, and keeps windows of the run, in about this many bytes of memory at most; neither
     /// when that is 0.
     #[must_use]
     pub fn with_windows(self, most_bytes: u64) -> Self {
@@ -99,7 +99,7 @@ impl Profile {
         SecondLevel::new(&self.specs, Arc::clone(&self.code), self.window_keeper())
     }
 
-    /// What keeps the windows of another thread.
+    /// The keeper of another thread's windows.
     fn window_keeper(&self) -> Option<OfThread> {
         self.sampler.as_ref().map(OfThread::new)
     }
@@ -109,7 +109,7 @@ impl Profile {
         self.add(&thread.into_counts())
     }
 
-    /// Takes over what a thread counted; gives the instructions it executed.
+    /// Takes over a thread's counts. Returns the number of its executed instructions.
     pub fn take(&self, thread: Option<Box<ThreadProfile>>) -> u64 {
         let Some(thread) = thread else { return 0 };
         let may_run_beside = thread.may_run_beside();

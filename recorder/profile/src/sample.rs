@@ -1,8 +1,8 @@
-//! Windows of the run that are kept whole: batches in which nothing was passed over.
+//! Windows of the run that are kept whole: batches without omitted events.
 //!
-//! Windows begin evenly spread over the batches of all threads, and one with each thread: what a short thread does to
-//! the lines of others would not be seen else. When they take more memory than they may, every second one is dropped
-//! and from then on half as many begin, so that those kept are spread over the whole run.
+//! Windows begin evenly spread over the batches of all threads, and one with each thread: otherwise the effect of a
+//! short thread on the lines of others would be missed. When they take more memory than they may, every second one is
+//! dropped and from then on half as many begin, so that those kept are spread over the whole run.
 
 use crate::code::Code;
 use crate::events::{Event, events};
@@ -25,7 +25,7 @@ pub(crate) enum Part {
     Later(u64),
 }
 
-/// What is kept of a window.
+/// The data of a window.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) thread: u32,
@@ -36,11 +36,11 @@ pub(crate) struct Kept {
 /// A batch that is kept.
 pub(crate) struct KeptBatch {
     words: Box<[u64]>,
-    /// Of the addresses in it, the sites that allocated what lies there; nothing when that is not told.
+    /// The sites that allocated the objects at its addresses; empty when these are not known.
     sites: Box<[SiteRun]>,
 }
 
-/// So many addresses one after another lie in what the same site allocated; 0 stands for none.
+/// A run of this many addresses in objects of the same site; 0 stands for no site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SiteRun {
     pub(crate) site: u32,
@@ -56,21 +56,21 @@ impl Kept {
     }
 }
 
-/// Chooses the windows, and holds them. It is locked only in the process that is recorded: one forked off has nobody
-/// who would unlock it.
+/// Chooses the windows, and holds them. It is locked only in the recorded process: a forked one has no thread that
+/// would unlock it.
 pub(crate) struct Sampler {
     most_bytes: u64,
     /// Batches begun so far, of all threads.
     batches: AtomicU64,
     /// Threads that were given a number so far.
     threads: AtomicU32,
-    /// How many times every second window was dropped.
+    /// The number of times that every second window was dropped.
     halvings: AtomicU64,
     windows: Mutex<BTreeMap<u64, Kept>>,
 }
 
 impl Sampler {
-    /// Nothing is kept yet.
+    /// Without any window.
     pub(crate) fn new(most_bytes: u64) -> Sampler {
         Sampler {
             most_bytes,
@@ -112,12 +112,12 @@ impl Sampler {
         stretch * BATCHES
     }
 
-    /// How many times every second window was dropped.
+    /// The number of times that every second window was dropped.
     pub(crate) fn halvings(&self) -> u64 {
         self.halvings.load(Ordering::Relaxed)
     }
 
-    /// Keeps a batch of a window, with the sites of its addresses where they are told.
+    /// Keeps a batch of a window, with the sites of its addresses where they are known.
     fn keep(&self, thread: u32, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
         let (Part::First(number) | Part::Later(number)) = part;
         let mut windows = lock(&self.windows);
@@ -136,8 +136,9 @@ impl Sampler {
         }
     }
 
-    /// Passes on the parts of every window, in order: number, thread, what was resident at its beginning, steps, and
-    /// the sites of their accesses. `pcs` are the addresses of instructions, by half the number of their counters.
+    /// Passes on the parts of every window, in order: number, thread, the lines that were resident at its beginning,
+    /// steps, and the sites of their accesses. `pcs` are the addresses of instructions, by half the number of their
+    /// counters.
     pub(crate) fn each<E>(
         &self,
         code: &Code,
@@ -171,7 +172,7 @@ pub(crate) struct OfThread {
 }
 
 impl OfThread {
-    /// Of a thread that has no number yet.
+    /// The keeper of a thread that has no number yet.
     pub(crate) fn new(sampler: &Arc<Sampler>) -> OfThread {
         OfThread { sampler: Arc::clone(sampler), thread: sampler.threads.fetch_add(1, Ordering::Relaxed) }
     }
@@ -191,7 +192,7 @@ impl OfThread {
         self.sampler.halvings()
     }
 
-    /// Keeps a batch of a window, with the sites of its addresses where they are told.
+    /// Keeps a batch of a window, with the sites of its addresses where they are known.
     pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
         self.sampler.keep(self.thread, part, resident, words, sites);
     }
@@ -281,7 +282,7 @@ mod tests {
         let mut threads = [None, None, None];
         let parts: Vec<_> = (0..12).map(|turn| sampler.begin(&mut threads[turn % 3])).collect();
         use Part::{First, Later};
-        // Batches 0, 4 and 8 begin windows; each goes on with the same thread's next batches.
+        // Batches 0, 4 and 8 begin windows; each continues with the same thread's next batches.
         let expected = [
             Some(First(0)),
             None,

@@ -1,6 +1,7 @@
-//! One thread whose first levels are modelled elsewhere: where it ran, since that is told of what missed them alone.
+//! L2 model for a thread whose first levels are modelled inside the recorded process; it sees only their misses.
 //!
-//! How often blocks were executed is told once, at the end. In windows of the run everything is told of, and kept.
+//! The engine reports the blocks' execution counts once, at the end. In windows of the run it reports all events, which
+//! are kept.
 
 use crate::code::{Code, Run, SharedCode};
 use crate::events::Batch;
@@ -21,13 +22,13 @@ pub struct SecondLevel {
     shared: Arc<SharedCode>,
     code: Code,
     counts: Counts,
-    /// Of chains of one access, by chain: most misses are theirs, and nothing else of a chain is needed to count them.
+    /// Counts of chains of one access, by chain: they have most misses, and their counts need no other data of a chain.
     lone: Vec<Lone>,
     sampler: Option<OfThread>,
     window: Option<Box<Under>>,
 }
 
-/// What missed of a chain of one access, and where the last that did went; 0 where none did.
+/// Misses of a chain of one access, and the address of the last one; 0 where none missed.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Lone {
@@ -38,10 +39,10 @@ struct Lone {
 /// A window under way.
 struct Under {
     number: u64,
-    /// What was resident at its beginning, until that is kept.
+    /// The lines that were resident at its beginning, until they are kept.
     resident: Option<Resident>,
     batch: Batch,
-    /// Of the addresses in the batch, the sites that allocated what lies there.
+    /// The sites that allocated the objects at the batch's addresses.
     sites: Vec<SiteRun>,
 }
 
@@ -65,8 +66,8 @@ impl SecondLevel {
         }
     }
 
-    /// A stretch of the run begins that is a window: of everything is told from here on. The first level holds these
-    /// lines, of each set the one used longest ago first.
+    /// A stretch of the run begins that is a window: all events are reported from here on. The first level holds these
+    /// lines, in each set the least recently used first.
     pub fn begin_window(&mut self, stretch: u64, data_lines: &[u64], code_lines: &[u64]) {
         self.end_window();
         let addresses = |lines: &[u64], shift: u32| lines.iter().map(|line| line << shift).collect();
@@ -88,7 +89,7 @@ impl SecondLevel {
         self.window = None;
     }
 
-    /// How many times every second window was dropped.
+    /// The number of times that every second window was dropped.
     pub fn halvings(&self) -> u64 {
         self.sampler.as_ref().map_or(0, |sampler| sampler.halvings())
     }
@@ -221,7 +222,7 @@ impl SecondLevel {
         }
     }
 
-    /// Such an access was not in the first level.
+    /// An access missed the first level.
     pub fn access_missed(&mut self, heap: &mut Heap, counter: u32, address: u64, size_bytes: u64) {
         if self.knows(0, counter) {
             let l2 = missed_by(&mut self.l2, address, size_bytes);
@@ -231,8 +232,8 @@ impl SecondLevel {
         }
     }
 
-    /// The block that begins with a run, and these chains of it, were executed so often; and as often as `repeated`
-    /// tells without what the chains access.
+    /// Execution counts of the block that begins with a run, with these chains: `times` in full, and `repeated` without
+    /// the chains' accesses.
     pub fn executed(&mut self, run: u32, chains: &[Handle], times: u64, repeated: u64) {
         if !self.knows(run, 0) {
             return;
@@ -258,7 +259,7 @@ impl SecondLevel {
     }
 }
 
-/// Keeps what was noted so far.
+/// Keeps the events noted so far.
 fn keep(sampler: Option<&OfThread>, window: &mut Under) {
     let resident = window.resident.take();
     let part = if resident.is_some() { Part::First(window.number) } else { Part::Later(window.number) };
@@ -269,14 +270,14 @@ fn keep(sampler: Option<&OfThread>, window: &mut Under) {
     window.sites.clear();
 }
 
-/// Lines that missed the first level, and which no access is told to have missed yet.
+/// Lines that missed the first level, and that no reported access has missed yet.
 struct Missing {
     last_line: u64,
     missed: u32,
 }
 
 impl Missing {
-    /// Whether the first that uses these lines misses one of them.
+    /// Whether the first access to these lines misses one of them.
     fn takes(&mut self, first: u64, last: u64) -> bool {
         let bits = match self.last_line.checked_sub(first) {
             // One line, and the last of all: that is what most are.
@@ -317,7 +318,7 @@ mod tests {
         thread.executed(block.run, &block.handles, 5, 1);
         let counts = thread.into_counts();
         let misses = |l1, l2| Misses { l1, l2 };
-        // What reaches over the end of a line is fetched with the first.
+        // The instruction that crosses the end of a line is fetched with the first line.
         assert_eq!(counts.fetch_misses, [misses(2, 1), misses(0, 0)]);
         assert_eq!(counts.executions, [6, 0]);
         let loads: Vec<_> = counts.access_misses.iter().step_by(2).copied().collect();

@@ -1,6 +1,5 @@
-//! Accesses that an instruction makes whenever it is executed, and how far apart their addresses are from those of
-//! other instructions of its block. Only x86-64 is looked into; what is not known to be certain is
-//! [`Accesses::Unknown`].
+//! Accesses that an instruction makes at every execution, and the distances of their addresses from those of other
+//! instructions of its block. Only x86-64 is analysed; uncertain accesses are [`Accesses::Unknown`].
 
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -8,10 +7,10 @@ use iced_x86::{
 };
 use lineup_model::abi::Machine;
 
-/// What an instruction accesses.
+/// The accesses of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accesses {
-    /// Nothing.
+    /// None.
     Nothing,
     /// These, in their order, each once; a load comes before a store.
     Certain(Vec<Access>),
@@ -22,7 +21,7 @@ pub enum Accesses {
 /// One access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// What its address is measured from.
+    /// The origin that its address is measured from.
     pub origin: Origin,
     /// From the origin to the address.
     pub distance: i64,
@@ -32,12 +31,12 @@ pub struct Access {
     pub size_shift: u8,
 }
 
-/// Where distances are measured from: values of registers, whatever they are. Equal within a block means the same
+/// The origin of distances: values of registers, which need not be known. Equal origins within a block mean the same
 /// place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     base: Option<u32>,
-    /// A value and what it is multiplied by.
+    /// A value and its factor.
     index: Option<(u32, u32)>,
     segment: Register,
 }
@@ -49,7 +48,7 @@ struct Value {
     distance: i64,
 }
 
-/// What is known of registers within a block.
+/// Knowledge of registers within a block.
 pub struct Follower {
     manner: Manner,
     registers: [Value; 16],
@@ -57,14 +56,14 @@ pub struct Follower {
     factory: InstructionInfoFactory,
 }
 
-/// Which accesses are certain.
+/// The accesses that are certain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Manner {
-    /// None: nothing is known of the machine.
+    /// None: the machine is unknown.
     Unknown,
-    /// Those that the emulator makes as one whole.
+    /// Accesses that the emulator makes as one whole.
     Emulated,
-    /// Those that an instruction makes always.
+    /// Accesses that an instruction makes always.
     Native,
 }
 
@@ -88,12 +87,12 @@ impl Follower {
         }
     }
 
-    /// What the next instruction of the block accesses, by its bytes.
+    /// The accesses of the block's next instruction, by its bytes.
     pub fn step(&mut self, pc: u64, bytes: &[u8]) -> Accesses {
         self.follow(&Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode())
     }
 
-    /// What the next instruction of the block accesses.
+    /// The accesses of the block's next instruction.
     pub fn follow(&mut self, insn: &Instruction) -> Accesses {
         if self.manner == Manner::Unknown {
             return Accesses::Unknown;

@@ -1,4 +1,4 @@
-//! A host thread that runs a guest thread's model beside it.
+//! A host thread that runs a guest thread's model in parallel to it.
 
 use crate::events::Batch;
 use crate::model::Model;

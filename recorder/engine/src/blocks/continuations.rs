@@ -1,8 +1,8 @@
-//! Superblocks that go on where others are left to the side.
+//! Superblocks that continue at the side exits of others.
 //!
-//! Where a superblock is left so often enough, another is made: of the same code up to there, and then of what comes
-//! next. Only the latter gets code of its own, to which the jump leads. It goes on with the record that was begun, so
-//! that what is known of registers stays known.
+//! When a side exit is taken often enough, the engine makes another superblock: with the same code up to the exit, and
+//! then the code that follows. Only the latter gets new code, to which the jump leads. It continues the record, so that
+//! knowledge of registers is kept.
 
 use super::{Block, Blocks};
 use crate::engine::Engine;
@@ -11,38 +11,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A superblock that goes on where another is left.
+/// Superblocks that continue where another is left.
 pub(super) struct Continuations {
-    /// Where the first of them begins in the program.
+    /// Address in the program where the first of them begins.
     pub(super) root: u64,
     pub(super) route: Route,
     pub(super) block: Block,
 }
 
-/// Where a superblock is left to the side.
+/// A side exit of a superblock.
 pub(super) struct Exit {
-    /// Where the superblock begins in the program, and behind which parts it turns.
+    /// The superblock's address in the program, and the parts after which it turns.
     pub(super) root: u64,
     pub(super) turns: Arc<[u8]>,
     /// Its number.
     pub(super) number: u32,
     /// The part that ends with the jump.
     pub(super) part: u8,
-    /// Where the jump's distance stands.
+    /// Place of the jump's distance.
     pub(super) jump: u64,
-    /// How often it was seen to be taken.
+    /// The number of times it was seen to be taken.
     pub(super) times: u8,
 }
 
-/// An exit is taken so often before a superblock goes on there.
+/// The number of times an exit is taken before it gets a superblock.
 const OFTEN: u8 = 32;
-/// Superblocks that go on where others are left, of those that begin at one place, at most.
+/// The most such superblocks for one place of beginning.
 const MOST_BEYOND: u32 = 32;
 /// So much of the memory for code is left for other code.
 const LEFT_BYTES: usize = 128 << 20;
 
 impl Blocks {
-    /// Whether a link may lead to a block for good: what is left to the side often gets a superblock of its own there.
+    /// Whether a link may lead to a block for good: frequent side exits get a superblock of their own.
     pub(super) fn is_decided(&mut self, engine: &Engine, link: u64) -> bool {
         if let Some(exit) = self.exits.get_mut(&link) {
             exit.times += 1;
@@ -58,7 +58,7 @@ impl Blocks {
         true
     }
 
-    /// Makes a superblock that goes on where another is left. `None` when there is no room, or it cannot be.
+    /// Makes a superblock that continues where another is left. `None` when there is no room, or it cannot be made.
     fn go_beyond(&mut self, engine: &Engine, exit: &Exit) -> Option<Block> {
         let count = self.beyond_of.entry(exit.root).or_default();
         if *count >= MOST_BEYOND || self.cache.left_bytes() < LEFT_BYTES {

@@ -1,5 +1,4 @@
-//! What was written into the program, and copies that the program made of it: its code is translated as if nothing had
-//! been.
+//! Patches of the program, and copies of them that the program made. Its code is translated as if it were not patched.
 
 use super::Blocks;
 use crate::engine::Engine;
@@ -39,7 +38,7 @@ impl Blocks {
         self.past_patches.push(self.patches.remove(at));
     }
 
-    /// Where the program goes on natively for an address: past the jump that leads here, where one stands.
+    /// Address where the program continues natively: past the jump that leads here, where one is.
     pub(super) fn natively(&self, pc: u64) -> u64 {
         let stands = |patch: &Patch| patch.range().contains(&pc) && patch.stands();
         let moved = if self.patches.iter().any(stands) {

@@ -1,38 +1,37 @@
-//! What the system's ABI says on this processor: how the system is called, where a thread keeps what is its own, which
-//! registers hold what.
+//! The system's ABI on this processor: system calls, the place of thread-local data, and the roles of registers.
 
 use crate::signals::Handler;
 use crate::slots::Slots;
 
 /// The part of a machine that is the system's ABI.
 ///
-/// Besides, its module defines functions that are found by their names, since neither the C library nor a loader may be
+/// Its module also defines functions that are found by their names, since neither the C library nor a loader may be
 /// asked: `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp`, hidden from the program, which change none but the
 /// registers that the gate keeps when an allocator hands over (see [`super::Gates::gate`]); and, exported for programs
-/// that are linked statically, `lineup_alone_strlen`, what the compiler calls for a thread-local variable
+/// that are linked statically, `lineup_alone_strlen`, the function that the compiler calls for a thread-local variable
 /// (`lineup_alone___tls_get_addr`), and `lineup_alone_missing`, which ends the program by SIGABRT without a stack being
 /// needed.
 pub(crate) trait Abi {
     /// The program's registers while the engine runs, as the gates have kept them and put them back.
     type Registers: Registers;
-    /// Those in a signal's context.
+    /// The registers in a signal's context.
     type Context: Context;
 
     /// Bytes of the instruction that makes a system call: it stands so far before where the call comes back to.
     const SYSTEM_CALL_BYTES: u64;
-    /// What lies behind the program's addresses.
+    /// The end of the program's addresses.
     const ADDRESSES_END: u64;
     /// Bytes of stack that a call takes for its return address, and a return gives back: 0 where that lies in a
     /// register.
     const RETURN_BYTES: u64;
-    /// The system calls that make a process with a copy of this one's memory, and one that borrows it, without being
-    /// told so by a flag; `None` where the system has no such call.
+    /// The system calls that make a process with a copy of this one's memory, and one that borrows it, without a flag;
+    /// `None` where the system has no such call.
     const FORK: Option<i64>;
     /// See [`Abi::FORK`].
     const VFORK: Option<i64>;
     /// The system call that gives a thread another base, and its first argument then.
     const SET_BASE: (i64, u64);
-    /// What filters of system calls (seccomp) know this machine by.
+    /// The machine's number in filters of system calls (seccomp).
     const AUDITED_AS: u32;
 
     /// Bytes of the system's pages, a power of two: mappings begin and end at multiples.
@@ -44,14 +43,13 @@ pub(crate) trait Abi {
     /// As for the call.
     unsafe fn system_call(number: i64, arguments: [u64; 6]) -> i64;
 
-    /// By a system call: what a symbolic link says goes to `text`; how many bytes it has, or an error below 0.
+    /// By a system call: reads a symbolic link's target into `text`. Returns its number of bytes, or an error below 0.
     ///
     /// # Safety
     /// The path is a terminated text.
     unsafe fn read_link(path: *const u8, text: &mut [u8]) -> i64;
 
-    /// The processor's counter, which goes on evenly: the same that code which is translated, and the code of stamps,
-    /// read.
+    /// The processor's counter, which advances evenly: the same one that translated code and the code of stamps read.
     fn counter() -> u64;
 
     /// Distance of the slots from a thread's base: the same in all threads, since the loader gives a library that is
@@ -61,15 +59,15 @@ pub(crate) trait Abi {
     /// This thread's slots.
     fn slots() -> *mut Slots;
 
-    /// Where a function returns to that has just been called, with these registers and this stack pointer.
+    /// The return address of a function that has just been called, with these registers and this stack pointer.
     ///
     /// # Safety
     /// The function has executed nothing.
     unsafe fn return_address(stack: u64, registers: &Self::Registers) -> u64;
 
-    /// Lays out a block for a thread of the engine's own in this zeroed memory: its slots, and what the C library's
-    /// code looks at without knowing the thread, are at their distance from the base. `None` when there is too little
-    /// of it.
+    /// Lays out a block for a thread of the engine's own in this zeroed memory: its slots, and the words that the C
+    /// library's code reads without knowing the thread, are at their distance from the base. `None` when there is too
+    /// little of it.
     ///
     /// # Safety
     /// The memory is nobody's.
@@ -82,7 +80,7 @@ pub(crate) trait Abi {
     /// Stack and base must be memory of its own.
     unsafe fn make_thread(flags: u64, block: &ThreadBlock) -> i64;
 
-    /// Where a signal's handler returns to that the kernel is to return from: code that unwinders know as such.
+    /// Return address of a signal's handler that the kernel is to return from: code that unwinders know as such.
     fn return_from_signal() -> u64;
 
     /// Runs a handler in the cache. `leads_there` is code of [`super::Gates::go_in`], which is given the handler's
@@ -99,7 +97,7 @@ pub(crate) trait Abi {
         leads_there: u64,
     );
 
-    /// Where a handler that runs in the cache returns to: there, the thread leaves it.
+    /// Return address of a handler that runs in the cache: there, the thread leaves it.
     fn after_handler() -> u64;
 }
 
@@ -121,20 +119,21 @@ pub(crate) trait Registers {
     /// The arguments of the system call that is about to be made.
     fn arguments(&self) -> [u64; 6];
 
-    /// Sets what the system call gives.
+    /// Sets the system call's result.
     fn set_result(&mut self, result: u64);
 
-    /// Sets what a system call changes besides, as if it had been made at its own place and had come back to `next`.
+    /// Sets the other registers that a system call changes, as if it had been made at its own place and had returned to
+    /// `next`.
     fn come_back(&mut self, next: u64);
 
     /// As [`Registers::come_back`], of a call in place of which code of [`super::Gates::in_place_of_call`] stands: no
-    /// register is to hold what the system would not have left there.
+    /// register is to hold a value that the system would not have left there.
     fn come_back_to_site(&mut self);
 
     /// The first six arguments of a function that has just been called: integers and pointers in registers.
     fn function_arguments(&self) -> [u64; 6];
 
-    /// What a function that has just returned gives.
+    /// The result of a function that has just returned.
     fn function_result(&self) -> u64;
 
     /// The register that holds a function's frame, where it has one that a register holds.
@@ -146,13 +145,13 @@ pub(crate) trait Registers {
 
 /// The registers in a signal's context. Two that are equal let the thread go on in the same way.
 pub(crate) trait Context: Copy + PartialEq {
-    /// Those in what the kernel has given a handler.
+    /// The registers in the context that the kernel has given a handler.
     ///
     /// # Safety
     /// The kernel's context, and no other reference to its registers is used meanwhile.
     unsafe fn of<'a>(context: *mut libc::ucontext_t) -> &'a mut Self;
 
-    /// Where the thread goes on.
+    /// The address where the thread continues.
     fn pc(&self) -> u64;
 
     /// Has it go on elsewhere.

@@ -13,9 +13,8 @@ pub(crate) type Led = (i64, u64, bool);
 ///
 /// All of it is code that may lie anywhere. Unless said otherwise it leaves every register, flags and vectors included,
 /// as it was, and touches nothing of the program's stack that may be in use: by the system's ABI that may reach some
-/// bytes beyond the stack pointer. What it needs meanwhile lies in the thread's [`Slots`]. `slots` is always their
-/// distance from the thread's base, and a *gate* an address that [`Gates::gate`] or [`Gates::masking`] has made code
-/// for.
+/// bytes beyond the stack pointer. Its own data lies in the thread's [`Slots`]. `slots` is always their distance from
+/// the thread's base, and a *gate* an address that [`Gates::gate`] or [`Gates::masking`] has made code for.
 ///
 /// Code that hands over sets the slots `reason`, `pc` and `link`, and goes to the address in the slot `gate`.
 pub(crate) trait Gates {
@@ -26,42 +25,41 @@ pub(crate) trait Gates {
 
     /// From the cache to the engine and back. Keeps the stack pointer in the slot `stack`, takes that of `own_stack`,
     /// keeps all else as [`super::Abi::Registers`] and in the memory of the slot `vectors`, and calls the engine's
-    /// function with the address of the registers. Then puts all of it back, as the engine has changed it, and goes on
-    /// where the slot `resume` says; by way of `unmask` if the slot `deferred` is not 0. When the slot `reason` says
-    /// that an allocator hands over, vectors may be kept in part: as far as the engine's own code for that changes
-    /// them.
+    /// function with the address of the registers. Then restores all of it, with the engine's changes, and continues at
+    /// the address in the slot `resume`; by way of `unmask` if the slot `deferred` is not 0. When the slot `reason`
+    /// says that an allocator hands over, vectors may be kept in part: only the part that the engine's own code for
+    /// that changes.
     ///
-    /// Second: from behind where in it that slot is looked at, so that a signal that comes later must see to `unmask`
-    /// itself.
+    /// Second: the offset after the test of `deferred`. A signal that comes there or later must go to `unmask` itself.
     fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize);
 
-    /// As the gate at `gate`, but that no signal comes while the engine runs: for signal handlers on a stack of their
-    /// own. There, the system would take the stack for free while the engine is on its own, and put the next handler on
-    /// what the first one has there. The mask of before goes to the slot `before_all`, and to `mask` unless a signal
-    /// waits already.
+    /// As the gate at `gate`, but with signals blocked while the engine runs: for signal handlers on a stack of their
+    /// own. There, the system would take the stack for free while the engine is on its own, and the next handler would
+    /// overwrite the first one's data there. The previous mask goes to the slot `before_all`, and to `mask` unless a
+    /// signal waits already.
     fn masking(slots: i32, gate: u64) -> Vec<u8>;
 
-    /// Puts the mask of signals in the slot `mask` back, clears `deferred`, and goes on where the slot `scratch` says.
-    /// The registers that this takes lie in the slots `kept` meanwhile. Second: from where in it on signals are
+    /// Restores the mask of signals in the slot `mask`, clears `deferred`, and continues at the address in the slot
+    /// `scratch`. The slots `kept` hold the registers that this takes. Second: the offset from which on signals are
     /// delivered.
     fn unmask(slots: i32) -> (Vec<u8>, usize);
 
     /// The registers as the program has them, of a thread that a signal has interrupted in [`Gates::unmask`] with
-    /// these, where signals are delivered: the program goes on at the slot `resume_pc`.
+    /// these, where signals are delivered: the program continues at the address in the slot `resume_pc`.
     fn unmasked(registers: &HostContext, slots: &Slots) -> HostContext;
 
-    /// Gives the first stack back, and goes on where the slot `after_first` says.
+    /// Gives the first stack back, and continues at the address in the slot `after_first`.
     fn release_first(places: &Places) -> Vec<u8>;
 
     /// Called as a function that takes nothing, by a thread that has the first stack: hands over so that the thread
-    /// goes on in the cache where it would go on natively. May change what a function may.
+    /// continues in the cache where it would continue natively. May change the registers that a function may.
     fn begin_here(places: &Places, gate: u64) -> Vec<u8>;
 
-    /// Where a thread of a program that is recorded as a whole begins, after the system call that made it: waits for
-    /// the first stack and hands over. Where it goes on stands in the slot `pc`.
+    /// Start of a thread of a program that is recorded as a whole, after the system call that made it: waits for the
+    /// first stack and hands over. The slot `pc` holds the address where it continues.
     fn begin_thread(places: &Places, gate: u64) -> Vec<u8>;
 
-    /// For [`super::Abi::run_in_cache`]: goes on in the cache at the address that it is given.
+    /// For [`super::Abi::run_in_cache`]: continues in the cache at the given address.
     fn go_in(slots: i32) -> Vec<u8>;
 
     /// Asks the engine for the code at an address: in place of a block that is gone, or to go in there.
@@ -73,29 +71,28 @@ pub(crate) trait Gates {
     /// To the program: the thread is no longer busy, and from there on nothing of its slots is used.
     fn leave(slots: i32, pc: u64) -> Vec<u8>;
 
-    /// Where the thunks of all entries lead, with an [`Entry`] and where to go on natively. It counts the call in the
-    /// region's words, in one step for all threads, and decides: nothing is to be recorded any more; the thread is
-    /// busy, and not by a handler that was left; it is among the first that are passed over; its position lies beyond
-    /// the bound; the thread's own calls are spent. If none of these, it marks the thread busy and hands over with the
-    /// stack pointer and all registers as they were at the entry. A thread without a stack of the engine's waits for
-    /// the first one.
+    /// Target of the thunks of all entries, with an [`Entry`] and the native address to continue at. It counts the call
+    /// in the region's words, atomically for all threads. It passes the call over in these cases: recording has
+    /// stopped; the thread is busy, and not by a handler that was left; the call belongs to the warm-up; its position
+    /// lies beyond the bound; the thread's own calls are spent. Otherwise it marks the thread busy and hands over with
+    /// the stack pointer and all registers as they were at the entry. A thread without a stack of the engine's waits
+    /// for the first one.
     fn entry(places: &Places, gate: u64) -> Vec<u8>;
 
-    /// What a patched entry jumps to: leads to the code of [`Gates::entry`] at `common` with the entry at this address.
-    /// What was moved from the entry follows it.
+    /// Target of a patched entry's jump: leads to the code of [`Gates::entry`] at `common` with the entry at this
+    /// address. The instructions that were moved from the entry follow it.
     fn thunk(entry: u64, common: u64) -> Vec<u8>;
 
-    /// Code, but that it is passed over when a range holds the address that the function returns to: before an entry of
-    /// the C library's that the engine itself calls. May change what is no function's that is called through the
-    /// loader.
+    /// Code that is skipped when a range holds the function's return address: before an entry of the C library that the
+    /// engine itself calls. May change the registers that a call through the loader may.
     fn unless_called_from(range: &Range<u64>, code: Vec<u8>) -> Vec<u8>;
 
-    /// What the entry of a function jumps to that chooses another: a function is called with the registers, of which
-    /// [`super::Registers::chooser`] is the number, and all are as they were; what was there follows it.
+    /// Target of the entry's jump of a function that chooses another: calls a function with the registers, of which
+    /// [`super::Registers::chooser`] is the number, and restores all of them. The moved instructions follow it.
     fn before_choosing(function: u64, number: u64) -> Vec<u8>;
 
     /// In place of a system call: calls a function with the registers. The function makes the call, unless its number
-    /// is given: then it is made after the function has returned, with the registers as they were. Goes on at `back`.
+    /// is given: then it is made after the function has returned, with unchanged registers. Continues at `back`.
     fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8>;
 
     /// Before the system call of any number at a place of [`super::Entries::any_call_sites`]: for some numbers, what
@@ -103,18 +100,18 @@ pub(crate) trait Gates {
     fn in_place_of_any_call(at: u64, led: &[Led]) -> Vec<u8>;
 }
 
-/// What an entry's code needs to know of it.
+/// Data of an entry for its code.
 #[repr(C)]
 pub(crate) struct Entry {
     /// The words of its region.
     pub(crate) region: u64,
-    /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
+    /// Factor of a call's position: multiplied with the call's number, counted from one after the warm-up.
     pub(crate) multiplier: u64,
     pub(crate) pc: u64,
     pub(crate) region_number: u64,
 }
 
-/// Where what the code needs lies.
+/// Addresses of the code's data.
 pub(crate) struct Places {
     pub(crate) slots: i32,
     /// The engine's function.

@@ -5,11 +5,12 @@ use crate::sequences::Sequence;
 
 /// The part of a machine that knows how a sequence begins, and makes copies of them.
 pub(crate) trait Restarts {
-    /// Where a signature stands in code that is no number of an instruction: before what a sequence is aborted to.
+    /// Offsets of a signature in code outside of an instruction's number: before the place that a sequence is aborted
+    /// to.
     fn signatures(code: &[u8], signature: u32) -> Vec<usize>;
 
-    /// What the instruction at the beginning of this code, which lies at `pc`, stores as one word, and what follows it.
-    /// `None` when it stores no such word.
+    /// The word that the instruction at the beginning of this code, which lies at `pc`, stores, and the address after
+    /// it. `None` when it stores no such word.
     fn stored(code: &[u8], pc: u64, registers: &HostRegisters) -> Option<(u64, u64)>;
 
     /// A copy of a sequence, and before it of the instruction that begins it. `None` when it cannot stand elsewhere.
@@ -19,16 +20,16 @@ pub(crate) trait Restarts {
     ) -> Option<SequenceCopy>;
 }
 
-/// What a copy of a sequence needs to know.
+/// The input of a copy of a sequence.
 pub(crate) struct SequenceTask<'a> {
     /// The instruction that stores the address of the sequence's descriptor, and where it lies.
     pub(crate) store: (&'a [u8], u64),
     pub(crate) sequence: Sequence,
     /// The program's code of the sequence.
     pub(crate) code: &'a [u8],
-    /// What stands before the place that it is aborted to.
+    /// The signature before the place that it is aborted to.
     pub(crate) signature: u32,
-    /// Where the copy is to lie.
+    /// Address of the copy.
     pub(crate) at: u64,
     /// The address of the copy's own descriptor, which is stored instead.
     pub(crate) descriptor: u32,
@@ -38,7 +39,7 @@ pub(crate) struct SequenceTask<'a> {
 pub(crate) struct SequenceCopy {
     /// Its code, which begins with the store.
     pub(crate) code: Vec<u8>,
-    /// What the copy's own descriptor is to say.
+    /// Content of the copy's own descriptor.
     pub(crate) sequence: Sequence,
     /// Places in the code, in order, and where the program is there.
     pub(crate) places: Vec<(usize, u64)>,

@@ -1,4 +1,4 @@
-//! Timing calls: what the entries and ends of functions lead through.
+//! Timing calls: the code that the entries and ends of functions lead through.
 
 use crate::addresses::Map;
 use crate::ends::Asked;
@@ -9,20 +9,21 @@ use lineup_recording::native::Refusal;
 
 /// The part of a machine that times calls.
 pub(crate) trait Timing {
-    /// Bytes of what the processor flushes from its caches at once, a power of two.
+    /// The bytes that the processor flushes from its caches at once, a power of two.
     fn line_bytes() -> u64;
 
-    /// Leads the entries and the ends of one region's functions, these parts, through code that stamps them. An end is
-    /// a return, or a jump to code outside of the parts. A function of which an end cannot be found or led is refused,
-    /// before anything of it is changed. `moved` tells where the program's instructions went, and is told.
+    /// Redirects the entries and the ends of one region's functions, these parts, through code that stamps them. An end
+    /// is a return, or a jump to code outside of the parts. A function with an end that cannot be found or redirected
+    /// is refused, before any change to it. `moved` has the new places of the program's instructions; new ones are
+    /// added.
     ///
-    /// The code runs on the program's stack, beyond what of it may be in use, with as little of it as can be, and
-    /// leaves everything as it was: return addresses stay where they are. In the thread's table (the slot `times`, see
+    /// The code runs on the program's stack, beyond the part that may be in use. It takes little of the stack and
+    /// restores everything: return addresses stay in their places. In the thread's table (the slot `times`, see
     /// [`lineup_recording::native::timed`]; where it is 0, [`crate::stamps::first_call`] is called with the registers)
-    /// it counts each call by how long it took; one inside another of the same region is counted and not timed, and one
-    /// that was left without an end is found out by the next. Where a call began, and when, stands in the slots
-    /// `own.timed`. If [`crate::trials::lots`] gives any, each call counts down to the next that is drawn, does what
-    /// that was drawn for before the function's first instruction, and has nothing behind that under way earlier.
+    /// it counts each call by its duration. A call inside another of the same region is counted but not timed. The next
+    /// call detects one that was left without an end. The slots `own.timed` hold the place and the time of a call's
+    /// beginning. If [`crate::trials::lots`] gives any, each call counts down to the next sampled call. Before its
+    /// first instruction a sampled call does its trial, and no later instruction starts before the trial is over.
     fn stamp(
         engine: &Engine,
         place: (&File, &mut Vec<Near>),

@@ -12,29 +12,29 @@ use std::ops::Range;
 
 /// The part of a machine that makes code for the cache.
 ///
-/// For all code in it: the program cannot tell. At every instruction of its own, registers, flags, and what lies on
-/// both sides of its stack pointer are as they would be natively, but for what a [`Mark`] there tells; calls keep the
-/// program's own return addresses. What is added logs, and touches memory of the engine's alone.
+/// For all code in it: the program cannot notice. At every instruction of its own, registers, flags, and the memory on
+/// both sides of its stack pointer are as they would be natively, except for the registers that a [`Mark`] there names.
+/// Calls keep the program's own return addresses. Added instructions log, and touch memory of the engine alone.
 pub(crate) trait Translation {
-    /// Which of the program's registers lie elsewhere at a place of such code.
+    /// The program's registers that lie elsewhere at a place of such code.
     type Held: Copy + Eq + std::fmt::Debug;
 
     /// Bytes of a thread's table of where indirect jumps lead.
     const TABLE_BYTES: usize;
-    /// Why the memory of [`Translation::target_memory`] may be missing.
+    /// The reason why the memory of [`Translation::target_memory`] may be missing.
     const NO_TARGET_MEMORY: &str;
 
-    /// What this processor lacks for recording whole programs, in a sentence; `None` when it can.
+    /// The processor's missing feature for recording whole programs, in a sentence; `None` when it can.
     fn lacks_for_whole_programs() -> Option<&'static str>;
 
-    /// Translates the block at the task's address: as many instructions as can be, with what logs them. The record that
-    /// it writes is as [`lineup_recording::native`] says. Where nothing can be translated, it hands over at once as
+    /// Translates the block at the task's address: as many instructions as possible, with their logging.
+    /// [`lineup_recording::native`] describes its record. Where nothing can be translated, it hands over at once as
     /// lost.
     fn translate(task: &Task<'_>) -> Translated;
 
-    /// Translates the superblock at the task's address, when all of a run is logged. `None` when it cannot turn as the
-    /// route says. What is logged at a place may depend on what stands before it in the superblock alone: a longer one
-    /// must find the words of the record where the shorter one has put them.
+    /// Translates the superblock at the task's address, when all of a run is logged. `None` when it cannot follow the
+    /// route. The logged words of a place may depend only on the code before it in the superblock: a longer one must
+    /// find the words of the record where the shorter one has put them.
     fn translate_superblock(
         task: &Task<'_>,
         whole: &Whole,
@@ -43,11 +43,10 @@ pub(crate) trait Translation {
     ) -> Option<Translated>;
 
     /// The registers as the program has them at a mark of a block, for a thread with these slots that stands in its
-    /// code with these registers: also where the program goes on.
+    /// code with these registers: also the address where the program continues.
     fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers: &HostContext) -> HostContext;
 
-    /// Where the log stands of a thread that is at a mark, if a register holds that; `None` where it stands in its
-    /// slot.
+    /// The log's end of a thread that is at a mark, if a register holds it; `None` if its slot does.
     fn open_log(mark: &Mark, registers: &HostContext) -> Option<OpenLog>;
 
     /// Has a thread find the log elsewhere that has it in a register.
@@ -63,31 +62,31 @@ pub(crate) trait Translation {
     /// Memory for the table of [`crate::targets`], where superblocks reach it. `None` where there is none.
     fn target_memory(bytes: usize) -> Option<*mut u8>;
 
-    /// What that table leads to: goes on at `inner` when the address that an indirect jump leads to is `target`, and at
-    /// `next` with another; it is to lie at `at`. With marks for its places, which do not depend on the last three.
+    /// Code for an entry of that table: continues at `inner` when an indirect jump's target is `target`, and else at
+    /// `next`; it is to lie at `at`. With marks for its places, which do not depend on the last three.
     fn target(slots: i32, target: u64, at: u64, inner: u64, next: u64) -> (Vec<u8>, Vec<Mark>);
 
-    /// What the last of these leads to: hands over to the engine, which looks for the target.
+    /// The last entry of each such list: hands over to the engine, which looks for the target.
     fn no_target(slots: i32) -> (Vec<u8>, Vec<Mark>);
 
-    /// The code that a block of a whole program goes through where what it uses is not the most recently used line of
-    /// its set: the modelled cache uses the lines, and what was not there is logged. It goes on where the slot
-    /// `own.sieve.back` says.
+    /// Code that a block of a whole program goes through when it uses a line that is not the most recently used one of
+    /// its set: the modelled cache uses the lines, and misses are logged. It continues at the address in the slot
+    /// `own.sieve.back`.
     fn uses_lines(of: LineUser) -> Vec<u8>;
 
-    /// Works out what the instruction at the thread's place is about to access that keeps the processor's state in
-    /// memory, or loads it, into the slots `state`. Blocks that begin with one hand over for it.
+    /// Works out the coming accesses of the instruction at the thread's place, which saves or loads the processor's
+    /// state, into the slots `state`. Blocks that begin with one hand over for it.
     fn see_state(engine: &Engine, slots: &mut Slots, registers: &HostRegisters);
 }
 
-/// The program's code from an address on, as far as it may be read and does not change; `None` when there is none.
+/// The program's code from an address on, as far as it is readable and constant; `None` when there is none.
 pub(crate) type Source<'a> = &'a mut dyn FnMut(u64) -> Option<Vec<u8>>;
 
 /// A log that a register holds.
 pub(crate) struct OpenLog {
-    /// Where it stands.
+    /// The log's end.
     pub(crate) log: u64,
-    /// Where a superblock is writing its record: its instructions that were executed.
+    /// For a superblock that is writing its record: the number of its executed instructions.
     pub(crate) instructions: Option<u8>,
 }
 
@@ -96,10 +95,10 @@ pub(crate) struct OpenLog {
 pub(crate) struct Ways<T> {
     /// It returns once.
     pub(crate) alone: T,
-    /// It returns in another thread, or in a process that borrows this one's memory, too: that goes on natively.
+    /// It returns in another thread, or in a process that borrows this one's memory, too: that continues natively.
     pub(crate) shared: T,
-    /// It returns in a process with a copy of this one's memory, too: that goes on natively, and nothing of the engine
-    /// is in use there.
+    /// It returns in a process with a copy of this one's memory, too: that continues natively, and uses no part of the
+    /// engine.
     pub(crate) forked: T,
     /// It returns in a thread with slots of its own, too: that is recorded when whole programs are, and else as with
     /// `shared`.
@@ -121,25 +120,25 @@ impl<T> Ways<T> {
 /// A jump to another block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
-    /// Where its distance stands in the code.
+    /// Place of its distance in the code.
     pub(crate) hole: usize,
-    /// Where it leads in the program.
+    /// Its target in the program.
     pub(crate) target: u64,
     /// When it leaves a superblock to the side.
     pub(crate) turn: Option<Turn>,
 }
 
-/// How a superblock is left to the side.
+/// A side exit of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Turn {
-    /// Where the distance of the jump stands that does so.
+    /// Place of the jump's distance.
     pub(crate) jump: usize,
     /// The part that ends with it.
     pub(crate) part: u8,
 }
 
-/// Where a superblock goes another way than others would that begin there. Its code begins behind the last turn: it is
-/// reached from the superblock with all turns but that, whose record it goes on with.
+/// A superblock's turns away from the way of others that begin at the same place. Its code begins after the last turn:
+/// it is reached from the superblock with all turns but that, and continues its record.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Route {
     /// Parts behind which it turns.
@@ -148,25 +147,25 @@ pub(crate) struct Route {
     pub(crate) before: u32,
 }
 
-/// Where the program is, from a place in a block's code on.
+/// The program's state, from a place in a block's code on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     /// The place.
     pub(crate) offset: usize,
     /// The instruction that comes next; `None` when its address is in the thread's slot for that.
     pub(crate) pc: Option<u64>,
-    /// Which registers are not the program's.
+    /// The registers that do not hold the program's values.
     pub(crate) held: <Host as Translation>::Held,
 }
 
 /// An instruction of which not everything is logged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unlogged {
-    /// Where it is.
+    /// Its address.
     pub(crate) pc: u64,
-    /// What it is called.
+    /// Its mnemonic.
     pub(crate) mnemonic: String,
-    /// It is executed natively, and what follows it.
+    /// Whether it is executed natively, with all that follows.
     pub(crate) is_lost: bool,
 }
 
@@ -175,13 +174,13 @@ pub(crate) struct Unlogged {
 pub(crate) struct Translated {
     /// Its code: may lie anywhere, at a multiple of four.
     pub(crate) code: Vec<u8>,
-    /// Where others lead to it, but for those that it is to begin natively for.
+    /// Entry for other blocks, except those that it is to begin natively for.
     pub(crate) inner: usize,
-    /// Where it goes on when the engine has noted that an entry was reached.
+    /// Place where it continues when the engine has noted that an entry was reached.
     pub(crate) body: usize,
-    /// Where it goes on when the engine has seen that no restartable sequence begins.
+    /// Place where it continues when the engine has found that no restartable sequence begins.
     pub(crate) plain: usize,
-    /// Where the number of its definition stands in the code, four bytes each.
+    /// Places of the number of its definition in the code, four bytes each.
     pub(crate) definition_holes: Vec<usize>,
     /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the
     /// first count, four bytes each.
@@ -192,29 +191,29 @@ pub(crate) struct Translated {
     pub(crate) links: Vec<Link>,
     /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
     pub(crate) link_holes: Vec<(usize, usize)>,
-    /// Where the system call at its end stands in the code.
+    /// Places of the system call at its end in the code.
     pub(crate) system_call: Option<Ways<usize>>,
-    /// Where the program is, in order of place.
+    /// The program's state, in order of place.
     pub(crate) marks: Vec<Mark>,
     /// The registers that it borrows, by number: what `first` and `second` of the slots hold.
     pub(crate) borrowed: (u8, u8),
-    /// What it is made of.
+    /// Its definition.
     pub(crate) definition: Definition,
-    /// What it is made of, when all of a run is logged.
+    /// Its definition, when all of a run is logged.
     pub(crate) superblock: Option<Superblock>,
     /// From the beginning of its code in the program to the end.
     pub(crate) range: Range<u64>,
-    /// What follows its last instruction.
+    /// The address after its last instruction.
     pub(crate) next: u64,
-    /// What of it is not logged.
+    /// Its instructions that are not logged in full.
     pub(crate) unlogged: Vec<Unlogged>,
 }
 
-/// What a translation needs to know.
+/// The input of a translation.
 pub(crate) struct Task<'a> {
     /// The program's code from `pc` on, as far as it may be read.
     pub(crate) bytes: &'a [u8],
-    /// Where the block begins.
+    /// Start of the block in the program.
     pub(crate) pc: u64,
     /// Distance of the thread's slots from its base.
     pub(crate) slots: i32,
@@ -222,7 +221,7 @@ pub(crate) struct Task<'a> {
     pub(crate) is_entry: bool,
     /// The program may change its code.
     pub(crate) is_changeable: bool,
-    /// Where the block is to lie in the cache, when all of a run is logged.
+    /// Address of the block in the cache, when all of a run is logged.
     pub(crate) at: u64,
     /// When the whole program is recorded: then blocks count themselves, and no call ends.
     pub(crate) whole: Option<&'a Whole>,
@@ -231,27 +230,27 @@ pub(crate) struct Task<'a> {
     pub(crate) zones: &'a Zones,
 }
 
-/// What the blocks of a program that is recorded as a whole need to know.
+/// Data for the blocks of a program that is recorded as a whole.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole {
-    /// Where its threads begin.
+    /// Start of its threads.
     pub(crate) begins_threads: u64,
-    /// What is passed over.
+    /// The sieves, which pass repeated uses over.
     pub(crate) sieves: Sieves,
     /// When all of the run is logged: the table of where jumps lead whose targets are not known before, see
     /// [`crate::targets`]; else 0.
     pub(crate) targets: u64,
 }
 
-/// For whom [`Translation::uses_lines`] is made.
+/// The user of [`Translation::uses_lines`].
 ///
-/// What is noted comes in a register, which it may change: of it, the sixth byte is the distance from the address to
-/// the first byte that is used, and the upper two from there to the last.
+/// The note comes in a register, which the code may change. Its sixth byte is the distance from the address to the
+/// first used byte, and its upper two bytes are the distance from there to the last.
 #[derive(Clone, Copy)]
 pub(crate) struct LineUser {
     pub(crate) slots: i32,
     pub(crate) level: Level,
-    /// Where its table is, from what blocks take for the sieve.
+    /// Distance of its table from the thread's sieve.
     pub(crate) table: i32,
     /// The slot that says where its rows are.
     pub(crate) rows: i32,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The code of entries and ends, with the clock that goes on by one at each.
+/// The code of entries and ends, with a clock that advances by one at each.
 struct Thread {
     calls: Box<OpenCalls>,
     slot: Slot,

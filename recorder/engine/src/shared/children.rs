@@ -9,16 +9,16 @@ use lineup_recording::native::{
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Shared {
-    /// Asks the command for memory of this process's own, by that which the first has; `path` names that. `None` when
-    /// there is none: then this process runs untouched.
+    /// Asks the command, through the first process's memory, for memory of this process's own; `path` names it. `None`
+    /// when there is none: then this process runs untouched.
     pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
         let own = Shared::open(&self.ask(path, system::process_in_proc()?)?)?;
         // All processes count in one order, and ask in one place.
         own.is_first().then_some(Shared { first: self.first, asking: self.asking, ..own })
     }
 
-    /// As [`Shared::of_child`], in a process that was forked off: its own memory takes the place of the other's, which
-    /// had so many words of definitions then. When it fails, nothing of either may be used.
+    /// As [`Shared::of_child`], in a forked process: its own memory replaces the parent's, which had this many words of
+    /// definitions then. When it fails, neither memory may be used.
     pub(crate) fn part_from_parent(&self, path: &[u8], definitions: u64) -> Option<()> {
         let parent = self.word(word::NUMBER).load(Ordering::Relaxed) + 1;
         let question = system::process_in_proc()? | parent << child::FORKED_BY_AT;
@@ -81,7 +81,8 @@ impl Shared {
         Some([&path[..=folder], number.as_bytes(), &[0]].concat())
     }
 
-    /// The command looks at a process that was forked off, and tells it what it needs. False when it does not answer.
+    /// Waits until the command has read the state of a forked process, and has given it its data. False when it does
+    /// not answer.
     pub(crate) fn introduce_fork(&self) -> bool {
         self.word(word::STATE).store(state::ASKS, Ordering::Release);
         let is_answered = self.wait_for_answer();

@@ -1,4 +1,4 @@
-//! The dynamic linker's work inside a call: it is told apart from the call's own.
+//! Separates the dynamic linker's work inside a call from the call's own.
 
 use super::Thread;
 use crate::blocks::{Block, Linkage};
@@ -15,7 +15,7 @@ pub(super) struct Binding {
 
 impl<Own> Thread<Own> {
     /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through
-    /// the common stub, and goes on to the function by a jump on the same level.
+    /// the common stub, and continues to the function by a jump on the same level.
     pub(super) fn follow_binding(&mut self, previous: &Block, block: &Block) {
         match &mut self.binding {
             None if block.linkage == Linkage::Common => {
@@ -27,7 +27,7 @@ impl<Own> Thread<Own> {
             }
             None => {}
             Some(binding) => {
-                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
+                // On i386 the linker continues by a `ret` to an address that it put on the stack.
                 let flow = previous.facts.flow;
                 let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
                 let is_jump = goes_on && self.tracker.depth() == binding.depth;

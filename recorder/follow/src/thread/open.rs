@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) head: CallHead,
-    /// Where its accesses begin in [`Thread::accesses`].
+    /// Index of its first access in [`Thread::accesses`].
     pub(super) first_access: usize,
-    /// What the thread had counted when it began: what was counted since is the call's.
+    /// The thread's counts when it began: later counts are the call's.
     pub(super) before: Counted,
     /// Granules of code that were executed in it and in calls that ended in it, but not yet those of open calls in it.
     pub(super) granules: BTreeSet<u64>,
@@ -20,7 +20,7 @@ pub(super) struct OpenCall {
     pub(super) kept: bool,
 }
 
-/// What is counted for all open calls at once: however deep a recursion is, each block is counted once.
+/// Counts for all open calls at once: each block is counted once, at any depth of recursion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counted {
     pub(super) instructions: u64,

@@ -1,4 +1,4 @@
-//! What the emulator calls during an audit.
+//! The emulator's callbacks during an audit.
 
 use super::calls::{self, Effect, request_bytes};
 use super::seen::Access;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 /// Parts of one vector that are looked at.
 const MOST_PARTS: u64 = 64;
 
-/// What a call that is not listed may write behind an address that it is given.
+/// The bytes that an unlisted call may write at an address that it is given.
 const WRITTEN_BYTES: u64 = 4096;
 
 /// No address of a program is below.
@@ -140,7 +140,7 @@ impl OnEvent for Exits {
 }
 
 impl Audit {
-    /// What lies at an address that the guest has just accessed, of up to eight bytes.
+    /// The value at an address that the guest has just accessed, of up to eight bytes.
     fn value_at(&self, address: u64, size_bytes: u64) -> u64 {
         let host = address.wrapping_add(self.guest_base.load(Ordering::Relaxed));
         // SAFETY: the guest has just accessed these bytes, so they are mapped. Volatile and byte by byte: another guest
@@ -161,7 +161,7 @@ impl Audit {
     fn called(&self, state: &mut State, vcpu: u32, number: i64, arguments: [u64; 6]) {
         let value = |place: usize| arguments.get(place).copied().unwrap_or_default();
         let Some((index, call)) = calls::by_number(number) else {
-            // What is not listed may write behind any address that it is given.
+            // An unlisted call may write at any address that it is given.
             for address in arguments.into_iter().filter(|address| *address >= FIRST_ADDRESS) {
                 state.seen.forget(address, WRITTEN_BYTES);
             }

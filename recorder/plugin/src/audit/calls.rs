@@ -1,14 +1,14 @@
-//! What system calls do with memory, by their numbers on this machine: an audit is of programs of the machine that it
+//! The memory accesses of system calls, by their numbers on this machine: an audited program is of the machine that it
 //! runs on.
 
-/// What a call does with memory.
+/// A call's memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     /// Takes bytes: places of address and size.
     Takes(usize, usize),
     /// Takes bytes from parts (`struct iovec`): places of list and length.
     TakesParts(usize, usize),
-    /// Takes what a message's header (`struct msghdr`) names: its place.
+    /// Takes the memory that a message's header (`struct msghdr`) names: the argument's index.
     TakesMessage(usize),
     /// Takes or fills as the request's number says: request in place 1, argument in 2.
     Request,
@@ -85,7 +85,7 @@ pub(super) fn name(index: u8) -> &'static str {
     CALLS.get(usize::from(index)).map_or("a system call", |call| call.name)
 }
 
-/// What a request's number says that the kernel takes and gives: bytes each.
+/// The sizes in a request's number: the bytes that the kernel takes and gives.
 pub(super) fn request_bytes(request: u64) -> (u64, u64) {
     let (size_bytes, direction) = (request >> 16 & 0x3fff, request >> 30 & 3);
     let bytes = |bit: u64| if direction & bit != 0 { size_bytes } else { 0 };

@@ -1,12 +1,12 @@
-//! The recorder of an audit: watches the whole program for what tells against moving members of a type. What counts is
-//! kept by type and kind of evidence, so that memory grows with neither accesses nor objects.
+//! The recorder of an audit: watches the whole program for evidence against moving members of a type. Evidence is kept
+//! by type and kind, so that memory grows with neither accesses nor objects.
 //!
-//! * Memory that code stored to as part of one type's object is marked so ([`shadow`]). Whatever else stores there
-//!   takes the mark away: only what is still an object's bytes is evidence when another type's code loads them, or a
-//!   system call takes them.
-//! * Of memory that is given back (`free`, `munmap`, a frame) nothing is known any more. Stacks are used by one
-//!   function after the other, so what lies there is no evidence of another type.
-//! * The C library's copying is followed: what it stores is what it loaded just before, when both are equal.
+//! * Memory that code stored to as part of one type's object is marked so ([`shadow`]). Any other store there removes
+//!   the mark. Only bytes that are still an object's are evidence when another type's code loads them, or a system call
+//!   takes them.
+//! * Memory that is given back (`free`, `munmap`, a frame) loses its marks. One function after the other uses a stack,
+//!   so bytes there are no evidence of another type.
+//! * The C library's copying is followed: a store copies the load just before it when both values are equal.
 
 mod callbacks;
 mod calls;
@@ -32,26 +32,26 @@ static AUDIT: OnceLock<Audit> = OnceLock::new();
 struct Place {
     /// Link address in the program; 0 in other files.
     pc: u64,
-    /// Where it is.
+    /// Its address.
     runtime_pc: u64,
     site: Option<Site>,
-    /// Whether its function addresses its frame by it, as far as is easily told.
+    /// Whether its function addresses its frame by it, as far as its bytes show easily.
     is_on_stack: bool,
     /// Whether it belongs to no region.
     is_outside: bool,
 }
 
-/// What threads share.
+/// The threads' shared state.
 struct Audit {
     api: Api,
     machine: Machine,
     table: Table,
-    /// What the emulator adds to a guest address.
+    /// The emulator's offset from a guest address to a host address.
     guest_base: AtomicU64,
     state: Mutex<State>,
 }
 
-/// What is behind the lock.
+/// The state behind the lock.
 struct State {
     files: Vec<LoadedImage>,
     /// The program, once it is mapped.
@@ -87,7 +87,7 @@ fn get() -> Option<&'static Audit> {
 }
 
 thread_local! {
-    /// A fork copies one thread and every lock as it is, so the lock is held around it.
+    /// A fork copies one thread and every lock in its present state, so the lock is held around it.
     static HELD: RefCell<Option<MutexGuard<'static, State>>> = const { RefCell::new(None) };
 }
 
@@ -99,7 +99,7 @@ extern "C" fn after_fork() {
     HELD.set(None);
 }
 
-/// A child counts what it does itself.
+/// A child counts its own evidence.
 extern "C" fn after_fork_in_child() {
     if let Some(mut state) = HELD.take() {
         state.seen.findings = Findings::default();

@@ -1,4 +1,4 @@
-//! What was seen: from accesses and system calls to evidence.
+//! Derives evidence from accesses and system calls.
 
 use super::calls;
 use super::shadow::{GRANULE_BYTES, Shadow, Source, Tag};
@@ -6,7 +6,7 @@ use lineup_recording::audit::{Evidence, Findings, Global, TypeNumber, TypedByte}
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-/// Evidence that is told apart, at most.
+/// The most distinct pieces of evidence.
 const MOST_EVIDENCE: usize = 100_000;
 
 /// Bytes of one hand-over that are looked at.
@@ -30,11 +30,11 @@ struct Load {
     value: u64,
 }
 
-/// What is remembered of a thread.
+/// State of a thread.
 #[derive(Default)]
 struct Recent {
     loads: VecDeque<Load>,
-    /// Where it last used its stack.
+    /// Address of its last use of its stack.
     stack: u64,
     awaits_chunk: bool,
     /// A call under way that fills memory, or maps it shared.
@@ -51,7 +51,7 @@ pub(super) struct Access {
     pub(super) runtime_pc: u64,
     pub(super) address: u64,
     pub(super) size_bytes: u64,
-    /// What is at the address now; 0 when not read.
+    /// The present value at the address; 0 when not read.
     pub(super) value: u64,
     pub(super) is_store: bool,
     pub(super) is_on_stack: bool,
@@ -63,7 +63,7 @@ pub(super) struct Access {
     pub(super) typed: Option<TypedByte>,
 }
 
-/// What is known of memory, and what was found.
+/// Knowledge of memory, and the evidence found.
 pub(super) struct Seen {
     shadow: Shadow,
     sizes: Vec<u64>,
@@ -170,7 +170,7 @@ impl Seen {
         }
     }
 
-    /// Such code stores: what it loaded just before, or something else.
+    /// The C library's copying code stores: the value that it loaded just before, or another one.
     fn stored(&mut self, access: &Access) {
         let recent = self.threads.get(&access.vcpu);
         let copied = recent.and_then(|recent| {
@@ -191,7 +191,7 @@ impl Seen {
         self.threads.entry(vcpu).or_default().awaits_chunk = true;
     }
 
-    /// A system call takes bytes: whatever objects are among them were handed over.
+    /// A system call takes bytes: all objects among them were handed over.
     pub(super) fn handed(&mut self, call: &str, bytes: Range<u64>, globals: impl Iterator<Item = Global>) {
         let bytes = bytes.start..bytes.end.min(bytes.start.saturating_add(MOST_BYTES));
         let mut objects: BTreeMap<(u64, TypeNumber, bool), (u64, u64, u64)> = BTreeMap::new();
@@ -259,7 +259,7 @@ impl Seen {
         }
     }
 
-    /// Nothing is known of this memory any more.
+    /// Forgets all knowledge of this memory.
     pub(super) fn forget(&mut self, address: u64, size_bytes: u64) {
         self.shadow.clear(address, size_bytes);
     }

@@ -1,6 +1,6 @@
-//! What memory was last used as: for every eight bytes the object that code stored there, or the system call that
-//! filled them. The table has a fixed size: what is used later takes the place of what it meets there, and is lost to
-//! the audit.
+//! The last use of memory: for every eight bytes the object that code stored there, or the system call that filled
+//! them. The table has a fixed size: a later use overwrites an older one in the same place, which is then lost to the
+//! audit.
 
 use lineup_recording::audit::TypeNumber;
 
@@ -10,7 +10,7 @@ pub(super) const GRANULE_BYTES: u64 = 8;
 /// Entries: 32 MB of them.
 const ENTRIES: usize = 1 << 20;
 
-/// Who put the bytes there.
+/// The origin of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Source {
     /// Code that stores into an object of a type.
@@ -22,12 +22,12 @@ pub(super) enum Source {
     Call(u8),
 }
 
-/// What some bytes are part of.
+/// The object that some bytes are part of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Tag {
     pub(super) source: Source,
     pub(super) ty: TypeNumber,
-    /// Where the object begins.
+    /// Address of the object.
     pub(super) base: u64,
     /// Link address of the store.
     pub(super) pc: u64,
@@ -44,7 +44,7 @@ struct Entry {
     /// Number of the granule plus one; 0 for none.
     granule: u64,
     tag: Tag,
-    /// Which of the bytes.
+    /// A mask of the bytes.
     mask: u8,
 }
 
@@ -73,7 +73,7 @@ impl Shadow {
         }
     }
 
-    /// Nothing is known of the bytes any more.
+    /// Forgets all knowledge of the bytes.
     pub(super) fn clear(&mut self, address: u64, size_bytes: u64) {
         if size_bytes / GRANULE_BYTES > ENTRIES as u64 {
             let inside = address / GRANULE_BYTES + 1..=address.saturating_add(size_bytes) / GRANULE_BYTES + 1;
@@ -91,7 +91,7 @@ impl Shadow {
         }
     }
 
-    /// What the bytes are part of, with the first byte of each part.
+    /// The objects that the bytes are part of, with the first byte of each part.
     pub(super) fn tags(&self, address: u64, size_bytes: u64) -> impl Iterator<Item = (u64, Tag)> {
         granules(address, size_bytes).filter_map(|(granule, mask)| {
             let entry = &self.entries[granule as usize % ENTRIES];
@@ -101,7 +101,7 @@ impl Shadow {
         })
     }
 
-    /// Bytes were copied: what is known of their origin holds of them.
+    /// Bytes were copied: knowledge of their origin is copied as well.
     pub(super) fn copy(&mut self, from: u64, to: u64, size_bytes: u64) {
         let tags: Vec<(u64, Tag)> = self.tags(from, size_bytes).collect();
         self.clear(to, size_bytes);

@@ -124,7 +124,7 @@ fn decode(word: u32) -> Insn {
     insn(flow, false, false)
 }
 
-/// Loads and stores have bit 27 set and bit 25 clear. Pairs have `101` in bits 29 to 27; bit 26 tells
+/// Loads and stores have bit 27 set and bit 25 clear. Pairs have `101` in bits 29 to 27; bit 26 distinguishes
 /// vector from general registers.
 fn memory_a64(word: u32, base: u32) -> Insn {
     if word & 0x0a00_0000 != 0x0800_0000 {

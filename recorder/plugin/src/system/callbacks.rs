@@ -1,4 +1,4 @@
-//! What the emulator calls on a whole system.
+//! The emulator's callbacks on a whole system.
 
 use super::cpu::Cpu;
 use super::sites::{DataSite, NotedSite, Role, Run};

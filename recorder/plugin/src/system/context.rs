@@ -1,8 +1,8 @@
-//! For whom a virtual CPU works, when a whole guest is counted: for a program, for a task in the kernel, or for an
-//! interrupt.
+//! The context of a virtual CPU, when a whole guest is counted: a program, a task in the kernel, or an interrupt.
 //!
-//! Told from the kernel's entries, the instructions that return from them, and the one function that changes stacks:
-//! what an entry interrupted is gone back to by the return. A task that is switched away keeps what it was in.
+//! It follows from the kernel's entries, the instructions that return from them, and the one function that changes
+//! stacks. A return goes back to the context that the entry interrupted. A task that is switched away keeps its
+//! context.
 
 use super::sites::Role;
 use super::tasks::{Running, Tasks};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Contexts of a CPU by number, each with its task's number: 0 stands for programs, and the first here is 1.
 pub(super) type Numbers = Vec<(Option<u32>, ContextKind)>;
 
-/// What a task was in when it was switched away.
+/// The context of a task when it was switched away.
 #[derive(Default, Debug)]
 pub(super) struct Suspended {
     now: Option<ContextKind>,
@@ -23,9 +23,9 @@ pub(super) struct Suspended {
 #[derive(Default, Debug)]
 pub(super) struct Context {
     now: Option<ContextKind>,
-    /// What entries interrupted that have not returned.
+    /// The contexts interrupted by entries that have not returned.
     interrupted: Vec<Option<ContextKind>>,
-    /// The stack of the task, once a switch told it.
+    /// The stack of the task, once a switch showed it.
     stack: Option<u64>,
     is_switching: bool,
     running: Running,
@@ -73,7 +73,7 @@ impl Context {
         }
     }
 
-    /// Takes the name of the task as it is at the end.
+    /// Takes the name of the task at the end.
     pub(super) fn end(&self, tasks: &Tasks) {
         self.running.look_again(tasks);
     }
@@ -95,7 +95,7 @@ impl Context {
         (self.now, self.interrupted) = (known.now, known.interrupted);
     }
 
-    /// The number of what it works for now.
+    /// The number of its present context.
     pub(super) fn number(&mut self) -> u32 {
         let Some(kind) = self.now else { return 0 };
         let task = self.running.number().filter(|_| kind == ContextKind::Task);

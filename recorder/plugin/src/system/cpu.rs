@@ -25,19 +25,19 @@ pub(crate) struct Cpu {
     index: u16,
     descriptions: Descriptions,
     processor: Processor,
-    /// What the stream knows of this CPU, when one is written.
+    /// The stream's state of this CPU, when one is written.
     lane: Option<Lane>,
     /// True when accesses matter to more than this CPU's caches: to a stream, other CPUs or windows.
     shows_accesses: bool,
     task: Task,
-    /// The stack of the task that runs, once a switch told it.
+    /// The stack of the running task, once a switch showed it.
     stack: Option<u64>,
     running: Running,
-    /// For whom it was told to work last.
+    /// The context in the last report to the stream.
     told: Option<(Option<u32>, bool)>,
     in_kernel: bool,
     flag: Flag,
-    /// Where the stack was used last, on machines without slots.
+    /// Last use of the stack, on machines without slots.
     last_on_stack: Option<u64>,
     /// Set at a task switch, until the first load from the other stack.
     is_switching: bool,
@@ -50,13 +50,13 @@ pub(crate) struct Cpu {
     is_returning: bool,
     /// True when accesses of the level under way are kept.
     keeps: bool,
-    /// What is kept of the window under way.
+    /// The kept accesses of the current window.
     piece: Option<Piece>,
     /// The window that was looked at last.
     window: Option<u64>,
     /// Whether it is kept.
     keeps_window: bool,
-    /// Tells addresses of one program from those of another.
+    /// Distinguishes addresses of one program from those of another.
     salt: u64,
     last_repeated: u64,
     noted_stack: u64,
@@ -189,8 +189,8 @@ impl Cpu {
             let most = usize::try_from(system.plan.header.max_accesses).unwrap_or(usize::MAX);
             self.task.touch(access(site.pc, address, size_bytes, is_store), most, site.repeats);
         }
-        // The same address of two programs is not the same memory, so what the kernel does to programs' memory is left
-        // out.
+        // The same address of two programs is not the same memory, so the kernel's accesses to programs' memory are
+        // left out.
         if let Some(region) = system.kernel.windows
             && !site.is_user
             && is_of_kernel(system, address)
@@ -452,7 +452,7 @@ impl Cpu {
         on_stack.into_iter().for_each(|address| self.note_stack(system, address));
     }
 
-    /// What the registers hold where a call begins that is kept. Notes where the CPU's variables are.
+    /// The registers' values at the beginning of a kept call. Notes the address of the CPU's variables.
     ///
     /// # Safety
     /// As for [`Cpu::enter`].
@@ -478,7 +478,7 @@ impl Cpu {
     }
 }
 
-/// True for addresses of the kernel's own. Of 64 bits its half is the upper one, in which data may lie below all code.
+/// True for addresses of the kernel's own. With 64 bits these are the upper half, in which data may lie below all code.
 fn is_of_kernel(system: &System, address: u64) -> bool {
     address >= system.kernel.entries.kernel_start.min(1 << 63)
 }

@@ -1,16 +1,16 @@
-//! The interrupt flag of a virtual CPU, as the instruction stream tells it. Knows no emulator.
+//! The interrupt flag of a virtual CPU, derived from the instruction stream. Independent of any emulator.
 //!
-//! Some instructions say what the flag becomes. Where Arm writes it from a register, the value is the one of the
+//! Some instructions set the flag to a fixed value. Where Arm writes it from a register, the value is the one of the
 //! innermost save that was not restored yet on the same level (a task's own code, or one interrupt's): saves nest in
 //! time, or the kernel's own flag would be wrong. Where a kernel turns interrupts off only if the saved flag was on,
-//! whether it did tells what the flag really was.
+//! that shows the flag's real value.
 
 use lineup_recording::{Counts, FlagCounts};
 
 /// Saves remembered at most on one level: kernels nest a few.
 const MAX_SAVES: usize = 64;
 
-/// Where a span with interrupts off began.
+/// Start of a span with interrupts off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) sequence: u64,
@@ -18,13 +18,13 @@ pub(crate) struct Span {
     pub(crate) totals: Counts,
 }
 
-/// What is known of the flag.
+/// Knowledge of the flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     On,
     /// With the span, if it is measured and its beginning was seen.
     Off(Option<Span>),
-    /// Until something tells.
+    /// Until an instruction shows it.
     Unknown,
 }
 
@@ -68,21 +68,20 @@ impl Flag {
         }
     }
 
-    /// What the flag is cannot be told.
+    /// The flag's value cannot be determined.
     pub(crate) fn lose(&mut self) {
         self.counts.lost += 1;
         self.state = State::Unknown;
     }
 
-    /// A hardware interrupt came, so that the flag is on; true when it was tracked as off. What was taken for a span is
-    /// none.
+    /// A hardware interrupt came, so the flag is on; true when it was tracked as off. The assumed span is discarded.
     pub(crate) fn interrupted(&mut self) -> bool {
         let was_off = matches!(self.state, State::Off(_));
         self.state = State::On;
         was_off
     }
 
-    /// The kernel looked at the flag, and what it did shows how it was.
+    /// The kernel read the flag, and its next step shows the value.
     fn shown(&mut self, is_on: bool) {
         self.counts.checks += 1;
         self.counts.failed_checks += u64::from(self.is_on() == Some(!is_on));
@@ -97,8 +96,8 @@ impl Flag {
 struct Saved {
     /// `None` when it is not known.
     is_on: Option<bool>,
-    /// What was before interrupts were turned off without a save: code that has restored a flag, turns interrupts off
-    /// and restores it again finds it here. Others turn interrupts on.
+    /// The state before interrupts were turned off without a save. Code that has restored a flag, turns interrupts off
+    /// and restores it again finds it here. Other code turns interrupts on.
     is_tentative: bool,
 }
 
@@ -114,7 +113,7 @@ pub(crate) struct Mask {
 #[derive(Default, Debug)]
 pub(crate) struct Saves {
     flags: Vec<Saved>,
-    /// What the last save leads to.
+    /// The flag's value that the last save implies.
     awaited: Option<Mask>,
 }
 
@@ -133,7 +132,7 @@ impl Saves {
         }
     }
 
-    /// Interrupts are turned on whatever they were.
+    /// Turns interrupts on, from any state.
     pub(crate) fn unmask(&mut self, flag: &mut Flag) {
         self.pass(flag, None);
         while self.flags.last().is_some_and(|saved| saved.is_tentative) {
@@ -168,7 +167,7 @@ impl Saves {
         is_its
     }
 
-    /// Nothing of the kernel is under way.
+    /// No kernel code is under way.
     pub(crate) fn clear(&mut self) {
         *self = Saves::default();
     }
@@ -182,7 +181,7 @@ mod tests {
         Some(Span { sequence: 0, from_pc, totals: Counts::default() })
     }
 
-    /// Restores, and does what the value says.
+    /// Restores, and applies the value.
     fn restore(saves: &mut Saves, flag: &mut Flag) -> Option<Span> {
         match saves.restore(flag) {
             Some(true) => flag.turn_on(),

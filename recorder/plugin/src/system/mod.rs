@@ -1,17 +1,17 @@
 //! Whole systems: records calls of kernel functions, and runs the processor model over everything.
 //!
-//! Nothing is watched while the guest boots but the marker. Its first call starts the recording: the emulator drops
-//! its translations once, and from then on every line of code fetched and every access to data has a callback. The
-//! marker's second call ends the recording.
+//! While the guest boots, only the marker is watched. Its first call starts the recording: the emulator drops its
+//! translations once, and from then on every line of code fetched and every access to data has a callback. The marker's
+//! second call ends the recording.
 //!
-//! What is told apart, and how:
+//! Distinguished parts of the run:
 //!
-//! * *Calls* end when a `ret` loads from the slot that their `call` stored to; on Arm, when control comes to the
+//! * *Calls* end when a `ret` loads from the slot that their `call` stored to; on Arm, when control reaches the
 //!   instruction after the innermost call of that place.
 //! * *Interrupts* begin at the kernel's entries and end at the return that reads the frame they began with (on Arm, at
-//!   the next return from an interrupt); what ran in between belongs to no region of the level below.
-//! * *Tasks* are told by their stacks: the one function that changes stacks suspends the open calls of one task and
-//!   resumes those of the other.
+//!   the next return from an interrupt); code that ran in between belongs to no region of the level below.
+//! * *Tasks* are identified by their stacks: the one function that changes stacks suspends the open calls of one task
+//!   and resumes those of the other.
 //! * *Interrupts off* is a shadow of the processor's flag, kept from the instruction stream. It is checked: a
 //!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow. On Arm the flag is
 //!   written from registers, which no plugin sees: saves and restores are matched, see [`flag`].
@@ -59,7 +59,7 @@ use task::Task;
 use tasks::Tasks;
 use windows::Windows;
 
-/// How long callbacks of other CPUs get to return at the end.
+/// The time that callbacks of other CPUs get to return at the end.
 const LAST_CALLBACK: Duration = Duration::from_millis(50);
 
 /// Virtual CPUs recorded at most.
@@ -84,13 +84,13 @@ pub(crate) struct Region {
 
 impl Region {
     fn new(header: &Header) -> Self {
-        // How often it will be called is not known before.
+        // The number of its calls is not known before.
         let picker = Picker::new(header, 0);
         Region { seen: AtomicU64::new(0), ended: Mutex::default(), granules: Mutex::default(), picker }
     }
 }
 
-/// What virtual CPUs share.
+/// The shared state of virtual CPUs.
 pub(crate) struct System {
     pub(crate) api: Api,
     pub(crate) plan: Plan,
@@ -103,16 +103,16 @@ pub(crate) struct System {
     pub(crate) programs: Option<Unwatched>,
     /// Regions by the addresses of their entries.
     entries: HashMap<u64, u16>,
-    /// Where the flag is saved and interrupts are turned off only if they are on: by the reading instruction, the one
-    /// that turns them off.
+    /// Places where the flag is saved and interrupts are turned off only if they are on: by the reading instruction,
+    /// the one that turns them off.
     flag_saves: HashMap<u64, u64>,
     output: Output,
-    /// Counts of the whole system, when that is what is wanted.
+    /// Counts of the whole system, if they are wanted.
     profile: Option<Profile>,
     pub(crate) sites: Mutex<Sites>,
     /// Stacks that are in the recording, by their lowest addresses.
     stacks: Mutex<HashSet<u64>>,
-    /// What is under way in tasks that are switched away, by their stacks.
+    /// Open calls of tasks that are switched away, by their stacks.
     away: Mutex<HashMap<u64, Task>>,
     /// All tasks that ran.
     pub(crate) tasks: Tasks,
@@ -243,13 +243,13 @@ impl System {
         Some(self.regions.get(usize::from(region))?.seen.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// True when the accesses of a region's call of that number are kept: asked once for each call. Of calls that are
-    /// spread over the run more are kept than are wanted, and the command leaves the others out at the end.
+    /// True when the accesses of a region's call of that number are kept: asked once for each call. When calls are
+    /// spread over the run, more are kept than are wanted, and the command leaves the others out at the end.
     pub(crate) fn keeps(&self, region: u16, number: u64) -> bool {
         self.regions.get(usize::from(region)).is_some_and(|region| region.picker.takes(number))
     }
 
-    /// True when what is accessed in a window of the order of events is kept: the same for all CPUs.
+    /// True when accesses in a window of the order of events are kept: the same for all CPUs.
     pub(crate) fn keeps_window(&self, region: RegionId, window: u64) -> bool {
         self.windows.keeps(window, || {
             self.count_entry(region.0);
@@ -257,7 +257,7 @@ impl System {
         })
     }
 
-    /// What is done before a call: drawn by its number, so that the same guest gets the same arms.
+    /// The trial before a call: sampled by its number, so that the same guest gets the same arms.
     pub(crate) fn arm(&self, region: u16, number: u64) -> Arm {
         let arms = &self.kernel.arms;
         let mixed = (number ^ u64::from(region) << 48).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -270,14 +270,14 @@ impl System {
         self.kernel.arms.contains(&Arm::PrefetchedCode)
     }
 
-    /// Remembers what a call of a region fetched.
+    /// Remembers the code that a call of a region fetched.
     pub(crate) fn learn(&self, region: u16, granules: &BTreeSet<u64>) {
         if let Some(region) = self.regions.get(usize::from(region)) {
             lock(&region.granules).extend(granules);
         }
     }
 
-    /// What calls of a region have fetched so far.
+    /// The code that calls of a region have fetched so far.
     pub(crate) fn known_code(&self, region: u16) -> Vec<u64> {
         let region = self.regions.get(usize::from(region));
         region.map_or_else(Vec::new, |region| lock(&region.granules).iter().copied().collect())
@@ -305,14 +305,14 @@ impl System {
         away.remove(&to_stack).unwrap_or_default()
     }
 
-    /// Writes what a CPU's encoder holds once it is a block.
+    /// Writes a CPU's encoder once it holds a block.
     pub(crate) fn flush_full(&self, encoder: &mut Encoder) {
         if encoder.packed_bytes() >= BLOCK_BYTES {
             self.write(encoder);
         }
     }
 
-    /// Writes what an encoder holds. A failure was told on standard error; what stands in the file is whole.
+    /// Writes the content of an encoder. A failure was reported on standard error; the file's content is whole.
     fn write(&self, encoder: &mut Encoder) {
         let _ = self.output.flush(encoder);
     }

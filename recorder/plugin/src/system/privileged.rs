@@ -1,8 +1,8 @@
-//! What instructions of a kernel do that programs do not have. The instruction sets tell it from their bytes.
+//! Instructions that only kernels use. The instruction sets recognise them by their bytes.
 
 use super::flag::Mask;
 
-/// What an instruction does that only kernels do.
+/// The effect of an instruction that only kernels use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Privileged {
     /// Turns interrupts off.
@@ -19,25 +19,26 @@ pub(crate) enum Privileged {
     FlagWrite(Written),
 }
 
-/// What is written to the interrupt flag.
+/// The value written to the interrupt flag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Written {
     /// On or off.
     Constant { is_on: bool },
-    /// What it was when the exception came.
+    /// The value when the exception came.
     AtEntry,
-    /// What was saved.
+    /// A saved value.
     Saved,
 }
 
-/// An instruction that reads or writes the interrupt flag through a register: what it does shows in those around it.
+/// An instruction that reads or writes the interrupt flag through a register: its effect shows in the instructions
+/// around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FlagAccess {
     Read,
     Write { register: u32 },
 }
 
-/// What a vector that comes right after a return from an exception shows of it.
+/// The information that a vector directly after a return from an exception gives on the return.
 pub(crate) enum Returned {
     ToProgram,
     WithInterruptsOn,

@@ -1,4 +1,4 @@
-//! The processor model of one virtual CPU: caches, stalls and what they cost.
+//! The processor model of one virtual CPU: caches, stalls and their cost.
 
 use lineup_cache::{CacheSpec, Hierarchy, Missed};
 use lineup_recording::{Counts, Latency};

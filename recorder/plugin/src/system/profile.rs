@@ -28,7 +28,7 @@ impl OnTranslate for Translates {
             unsafe { (system.api.block_exec)(tb, on_marker, NO_REGISTERS, null_mut()) };
             return;
         }
-        // SAFETY: as above. What is asked for first comes first: the context is that of the block's own fetch.
+        // SAFETY: as above. Callbacks come in the order of the requests: the context is that of the block's own fetch.
         unsafe {
             system.watch_contexts(tb, &insns);
             profile_block(&system.api, system.machine, profile, tb, &insns);
@@ -64,7 +64,7 @@ unsafe extern "C" fn on_stack(vcpu: c_uint, info: u32, address: u64, _data: *mut
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     let is_store = unsafe { current(vcpu) }.is_some_and(|profiled| profiled.is_store(info));
     if is_store && system.uses_slots() {
-        // What is kept of the old task.
+        // The old task's saved data.
         return;
     }
     let stack = address & !(system.kernel.entries.stack_bytes.max(1) - 1);
@@ -81,7 +81,7 @@ unsafe extern "C" fn on_description(vcpu: c_uint, info: u32, address: u64, _data
     }
 }
 
-/// Changes what a virtual CPU works for, and tells its counts.
+/// Changes the context of a virtual CPU, and passes it to its counts.
 fn with_context(vcpu: u32, change: impl FnOnce(&mut Context)) {
     let Some(system) = get() else { return };
     let Some(context) = system.contexts.get(vcpu as usize) else { return };
@@ -97,7 +97,7 @@ fn with_context(vcpu: u32, change: impl FnOnce(&mut Context)) {
 }
 
 impl System {
-    /// Asks for the callbacks that tell for whom a CPU works.
+    /// Asks for the callbacks that show a CPU's context.
     ///
     /// # Safety
     /// `tb` must be the block under translation and `insns` its instructions.
@@ -133,9 +133,8 @@ impl System {
         }
     }
 
-    /// Whether an instruction uses the stack where that tells which task runs: in the function that changes stacks,
-    /// where what it uses before the change is known to be the old one; else right after it, wherever the stack is
-    /// used.
+    /// Whether an instruction's use of the stack shows the running task. In the function that changes stacks, a use
+    /// before the change is of the old stack. Right after the function, every use is of the new one.
     fn tells_stack(&self, insn: &Insn) -> bool {
         let is_inside = self.kernel.entries.task_switch.contains(&insn.pc);
         let is_flow = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
@@ -175,7 +174,7 @@ impl System {
         let instructions: u64 = counts.sum();
         let mut encoder = Encoder::new();
         self.tasks.write(&mut encoder);
-        // A failure was told on standard error.
+        // A failure was reported on standard error.
         let _ = profile.write(&mut encoder, |encoder| self.output.flush(encoder));
         encoder.summary(&Summary {
             total_instructions: Some(instructions),

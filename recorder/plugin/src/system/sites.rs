@@ -1,12 +1,12 @@
-//! What callbacks point to: runs of instructions on one line, and instructions that access data.
+//! The targets of callbacks' pointers: runs of instructions on one line, and instructions that access data.
 
 use super::privileged::Privileged;
 use std::collections::HashMap;
 
-/// What happens when control reaches a block.
+/// The event when control reaches a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) enum Role {
-    /// Nothing of note.
+    /// No event.
     #[default]
     Plain,
     /// A hardware interrupt began.
@@ -34,7 +34,7 @@ pub(crate) struct Run {
     /// Part of a function that spins for a lock.
     pub(crate) spins: bool,
     pub(crate) is_user: bool,
-    /// What a block that begins here means.
+    /// The role of a block that begins here.
     pub(crate) role: Role,
     /// A block that a call may return to, on machines that keep the return address in a register.
     pub(crate) is_landing: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) entry: Option<u16>,
 }
 
-/// How an access matters besides its address.
+/// The meaning of an access besides its address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Meaning {
     /// No more than that.
@@ -67,15 +67,15 @@ pub(crate) struct DataSite {
     pub(crate) pc: u64,
     pub(crate) next_pc: u64,
     pub(crate) is_user: bool,
-    /// A string instruction, which accesses what it goes over piece by piece.
+    /// A string instruction, which accesses its operand piece by piece.
     pub(crate) repeats: bool,
     pub(crate) meaning: Meaning,
 }
 
-/// What an instruction does that is noted when it is executed.
+/// The effect of an instruction that is noted when it is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Noted {
-    /// What only kernels do.
+    /// An effect that only kernels use.
     Privileged(Privileged),
     /// Calls, on machines that keep the return address in a register.
     Call,

@@ -10,8 +10,8 @@ use std::sync::Mutex;
 
 /// Sets of the filters at most: any cache with more has the same lines in more sets.
 const MAX_SETS: u64 = 64;
-/// Parts of a line by which repeated accesses to it are told apart, since another layout may put each on another line:
-/// single bytes of lines of 64 bytes.
+/// Parts of a line that distinguish repeated accesses to it, since another layout may put each on another line: single
+/// bytes of lines of 64 bytes.
 const PARTS: u64 = 64;
 
 /// The line used last in a set.
@@ -37,7 +37,7 @@ impl Filter {
         Filter { recent: vec![FORGOTTEN; sets as usize], line_bytes }
     }
 
-    /// What was accessed before counts no more.
+    /// Forgets the earlier accesses.
     fn forget(&mut self) {
         self.recent.fill(FORGOTTEN);
     }
@@ -76,13 +76,13 @@ fn moves(code: &mut MostRecent, address: u64, size_bytes: u64) -> bool {
     !code.uses_again(code.lines(address, size_bytes))
 }
 
-/// Sets, and bytes of a line, that a filter for one level tells apart.
+/// Sets, and bytes of a line, that a filter for one level distinguishes.
 fn geometry(specs: &[CacheSpec], level: CacheLevel) -> (u64, u64) {
     let spec = specs.iter().rfind(|spec| spec.level() == level);
     spec.map_or((1, 64), |spec| (spec.sets().min(MAX_SETS), spec.line().bytes()))
 }
 
-/// What one CPU has accessed last, and the calls that it is in.
+/// The last accesses of one CPU, and its open calls.
 pub(crate) struct Lane {
     cpu: u16,
     code: MostRecent,
@@ -113,15 +113,15 @@ pub(crate) struct Stream {
     log: Mutex<Log>,
 }
 
-/// What is written.
+/// The output.
 struct Log {
     packed: StreamEncoder,
     encoder: Encoder,
     /// Steps until the limit.
     left: u64,
-    /// Whose steps follow, where this part has said it.
+    /// The CPU whose steps follow, where this part has named it.
     cpu: Option<u16>,
-    /// Whose access to data was the last one.
+    /// The CPU of the last access to data.
     accessed_by: Option<u16>,
 }
 
@@ -180,7 +180,7 @@ impl Stream {
         }
     }
 
-    /// Writes what is left; true when the limit was not reached.
+    /// Writes the rest; true when the limit was not reached.
     pub(crate) fn finish(&self, system: &System) -> bool {
         let log = &mut *lock(&self.log);
         log.encoder.stream(&log.packed.take());
@@ -188,7 +188,7 @@ impl Stream {
         log.left > 0
     }
 
-    /// A stream that reached its limit stays as it is: what is written is whole.
+    /// A stream that reached its limit stays unchanged: its written part is whole.
     fn put(&self, system: &System, log: &mut Log, cpu: u16, step: &Step) {
         if log.left == 0 {
             return;

@@ -1,5 +1,5 @@
-//! What one task has open: calls of regions, on the task's own level and on those of interrupts above it. Knows no
-//! emulator.
+//! The open calls of one task: calls of regions, on the task's own level and on those of interrupts above it.
+//! Independent of any emulator.
 
 mod interrupts;
 
@@ -8,7 +8,7 @@ use lineup_model::access::{Access, AccessKind, Arguments, CallEnd};
 use lineup_recording::{Arm, Counts};
 use std::collections::BTreeSet;
 
-/// Calls remembered at most on one level: what is further down is never asked for.
+/// The most calls remembered on one level: older ones are never needed.
 const MAX_CALLS: usize = 1 << 12;
 /// Calls looked through for one that returns to a place: tail calls leave none behind, so it is the innermost or
 /// nearly.
@@ -21,10 +21,10 @@ pub(crate) struct CallSite {
     pub(crate) return_pc: u64,
 }
 
-/// What is kept of a call besides its counts.
+/// The data of a call besides its counts.
 #[derive(Default, Debug)]
 pub(crate) struct Kept {
-    /// Where its accesses begin among those of its level.
+    /// Index of its first access among those of its level.
     first_access: usize,
     pub(crate) accesses: Vec<Access>,
     pub(crate) granules: BTreeSet<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct Open {
     pub(crate) switches: u32,
     /// True when the accesses are written to the recording.
     pub(crate) keeps_accesses: bool,
-    /// What it was given in registers, where they are read.
+    /// Its arguments in registers, where they are read.
     pub(crate) arguments: Option<Arguments>,
     pub(crate) kept: Option<Kept>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Ended {
 /// The task's own code, or one interrupt's.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
-    /// Where the interrupt's first push went: just below its frame. `None` until then, and for the task itself.
+    /// Address of the interrupt's first push: just below its frame. `None` until then, and for the task itself.
     first_push: Option<u64>,
     is_interrupt: bool,
     /// True when it came while a program ran, not the kernel.
@@ -90,7 +90,7 @@ pub(crate) struct Task {
 }
 
 impl Level {
-    /// Books what was counted since the level was last continued.
+    /// Books the counts since the level was last continued.
     fn settle(&mut self, totals: &Counts) {
         let delta = totals.since(&self.since);
         self.since = *totals;
@@ -230,7 +230,7 @@ impl Task {
         ended
     }
 
-    /// An access of the level under way. String instructions come piece by piece, and those that copy load and store in
+    /// An access of the current level. String instructions come piece by piece, and those that copy load and store in
     /// turn.
     pub(crate) fn touch(&mut self, access: Access, most: usize, repeats: bool) {
         let level = self.top();

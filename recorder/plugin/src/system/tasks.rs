@@ -1,7 +1,7 @@
-//! The tasks of a kernel: which one a CPU runs, and what the kernel calls it.
+//! The tasks of a kernel: the running task of each CPU, and the task's name in the kernel.
 //!
-//! The function that changes stacks stores something of the task that it leaves, and then loads the same of the one
-//! that it goes to: their addresses tell where both descriptions lie. Number and name are read there, from the
+//! The function that changes stacks stores a member of the old task's description, and then loads the same member of
+//! the new one: their addresses show the places of both descriptions. Number and name are read there, from the
 //! emulator's file of the guest's memory. No plugin of QEMU 7.2 reads the guest's memory, but it shares the emulator's
 //! open files.
 
@@ -20,7 +20,7 @@ const NAME_BYTES: usize = 16;
 /// No task has a higher number.
 const MOST_PID: u32 = 1 << 22;
 
-/// What the emulator's file of the guest's memory is called.
+/// The name of the emulator's file of the guest's memory.
 const MEMORY: &str = "/memfd:memory-backend-memfd";
 
 /// The physical address of a task's description.
@@ -36,7 +36,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// That of the emulator that this is a part of.
+    /// The memory of the emulator that this plugin is a part of.
     fn open(holds: Range<u64>) -> Option<Memory> {
         let mut files = fs::read_dir("/proc/self/fd").ok()?.flatten().map(|entry| entry.path());
         let is_memory = |path: &std::path::PathBuf| {
@@ -56,7 +56,7 @@ impl Memory {
     }
 }
 
-/// A task is told by its stack, and by its number, since a stack is used again.
+/// A task's identity: its stack, and its number, since a stack is used again.
 type Identity = (u64, Option<u32>);
 
 /// All tasks that ran.
@@ -75,12 +75,13 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// None yet.
+    /// Without any task.
     pub(crate) fn new(layout: Option<TaskStruct>) -> Tasks {
         Tasks { layout, ..Tasks::default() }
     }
 
-    /// Where a task's description lies, by the physical address of what the function that changes stacks uses of it.
+    /// The place of a task's description, by the physical address of the member that the function that changes stacks
+    /// uses.
     fn place(&self, used: Option<u64>) -> Option<Place> {
         used?.checked_sub(self.layout.as_ref()?.stack_pointer).map(Place)
     }
@@ -123,7 +124,7 @@ fn name(bytes: &[u8]) -> Option<String> {
     (!name.is_empty() && !name.chars().any(char::is_control)).then(|| name.to_owned())
 }
 
-/// What a CPU runs.
+/// The running task of a CPU.
 #[derive(Default, Debug)]
 pub(crate) struct Running {
     task: Option<(u32, u64, Option<Place>)>,
@@ -161,7 +162,7 @@ impl Running {
         self.task = Some((tasks.number(stack, place), stack, place));
     }
 
-    /// Takes the name of the task that runs as it is now.
+    /// Takes the present name of the running task.
     pub(crate) fn look_again(&self, tasks: &Tasks) {
         if let Some((_, stack, place)) = self.task {
             tasks.number(stack, place);
@@ -199,7 +200,7 @@ mod tests {
         cpu.uses(Some(0x1004), None, &tasks);
         cpu.switched(0x8000, &tasks);
         assert_eq!((cpu.number(), told(&tasks)), (Some(0), vec![(0x8000, Some(42), "gzip".to_owned())]));
-        // What cannot be a name is none, nor what lies elsewhere; such tasks are told by their stacks.
+        // An invalid name is none, and neither is one that lies elsewhere; such tasks are identified by their stacks.
         cpu.begins_switch();
         cpu.uses(Some(0x1004), None, &tasks);
         cpu.switched(0x4000, &tasks);
@@ -216,7 +217,7 @@ mod tests {
         bytes[16..19].copy_from_slice(b"sh\0");
         let tasks = tasks(&bytes);
         let mut cpu = Running::default();
-        // The first switch tells of both.
+        // The first switch shows both.
         cpu.uses(Some(0x1004), Some(0x8000), &tasks);
         assert_eq!(cpu.number(), Some(0));
         let change = |at: u64, bytes: &[u8]| {

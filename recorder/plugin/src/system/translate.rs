@@ -1,4 +1,4 @@
-//! What the emulator calls when it translates a block of a whole system.
+//! The emulator's callback when it translates a block of a whole system.
 
 use super::callbacks::{on_data, on_noted, on_noted_run, on_program_run, on_run, on_transfer};
 use super::flag::Mask;
@@ -11,7 +11,7 @@ use crate::isa::{self, Flow};
 use lineup_model::abi::Machine;
 use std::ffi::c_void;
 
-/// Where 32-bit Arm's vectors lie, which change modes by a return from an exception that is none.
+/// Address of 32-bit Arm's vectors, which change modes by a return from an exception without an exception.
 const ARM_VECTORS: u64 = 0xffff_0000;
 
 /// An instruction of a block.
@@ -79,15 +79,15 @@ impl System {
         insns
     }
 
-    /// A program's code is none: on Arm it may be in another instruction set.
+    /// Never for a program's code: on Arm it may be in another instruction set.
     pub(super) fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
         let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
         let is_kernel = pc >= self.kernel.entries.kernel_start && !is_vector;
         is_kernel.then(|| isa::of(self.machine).privileged(bytes)).flatten()
     }
 
-    /// Says of the instructions that move the interrupt flag through a register what they do, by those around them.
-    /// A read counts if interrupts are turned off next; others only look.
+    /// Finds the effect of instructions that move the interrupt flag through a register, by the instructions around
+    /// them. A read counts if interrupts are turned off next; other reads have no effect.
     fn find_flag_accesses(&self, insns: &mut [Insn], bytes: &[InsnBytes]) {
         for index in 0..insns.len() {
             let Some(insn) = insns.get(index).filter(|insn| insn.pc >= self.kernel.entries.kernel_start)

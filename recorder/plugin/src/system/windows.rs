@@ -7,20 +7,20 @@ use lineup_recording::{CallHead, Counts};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Which windows are kept.
+/// The windows that are kept.
 #[derive(Default)]
 pub(crate) struct Windows {
     decided: Mutex<HashMap<u64, bool>>,
 }
 
 impl Windows {
-    /// Whether a window is kept: `decide` is asked by the CPU that comes to it first.
+    /// Whether a window is kept: the first CPU that reaches it calls `decide`.
     pub(crate) fn keeps(&self, window: u64, decide: impl FnOnce() -> bool) -> bool {
         *lock(&self.decided).entry(window).or_insert_with(decide)
     }
 }
 
-/// What one CPU accesses in a window on one level: in the task, or in an interrupt on top of it.
+/// The accesses of one CPU in a window on one level: in the task, or in an interrupt on top of it.
 pub(crate) struct Piece {
     window: u64,
     /// Interrupts and exceptions under way.
@@ -40,7 +40,7 @@ impl Piece {
         Piece { window, level, in_interrupt, begun, accesses: Vec::new(), times: Vec::new(), next_at: 0 }
     }
 
-    /// Takes an access in that goes on where the last one ended, as those of a string instruction do.
+    /// Takes in an access that continues the last one, as those of a string instruction do.
     pub(crate) fn continues(&mut self, access: &Access) -> bool {
         let Some(last) = self.accesses.last_mut() else { return false };
         let end = last.address.wrapping_add(u64::from(last.size_bytes));
@@ -63,7 +63,7 @@ impl Piece {
         self.next_at = at + 1;
     }
 
-    /// As it stands in the recording.
+    /// Its form in the recording.
     pub(crate) fn told(&self, region: RegionId, cpu: u16, instructions: u64) -> (CallHead, Vec<TimeMark>) {
         let head = CallHead {
             region,

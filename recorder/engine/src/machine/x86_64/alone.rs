@@ -1,4 +1,4 @@
-//! What the library imports, for programs that are linked statically, see [`crate::alone`].
+//! The library's imports, for programs that are linked statically, see [`crate::alone`].
 
 use std::arch::naked_asm;
 use std::ffi::{c_char, c_void};
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn lineup_alone_strlen(text: *const c_char) -> usize {
 /// second that of the variable from these.
 ///
 /// # Safety
-/// As for `__tls_get_addr`: it may change what a function may, and does not.
+/// As for `__tls_get_addr`: it may change the registers that a function may, but changes none.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_alone___tls_get_addr(words: *const [u64; 2]) -> *mut c_void {

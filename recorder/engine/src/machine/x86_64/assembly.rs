@@ -84,7 +84,7 @@ impl Code {
         self.store_slot_half(slot + 4, (value >> 32) as u32);
     }
 
-    /// Stores 0 in a word of the thread's state, at once: no signal finds half of what was there.
+    /// Stores 0 in a word of the thread's state, by one instruction: no signal finds half of the old value.
     pub(crate) fn clear_slot(&mut self, slot: i32) {
         self.put(&[0x64, 0x48, 0xc7, 0x04, 0x25]);
         self.put_32(slot);
@@ -108,7 +108,8 @@ impl Code {
         self.put(&[0x48 | (register >> 3) << 2 | high(index) << 1 | high(address.base), opcode]);
         let register = (register & 7) << 3;
         let base = address.base.map(Gpr::low);
-        // As few bytes as there can be: code is many times as long as the program's, and has to be fetched.
+        // The shortest encoding: code in the cache is many times as long as the program's, and has to be
+        // fetched.
         let near = i8::try_from(address.distance);
         let mode = match (base, near) {
             (None, _) | (Some(0..=4 | 6..), Ok(0)) => 0,
@@ -199,7 +200,7 @@ impl Code {
         self.land_at(hole, place);
     }
 
-    /// The address of a place that is told later, as that of a jump is.
+    /// The address of a place that is filled in later, as that of a jump is.
     pub(crate) fn lea_hole(&mut self, register: Gpr) -> usize {
         self.put(&[0x48 | register.high() << 2, 0x8d, 0x05 | register.low() << 3]);
         self.hole()
@@ -292,7 +293,7 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions};
 
-    /// What an assembler calls the bytes.
+    /// The bytes as an assembler shows them.
     fn shown(make: impl FnOnce(&mut Code)) -> Vec<iced_x86::Instruction> {
         let mut code = Code::default();
         make(&mut code);

@@ -3,9 +3,9 @@
 
 use std::arch::global_asm;
 
-// What the compiler calls where it copies, moves, fills and compares. By the ABI: destination in `rdi`, source in
-// `rsi`, or the byte, and how many in `rdx`; the destination is returned, or how the bytes compare. `rax`, `rcx`,
-// `rdx`, `rsi`, `rdi`, `r8` and `xmm0` may be changed.
+// The functions that the compiler calls to copy, move, fill and compare. By the ABI `rdi` holds the destination, `rsi`
+// the source or the byte, and `rdx` the number of bytes. They return the destination, or the order of the bytes. `rax`,
+// `rcx`, `rdx`, `rsi`, `rdi`, `r8` and `xmm0` may be changed.
 global_asm!(
     ".pushsection .text",
     ".globl memcpy, memmove, memset, memcmp, bcmp",

@@ -1,8 +1,8 @@
-//! What a jump at a function's beginning takes the place of.
+//! The instructions that a jump at a function's beginning replaces.
 //!
-//! Where other code jumps to the bytes behind the first instruction, as some of the C library's functions for memory do
-//! with each other's, there is room for a short jump alone. That leads to filler near by, in which the long jump
-//! stands. So it is with functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
+//! Other code may jump to the bytes after the first instruction, as some of the C library's functions for memory do
+//! with each other's. Then there is room for a short jump alone. It leads to filler near by, which holds the long jump.
+//! The same applies to functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
 //! [`crate::traps`].
 
 use crate::machine::{Moved, Write};
@@ -25,23 +25,23 @@ const SHORT_BYTES: u64 = 2;
 /// A trap's.
 pub(crate) const TRAP_BYTES: u64 = 1;
 pub(crate) const TRAP: u8 = 0xcc;
-/// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
+/// Code around a function that is searched for jumps into it: the C library's functions for memory share parts.
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
-/// As that, where only jumps to the first bytes matter.
+/// The same distance, where only jumps to the first bytes matter.
 const NEAR_BYTES: u64 = 1 << 12;
 /// Bytes of a function that is moved as a whole at most.
 const MOST_MOVED: u64 = 384;
-/// Functions and what is jumped to often begin at multiples of this.
+/// Functions and the targets of jumps often begin at multiples of this.
 const ALIGNED: u64 = 16;
 
-/// What is moved, and what leads to where it went.
+/// Moved instructions, and the redirection to their new place.
 pub(crate) struct Displaced {
-    /// The instructions that the jump replaces, and how control goes on behind them.
+    /// The instructions that the jump replaces, and the code by which control continues after them.
     pub(crate) moved: Vec<Instruction>,
     pub(crate) way: Way,
 }
 
-/// What leads from a place to other code.
+/// The form of the redirection from a place to other code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// A jump.
@@ -59,7 +59,7 @@ pub(crate) fn jump(at: u64, to: u64) -> Write {
 }
 
 impl Way {
-    /// What is written, in order, so that control goes from `pc` to `target`.
+    /// The writes, in order, that lead control from `pc` to `target`.
     pub(crate) fn writes(self, pc: u64, target: u64) -> Vec<Write> {
         match self {
             Way::Jump => vec![jump(pc, target)],
@@ -97,27 +97,28 @@ impl crate::machine::Displaced for Displaced {
         let block = InstructionBlock::new(&self.moved, at);
         let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
         let encoded = BlockEncoder::encode(64, block, options).ok()?;
-        // Those that were added have no address in the program.
+        // Added instructions have no address in the program.
         let own = self.moved.iter().zip(&encoded.new_instruction_offsets).filter(|(one, _)| one.ip() != 0);
         let places = own.map(|(one, offset)| (one.ip(), at + u64::from(*offset))).collect();
         Some(Moved { code: encoded.code_buffer, places })
     }
 }
 
-/// Whether instructions that are to be moved are part of a restartable sequence, or begin one. Those that were added
-/// have no address in the program.
+/// Whether instructions that are to be moved are part of a restartable sequence, or begin one. Added instructions have
+/// no address in the program.
 pub(crate) fn breaks(moved: &[Instruction], zones: &Zones) -> bool {
     moved.iter().any(|one| one.ip() != 0 && zones.hold(&(one.ip()..one.next_ip())))
 }
 
 impl Displaced {
-    /// Where the bytes end that are written at the beginning.
+    /// End of the bytes that are written at the beginning.
     pub(crate) fn end(&self, pc: u64) -> u64 {
         pc + self.way.bytes()
     }
 }
 
-/// What is to be moved of the function at `pc`, of this size, with this room up to the next, so that a jump leads away.
+/// The instructions to move from the function at `pc`, of this size, with this room up to the next, so that a jump
+/// leads away.
 pub(crate) fn at(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
     let all = moved(pc, size, room, JUMP_BYTES);
     let code = Around::read(pc..pc, NEAR_BYTES);
@@ -173,7 +174,7 @@ pub(crate) fn all_of(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal
     Ok(Displaced { moved: code, way })
 }
 
-/// Where code beside a range jumps.
+/// Targets of jumps in code around a range.
 pub(crate) fn targets_around(range: &Range<u64>) -> Vec<u64> {
     Around::read(range.clone(), NEIGHBOUR_BYTES).targets
 }
@@ -183,7 +184,7 @@ struct Around {
     start: u64,
     bytes: Vec<u8>,
     targets: Vec<u64>,
-    /// Where the jumps to these stand.
+    /// Addresses of the jumps to these.
     sources: Vec<u64>,
 }
 
@@ -209,7 +210,7 @@ impl Around {
         Around { start, bytes, targets, sources }
     }
 
-    /// Whether code outside of `own` leads into a range.
+    /// Whether code outside of `own` jumps into a range.
     fn is_led_into(&self, range: &Range<u64>, own: &Range<u64>) -> bool {
         let mut jumps = self.targets.iter().zip(&self.sources);
         jumps.any(|(target, source)| range.contains(target) && !own.contains(source))
@@ -225,8 +226,8 @@ impl Around {
         Decoder::with_ip(64, bytes, from, DecoderOptions::NONE).into_iter().collect::<Vec<_>>().into_iter()
     }
 
-    /// Filler with room for a jump, which a short jump from `pc` reaches: it stands behind what never goes on, and what
-    /// comes next is aligned.
+    /// Filler with room for a jump that a short jump from `pc` reaches: it follows an instruction after which control
+    /// never continues, and the next code is aligned.
     fn filler(&self, pc: u64) -> Option<u64> {
         const REACH: u64 = 128;
         let reached = (pc + SHORT_BYTES).saturating_sub(REACH)..pc + SHORT_BYTES + REACH - 1;
@@ -263,7 +264,7 @@ impl Around {
         None
     }
 
-    /// Whether what is read from `start` on has an instruction that ends at `end` and never goes on.
+    /// Whether the code read from `start` on has an instruction that ends at `end` and never continues.
     fn has_end_at(&self, start: u64, end: u64) -> bool {
         let mut before = self.code(start).take_while(|one| one.next_ip() <= end);
         before.any(|one| one.next_ip() == end && never_goes_on(&one))
@@ -278,7 +279,7 @@ fn never_goes_on(instruction: &Instruction) -> bool {
     matches!(instruction.flow_control(), FlowControl::Return | FlowControl::UnconditionalBranch)
 }
 
-/// The instructions that the jump replaces, and how control goes on behind them.
+/// The instructions that the jump replaces, and the code by which control continues after them.
 fn moved(pc: u64, size: u64, room: u64, least: u64) -> Result<Vec<Instruction>, Refusal> {
     // Without a size the function reaches as far as there is room.
     let size = if size == 0 { room } else { size };
@@ -335,7 +336,7 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
     };
     let own = usize::try_from(size).unwrap_or(usize::MAX).min(bytes.len());
     let own = || Decoder::with_ip(64, &bytes[..own], pc, DecoderOptions::NONE);
-    // What stands behind an end so early may be reached through a table of addresses.
+    // Code so soon after an end may be reached through a table of addresses.
     let is_way = |instruction: &Instruction| {
         is_target(instruction) || ends_early && instruction.flow_control() == FlowControl::IndirectBranch
     };
@@ -350,15 +351,15 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
     Ok(moved)
 }
 
-/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place. Where
-/// it leads may not depend on the stack pointer, which differs then.
+/// A call from another place that returns to the original return address: unwinders know that place. Its target may not
+/// depend on the stack pointer, which differs then.
 fn call(instruction: &Instruction, replaced_end: u64) -> Result<Vec<Instruction>, Refusal> {
     use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
     let next = instruction.next_ip();
     let cannot = |_| Refusal::CannotMove;
     let names_stack = [instruction.op0_register(), instruction.memory_base()].contains(&Register::RSP);
     let jump = match instruction.code() {
-        // It returns behind what is overwritten.
+        // It returns after the overwritten bytes.
         _ if next < replaced_end => return Err(Refusal::CannotMove),
         Call_rel32_64 => Instruction::with_branch(Jmp_rel32_64, instruction.near_branch_target()),
         Call_rm64 if !names_stack => {
@@ -389,12 +390,13 @@ mod tests {
         Jmp_rel32_64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_r32, Push_r64, Retnq, Test_rm32_r32, Xor_rm32_r32,
     };
 
-    /// What is moved of a function of these bytes, of which the first `size` are its own.
+    /// The instructions that are moved from a function of these bytes, of which the first `size` are its own.
     fn codes(bytes: &[u8], size: u64) -> Result<Vec<iced_x86::Code>, Refusal> {
         Ok(displaced(bytes, 0x1000, size, JUMP_BYTES)?.iter().map(|instruction| instruction.code()).collect())
     }
 
-    /// As the C library has it: a function whose end jumps behind the first instruction of the next, filler, that one.
+    /// Neighbours as in the C library: a function whose end jumps behind the first instruction of the next, filler,
+    /// that one.
     fn beside(filler: &[u8]) -> Around {
         let before = [&[0x48, 0x89, 0xf8, 0x48, 0x01, 0xd0, 0xeb, 0x0b][..], filler].concat();
         assert_eq!(before.len(), 16);
@@ -425,7 +427,7 @@ mod tests {
         assert_eq!(codes(&[0xc3, 0xcc, 0xcc, 0xcc, 0xcc], 1).unwrap(), [Retnq]);
         assert_eq!(codes(&[0x89, 0xf8, 0xc3, 0x31, 0xc0, 0xc3], 3), Err(Refusal::TooShort));
         assert_eq!(codes(&[0x89, 0xf8, 0xc3], 3), Err(Refusal::TooShort));
-        // It goes on behind its end.
+        // Control continues after its end.
         assert_eq!(codes(&[0x89, 0xf8, 0x90, 0x90, 0x90, 0x90], 2), Err(Refusal::TooShort));
     }
 

@@ -1,8 +1,9 @@
-//! Where calls of a function end: its returns, and jumps to other functions. Each is led through code that stamps it.
+//! Where calls of a function end: its returns, and jumps to other functions. Each is redirected through code that
+//! stamps it.
 //!
-//! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or
-//! of filler behind it; nothing may jump to the middle of these. Where there is no such room, a function that calls
-//! nothing is moved as a whole. What cannot be done so is refused.
+//! A return has one byte. The five bytes of a jump replace the instructions before it in its straight line of code, or
+//! filler after it; no code may jump to the middle of these. Without such room, a function that calls no other is moved
+//! as a whole. All other functions are refused.
 
 pub(crate) mod whole;
 
@@ -35,7 +36,7 @@ pub(crate) fn stamp(
     let mut writer = Writer { engine, memory, near, moved };
     match writer.watch(region, parts, Moves::WhatIsReplaced) {
         Err(first @ (Refusal::Ends | Refusal::JumpedTo | Refusal::TooShort | Refusal::CannotMove)) => {
-            // Where that is no way either, the first reason is the nearer one.
+            // When that fails too, the first reason is the more specific one.
             let moved = writer.watch(region, parts, Moves::AllThatCan);
             moved.map_err(|other| if other == Refusal::Restartable { other } else { first })
         }
@@ -54,12 +55,12 @@ struct Writer<'a> {
     engine: &'a Engine,
     memory: &'a File,
     near: &'a mut Vec<Near>,
-    /// Where the program's instructions went.
+    /// New places of the program's instructions.
     moved: &'a mut Map<u64>,
 }
 
 impl Writer<'_> {
-    /// Patches all parts of one region's functions. Nothing is changed of those that are refused.
+    /// Patches all parts of one region's functions. Refused functions stay unchanged.
     fn watch(&mut self, region: u64, asked: &[Asked], moves: Moves) -> Result<(), Refusal> {
         let stamps = Stamps::new(self.engine, region, 0, &[]);
         let mut entries = Vec::new();
@@ -103,7 +104,7 @@ impl Writer<'_> {
         if is_broken {
             return Err(Refusal::Restartable);
         }
-        // What is unmapped is forgotten by these.
+        // Unmapped code is forgotten by these.
         self.engine.code.with(|code| code.entries.extend(asked.iter().map(|one| one.pc)));
         // All code is written before anything leads there.
         let mut jumps = Vec::new();
@@ -150,7 +151,7 @@ impl Writer<'_> {
         self.engine.code.with(|code| !code.zones_at(pc).are_unknown_at(pc))
     }
 
-    /// Code for an end: what it takes the place of, the stamp, and the end itself.
+    /// Code for an end: the instructions that the jump replaces, the stamp, and the end itself.
     fn end(
         &mut self,
         stamps: &Stamps,
@@ -167,7 +168,7 @@ impl Writer<'_> {
         self.put(near, &[Piece::Moved(moved), Piece::Own(stamps.end(!returns)), Piece::Moved(&[last])])
     }
 
-    /// Code for an entry: the stamp, and what was there, with ends among it led to their own code.
+    /// Code for an entry: the stamp and the replaced instructions, with ends among them redirected to their own code.
     fn entry(
         &mut self,
         (stamps, begin): (&Stamps, Vec<u8>),
@@ -186,7 +187,7 @@ impl Writer<'_> {
                     if one.flow_control() == FlowControl::Return {
                         jump = Instruction::with_branch(Code::Jmp_rel32_64, to)
                             .map_err(|_| Refusal::CannotMove)?;
-                        // What jumps to the return jumps there.
+                        // Jumps to the return go there.
                         jump.set_ip(one.ip());
                     }
                     jump.set_near_branch64(to);
@@ -228,10 +229,10 @@ impl Writer<'_> {
     }
 }
 
-/// What of a function is moved.
+/// The part of a function that is moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moves {
-    /// What jumps take the place of.
+    /// The instructions that jumps replace.
     WhatIsReplaced,
     /// All of it, where that can be.
     AllThatCan,

@@ -63,11 +63,11 @@ fn compare_slot_with(code: &mut Code, slots: i32, distance: i32, value: u8) {
     code.put(&[value]);
 }
 
-/// The registers that [`unmask`] keeps, in the order of `kept`: what a system call takes and changes.
+/// The registers that [`unmask`] keeps, in the order of `kept`: a system call takes or changes them.
 pub(crate) const KEPT: [u8; 7] = [0, 1, 2, 6, 7, 10, 11];
 
-/// Puts the mask of signals back and goes on where the slot `scratch` says. From the system call on, where the second
-/// value points, signals are delivered.
+/// Restores the mask of signals and continues at the address in the slot `scratch`. The second value is the offset of
+/// the system call's end, from which on signals are delivered.
 pub(crate) fn unmask(slots: i32) -> (Vec<u8>, usize) {
     let mut code = Code::default();
     let kept = |number: usize| slots + at!(kept) + 8 * number as i32;
@@ -87,7 +87,7 @@ pub(crate) fn unmask(slots: i32) -> (Vec<u8>, usize) {
 }
 
 /// In place of a system call: calls a function with the registers. The function makes the call, unless its number is
-/// given: then it is made after the function has returned, with the registers as they were. Goes on at `back`.
+/// given: then it is made after the function has returned, with unchanged registers. Continues at `back`.
 pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8> {
     let mut code = calls(function);
     if let Some(number) = number {
@@ -129,7 +129,7 @@ pub(crate) fn calls(function: u64) -> Code {
     code.lea_plus(RSP, RSP, -ROOM);
     code.put(&[0x48, 0x83, 0xe4, 0xc0]); // and rsp, -64
     for word in 0..8 {
-        // What the processor expects of the state's head.
+        // The header that the processor expects of the state.
         code.store_value(RSP, 512 + 8 * word, 0);
     }
     vectors(&mut code, &[0x48, 0x0f, 0xae, 0x24, 0x24]); // xsave64 [rsp]
@@ -146,9 +146,9 @@ pub(crate) fn calls(function: u64) -> Code {
     code
 }
 
-/// As the gate, but that no signal comes while the engine runs: for signal handlers on a stack of their own. There, the
-/// system would take the stack for free while the engine is on its own, and put the next handler on what the first one
-/// has there.
+/// As the gate, but with signals blocked while the engine runs: for signal handlers on a stack of their own. There, the
+/// system would take the stack for free while the engine is on its own, and the next handler would overwrite the first
+/// one's data there.
 pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
     let mut code = Code::default();
     let kept = |number: usize| slots + at!(kept) + 8 * number as i32;
@@ -160,7 +160,8 @@ pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
     code.move_value(Gpr(10), 8);
     code.move_value(RAX, libc::SYS_rt_sigprocmask as u64);
     code.put(&[0x0f, 0x05]);
-    // As if a signal had come and waited: the mask is put back when the engine is done. One may have come just now.
+    // Sets `deferred`, as a waiting signal does: the mask is restored when the engine is done. A signal may have come
+    // just now.
     code.load_slot(RCX, slots + at!(deferred));
     let none = code.jump_short(JRCXZ);
     let over = code.jump_short(&[0xeb]);
@@ -185,8 +186,8 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.put(&[0x9c]); // pushfq
     code.move_register(Gpr(7), RSP);
     code.load_slot(Gpr(3), slot(at!(vectors)));
-    // Allocators are called often. What notes that is compiled without AVX, and copies by itself, so that it changes
-    // nothing but the lower parts of sixteen registers: all others stay as they are.
+    // Allocators are called often. The code that notes the calls is compiled without AVX, and copies by itself. So it
+    // changes only the lower parts of sixteen registers, and all others stay unchanged.
     by_reason(
         &mut code,
         places.slots,
@@ -219,7 +220,7 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     (code.bytes, check)
 }
 
-/// Gives the first stack back, and goes on where the slot `after_first` says.
+/// Gives the first stack back, and continues at the address in the slot `after_first`.
 pub(crate) fn release_first(places: &Places) -> Vec<u8> {
     let mut code = Code::default();
     code.store_slot(places.slots + at!(counter), RCX);
@@ -230,7 +231,7 @@ pub(crate) fn release_first(places: &Places) -> Vec<u8> {
     code.bytes
 }
 
-/// Called by the engine's constructor: the thread goes on in the cache where it would go on natively.
+/// Called by the engine's constructor: the thread continues in the cache where it would continue natively.
 pub(crate) fn begin_here(places: &Places, gate: u64) -> Vec<u8> {
     let mut code = Code::default();
     code.put(&[0x58]); // pop rax
@@ -239,8 +240,8 @@ pub(crate) fn begin_here(places: &Places, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Where a thread of a program that is recorded as a whole begins, after the system call that made it: `rax` is 0, and
-/// where it goes on stands in its slots.
+/// Start of a thread of a program that is recorded as a whole, after the system call that made it: `rax` is 0, and its
+/// slots hold the address to continue at.
 pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     const R11: Gpr = Gpr(11);
     let mut code = Code::default();
@@ -266,9 +267,9 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Lets another thread run, which may hold what this one waits for: there may be more that wait than processors, and
-/// each would look for as long as it is let. Without a system call where the program has forbidden them. Takes `rax`,
-/// `rcx`, `r11` and the flags.
+/// Lets another thread run, which may hold the resource that this one waits for. More threads may wait than there are
+/// processors, and each would spin for its whole time slice. Without a system call where the program has forbidden
+/// them. Takes `rax`, `rcx`, `r11` and the flags.
 fn give_way(code: &mut Code, places: &Places) {
     code.move_value(RAX, places.is_sealed);
     code.put(&[0x80, 0x38, 0]); // cmp byte ptr [rax], 0
@@ -279,7 +280,7 @@ fn give_way(code: &mut Code, places: &Places) {
     code.put(&[0xf3, 0x90]); // pause
 }
 
-/// Called natively: goes on in the cache at the address in `rcx`.
+/// Called natively: continues in the cache at the address in `rcx`.
 pub(crate) fn go_in(slots: i32) -> Vec<u8> {
     let mut code = Code::default();
     code.store_slot(slots + at!(pc), RCX);
@@ -329,8 +330,8 @@ pub(crate) fn leave(slots: i32, pc: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Where every patched entry leads, with the [`Entry`] in `rax` and on the stack the address to go on natively at,
-/// the program's `rax` and 128 bytes that may be in use.
+/// Target of every patched entry, with the [`Entry`] in `rax`. The stack holds the native address to continue at, the
+/// program's `rax` and 128 bytes that may be in use.
 pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     let mut code = Code::default();
     let slot = |distance: i32| (places.slots + distance).to_le_bytes();
@@ -394,7 +395,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&slot(at!(busy)));
     code.put(&[2]);
     let is_busy = code.jump_if(5);
-    // What the entry has pushed, and the 128 bytes.
+    // The entry's pushed words, and the 128 bytes.
     code.lea_plus(RAX, RSP, 168);
     code.put(&[0x64, 0x48, 0x3b, 0x04, 0x25]); // cmp rax, fs:[interrupted]
     code.put(&slot(at!(interrupted)));
@@ -468,8 +469,8 @@ pub(crate) fn unless_called_from(range: &Range<u64>, code: Vec<u8>) -> Vec<u8> {
     all.bytes
 }
 
-/// What the entry of a function jumps to that chooses another: a function is called with a number in `rax`, and all
-/// registers are as they were; what was there follows it.
+/// Target of the entry's jump of a function that chooses another: calls a function with a number in `rax`, and restores
+/// all registers. The moved instructions follow it.
 pub(crate) fn before_choosing(function: u64, number: u64) -> Vec<u8> {
     let mut code = Code::default();
     code.lea_plus(RSP, RSP, -128);
@@ -481,7 +482,7 @@ pub(crate) fn before_choosing(function: u64, number: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// What a patched entry jumps to; what was there follows it.
+/// Target of a patched entry's jump; the moved instructions follow it.
 pub(crate) fn thunk(entry: u64, common: u64) -> Vec<u8> {
     let mut code = Code::default();
     code.lea_plus(RSP, RSP, -128);

@@ -1,4 +1,4 @@
-//! Which of the program's registers lie elsewhere at places in the cache, and where they are found.
+//! The program's registers that lie elsewhere at places in the cache, and their locations.
 
 use super::gates::KEPT;
 use super::registers::{GREGS, Gregs};
@@ -6,32 +6,32 @@ use super::translate::LOG;
 use crate::machine::{Context, Mark, OpenLog, Translated};
 use crate::slots::Slots;
 
-/// What of the program's registers lies in the thread's slots.
+/// The program's registers that lie in the thread's slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Held {
-    /// Nothing: all are as the program has them.
+    /// None: all registers hold the program's values.
     Nothing,
     /// `rcx`.
     Counter,
-    /// Those that the block borrows.
+    /// The registers that the block borrows.
     Borrowed,
-    /// Those and `rcx`.
+    /// The borrowed registers and `rcx`.
     Both,
     /// Those, and `rax` and `rdx`.
     Timed,
-    /// Within a superblock, those that it tells; and the log has its register.
+    /// Within a superblock, the listed registers; and the log has its register.
     Logging(Logging),
     /// The log's, which is not there: where it stands lies in a slot as well.
     Logged,
-    /// The program goes on at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
+    /// The program continues at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
     Target(i64),
-    /// As [`Held::Target`], but that `rcx` is the program's, and where it goes on lies in the slot for that.
+    /// As [`Held::Target`], but `rcx` is the program's, and a slot holds the address where it continues.
     Missed,
-    /// Nothing, but `rcx` is as a system call at its own place would leave it.
+    /// None, but `rcx` is as a system call at its own place would leave it.
     AfterSystemCall,
 }
 
-/// What of the program's registers lies elsewhere within a superblock.
+/// The program's registers that lie elsewhere within a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Logging {
     /// Instructions of it that were executed.

@@ -65,7 +65,7 @@ impl crate::machine::Registers for Registers {
     }
 }
 
-/// As the kernel puts them there.
+/// In the kernel's order.
 pub(crate) type Gregs = [libc::greg_t; 23];
 
 impl Context for Gregs {

@@ -21,7 +21,7 @@ pub(crate) fn signatures(code: &[u8], signature: u32) -> Vec<usize> {
     found.filter(|place| !is_number(&code[place.saturating_sub(LONGEST)..*place])).collect()
 }
 
-/// Whether these bytes begin an instruction that has a number of four bytes behind them: what registers the signature
+/// Whether these bytes begin an instruction with a number of four bytes after them: code that registers the signature
 /// names it so.
 fn is_number(before: &[u8]) -> bool {
     // ud1 edi, [rip + signature]: how disassemblers are to read it.
@@ -33,25 +33,25 @@ fn is_number(before: &[u8]) -> bool {
         [.., 0xb8..=0xbf | 0x68 | 0x3d] => true,
         // cmp, or, and, xor, sub, add, and mov: to a register, or to where one points.
         [.., 0x81, 0..=0x3f | 0xc0..] | [.., 0xc7, 0..=3 | 5..=7 | 0xc0..=0xc7] => true,
-        // Those of memory, by a distance from a register, on the stack, and by a long distance.
+        // Operands in memory, by a distance from a register, on the stack, and by a long distance.
         [.., 0xc7 | 0x81, 0x40..=0x7f, _] | [.., 0xc7 | 0x81, 0x44 | 0x7c, 0x24, _] => true,
         [.., 0xc7, 0x04, 0x24] | [.., 0xc7 | 0x81, 0x80..=0xbf, _, _, _, _] => true,
         _ => false,
     }
 }
 
-/// What an instruction does to begin a sequence.
+/// The role of an instruction in beginning a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beginning {
     /// It stores a word: the engine looks whether it is a descriptor's address.
     Store,
     /// It may store one in a way that the engine does not follow.
     Unclear,
-    /// Nothing.
+    /// None.
     No,
 }
 
-/// What an instruction does to begin a sequence. Each store of changeable code may begin one: the program makes that
+/// An instruction's role in beginning a sequence. Each store of changeable code may begin one: the program makes that
 /// code, and the descriptor, while it runs.
 pub(super) fn beginning(
     factory: &mut InstructionInfoFactory,
@@ -75,7 +75,7 @@ pub(super) fn beginning(
     }
 }
 
-/// Whether it stores a word that a register or a number is.
+/// Whether it stores a word that is a register's value or a constant.
 fn is_store(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Memory
         && matches!(instruction.code(), Opcode::Mov_rm64_r64 | Opcode::Mov_rm64_imm32)
@@ -96,7 +96,7 @@ pub(crate) fn stored(code: &[u8], pc: u64, registers: &Registers) -> Option<(u64
     Some((value, store.next_ip()))
 }
 
-/// A general register by its number. The stack pointer points to no descriptor of a thread that goes on.
+/// A general register by its number. The stack pointer points to no descriptor of a thread that runs on.
 fn value_of(registers: &Registers, number: u8) -> u64 {
     let all = [
         registers.rax,
@@ -165,7 +165,7 @@ struct Copy<'a> {
     places: Vec<(usize, u64)>,
     /// Jumps, and where they lead in the program.
     jumps: Vec<(usize, u64)>,
-    /// Jumps in place of what leaves the sequence, and where that stands in the program.
+    /// Jumps in place of the exits from the sequence, and the exits' places in the program.
     leaves: Vec<(usize, u64)>,
     instructions: u64,
 }
@@ -178,7 +178,7 @@ impl Copy<'_> {
         Some(())
     }
 
-    /// The store, of the copy's own descriptor; where the program goes on behind it.
+    /// The store, with the address of the copy's own descriptor. Returns the address where the program continues.
     fn store(&mut self) -> Option<u64> {
         let (code, pc) = self.task.store;
         let mut store = decode(code, pc);
@@ -298,8 +298,8 @@ mod tests {
         assert_eq!(before(&[0xc7, 0x44, 0x24, 0x08]), [], "mov dword ptr [rsp + 8], signature");
     }
 
-    /// Copies a sequence at 0x1000, that the store before it begins, to 0x2000. What leads to the cache goes to where
-    /// the program goes on, and 0x100_0000.
+    /// Copies a sequence at 0x1000, that the store before it begins, to 0x2000. Exits to the cache lead to the
+    /// program's next address plus 0x100_0000.
     fn copied(store: &[u8], body: &[u8]) -> Option<SequenceCopy> {
         let sequence = Sequence { start: 0x1000, bytes: body.len() as u64, abort: 0x1800, head: 0 };
         let task = SequenceTask {

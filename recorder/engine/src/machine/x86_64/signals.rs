@@ -21,7 +21,7 @@ unsafe extern "C" {
     static AFTER_HANDLER: u8;
 }
 
-// What unwinds the handler's frames finds how to go on from here.
+// Unwinders of the handler's frames find the interrupted code from here.
 global_asm!(
     ".pushsection .text",
     ".globl lineup_engine_in_cache",
@@ -51,7 +51,7 @@ unsafe extern "C" {
     static RETURN_FROM_SIGNAL: u8;
 }
 
-// What unwinds the stack knows a handler's frame by these bytes.
+// Unwinders know a handler's frame by these bytes.
 global_asm!(
     ".pushsection .text",
     ".globl lineup_engine_return_from_signal",

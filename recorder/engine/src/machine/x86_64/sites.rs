@@ -1,4 +1,4 @@
-//! Where the program's files make system calls that the engine must hear of.
+//! The system calls in the program's files that the engine must handle.
 //!
 //! Compilers put other instructions between the one that sets the number and the call. Those are moved: the jump
 //! stands in place of the first.
@@ -24,7 +24,7 @@ const NUMBER_BYTES: usize = 4;
 /// `mov r9, [rsp + 8]; syscall`: the C library's function that makes any call.
 const ANY: [u8; 7] = [0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05];
 
-/// Where `mov eax, number; syscall` stands in code.
+/// Places of `mov eax, number; syscall` in code.
 pub(crate) fn of_calls(code: &[u8]) -> impl Iterator<Item = CallSite> {
     const CALL: [u8; 2] = [0x0f, 0x05];
     const BYTES: usize = 7;
@@ -38,12 +38,12 @@ pub(crate) fn of_calls(code: &[u8]) -> impl Iterator<Item = CallSite> {
 /// A system call whose number is set some instructions before.
 #[derive(PartialEq, Debug)]
 pub(crate) struct Site {
-    /// Where the jump goes.
+    /// Address of the jump.
     at: u64,
     number: i64,
-    /// What follows the first instruction, up to the system call.
+    /// The instructions after the first one, up to the system call.
     between: Vec<Instruction>,
-    /// What follows the system call.
+    /// The address after the system call.
     back: u64,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn in_place_of_any(at: u64, led: &[Led]) -> Vec<u8> {
     gates::in_place_of_any_call(&ANY[..JUMP_BYTES as usize], led, (at + JUMP_BYTES, at + ANY.len() as u64))
 }
 
-/// Where code from `start` on makes system calls of these numbers.
+/// System calls of these numbers in code from `start` on.
 pub(crate) fn spread(code: &[u8], start: u64, numbers: &[i64]) -> Vec<Site> {
     let mut sites = Vec::new();
     for moves in [&NUMBER[..], &LONGER] {
@@ -96,7 +96,7 @@ fn site(code: &[u8], offset: usize, start: u64, number: i64) -> Option<Site> {
     let mut info = InstructionInfoFactory::new();
     let mut between = Vec::new();
     let mut read = Decoder::with_ip(64, &code[offset..], at, DecoderOptions::NONE);
-    // What sets the number.
+    // The instruction that sets the number.
     let _ = read.decode();
     for one in read.into_iter().take(MOST_BETWEEN + 1) {
         if one.code() == Code::Syscall {
@@ -112,7 +112,7 @@ fn site(code: &[u8], offset: usize, start: u64, number: i64) -> Option<Site> {
     None
 }
 
-/// Where a function makes any system call.
+/// Places where a function makes any system call.
 pub(crate) fn anys(code: &[u8]) -> impl Iterator<Item = usize> {
     code.windows(ANY.len()).enumerate().filter(|(_, bytes)| *bytes == ANY).map(|(offset, _)| offset)
 }
@@ -124,7 +124,7 @@ mod tests {
     /// `mov eax, 14`.
     const MASK: [u8; 5] = [0xb8, libc::SYS_rt_sigprocmask as u8, 0, 0, 0];
 
-    /// Where sites are found in code at 0x1000, how much stands between, and where they go on.
+    /// Addresses of the sites in code at 0x1000, the number of instructions in between, and the addresses after them.
     fn found(code: &[&[u8]]) -> Vec<(u64, usize, u64)> {
         let found = spread(&code.concat(), 0x1000, &[libc::SYS_rt_sigprocmask]).into_iter();
         found.map(|site| (site.at, site.between.len(), site.back)).collect()

@@ -17,7 +17,7 @@ use std::ops::Range;
 const RDX: Gpr = Gpr(2);
 const RSI: Gpr = Gpr(6);
 const RDI: Gpr = Gpr(7);
-/// What the code pushes first: two registers and the flags.
+/// The words that the code pushes first: two registers and the flags.
 const PUSHED_BYTES: i32 = 24;
 /// The other states than this one need help at a call's beginning and at its end.
 const HELPED: u8 = !(state::COUNTS_ONLY as u8);
@@ -25,7 +25,7 @@ const HELPED: u8 = !(state::COUNTS_ONLY as u8);
 /// A function of the engine's that is given the program's registers.
 type Help = unsafe extern "C" fn(*mut HostRegisters);
 
-/// Where the code of one region looks.
+/// Addresses that the code of one region reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamps {
     slots: i32,
@@ -61,7 +61,7 @@ impl Stamps {
         code.with_memory(0xff, 0, address);
     }
 
-    /// At an entry, before what was there.
+    /// Code for an entry, before the replaced instructions.
     pub(crate) fn begin(&self) -> Vec<u8> {
         let mut code = Code::default();
         save(&mut code);
@@ -90,7 +90,7 @@ impl Stamps {
         code.with_slot(0x3b, RDX, self.own(slot::AT)); // cmp
         let untimed = code.jump_if(5);
         if let Some(lots) = self.lots {
-            // What is done before an inner call would be part of the outer one's time.
+            // A trial before an inner call would be part of the outer call's time.
             code.load_slot(RAX, self.own(slot::STATE));
             code.put(&[0xa8, state::INSIDE as u8]); // test al, …
             let inside = code.jump_if(5);
@@ -119,19 +119,19 @@ impl Stamps {
         code.bytes
     }
 
-    /// Counts the calls down to the next that is drawn; where the return address lies is in `rdx`.
+    /// Counts the calls down to the next sampled one; `rdx` holds the return address's place.
     fn draw(&self, code: &mut Code, lots: u64) {
         code.load_slot(RAX, self.table());
         code.with_memory(0xff, 1, self.word(RAX, None, timed::COUNTDOWN)); // dec
         let passed = code.jump_if(5);
         trials::draw(code, self.region, lots);
-        // What the stamps access is in the caches again before the time begins.
+        // The words that the stamps access are in the caches again before the time begins.
         code.load_slot(RAX, self.own(slot::AT));
         trials::serialize(code);
         code.land(passed);
     }
 
-    /// Where a call ends, before it returns or jumps away.
+    /// Code for a call's end, before it returns or jumps away.
     pub(crate) fn end(&self, jumps: bool) -> Vec<u8> {
         let mut code = Code::default();
         save(&mut code);
@@ -217,8 +217,8 @@ impl Stamps {
         [none_open, below, no_table].into_iter().for_each(|hole| code.land(hole));
     }
 
-    /// Calls a function of the engine's with the region's number, with `mark` set in it, where the return address lies,
-    /// behind so many bytes, and what is in `rdx`. Takes `rax`.
+    /// Calls a function of the engine with the region's number, with `mark` set in it, the return address's place,
+    /// which lies beyond this many pushed bytes, and the value in `rdx`. Takes `rax`.
     fn help(&self, code: &mut Code, (function, mark): (Help, u64), pushed_bytes: i32) {
         code.push(RDI);
         code.push(RSI);
@@ -271,7 +271,7 @@ fn read_counter(code: &mut Code) {
     code.put(&[0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0]); // rdtsc; shl rdx, 32; or rax, rdx
 }
 
-/// Whether the processor tells its number with its counter.
+/// Whether the processor reports its number with its counter.
 fn knows_processor() -> bool {
     std::arch::x86_64::__cpuid(0x8000_0001).edx & 1 << 27 != 0
 }

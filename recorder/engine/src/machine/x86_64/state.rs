@@ -1,8 +1,8 @@
-//! What instructions access that keep the processor's state in memory, or load it (`xsave`, `xsavec`, `xrstor`).
+//! Accesses of the instructions that save the processor's state to memory, or load it (`xsave`, `xsavec`, `xrstor`).
 //!
-//! That depends on a mask in registers, on what of the state is in use and on what the area holds, by the rules of
-//! Intel's manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). It is told in
-//! units of 32 bytes.
+//! They depend on a mask in registers, on the parts of the state in use and on the area's content, by the rules of
+//! Intel's manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). The unit is 32
+//! bytes.
 
 use crate::engine::Engine;
 use crate::lock::Lock;
@@ -19,7 +19,7 @@ pub(crate) const UNIT: u32 = 32;
 /// Bytes that one word stands for.
 pub(crate) const HALF: u32 = 64 * UNIT;
 
-/// Where the area's parts are that all processors have.
+/// Offsets of the area's parts that all processors have.
 const POINTERS: Range<u32> = 0..24;
 const CONTROL: Range<u32> = 24..32;
 const X87: Range<u32> = 32..160;
@@ -31,30 +31,30 @@ const OTHERS: u32 = 576;
 const X87_BIT: u64 = 1;
 const SSE_BIT: u64 = 2;
 const AVX_BIT: u64 = 4;
-/// The control register as it is at first.
+/// The control register's initial value.
 const FIRST_CONTROL: u32 = 0x1f80;
 /// Set in the word at [`FORMAT`] when parts lie one behind the other.
 const IS_COMPACT: u64 = 1 << 63;
-/// Parts that the gate keeps, so that it tells whether they are in use.
+/// Parts that the gate keeps, so that its memory shows whether they are in use.
 const KEPT: u64 = 0xff;
 
-/// Set once it was told that there is more than is recorded.
+/// Set once the user was warned that an instruction accesses more than is recorded.
 static IS_CUT: AtomicU8 = AtomicU8::new(0);
 static LAYOUT: Lock<Option<Layout>> = Lock::new(None);
 
-/// What an instruction does.
+/// The effect of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Stores each part at its own place.
     Save,
-    /// Stores those that are in use, one behind the other.
+    /// Stores the parts in use, one after the other.
     SaveCompact,
     /// Loads either.
     Restore,
 }
 
 impl Kind {
-    /// `None` of other instructions. What `xsaveopt` leaves out cannot be known.
+    /// `None` for other instructions. The parts that `xsaveopt` leaves out cannot be known.
     pub(crate) fn of(instruction: &Instruction) -> Option<Kind> {
         match instruction.mnemonic() {
             Mnemonic::Xsave | Mnemonic::Xsave64 => Some(Kind::Save),
@@ -65,11 +65,11 @@ impl Kind {
     }
 }
 
-/// A part of the state behind those that all processors have.
+/// A part of the state after those that all processors have.
 #[derive(Clone, Copy, Default)]
 struct Part {
     bytes: u32,
-    /// Where it lies unless the area is compact.
+    /// Its offset unless the area is compact.
     at: u32,
     /// In a compact area it lies at a multiple of 64 bytes.
     is_aligned: bool,
@@ -81,7 +81,7 @@ struct Layout {
     /// Parts that the system allows, a bit each.
     allowed: u64,
     parts: [Part; 63],
-    /// The processor tells which parts are in use.
+    /// The processor reports the parts in use.
     tells_use: bool,
 }
 
@@ -101,7 +101,7 @@ impl Layout {
         Layout { allowed, parts, tells_use }
     }
 
-    /// Where the parts lie that a mask has.
+    /// Offsets of the parts in a mask.
     fn places(&self, mask: u64, is_compact: bool) -> impl Iterator<Item = (u64, Range<u32>)> {
         let mut end = OTHERS;
         let parts = self.parts.iter().enumerate().skip(2).filter(move |(number, _)| mask >> number & 1 != 0);
@@ -114,7 +114,7 @@ impl Layout {
     }
 }
 
-/// What is known when an instruction is about to be executed.
+/// The known state when an instruction is about to be executed.
 struct Now {
     kind: Kind,
     /// The parts that are asked for.
@@ -124,7 +124,7 @@ struct Now {
     head: [u64; 2],
 }
 
-/// What is accessed: a bit for each unit, loads and stores.
+/// The accesses: a bit for each unit, for loads and for stores.
 #[derive(Default)]
 struct Accessed {
     words: [u64; STATE_WORDS],
@@ -160,7 +160,7 @@ impl Now {
             Kind::SaveCompact => asked & self.in_use,
             Kind::Restore => asked & self.head[0],
         };
-        // Where parts lie in a compact area depends on all that it was made for.
+        // Offsets of parts in a compact area depend on all parts that it was made for.
         let laid_out =
             if self.kind == Kind::Restore && is_compact { self.head[1] & !IS_COMPACT } else { asked };
         // In a compact area the control register belongs to the first vectors alone.
@@ -178,7 +178,7 @@ impl Now {
         let head = match (self.kind, is_compact) {
             (Kind::Save, _) => IN_USE..FORMAT,
             (Kind::SaveCompact, _) => IN_USE..FORMAT + 8,
-            // What must be zero is looked at.
+            // The processor checks that these bytes are zero.
             (Kind::Restore, false) => IN_USE..FORMAT + 16,
             (Kind::Restore, true) => IN_USE..OTHERS,
         };

@@ -1,4 +1,5 @@
-//! What the table of [`crate::targets`] leads to. It lies in the lowest 2 GB, so that it is named without a register.
+//! Code for the entries of the table of [`crate::targets`]. It lies in the lowest 2 GB, so that it is named without a
+//! register.
 
 use super::assembly::{Address, Code, JRCXZ, RCX, RDX};
 use super::held::Held;
@@ -6,7 +7,7 @@ use super::translate::LOG;
 use crate::machine::Mark;
 use crate::slots::{at, reason};
 
-/// Goes on at `inner` when `rcx` is the target, else at `next`.
+/// Continues at `inner` when `rcx` is the target, else at `next`.
 pub(crate) fn node(slots: i32, target: u64, at: u64, inner: u64, next: u64) -> (Vec<u8>, Vec<Mark>) {
     let mut code = Code::default();
     let mut marks = vec![Mark { offset: 0, pc: None, held: Held::Target(0) }];

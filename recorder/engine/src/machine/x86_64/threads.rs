@@ -39,7 +39,7 @@ pub(crate) fn slots() -> *mut Slots {
     base.wrapping_add_signed(i64::from(slots_distance())) as *mut Slots
 }
 
-/// What lies at and above a thread's base of the C library's own.
+/// Size of the C library's own data at and above a thread's base.
 const ABOVE_BASE: u64 = 1 << 14;
 /// Words at a thread's base: its own address, twice, and two numbers that functions guard addresses with.
 const SELF_AGAIN: u64 = 2;

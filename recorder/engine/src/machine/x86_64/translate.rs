@@ -1,9 +1,9 @@
-//! One block of the program's code, as it goes into the cache: every instruction as it was, and between them those that
-//! log it.
+//! Translates one block of the program's code for the cache: every instruction unchanged, and between them the
+//! instructions that log it.
 //!
-//! A block borrows two registers that none of its instructions use: one holds where the log stands, the other
-//! addresses. Their values, and that of `rcx` where a jump must not touch the flags, lie in the thread's
-//! [`Slots`](crate::slots::Slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
+//! A block borrows two registers that none of its instructions use: one holds the log's end, the other addresses. Their
+//! values, and that of `rcx` where a jump must not touch the flags, lie in the thread's [`Slots`](crate::slots::Slots)
+//! meanwhile. No added instruction changes a flag or touches the program's stack.
 
 mod accesses;
 mod elements;
@@ -32,26 +32,26 @@ const MOST_INSTRUCTIONS: usize = 48;
 /// Words of the log that a block fills at most.
 const MOST_WORDS: usize = 400;
 
-/// An instruction with what is to be logged of it.
+/// An instruction and its logging.
 struct Step {
     instruction: Instruction,
     plans: Plans,
-    /// What it begins to access, when the whole program is recorded.
+    /// The pieces that begin with it, when the whole program is recorded.
     pieces: Vec<Piece>,
     /// No flag matters before it.
     has_idle_flags: bool,
-    /// Where the address lies that it leads to, when that is in memory.
+    /// Place of the address that it jumps to, when that is in memory.
     target: Option<Place>,
 }
 
-/// What ends a block.
+/// The end of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
-    /// It goes on with the next instruction.
+    /// Control continues with the next instruction.
     Falls,
     /// The last instruction passes control on.
     Flow,
-    /// What comes next cannot be translated.
+    /// The next instruction cannot be translated.
     Lost,
 }
 
@@ -61,7 +61,7 @@ struct Block<'a> {
     out: Translated,
     steps: Vec<Step>,
     ending: Ending,
-    /// Where the block ends in the program.
+    /// End of the block in the program.
     end: u64,
     log: Gpr,
     scratch: Gpr,
@@ -89,8 +89,8 @@ pub(crate) fn translate(task: &Task<'_>) -> Translated {
     }
 }
 
-/// As [`translate`], so many instructions at most. An error says how many can be moved with the registers that so many
-/// leave free.
+/// As [`translate`], with this many instructions at most. An error gives the number that can be moved with the free
+/// registers.
 fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> {
     let Read {
         steps,
@@ -203,8 +203,8 @@ impl Block<'_> {
         self.code.jump_to_slot(gate);
     }
 
-    /// An allocator may be called here, or its call come back. The engine is told where the block goes on, so that it
-    /// need not look for it; what the program may have changed is looked for.
+    /// An allocator may be called here, or its call may return. The engine gets the address where the block continues,
+    /// so that it need not look it up. Code that the program may have changed is looked up.
     fn hand_over_and_back(&mut self) {
         let (counter, back) = (self.slot(at!(counter)), self.slot(at!(own.sieve.back)));
         if self.task.is_changeable {
@@ -245,7 +245,7 @@ impl Block<'_> {
         self.out.definition_holes.push(self.code.here() - 4);
     }
 
-    /// Where the next word of the log goes, from where the block's record begins.
+    /// Distance of the next word of the log from the beginning of the block's record.
     fn next_word(&mut self) -> i32 {
         self.words += 1;
         8 * (self.words as i32 - 1)

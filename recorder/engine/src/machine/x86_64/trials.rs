@@ -1,7 +1,7 @@
-//! What is done to the caches before some of the calls that are timed.
+//! Changes of the caches before some of the timed calls.
 //!
 //! See [`crate::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it,
-//! and uses general registers alone, which it leaves as they were.
+//! and uses general registers alone, which it restores.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
 use crate::trials::Lots;
@@ -9,7 +9,7 @@ use lineup_recording::native::timed::{self, Arm, trial};
 use std::arch::{asm, global_asm};
 use std::mem::offset_of;
 
-/// Bytes of what the processor flushes at once.
+/// The number of bytes that the processor flushes at once.
 pub(crate) const LINE_BYTES: u64 = 64;
 
 global_asm!(
@@ -25,7 +25,7 @@ global_asm!(
     "push r11",
     "mov rdi, rax",
     "mov r8, rdx",
-    // In a signal handler: the call that it has interrupted was drawn, and has begun or not ended quite.
+    // In a signal handler: the interrupted call was sampled, and has begun or not quite ended.
     "cmp qword ptr [rdi + 8 * {trial}], 0",
     "jne 27f",
     "mov rsi, [rcx + {trials_word}]",
@@ -54,7 +54,7 @@ global_asm!(
     "mov rax, rsi",
     "shr rax, 31",
     "xor rsi, rax",
-    // The lower half tells the next call, the upper half the arm.
+    // The lower half selects the next call, the upper half the arm.
     "mov eax, esi",
     "imul rax, [rcx + {span}]",
     "shr rax, 32",
@@ -109,7 +109,7 @@ global_asm!(
     "pop rdi",
     "pop rsi",
     "ret",
-    // It is too early.
+    // Not yet.
     "27: mov rax, [rcx + {every}]",
     "mov [rdi + 8 * {countdown}], rax",
     "jmp 20b",
@@ -199,8 +199,8 @@ fn calls(code: &mut Code, words: Gpr, region: usize, lots: u64, function: unsafe
     code.move_value(RCX, lots);
     code.put(&[0xff, 0x15, 2, 0, 0, 0, 0xeb, 8]); // call [rip + 2]; jmp over it
     code.put(&(function as *const () as u64).to_le_bytes());
-    // The program's frames that come to lie there need not be written to: nobody is to find the address of this code in
-    // them when the engine leaves.
+    // The program's later frames need not overwrite these words: no address of this code may remain in them when the
+    // engine leaves.
     code.store_value(RSP, -8, 0);
 }
 
@@ -212,10 +212,11 @@ pub(crate) fn draw(code: &mut Code, region: usize, lots: u64) {
     code.put(&[0x59]); // pop rcx
 }
 
-/// Code that begins anew: nothing behind it was fetched before all before it is over. A fence would let the processor
-/// fetch the function's first lines while what was done is still under way. Of what serializes, `cpuid` leaves a
-/// virtual machine, and `serialize` is in few processors; so it returns from an interrupt that was none. Nothing may do
-/// that while the flag of nested tasks is set, which programs can set. Takes `rax`.
+/// Code that serializes: the processor fetches nothing after it until all before it is over. A fence would let the
+/// processor fetch the function's first lines while the trial is still under way. Of the serializing instructions,
+/// `cpuid` leaves a virtual machine, and few processors have `serialize`. So the code uses a return from an interrupt,
+/// without an interrupt. That is not allowed while the flag of nested tasks is set, which programs can set. Takes
+/// `rax`.
 pub(crate) fn serialize(code: &mut Code) {
     code.put(&[0x9c, 0x9c, 0x81, 0x24, 0x24, 0xff, 0xbf, 0xff, 0xff, 0x9d]); // pushfq; pushfq; and …, !NT; popfq
     code.put(&[0x8c, 0xd0, 0x50]); // mov eax, ss; push rax
@@ -226,13 +227,12 @@ pub(crate) fn serialize(code: &mut Code) {
     code.push(RAX);
     code.put(&[0x48, 0xcf]); // iretq
     code.land(behind);
-    // As in `calls`: the address does not stay.
+    // As in `calls`: the address must not remain.
     code.store_value(RSP, -40, 0);
     code.put(&[0x9d]); // popfq
 }
 
-/// Code that keeps a call that was drawn: its cycles are in `rax`, the thread's table in `rdx`. Changes both, `rcx` and
-/// `rsi`.
+/// Code that keeps a sampled call: its cycles are in `rax`, the thread's table in `rdx`. Changes both, `rcx` and `rsi`.
 pub(crate) fn note(code: &mut Code, region: usize, lots: u64) {
     calls(code, RDX, region, lots, lineup_engine_note_trial);
 }

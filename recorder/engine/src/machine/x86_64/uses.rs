@@ -1,5 +1,5 @@
-//! The code that a block goes through where what it uses is not the most recently used line of its set: the modelled
-//! cache uses the lines, and what was not there is logged.
+//! Code that a block goes through when it uses a line that is not the most recently used one of its set: the modelled
+//! cache uses the lines, and misses are logged.
 
 use crate::level;
 use crate::machine::LineUser;
@@ -15,9 +15,9 @@ const R9: Gpr = Gpr(9);
 
 /// The registers that are kept, besides `rax` and the flags.
 const KEPT: [Gpr; 3] = [RDX, RSI, RDI];
-/// Those that the longer way needs besides.
+/// Registers that the longer path needs besides.
 const KEPT_LONGER: [Gpr; 2] = [R8, R9];
-/// Where what is noted is kept.
+/// Place of the note.
 const NOTED: i32 = 7;
 
 /// Short jumps.
@@ -202,8 +202,8 @@ impl LineUser {
         8 * self.level.ways as i32
     }
 
-    /// Where in the row at `rsi` the line in `rax` is, to `rdx`: 0 when it is not there. All ways are looked at, so
-    /// that there is no jump that cannot be foretold.
+    /// Finds the line in `rax` in the row at `rsi` and puts its place into `rdx`, or 0 when it is absent. It tests all
+    /// ways, without a jump that could be mispredicted.
     fn find(self, code: &mut Code) {
         code.put(&[0x31, 0xd2]); // xor edx, edx
         self.each_way(code, |code, distance| {
@@ -213,7 +213,7 @@ impl LineUser {
         });
     }
 
-    /// Where in the row at `rsi` the line is that was used longest ago, to `rdx`.
+    /// Puts the place of the least recently used line of the row at `rsi` into `rdx`.
     fn find_oldest(self, code: &mut Code) {
         code.put(&[0x48, 0x83, 0xc9, 0xff]); // or rcx, -1
         self.each_way(code, |code, distance| {
@@ -225,7 +225,8 @@ impl LineUser {
         });
     }
 
-    /// Does the same with each way of the row at `rsi`, which lies so far from `rdi`. Where the ways end, to `r9`.
+    /// Does the same with each way of the row at `rsi`, which lies this far from `rdi`. Puts the end of the ways into
+    /// `r9`.
     fn each_way(self, code: &mut Code, what: impl Fn(&mut Code, i32)) {
         const MOST_AT_ONCE: i32 = 16;
         let ways = self.level.ways as i32;

@@ -1,5 +1,5 @@
-//! What most callbacks come to: nothing is kept, and the line is the one that its set used last. Callbacks ask here
-//! first.
+//! The common case of most callbacks: nothing is kept, and the line is the most recently used one of its set. Callbacks
+//! try this first.
 
 use super::super::sites::{DataSite, Run};
 use super::Cpu;
@@ -47,7 +47,7 @@ impl Cpu {
         !(self.in_kernel | self.is_returning)
     }
 
-    /// The address by which the caches know what a program, or the kernel, has at `address`.
+    /// The address by which the caches know the program's, or the kernel's, memory at `address`.
     #[inline(always)]
     pub(super) fn modelled(&self, address: u64, is_user: bool) -> u64 {
         address ^ (self.salt & u64::from(is_user).wrapping_neg())

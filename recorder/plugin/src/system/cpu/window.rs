@@ -1,4 +1,4 @@
-//! What a virtual CPU keeps of windows of the run.
+//! A virtual CPU's accesses in windows of the run.
 
 use super::super::System;
 use super::super::windows::Piece;
@@ -32,7 +32,7 @@ impl Cpu {
         }
     }
 
-    /// What was kept of a window on one level goes into the recording, as a call.
+    /// Puts the kept accesses of a window on one level into the recording, as a call.
     pub(super) fn end_piece(&mut self, system: &System, region: RegionId) {
         let Some(piece) = self.piece.take() else { return };
         let (totals, own) = (self.processor.totals, self.processor.totals.since(&piece.begun));

@@ -1,4 +1,4 @@
-//! What a virtual CPU writes: calls that ended, and its last words.
+//! Output of a virtual CPU: ended calls, and its last words.
 
 use super::super::System;
 use super::super::task::{Ended, Kept, Open};
@@ -8,7 +8,7 @@ use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, MeasuredCall, Reach, SystemSummary};
 
 impl Cpu {
-    /// Writes calls that ended, and finds out what is under way then.
+    /// Writes ended calls, and finds the call that is then open.
     #[inline(never)]
     pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
         if !ended.is_empty() {
@@ -52,7 +52,8 @@ impl Cpu {
         }
     }
 
-    /// Tells where a call lies in the order of events, if all of that order is kept and nothing else ran on its level.
+    /// Writes the place of a call in the order of events, if all of that order is kept and nothing else ran on its
+    /// level.
     fn write_reach(&mut self, system: &System, open: &Open) {
         let Some(windows) = system.kernel.windows.filter(|_| open.switches == 0) else { return };
         let reach = Reach {
@@ -91,7 +92,7 @@ impl Cpu {
         }
     }
 
-    /// Closes what is open and adds this CPU to the summary.
+    /// Closes open calls and adds this CPU to the summary.
     pub(crate) fn finish(&mut self, system: &System, summary: &mut SystemSummary) {
         if let Some(programs) = &system.programs {
             self.count_programs(programs);

@@ -4,7 +4,7 @@ use super::{Ended, Level, Task};
 use lineup_model::access::CallEnd;
 use lineup_recording::Counts;
 
-/// What the end of an interrupt tells.
+/// The results of the end of an interrupt.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
     /// Calls that the interrupt left open.
@@ -45,7 +45,7 @@ impl Task {
         });
     }
 
-    /// What began is a hardware interrupt.
+    /// The interrupt that began is a hardware interrupt.
     pub(crate) fn is_by_hardware(&mut self) {
         self.top().is_by_hardware = true;
     }
@@ -55,7 +55,7 @@ impl Task {
         self.interrupts.iter().any(|level| level.is_by_hardware)
     }
 
-    /// A store of the level under way: the first one of an interrupt tells where its frame is.
+    /// A store of the current level: the first one of an interrupt shows the place of its frame.
     pub(crate) fn pushed(&mut self, address: u64) {
         let level = self.top();
         if level.is_interrupt && level.first_push.is_none() {

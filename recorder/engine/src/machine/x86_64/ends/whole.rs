@@ -13,9 +13,9 @@ const MOST_ELEMENTS: u64 = 4096;
 pub(crate) struct Part {
     /// Its code.
     pub(crate) range: Range<u64>,
-    /// Where the next function begins.
+    /// Start of the next function.
     pub(crate) room_end: u64,
-    /// Where instructions that are moved for its entry end.
+    /// End of the instructions that are moved for its entry.
     pub(crate) moved_end: u64,
 }
 
@@ -23,12 +23,12 @@ pub(crate) struct Part {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Window {
     pub(crate) at: u64,
-    /// What stood there, up to the end.
+    /// The replaced instructions, up to the end.
     pub(crate) moved: Vec<Instruction>,
     pub(crate) end: Instruction,
 }
 
-/// What is to be done for the ends of a function.
+/// The changes for the ends of a function.
 #[derive(Default, PartialEq, Debug)]
 pub(crate) struct Ends {
     pub(crate) windows: Vec<Window>,
@@ -41,11 +41,11 @@ pub(crate) struct Ends {
 /// Jumps to where the function, or a part of it, begins: these are no calls.
 #[derive(Default, PartialEq, Debug)]
 pub(crate) struct Within {
-    /// Those that are moved with an entry.
+    /// Ends that are moved with an entry.
     pub(crate) moved: Vec<Instruction>,
-    /// Those whose distance is written anew.
+    /// Ends whose distance is written anew.
     pub(crate) jumps: Vec<Instruction>,
-    /// Those without room for that.
+    /// Ends without room for that.
     pub(crate) windows: Vec<Window>,
 }
 
@@ -62,7 +62,7 @@ impl Whole {
         self.parts.iter().any(|(part, _)| part.range.contains(&pc))
     }
 
-    /// `bytes` of a part reach to where its room ends; `read` reads a word of so many bytes.
+    /// `bytes` of a part reach to the end of its room; `read` reads a word of this many bytes.
     pub(crate) fn new(parts: Vec<(Part, Vec<u8>)>, read: impl Fn(u64, usize) -> Option<u64>) -> Whole {
         let decode = |(part, bytes): (Part, Vec<u8>)| {
             let code =
@@ -98,7 +98,7 @@ impl Whole {
                 let distance = read(base.wrapping_add(4 * number), 4)?;
                 Some(base.wrapping_add_signed(i64::from(distance as u32 as i32)))
             });
-            // Of labels that a program takes the addresses of. One address alone may be the function's own.
+            // These are labels whose addresses a program takes. One address alone may be the function's own.
             return match distances.is_empty() {
                 true => Some(addresses(base)).filter(|labels| labels.len() > 1).unwrap_or_default(),
                 false => distances,
@@ -155,7 +155,7 @@ impl Whole {
                 ends.windows.push(window);
             }
         }
-        // A jump whose distance is written anew must stay as it is otherwise.
+        // A jump whose distance is written anew must keep its other bytes.
         let is_moved = |jump: &Instruction| taken.iter().any(|range| range.contains(&jump.ip()));
         if ends.jumps.iter().any(is_moved) {
             return Err(Refusal::Ends);
@@ -164,8 +164,7 @@ impl Whole {
         Ok(ends)
     }
 
-    /// Its jumps to these places, which are where it and its parts begin, where that can be: beside what is done for
-    /// its ends.
+    /// Its jumps to these places, the beginnings of it and its parts, that can be redirected along with its ends.
     pub(crate) fn within(&self, entries: &Set, ends: &Ends) -> Within {
         let mut within = Within::default();
         let mut taken = ends.taken.clone();
@@ -233,7 +232,7 @@ impl Whole {
 mod tests {
     use super::*;
 
-    /// A function of these bytes at an address, with room behind it, whose entry moves so many.
+    /// A function of these bytes at an address, with room behind it, whose entry moves this many bytes.
     fn whole(bytes: &[u8], size: u64, moved: u64, table: &[(u64, u64)]) -> Whole {
         let (start, end) = (0x1000, 0x1000 + bytes.len() as u64);
         let part = Part { range: start..start + size, room_end: end, moved_end: start + moved };
@@ -258,11 +257,11 @@ mod tests {
         // The same, with filler behind it.
         let filled = [&jumped_to[..], &[0x0f, 0x1f, 0x40, 0x00]].concat();
         assert_eq!(windows(&filled, 12, 5), Ok(vec![(0x100b, 0)]));
-        // What returns from a call is not moved.
+        // An instruction that a call returns to is not moved.
         assert_eq!(windows(&with(&[0xe8, 0, 0, 0, 0, 0x5b, 0xc3]), 12, 5), Err(Refusal::Ends));
         let returns = with(&[0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3]);
         assert_eq!(windows(&returns, 15, 5), Ok(vec![(0x100a, 1)]));
-        // Nor what the entry moves, or another window has.
+        // An instruction that the entry or another window moves is not moved again.
         assert_eq!(windows(&[0x48, 0x83, 0xec, 0x18, 0x31, 0xc0, 0xc3], 7, 6), Err(Refusal::Ends));
         assert_eq!(windows(&[0x31, 0xc0, 0xc3, 0x90, 0x90], 3, 5), Ok(vec![]));
     }
@@ -309,7 +308,7 @@ mod tests {
         let label = |number: u64, to: u64| (0x1007 + 0x100 + 8 * number, to);
         let labels = whole(&bytes, 16, 7, &[label(0, 0x1009), label(1, 0x100b)]);
         assert_eq!(labels.plan().unwrap().windows[0].at, 0x100b);
-        // A pointer to the function itself tells nothing of where it jumps.
+        // A pointer to the function itself says nothing about the targets of its jumps.
         assert_eq!(whole(&bytes, 16, 7, &[label(0, 0x1000), label(1, 0x2000)]).plan(), Err(Refusal::Unclear));
     }
 }

@@ -1,4 +1,4 @@
-//! Which memory an instruction accesses, and how its addresses are found.
+//! The memory that an instruction accesses, and the form of its addresses.
 
 use super::elements::Elements;
 use super::gpr;
@@ -8,10 +8,10 @@ use iced_x86::{
 };
 use lineup_recording::native::DefinedAccess;
 
-/// How an address is found.
+/// The form of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// It is always the same.
+    /// A constant.
     Constant(u64),
     /// So far from the thread's base.
     OfThread(i64),
@@ -30,7 +30,7 @@ pub(super) struct Planned {
     pub(super) is_store: bool,
     /// Its value is logged.
     pub(super) is_valued: bool,
-    /// Which of its elements are accessed is logged.
+    /// The accessed elements, if only some are accessed, are logged.
     pub(super) elements: Option<Elements>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Planned {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Plans {
     pub(super) all: Vec<Planned>,
-    /// There are more, which cannot be told.
+    /// There are more accesses, which cannot be determined.
     pub(super) misses: bool,
     /// The instruction synchronises threads: the time is logged before its first access.
     pub(super) is_timed: bool,
@@ -95,7 +95,7 @@ fn accesses_nothing(instruction: &Instruction) -> bool {
     )
 }
 
-/// `None` when it cannot be told, `Some(None)` when nothing is accessed.
+/// `None` when it cannot be determined, `Some(None)` when nothing is accessed.
 fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Planned>> {
     let (is_load, is_store) = match memory.access() {
         OpAccess::None | OpAccess::NoMemAccess => return Some(None),
@@ -113,7 +113,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
         size => size,
     };
     let size_bytes = match size {
-        // What lies behind that is left as it is.
+        // The bytes after that stay unchanged.
         MemorySize::Fxsave_512Byte | MemorySize::Fxsave64_512Byte => 416,
         _ => u32::try_from(size.size()).ok().filter(|size| *size > 0)?,
     };

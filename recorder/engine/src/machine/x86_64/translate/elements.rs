@@ -1,5 +1,5 @@
 //! Instructions that access some elements of a vector alone: by the bits of a mask register, by the highest bits of a
-//! vector's elements, or where a vector of indices says. The registers that tell are logged as they are.
+//! vector's elements, or by a vector of indices. The registers that select the elements are logged unchanged.
 
 use super::{Block, FULL_REGISTERS};
 use crate::machine::x86_64::assembly::{Code, Gpr};
@@ -8,10 +8,10 @@ use iced_x86::{
 };
 use lineup_recording::native::{Form, Gather};
 
-/// Which elements are accessed.
+/// The accessed elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Elements {
-    /// What the log holds.
+    /// The form of the logged value.
     pub(super) form: Form,
     pub(super) element_bytes: u8,
     /// A gather's indices.
@@ -26,7 +26,7 @@ struct Vector {
     manner: Manner,
 }
 
-/// How vectors are stored: so that a processor with the instruction that is logged has that as well.
+/// The instructions that store vectors. A processor with the logged instruction has these as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Manner {
     Old,
@@ -47,13 +47,13 @@ enum Mask {
 }
 
 impl Elements {
-    /// As the thread's word of this number tells.
+    /// Selected by the thread's word of this number.
     pub(super) fn of_state(word: u8) -> Elements {
         let element_bytes = crate::machine::x86_64::state::UNIT as u8;
         Elements { form: Form::Masked, element_bytes, indices: None, mask: Mask::State(word) }
     }
 
-    /// `None` when it cannot be told; `Some(None)` when all are accessed.
+    /// `None` when it cannot be determined; `Some(None)` when all elements are accessed.
     pub(super) fn of(
         instruction: &Instruction,
         memory: &UsedMemory,
@@ -76,7 +76,7 @@ impl Elements {
 }
 
 impl Elements {
-    /// Whether a mask register's bits tell, for elements that follow each other in memory.
+    /// Whether a mask register's bits select them, for elements that follow each other in memory.
     pub(super) fn has_bits_alone(&self) -> bool {
         self.form == Form::Masked
     }
@@ -159,13 +159,13 @@ fn manner(instruction: &Instruction) -> Manner {
     }
 }
 
-/// The vector that tells which elements a move before AVX-512 accesses.
+/// The vector that selects the elements of a move before AVX-512.
 fn masking_vector(instruction: &Instruction) -> Option<Vector> {
     use Mnemonic::*;
     let register = match instruction.mnemonic() {
-        // What is loaded to, the mask, memory; or memory, the mask, what is stored.
+        // The destination, the mask, memory; or memory, the mask, the source.
         Vmaskmovps | Vmaskmovpd | Vpmaskmovd | Vpmaskmovq => instruction.op1_register(),
-        // Memory, what is stored, the mask.
+        // Memory, the source, the mask.
         Maskmovq | Maskmovdqu | Vmaskmovdqu => instruction.op2_register(),
         _ => return None,
     };
@@ -205,7 +205,7 @@ impl Vector {
         self.register.size() / 8
     }
 
-    /// An instruction that stores it, as it is and wherever that lies.
+    /// An instruction that stores the vector, to any address.
     fn store(self) -> Opcode {
         let bytes = self.register.size();
         match (self.manner, bytes) {
@@ -221,7 +221,7 @@ impl Vector {
 }
 
 impl Block<'_> {
-    /// Logs what tells which elements the next instruction accesses, which may change that.
+    /// Logs the selection of the next instruction's elements before the instruction, which may change it.
     pub(super) fn log_elements(&mut self, elements: Elements) {
         if let Some(indices) = elements.indices {
             self.log_vector(indices);
@@ -332,7 +332,7 @@ mod tests {
                 seen += 1;
             }
         }
-        // Of AVX2 eight names with two sizes, of AVX-512 sixteen with three.
+        // AVX2 has eight names with two sizes, AVX-512 sixteen with three.
         assert_eq!(seen, 8 * 2 + 16 * 3);
     }
 

@@ -1,4 +1,4 @@
-//! What is logged of an instruction: the time, addresses and values.
+//! Logs the time, the addresses and the values of an instruction.
 
 use super::accesses::{Place, Planned, Plans};
 use super::reading::unlogged;
@@ -8,8 +8,8 @@ use crate::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
 
 impl Block<'_> {
-    /// Logs what is known before an instruction; where the addresses of stores stand whose values are to be logged
-    /// after it, and where those go.
+    /// Logs the data known before an instruction. Returns the places of the addresses of stores whose values are to be
+    /// logged after it, and the places for these values.
     pub(super) fn log_before(&mut self, number: u8, step: &Step) -> Vec<(i32, i32)> {
         let mut stores = Vec::new();
         if step.plans.misses {
@@ -116,7 +116,7 @@ impl Block<'_> {
 }
 
 impl Plans {
-    /// Registers that tell where a repeated instruction ended, and the words for it, counted from the instruction's
+    /// Registers that hold the end of a repeated instruction, and the words for them, counted from the instruction's
     /// first.
     pub(super) fn repeated_ends(&self) -> impl Iterator<Item = (Gpr, i32)> {
         let registers = self.all.iter().filter_map(|plan| match plan.place {
@@ -128,7 +128,7 @@ impl Plans {
 }
 
 impl Planned {
-    /// As the definition names them: a load before a store.
+    /// The accesses in the definition's order: a load before a store.
     pub(super) fn defined(&self, instruction: u8) -> Vec<DefinedAccess> {
         let access = |is_store, form| DefinedAccess {
             instruction,

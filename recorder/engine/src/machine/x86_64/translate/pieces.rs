@@ -1,8 +1,8 @@
-//! Whole programs: accesses of a block that lie close together, with no other between, are looked up as one *piece*
-//! where the first of them is made.
+//! Whole programs: accesses of a block that lie close together, with no other between, are looked up as one *piece* at
+//! the first of them.
 //!
-//! What is not known before it happened, such as how far a repeated instruction gets, stands alone: such an instruction
-//! is a block of its own, and the log has a record for each time that it is executed.
+//! An instruction whose accesses are known only afterwards, such as a repeated one, stands alone: it is a block of its
+//! own, and the log has a record for each execution.
 
 use super::accesses::{Place, Planned, Plans};
 use super::{Step, Task};
@@ -20,7 +20,7 @@ const MOST_BYTES: i64 = 64;
 pub(super) struct Piece {
     /// Counted from one.
     pub(super) number: u8,
-    /// Where its first access is.
+    /// Place of its first access.
     pub(super) place: Place,
     /// From there to the first byte of all.
     pub(super) low: i8,
@@ -57,7 +57,7 @@ struct Open {
     distance: i64,
 }
 
-/// Puts the accesses of a block into pieces, at the steps that begin them; what they are, for the definition.
+/// Puts the accesses of a block into pieces, at the steps that begin them. Returns the accesses for the definition.
 pub(super) fn plan(steps: &mut [Step], sieves: &Sieves) -> Vec<DefinedAccess> {
     let mut defined = Vec::new();
     let mut follower = Follower::native();
@@ -151,7 +151,7 @@ pub(super) fn mark_idle_flags(steps: &mut [Step]) {
 pub(super) const STATUS: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 
-/// Whether it sets all flags, whatever its operands are.
+/// Whether it sets all flags, for any operands.
 pub(super) fn sets_all(instruction: &Instruction) -> bool {
     use Mnemonic::{Add, And, Cmp, Neg, Or, Sub, Test, Xor};
     matches!(instruction.mnemonic(), Add | And | Cmp | Neg | Or | Sub | Test | Xor)

@@ -1,4 +1,4 @@
-//! Which instructions make a block, and which registers they leave to it.
+//! Selects the instructions of a block, and the registers that they leave to it.
 
 use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
 use crate::machine::x86_64::assembly::{Gpr, RCX};
@@ -23,11 +23,11 @@ fn free(used: u16) -> Option<(Gpr, Gpr)> {
     Some((Gpr(log), Gpr(scratch)))
 }
 
-/// What a block is made of.
+/// The instructions and the accesses of a block.
 pub(super) struct Read {
     pub(super) steps: Vec<Step>,
     pub(super) ending: Ending,
-    /// What comes next, when that cannot be translated.
+    /// The next instruction, when it cannot be translated.
     pub(super) lost: Option<Unlogged>,
     /// The registers that are borrowed.
     pub(super) log: Gpr,
@@ -38,11 +38,11 @@ pub(super) struct Read {
     pub(super) begins_with_state: bool,
     /// It may begin a restartable sequence.
     pub(super) begins_sequence: bool,
-    /// What is known of its accesses already.
+    /// The part of its accesses that is known.
     pub(super) definition: Definition,
 }
 
-/// The instructions of the block at the task's address, so many at most.
+/// The instructions of the block at the task's address, at most this many.
 pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     let mut decoder = Decoder::with_ip(64, task.bytes, task.pc, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
@@ -85,7 +85,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         if state.is_some() && !steps.is_empty() {
             break;
         }
-        // What hands over for something else first does not hand over for that as well.
+        // An instruction that hands over first for another reason does not hand over for its state as well.
         let state = state.filter(|_| !task.is_entry);
         begins_with_state |= state.is_some();
         plans = state.unwrap_or(plans);

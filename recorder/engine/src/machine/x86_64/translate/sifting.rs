@@ -1,8 +1,8 @@
-//! Whole programs: how a block counts itself and looks up what it uses, see [`crate::sieve`].
+//! Whole programs: code by which a block counts itself and looks up the lines that it uses, see [`crate::sieve`].
 //!
-//! The register that else holds where the log stands holds the thread's sieve. Its lowest bits are those that the other
-//! register, with an address in it, is shifted by, so that nothing is needed for that. `rcx` is needed where flags
-//! matter: it is borrowed for the whole block when no instruction uses it.
+//! The register that otherwise holds the log's end holds the thread's sieve. The sieve's lowest bits are the shift
+//! count for the other register, which holds an address, so the shift needs no further register. `rcx` is needed where
+//! flags matter: it is borrowed for the whole block when no instruction uses it.
 
 use super::accesses::Place;
 use super::pieces::Piece;
@@ -16,11 +16,11 @@ use lineup_recording::native::{noted, sieve};
 /// The condition of a jump when not equal, or not zero.
 const NOT_EQUAL: u8 = 5;
 
-/// What is done where something was not found.
+/// Code for a lookup that found nothing.
 pub(super) struct Stub {
     /// The jump that leads there.
     from: Vec<usize>,
-    /// Where the block goes on.
+    /// Place where the block continues.
     back: usize,
     /// The instruction that comes next.
     pc: u64,
@@ -28,13 +28,13 @@ pub(super) struct Stub {
     piece: Option<Piece>,
 }
 
-/// The byte of a line's number that tells its place in a table.
+/// The byte of a line's number that is its place in a table.
 fn place_of(line: u64) -> i32 {
     8 * (line & (sieve::PLACES as u64 - 1)) as i32
 }
 
 impl Block<'_> {
-    /// What of the program's registers lies in slots while the block runs.
+    /// The program's registers in slots while the block runs.
     pub(super) fn held(&self) -> Held {
         if self.holds_counter { Held::Both } else { Held::Borrowed }
     }
@@ -171,7 +171,7 @@ impl Block<'_> {
         self.stubs.push(Stub { from, back: self.code.here(), pc, piece: piece.map(|(piece, _)| piece) });
     }
 
-    /// Writes what is done where something was not found.
+    /// Writes the code for lookups that found nothing.
     pub(super) fn write_stubs(&mut self) {
         for stub in std::mem::take(&mut self.stubs) {
             stub.from.iter().for_each(|hole| self.code.land(*hole));

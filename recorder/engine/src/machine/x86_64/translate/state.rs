@@ -1,19 +1,19 @@
-//! Instructions that keep the processor's state in memory, or load it: `xsave`, `xsavec` and `xrstor`. What of their
-//! area they access the engine works out before each, see [`crate::machine::Translation::see_state`].
+//! Instructions that save the processor's state to memory, or load it: `xsave`, `xsavec` and `xrstor`. The engine works
+//! out the accessed parts of their area before each, see [`crate::machine::Translation::see_state`].
 
 use super::accesses::{Place, Planned, Plans, place};
 use super::elements::Elements;
 use crate::machine::x86_64::state::{HALF, Kind};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Register};
 
-/// The accesses of such an instruction; `None` of others, and where it cannot be told.
+/// The accesses of such an instruction; `None` for others, and where they cannot be determined.
 pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Option<Plans> {
     let kind = Kind::of(instruction)?;
     let memory = factory.info(instruction).used_memory().first()?;
     let is_plain = memory.segment() != Register::GS && memory.address_size() != CodeSize::Code32;
     let place = place(instruction, memory, memory.segment() == Register::FS).filter(|_| is_plain)?;
     let words: &[u8] = match kind {
-        // It looks at what the area's head told before.
+        // It reads the area's old header.
         Kind::Save => &[0, 2, 3],
         Kind::SaveCompact => &[2, 3],
         Kind::Restore => &[0, 1],

@@ -1,12 +1,12 @@
-//! Superblocks: how code goes into the cache when all of a run is logged.
+//! Superblocks: the translation of code when all of a run is logged.
 //!
-//! A superblock goes on behind conditional jumps, where direct jumps and calls lead, and is left by jumps to the side.
-//! Of its accesses no address is logged, but values of registers from which they follow: each once, as long as all that
-//! happens to the register is known. One register has the log for good; the program's value of it lies in a slot.
-//! Instructions that use it get the slot, or another register for as long as they take. Nothing that is added changes a
-//! flag that matters, or touches the program's stack.
+//! A superblock continues after conditional jumps, and at the targets of direct jumps and calls. Side exits leave it.
+//! It logs no addresses of accesses, but values of registers from which they follow: each once, while all changes of
+//! the register are known. One register has the log for good; the program's value of it lies in a slot. Instructions
+//! that use it get the slot, or another register for as long as they take. No added instruction changes a flag that
+//! matters, or touches the program's stack.
 //!
-//! Superblocks begin twice: natively, with all registers as the program has them, and, where others lead to them, with
+//! A superblock has two entries: a native one, with all of the program's registers, and one for other superblocks, with
 //! the log in its register.
 
 mod exits;
@@ -166,7 +166,7 @@ impl Writer<'_> {
         self.write_steps(path);
     }
 
-    /// Where others lead that hand over to the engine first: with the log in its register.
+    /// Entry of superblocks that hand over to the engine first, for others: with the log in its register.
     fn begin_again(&mut self, pc: u64) {
         self.align();
         self.out.inner = self.code.here();
@@ -175,7 +175,7 @@ impl Writer<'_> {
         self.code.land_at(jump, 0);
     }
 
-    /// What is led elsewhere once it is forgotten begins at eight bytes.
+    /// Code that is redirected once it is forgotten begins at a multiple of eight bytes.
     fn align(&mut self) {
         while !self.code.here().is_multiple_of(8) {
             self.code.put(&[0x90]);
@@ -187,7 +187,7 @@ impl Writer<'_> {
         self.state.is_open = false;
         self.mark(pc);
         if has_idle_flags(path) {
-            // test r15d, the bit that tells that the chunk is full; eight bytes, see `Cache::lead`
+            // test r15d, the bit that is set when the chunk is full; eight bytes, see `Cache::lead`
             self.code.put(&[0x3e, 0x41, 0xf7, 0xc7]);
             self.code.put(&FULL_BIT.to_le_bytes());
             let hole = self.code.jump_to_side(NOT_EQUAL);
@@ -279,7 +279,7 @@ impl Writer<'_> {
         let next = step.instruction.next_ip();
         let repeats = step.plans.all.iter().any(|plan| matches!(plan.place, Place::Repeated(_)));
         if repeats {
-            // It does not count before it is told where it has ended.
+            // It does not count until the register with its end is logged.
             self.give_helpers_back(next);
             self.log_ends(step);
             self.count(step, next);

@@ -1,4 +1,4 @@
-//! The end of a block: how control goes on.
+//! The end of a block, by which control continues.
 
 use super::accesses::Place;
 use super::{Block, Held, Step, Ways};
@@ -23,19 +23,19 @@ pub(super) fn is_counted(code: Opcode) -> bool {
     counted_opcode(code).is_some()
 }
 
-/// What a system call makes that returns there, too.
+/// The second returner of a system call.
 #[derive(Clone, Copy)]
 pub(super) enum Child {
-    /// A process or thread that has this thread's slots: it goes on natively.
+    /// A process or thread that has this thread's slots: it continues natively.
     Borrower,
-    /// A process with a copy of the memory: it goes on natively.
+    /// A process with a copy of the memory: it continues natively.
     Process,
-    /// A thread with slots of its own, which goes on where this code leads.
+    /// A thread with slots of its own, which continues at this code.
     Thread(u64),
 }
 
 impl Child {
-    /// It goes on there.
+    /// Continues there.
     pub(super) fn go(self, code: &mut Code, slots: i32, next: u64) {
         match self {
             Child::Borrower => code.jump_far(next),
@@ -115,13 +115,13 @@ impl Block<'_> {
         }
     }
 
-    /// Logs what the register for addresses holds.
+    /// Logs the value of the register for addresses.
     fn log_word(&mut self) {
         let word = self.next_word();
         self.code.store(self.log, word, self.scratch);
     }
 
-    /// Logs what the instruction accesses, and puts where it leads into the slot for that.
+    /// Logs the instruction's accesses, and puts its target into the slot for that.
     fn target(&mut self, number: u8, step: &Step) {
         let pc = self.slot(at!(pc));
         let instruction = &step.instruction;
@@ -247,7 +247,7 @@ impl Block<'_> {
         self.code.jump_to_slot(self.slot(at!(gate)));
     }
 
-    /// The engine looks at a system call first, and goes on behind.
+    /// The engine handles a system call first, and continues after it.
     fn system_call(&mut self, pc: u64, next: u64) {
         self.give_back(Some(pc));
         self.leave_for(reason::SYSTEM_CALL, next);
@@ -278,7 +278,8 @@ impl Block<'_> {
         self.links_to(&links);
     }
 
-    /// A system call that returns in another thread or process, too. Where it begins, and the jump behind it.
+    /// A system call that returns in another thread or process, too. Returns the place of its beginning, and of the
+    /// jump after it.
     fn twice(&mut self, pc: u64, next: u64, child: Child) -> (usize, usize) {
         let begin = self.code.here();
         self.mark(Some(pc), Held::Nothing);

@@ -1,4 +1,4 @@
-//! How control leaves a superblock: to the side, at its end, and where the log is full.
+//! The exits of a superblock: to the side, at its end, and where the log is full.
 
 use super::logging::Helpers;
 use super::{LOG, Logging, Step, Writer, renaming};
@@ -10,9 +10,9 @@ use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, Instruction, MemoryOperand, OpKind};
 use lineup_recording::native::superblock::NUMBER_BITS;
 
-/// What is done where a jump leads that is seldom taken.
+/// Code at the target of a jump that is seldom taken.
 pub(super) struct SideExit {
-    /// Where the jump's distance stands.
+    /// Place of the jump's distance.
     hole: usize,
     to: Side,
 }
@@ -22,15 +22,15 @@ enum Side {
     Full,
     /// A call returns elsewhere than to where it was made.
     Returns {
-        /// Where the instruction lies.
+        /// The instruction's address.
         pc: u64,
         part: u8,
         words: u8,
         state: Logging,
     },
-    /// The program goes on elsewhere.
+    /// The program continues elsewhere.
     Target {
-        /// There.
+        /// The address where it continues.
         pc: u64,
         /// The part that is the last.
         part: u8,
@@ -39,7 +39,7 @@ enum Side {
         state: Logging,
         /// The jump's own place.
         jump: u64,
-        /// A superblock that goes on there may take its place.
+        /// A superblock that continues there may take its place.
         can_turn: bool,
     },
 }
@@ -125,8 +125,8 @@ impl Writer<'_> {
         self.mark(pc);
     }
 
-    /// What comes from here on is the superblock's own code: up to here it is that of the one that it is reached from.
-    /// Before it stands what gives control back as that one would, for when it is forgotten.
+    /// The following code is the superblock's own; the code up to here is that of the one that it is reached from.
+    /// Before it lies code that returns control as that one would, for when it is forgotten.
     fn begin_beyond(&mut self, pc: u64) {
         self.code = Code::default();
         (self.exits, self.constants) = (Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ impl Writer<'_> {
         hole
     }
 
-    /// Pushes what the program would.
+    /// Pushes the program's value.
     fn push_constant(&mut self, value: u64) {
         self.code.put(&[0xff, 0x35]); // push [rip + ...]
         let hole = self.code.hole();
@@ -190,7 +190,7 @@ impl Writer<'_> {
         self.mark(pc);
     }
 
-    /// The path ends, and goes on with another.
+    /// The path ends, and continues with another.
     pub(super) fn fall(&mut self, to: u64) {
         if !self.open.lengths.is_empty() {
             self.close_part(to);
@@ -207,7 +207,8 @@ impl Writer<'_> {
         let mut helpers = Helpers::of(step.used);
         self.log_accesses(step, &mut helpers);
         self.give_helpers_back(pc);
-        // The program is before it until it is left: what an interruption tells must not be what stands behind it.
+        // The program is before the instruction until the superblock is left: an interruption must not report the state
+        // after it.
         self.tell(step);
         self.close_part(next);
         match instruction.flow_control() {
@@ -282,7 +283,7 @@ impl Writer<'_> {
         self.state.second = None;
     }
 
-    /// Puts what a jump leads to into `rcx`.
+    /// Loads a jump's target into `rcx`.
     fn load_target(&mut self, instruction: &Instruction) {
         let own_slot = self.slot(at!(own.logged));
         if instruction.op0_kind() == OpKind::Register {
@@ -321,7 +322,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The engine looks at a system call first, and goes on behind.
+    /// The engine handles a system call first, and continues after it.
     fn system_call(&mut self, pc: u64, next: u64) {
         self.close(pc);
         self.give_log_back(pc);
@@ -352,7 +353,8 @@ impl Writer<'_> {
         self.code.jump()
     }
 
-    /// A system call that returns in another thread or process, too. Where it begins, and the jump behind it.
+    /// A system call that returns in another thread or process, too. Returns the place of its beginning, and of the
+    /// jump after it.
     fn twice(&mut self, pc: u64, next: u64, child: Child) -> (usize, usize) {
         let begin = self.code.here();
         self.mark_native(pc);

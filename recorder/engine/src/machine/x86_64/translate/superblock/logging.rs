@@ -1,4 +1,4 @@
-//! What a superblock logs of its accesses, and the registers that this takes.
+//! Logs the values that a superblock's accesses follow from, and finds registers for that.
 
 use super::{LOG, Step, Writer};
 use crate::machine::x86_64::assembly::{Address, Gpr};
@@ -48,8 +48,8 @@ impl Writer<'_> {
         own
     }
 
-    /// What a register's value follows from. Where that is not known it is logged, or what it follows from and other
-    /// registers have, since more may follow from that.
+    /// The logged value that a register's value follows from. If there is none, the register is logged, or other
+    /// registers that it follows from, since more values may follow from those.
     fn value(&mut self, register: Gpr, helpers: &mut Helpers, pc: u64) -> Value {
         if let Some(value) = self.values.find(register, &mut self.made.derived) {
             return value;
@@ -83,7 +83,7 @@ impl Writer<'_> {
         self.words - 1
     }
 
-    /// Logs what the addresses of an instruction's accesses follow from.
+    /// Logs the values that the addresses of an instruction's accesses follow from.
     pub(super) fn log_accesses(&mut self, step: &Step, helpers: &mut Helpers) {
         let is_told = |plan: &Planned| plan.elements.is_none_or(|elements| elements.has_bits_alone());
         if step.plans.misses || !step.plans.all.iter().all(is_told) {
@@ -187,7 +187,7 @@ pub(super) struct Helpers {
 
 impl Helpers {
     pub(super) fn of(used: u16) -> Helpers {
-        // Those that every instruction can name come last, and are taken first.
+        // Registers that every instruction can name come last, and are taken first.
         const ALL: [u8; 14] = [14, 13, 12, 11, 10, 9, 8, 1, 0, 2, 5, 3, 6, 7];
         let free = ALL.into_iter().filter(|number| used & 1 << number == 0).map(Gpr).collect();
         Helpers { free, own: None, spare: None }

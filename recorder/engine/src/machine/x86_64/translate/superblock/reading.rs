@@ -1,4 +1,4 @@
-//! Which instructions make a superblock.
+//! Selects the instructions of a superblock.
 
 use super::LOG;
 use super::values::MOST_SOURCES;
@@ -32,20 +32,20 @@ pub(super) struct Step {
     pub(super) used: u16,
     /// It writes the register that the log has.
     pub(super) writes_log_register: bool,
-    /// What comes next in the program does not come next in its code, or may not: a part ends.
+    /// The program's next instruction is not, or may not be, the next one of the code: a part ends.
     pub(super) ends_part: bool,
-    /// It is a conditional jump, and what comes next is where it leads when it is taken.
+    /// It is a conditional jump, and the next instruction is its target.
     pub(super) is_taken: bool,
 }
 
-/// How control leaves a superblock at its end.
+/// The end of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It goes on there.
+    /// Control continues there.
     Falls(u64),
-    /// As its last instruction says.
+    /// By its last instruction.
     Flow,
-    /// What comes first cannot be translated.
+    /// The first instruction cannot be translated.
     Lost,
 }
 
@@ -55,9 +55,9 @@ pub(super) struct Path {
     pub(super) end: End,
     /// Its parts.
     pub(super) parts: usize,
-    /// What comes first, when that cannot be translated.
+    /// The first instruction, when it cannot be translated.
     pub(super) lost: Option<Unlogged>,
-    /// What comes first may begin a restartable sequence.
+    /// The first instruction may begin a restartable sequence.
     pub(super) begins_sequence: bool,
 }
 
@@ -106,18 +106,18 @@ pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
 }
 
 struct Reading<'a> {
-    /// Where stores may begin a restartable sequence, and whether the code may change.
+    /// Places of stores that may begin a restartable sequence, and whether the code may change.
     zones: (&'a Zones, bool),
     factory: InstructionInfoFactory,
     path: Path,
     /// Parts behind which it is to go another way.
     turns: &'a [u8],
-    /// Where calls within it return to, the innermost last.
+    /// Return addresses of calls within it, the innermost last.
     returns: Vec<u64>,
     /// Code from `begin` on.
     bytes: Vec<u8>,
     begin: u64,
-    /// Where the superblock begins.
+    /// Start of the superblock.
     start: u64,
     /// Words of the record, at most.
     words: usize,
@@ -161,7 +161,7 @@ impl Reading<'_> {
             return self.end(End::Falls(pc));
         }
         let used = used(&mut self.factory, &instruction);
-        // Where the stack pointer is may have to be told.
+        // The value of the stack pointer may have to be logged.
         self.words += plans.all.iter().map(words_of).sum::<usize>() + usize::from(used & 1 << RSP.0 != 0);
         let bytes = rest[..instruction.len()].to_vec();
         let writes_log_register = used & 1 << LOG.0 != 0 && writes(&mut self.factory, &instruction, LOG);
@@ -174,7 +174,7 @@ impl Reading<'_> {
         self.follow(&instruction, source)
     }
 
-    /// Where the program goes on behind an instruction, as far as that is known; or the path ends.
+    /// The address where the program continues after an instruction, if it is known; otherwise the path ends.
     fn follow(&mut self, instruction: &Instruction, source: Source<'_>) -> Option<u64> {
         let next = match instruction.flow_control() {
             FlowControl::Next => return Some(instruction.next_ip()),
@@ -197,7 +197,7 @@ impl Reading<'_> {
         };
         let is_there = |step: &Step| step.instruction.ip() == next;
         let can_go_on = match self.path.steps.iter().any(is_there) {
-            // Where it has turned, as often as there is room.
+            // After its turn, as often as there is room.
             true if self.turns.first().is_some_and(|first| usize::from(*first) < self.path.parts) => true,
             // A short loop, or one that begins where the superblock does.
             true if self.path.steps.len() < MOST_AT_ONCE / 2 => true,
@@ -224,7 +224,7 @@ impl Reading<'_> {
         Some(next)
     }
 
-    /// Whether it is to go another way behind the part that it reads.
+    /// Whether it turns after the part that it reads.
     fn turns_here(&self) -> bool {
         self.turns.iter().any(|part| usize::from(*part) + 1 == self.path.parts)
     }
@@ -247,7 +247,7 @@ impl Reading<'_> {
         None
     }
 
-    /// What stands there is executed natively, when the program comes there.
+    /// The instruction is executed natively, when the program reaches it.
     fn cannot(&mut self, instruction: &Instruction, pc: u64, is_first: bool) -> Option<u64> {
         self.path.lost = is_first.then(|| unlogged(instruction, true));
         self.end(if is_first { End::Lost } else { End::Falls(pc) })

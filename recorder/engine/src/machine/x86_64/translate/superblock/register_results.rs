@@ -1,4 +1,4 @@
-//! What instructions make of registers alone: the reader of the log can work that out.
+//! Results that instructions compute from registers alone: the reader of the log can compute them as well.
 
 use super::values::Values;
 use crate::machine::x86_64::assembly::Gpr;
@@ -6,7 +6,7 @@ use crate::machine::x86_64::translate::gpr;
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use lineup_recording::native::derived::Operation;
 
-/// What a value is made of.
+/// The computation of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RegisterResult {
     pub(super) operation: Operation,
@@ -25,7 +25,7 @@ pub(super) enum Operand {
 }
 
 impl RegisterResult {
-    /// The numbers of values that it is made of.
+    /// The numbers of the values that it is computed from.
     pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
         [self.first, self.second].into_iter().filter_map(|operand| match operand {
             Operand::Number(number) => Some(number),
@@ -33,8 +33,8 @@ impl RegisterResult {
         })
     }
 
-    /// Whether it is a byte of a number that has others as well: that repeats more often than all of it does, and takes
-    /// less room in the log.
+    /// Whether it is a byte of a value that has other bytes as well: that repeats more often than the whole value, and
+    /// takes less room in the log.
     pub(super) fn is_byte(self) -> bool {
         let mask = match self.second {
             Operand::Constant(mask) => mask,
@@ -49,7 +49,7 @@ impl RegisterResult {
     }
 }
 
-/// The register that an instruction sets to what it makes of registers and constants, and the number of that value.
+/// The register that an instruction sets to a result of registers and constants, and the number of that value.
 pub(super) fn made(values: &mut Values, instruction: &Instruction) -> Option<(Gpr, u32)> {
     if instruction.code() == Code::Cdqe {
         let own = Gpr(0);
@@ -98,7 +98,7 @@ fn moved(values: &mut Values, instruction: &Instruction, is_half: bool) -> Optio
     }
 }
 
-/// What a constant move sets a register to, as a whole.
+/// The constant that a move sets a register to, as a whole.
 fn constant(instruction: &Instruction) -> Option<i64> {
     match instruction.code() {
         Code::Mov_r32_imm32 => Some(i64::from(instruction.immediate32())),
@@ -121,7 +121,7 @@ fn extended(values: &mut Values, instruction: &Instruction, is_half: bool) -> Op
     Some(make(values, operation, is_half, [number, Operand::Constant(second)]))
 }
 
-/// What `lea` computes.
+/// The result of `lea`.
 fn address(values: &mut Values, instruction: &Instruction, is_half: bool) -> Option<u32> {
     let of = |register: Register| match register {
         Register::None | Register::RIP => Some(None),
@@ -159,7 +159,7 @@ fn address(values: &mut Values, instruction: &Instruction, is_half: bool) -> Opt
     Some(cut(values, all, is_half))
 }
 
-/// What is computed of a register, and of another or a constant.
+/// The result computed from a register, and another or a constant.
 fn computed(values: &mut Values, instruction: &Instruction, is_half: bool, to: Gpr) -> Option<u32> {
     let own = values.operand(values.number(to));
     let (operation, operands) = match instruction.mnemonic() {

@@ -17,7 +17,7 @@ fn renamed(register: Register, to: Gpr) -> Register {
         4 => Register::EAX,
         2 => Register::AX,
         _ => {
-            // The second half of what these are numbered by are the high halves of words.
+            // The second half of these numbers stands for the high halves of words.
             const BYTES: [Register; 16] = [
                 Register::AL,
                 Register::CL,

@@ -1,4 +1,4 @@
-//! What is known of registers within a superblock: from which word of the record a value follows.
+//! Knowledge of registers within a superblock: the word of the record that a value follows from.
 
 use super::register_results::{Operand, RegisterResult, made};
 use crate::addresses::Set;
@@ -11,7 +11,7 @@ use lineup_recording::native::superblock::STACK;
 /// Values that are worked out for one, at most.
 const MOST_STEPS: usize = 16;
 
-/// The number of the first value that comes of an instruction: before it are those that registers have at first.
+/// The number of the first value that an instruction produces. Lower numbers are the registers' initial values.
 const FIRST_MADE: u32 = 16;
 /// Words that are logged in place of one, at most: others may follow from them as well.
 pub(super) const MOST_SOURCES: usize = 2;
@@ -19,19 +19,19 @@ pub(super) const MOST_SOURCES: usize = 2;
 /// A value that registers have, or had.
 #[derive(Clone, Copy)]
 struct Known {
-    /// What it follows from, as far as that is logged.
+    /// The logged value that it follows from, if there is one.
     value: Option<Value>,
-    /// What it was made of.
+    /// Its computation.
     made: Option<RegisterResult>,
 }
 
-/// Of all registers, by number.
+/// The values of all registers, by the register's number.
 pub(super) struct Values {
-    /// The numbers of their values: those that are the same have the same.
+    /// The numbers of their values: equal values have equal numbers.
     all: [u32; 16],
-    /// What is known of values, by number.
+    /// Knowledge of values, by number.
     known: Vec<Known>,
-    /// Where instructions lie that were executed.
+    /// Addresses of the executed instructions.
     passed: Set,
     /// One of them was executed again.
     has_turned: bool,
@@ -39,7 +39,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Nothing is known but where the stack pointer is.
+    /// Nothing is known except the stack pointer.
     pub(super) fn new() -> Values {
         let mut known = vec![Known { value: None, made: None }; FIRST_MADE as usize];
         known[usize::from(RSP.0)].value = Some(Value { word: STACK, distance: 0 });
@@ -52,13 +52,13 @@ impl Values {
         self.known[self.number(register) as usize].value
     }
 
-    /// Whether the stack pointer follows from a word, or from what it was: no other value tells it.
+    /// Whether the stack pointer follows from a word, or from its initial value: no other value determines it.
     pub(super) fn is_stack_known(&self) -> bool {
         const LAST_DERIVED: u8 = FIRST_DERIVED - MOST_DERIVED as u8 + 1;
         self.get(RSP).is_some_and(|stack| !(LAST_DERIVED..=FIRST_DERIVED).contains(&stack.word))
     }
 
-    /// What a register's value follows from, which may have to be worked out.
+    /// The value that a register's value follows from, which may have to be computed.
     pub(super) fn find(&mut self, register: Gpr, derived: &mut Vec<Derived>) -> Option<Value> {
         let number = self.number(register);
         if let Some(value) = self.known[number as usize].value {
@@ -68,8 +68,8 @@ impl Values {
         (has_room && self.follows(number, &[])).then(|| self.work_out(number, derived))?
     }
 
-    /// Registers whose values have to be logged for another's to be worked out: what that was made of, as far back as
-    /// registers still have it. `None` when it is to be logged itself.
+    /// Registers whose values have to be logged to compute another's: the sources of its computation, as far back as
+    /// registers still have them. `None` when it is to be logged itself.
     pub(super) fn sources(&self, register: Gpr, derived: usize) -> Option<Vec<Gpr>> {
         let wanted = self.number(register);
         let has_room = derived + MOST_STEPS <= MOST_DERIVED;
@@ -78,7 +78,7 @@ impl Values {
         (is_made && self.gather(wanted, &mut sources, &mut left)).then_some(())?;
         let is_worth = match sources[..] {
             [one] => one != wanted,
-            // What a register has had since the superblock began is needed again in each turn of a loop.
+            // A register's initial value is needed again in each turn of a loop.
             [one, other] => self.has_turned && (one < FIRST_MADE || other < FIRST_MADE),
             _ => false,
         };
@@ -109,7 +109,7 @@ impl Values {
         self.all.iter().position(|own| *own == number).map(|holder| Gpr(holder as u8))
     }
 
-    /// Whether a value follows from what is logged, and what would be, in not too many steps.
+    /// Whether a value follows from the logged ones and `also`, in few enough steps.
     fn follows(&self, number: u32, also: &[u32]) -> bool {
         let mut left = MOST_STEPS;
         let mut open = vec![number];
@@ -160,7 +160,7 @@ impl Values {
         self.all[usize::from(register.0)]
     }
 
-    /// The number of what is made of others: the same if it was made before.
+    /// The number of a computed value: the same if it was computed before.
     pub(super) fn make(&mut self, made: RegisterResult) -> u32 {
         let value = match (made.first, made.second) {
             (Operand::Number(first), Operand::Constant(distance)) if made.is_sum() => {
@@ -233,7 +233,7 @@ impl Values {
     }
 }
 
-/// Whether nothing but a constant is added to the stack pointer.
+/// Whether the instruction changes the stack pointer only by adding a constant.
 fn changes_stack_by_constant(instruction: &Instruction) -> bool {
     use Mnemonic::{Call, Pop, Popfq, Push, Pushfq, Ret};
     let pops_stack_pointer =
