@@ -11,7 +11,7 @@ use lineup_recording::native::{VARIABLE, note, word};
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// The result of a system call: a process, a thread or a program.
+/// The kind of process or thread that a system call makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum New {
     Nothing,
@@ -81,8 +81,8 @@ impl Fork {
     }
 }
 
-/// The thing that a system call with these registers will make. The user gets a note when it is a process or another
-/// program.
+/// The kind of process or thread that a system call with these registers will make. The user gets a note when it is a
+/// process or another program.
 pub(crate) fn before_call(engine: &Engine, registers: &HostRegisters) -> New {
     let number = registers.call();
     let [first, second, third, fourth, ..] = registers.arguments();

@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     thread_calls: *const AtomicU64,
     /// Null unless the whole program is recorded.
     sieves: *mut u8,
-    /// The words about allocations, laid out as the sieves.
+    /// The words about allocations; null as the sieves.
     heap: *const AtomicU64,
 }
 

@@ -206,7 +206,7 @@ pub(crate) fn serialize_threads() {
 
 /// Memory of ours is all zeros again.
 pub(crate) fn forget(at: *mut u8, bytes: usize) {
-    // SAFETY: private memory that was mapped here for us; only the part that is kept is written.
+    // SAFETY: private memory that was mapped here for us. If the kernel does not take it back, it is overwritten.
     unsafe {
         if own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_DONTNEED as u64, 0, 0, 0]) != 0 {
             std::ptr::write_bytes(at, 0, bytes);

@@ -120,8 +120,7 @@ fn is_used(maps: &[Mapping], pc: u64) -> bool {
 /// The kernel's action when the program has set this one.
 pub(crate) fn kernels(program: &Action) -> Action {
     const ALWAYS: u64 = libc::SA_SIGINFO as u64 | HAS_RESTORER;
-    // Where the program has no handler, one that does not interrupt its system calls for good, and does not need its
-    // stack.
+    // Flags where the program has no handler: ours must not interrupt its system calls for good, nor need its stack.
     const OURS: u64 = (libc::SA_RESTART | libc::SA_ONSTACK) as u64;
     let own = if program.is_handled() { program.flags & !(libc::SA_RESETHAND as u64) } else { OURS };
     let has_restorer = program.is_handled() && program.flags & HAS_RESTORER != 0;

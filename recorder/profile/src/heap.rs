@@ -106,7 +106,7 @@ impl Heap {
 
     /// Memory was given out to a chain of calls of this name.
     pub fn allocated(&mut self, address: u64, bytes: u64, name: u64) {
-        // The release of the old object was not reported.
+        // Removes an old object there whose release was not reported.
         self.freed(address);
         let Some(&site) = self.names.get(&name) else { return };
         if let Some(own) = self.site(site) {
