@@ -35,10 +35,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster whose scheduler is at `HOST:PORT`, and how long it may take for a question.
+    /// The cluster whose scheduler is at `HOST:PORT`, with a time limit for each question.
     ///
     /// # Errors
-    /// When that is no address, or this program was built without what asks clusters.
+    /// When that is no address, or this program was built without a client of clusters.
     pub fn at(given: &str, wait: Duration) -> Result<Cluster> {
         if cfg!(not(feature = "cluster")) {
             return Err(FleetError::NoClusters);

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
+/// Default memory for questions; a question that needs more uses the disk.
 pub const MEMORY_BYTES: usize = 2 << 30;
 
 /// The least number of parts that work is split into. In one part, as on one processor, DataFusion 54.1 was seen to
@@ -55,7 +55,7 @@ impl Answer {
 }
 
 impl Engine {
-    /// The engine over a store, with so much memory for sorting and joining.
+    /// The engine over a store, with this much memory for sorting and joining.
     ///
     /// # Errors
     /// When the runs cannot be read, or the engine does not take a view.

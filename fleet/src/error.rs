@@ -94,7 +94,7 @@ pub enum FleetError {
     /// The engine's threads could not be started.
     #[error("the engine cannot start: {0}")]
     Runtime(std::io::Error),
-    /// This program was built without what asks a cluster.
+    /// This program was built without a client of clusters.
     #[error(
         "this lineup-fleet was built without --cluster; build it with: cargo install --locked --path fleet --features cluster"
     )]

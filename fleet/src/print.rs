@@ -101,7 +101,7 @@ pub fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(value).map_err(failed)
 }
 
-/// Numbers, true and false as they are, all else as text.
+/// Numbers, true and false as JSON values, all else as text.
 fn value(column: &dyn Array, row: usize, text: String) -> Value {
     if column.is_null(row) || *column.data_type() == DataType::Null {
         return Value::Null;

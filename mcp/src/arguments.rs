@@ -73,7 +73,7 @@ impl Given {
         }
     }
 
-    /// Refuses what no one took.
+    /// Refuses arguments that no tool took.
     pub(crate) fn end(self) -> Result<(), ArgumentError> {
         match self.0.into_iter().next() {
             Some((name, _)) => Err(ArgumentError::Unknown(name)),

@@ -82,7 +82,7 @@ impl Server {
         let said = tokio::select! {
             said = async { tokio::join!(read(stdout), read(stderr)) } => said,
             () = context.ct.cancelled() => {
-                // Whoever has ended is waited for, so that nothing of it is left.
+                // Waits for the ended process, so that no part of it is left.
                 let _ = child.kill().await;
                 return Err(ErrorData::internal_error("the call was given up", None));
             }

@@ -18,7 +18,7 @@ const DOCUMENTS: [(&str, &str); 5] = [
     ("show/cli/debian/copyright", "share/doc/lineup/copyright"),
 ];
 
-/// Shells, and where each looks for what completes commands.
+/// Shells, and the place of each one's completions.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/lineup"),
     ("zsh", "share/zsh/vendor-completions/_lineup"),

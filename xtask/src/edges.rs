@@ -16,7 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-coherence", &[]),
     ("lineup-debuginfo", &["lineup-model"]),
     ("lineup-recording", &["lineup-model"]),
-    // Itself, with what writes its files, in tests.
+    // Itself, with the writers of its files, in tests.
     ("lineup-samples", &["lineup-samples"]),
     ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),
     ("lineup-sources", &[]),

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use text::{order_file, text};
 pub use weights::Weigh;
 
-/// A service whose calls need so much more of the type's lines than before loses.
+/// The share of additional lines from which on a service loses.
 const LOSS: f64 = 0.01;
 
 /// The number of times that the search raises the losers' weights to find an order without losers.

@@ -9,7 +9,7 @@ use lineup_model::types::{
 };
 use std::collections::BTreeMap;
 
-/// A type in one build: what its members are called, and where they lie.
+/// A type in one build: its members' names and places.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Layout {
     pub(super) kind: String,

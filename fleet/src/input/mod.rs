@@ -28,7 +28,7 @@ pub struct Labels {
     pub commit_time_s: Option<i64>,
     /// The programs' build id, in hexadecimal.
     pub build_id: Option<String>,
-    /// How many seconds the programs run without being recorded, for calls per second.
+    /// Seconds that the programs run without being recorded, for calls per second.
     pub seconds: Option<f64>,
 }
 

@@ -112,7 +112,7 @@ fn a_damaged_file_is_refused_by_name() {
     }
 }
 
-/// Numbers that no program has are taken as they are, or refused: nothing overflows.
+/// The store takes or refuses numbers that no real program has, without overflow.
 #[test]
 fn wild_numbers_do_no_harm() {
     let mut document = recorded(1).document();

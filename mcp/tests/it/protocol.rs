@@ -241,7 +241,7 @@ fn has_children(process: u32) -> bool {
     statuses.any(|status| parent(status) == Some(process))
 }
 
-/// Waits for what comes soon.
+/// Waits for an event that comes soon.
 fn wait_until(is_so: impl Fn() -> bool) {
     for _ in 0..2000 {
         if is_so() {

@@ -1,9 +1,9 @@
 //! Runs the engine in a statically linked program: without a loader, and without a C library that could be called.
 //!
-//! The command lays the library's parts out itself and binds what they import to the functions here, which have the
-//! same names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for
-//! which the command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`]
-//! when the first thread's base has just been set.
+//! The command lays the library's parts out itself and binds their imports to the functions here, which have the same
+//! names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for which
+//! the command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`] when
+//! the first thread's base has just been set.
 //!
 //! Few imports are called: those for thread-local variables and for the length of a text. The machine's functions copy
 //! memory, see [`crate::machine::Abi`]. The other imports belong to panics, and end the program as a panic does.
@@ -56,9 +56,9 @@ impl<T> Owned<T> {
     }
 }
 
-/// Starts the engine for the memory that a file names. 0 when it does not record: then a note says why, or the file
-/// cannot be opened. Else 1, or, when the whole program is to be recorded, the function that leads into the cache: to
-/// be jumped to, with the address to go on at on the stack.
+/// Starts the engine for the memory that a file names. Returns 0 when it does not record: then a note gives the reason,
+/// or the file cannot be opened. Otherwise it returns 1, or, for a whole program, the function that leads into the
+/// cache. The caller jumps to that, with the address to continue at on the stack.
 ///
 /// # Safety
 /// `path` must be a terminated text, and no other thread must run.

@@ -67,7 +67,7 @@ pub(crate) struct Blocks {
     places: BTreeMap<u64, u64>,
     leaves: Map<u64>,
     ways_in: Map<u64>,
-    /// System calls by what follows them.
+    /// System calls by the address after them.
     pub(crate) calls: Map<Ways<u64>>,
     pub(crate) entries: Set,
     /// Instructions that a jump stands in place of, and where they are now.
@@ -155,7 +155,7 @@ impl Blocks {
         self.mappings.iter().any(|mapping| mapping.is_fixed_code && mapping.range.contains(&pc))
     }
 
-    /// Reads what will be looked at of the program's code when the engine makes no system call any more.
+    /// Reads the code that the engine will need once it makes no system call any more.
     pub(crate) fn read_ahead(&mut self) {
         self.mappings = maps::read();
         for mapping in self.mappings.iter().filter(|mapping| mapping.is_fixed_code) {
@@ -360,7 +360,7 @@ impl Blocks {
             return Some(Host::translate(&task));
         };
         let translated = Host::translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route);
-        // It may go on in a file that is met for the first time, and has sequences.
+        // It may continue in a file that is met for the first time, and has sequences.
         match Arc::ptr_eq(&zones, &self.sequences.zones()) {
             true => translated,
             false => self.translated(engine, bytes, pc, is_fixed, at, route),

@@ -105,7 +105,7 @@ pub(crate) fn call_all(engine: &Engine) -> bool {
     !was_any || shared.wait_for_answer()
 }
 
-/// Waits for what chooses in files that were mapped just now.
+/// Waits for the choosers in files that were mapped just now.
 pub(crate) fn wait_for_all(engine: &Engine) {
     let choosers = engine.choosers(0);
     if choosers.is_empty() {
@@ -127,7 +127,7 @@ pub(crate) fn wait_for_all(engine: &Engine) {
     }
 }
 
-/// Code at an address is about to run in the cache for the first time: it may be what chooses.
+/// Code at an address is about to run in the cache for the first time: it may be a chooser.
 pub(crate) fn notice(engine: &Engine, pc: u64) {
     if WAITS.load(Ordering::Acquire)
         && let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.pc == pc)
@@ -136,7 +136,7 @@ pub(crate) fn notice(engine: &Engine, pc: u64) {
     }
 }
 
-/// From what chooses, before it does.
+/// Called by a chooser's entry, before the chooser runs.
 ///
 /// # Safety
 /// Only from [`Gates::before_choosing`].

@@ -1,4 +1,4 @@
-//! Where calls of a function end: its returns, and jumps to other functions. Each is redirected through code that
+//! The ends of a function's calls: its returns, and jumps to other functions. Each is redirected through code that
 //! stamps it, see [`crate::machine::Timing::stamp`].
 
 use crate::addresses::Map;

@@ -108,8 +108,7 @@ impl Engine {
             {
                 self.lose(slots, pc)
             }
-            // All threads begin on one stack, one at a time: what takes long is done when they are here again, on their
-            // own.
+            // All threads begin on one stack, one at a time: slow work waits until they return here on their own stack.
             reason::ENTER | reason::BEGIN if slots.thread == 0 => {
                 is_first = true;
                 match self.begin_thread(slots) {

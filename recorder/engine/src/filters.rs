@@ -24,7 +24,7 @@ const DATA_WORDS: usize = 16;
 /// A filter's decision to make the call. Calls that are also logged are made as well.
 const ALLOW: u32 = 0x7fff_0000;
 const LOG: u32 = 0x7ffc_0000;
-/// The decision, without what comes with it.
+/// The decision, without its data.
 const ACTION: u32 = 0xffff_0000;
 
 /// A system call that the engine makes while the program runs, with arguments as it has them: addresses are any.

@@ -2,8 +2,8 @@
 //! (seccomp), that give a thread another base, and that register memory for restartable sequences with a signature of
 //! the program's own.
 //!
-//! They lead to the engine before they are made, wherever the program makes them: in the cache, in the code of its
-//! files that sets their number, and in the C library's function for any call.
+//! They lead to the engine before they are made, at every place where the program makes them: in the cache, in the code
+//! of its files that sets their number, and in the C library's function for any call.
 
 use crate::engine::{self, Engine};
 use crate::handlers;

@@ -207,7 +207,7 @@ fn read(at: u64) -> Option<Action> {
     let to = libc::iovec { iov_base: (&raw mut action).cast(), iov_len: bytes };
     let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: bytes };
     let arguments = [system::process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
-    // SAFETY: the kernel checks what cannot be read.
+    // SAFETY: the kernel checks whether the memory is readable.
     let read = unsafe { system::own(libc::SYS_process_vm_readv, arguments) };
     (at != 0 && read == bytes as i64).then_some(action)
 }

@@ -11,7 +11,7 @@ pub(crate) struct Mapping {
     pub(crate) range: Range<u64>,
     /// Code of a file, or of the kernel, that nothing writes to.
     pub(crate) is_fixed_code: bool,
-    /// Code, whoever writes it.
+    /// Code, also if it is writable.
     pub(crate) is_code: bool,
     /// It maps a file.
     pub(crate) is_of_file: bool,

@@ -1,9 +1,8 @@
-//! A thread of the engine's own in a program that is attached to: the command has it prepare all code and give all
-//! back, so that no thread of the program stands still for that.
+//! A thread of the engine's own in an attached program: the command has it prepare all code and give all back, so that
+//! no thread of the program stands still for that.
 //!
-//! The C library does not know it. It has a base of its own, so that its slots and what else is thread-local are there,
-//! and it calls nothing of the C library's that would look for more. It sleeps unless the command has it call
-//! something.
+//! The C library does not know it. It has a base of its own, with its slots and its other thread-local data. It calls
+//! no function of the C library that would need more. It sleeps unless the command has it call something.
 
 use crate::machine::{Abi, Host};
 

@@ -1,4 +1,4 @@
-//! Entries of watched functions: their first bytes are replaced by a jump, or by what leads to one.
+//! Entries of watched functions: their first bytes are replaced by a jump, or by a redirection to one.
 
 use crate::engine::Engine;
 use crate::lock::Lock;
@@ -125,7 +125,7 @@ pub(crate) fn defers() -> bool {
     DEFERS.load(Ordering::Acquire)
 }
 
-/// Held by whoever changes the program's code.
+/// Held while the program's code is changed.
 static CHANGING: Lock<()> = Lock::new(());
 
 /// Changes the program's code by `work`, and returns its result. `None` if the engine is about to go: then the command
@@ -185,7 +185,7 @@ pub(crate) fn system_calls(engine: &Engine) {
     }
 }
 
-/// System calls in code that are led to functions.
+/// System calls in code that are redirected to functions.
 fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (CallSite, &'a Led)> {
     let is_of = |site: &CallSite| led.iter().find(|(number, ..)| *number == site.number);
     Host::call_sites(code).filter_map(move |site| Some((site, is_of(&site)?)))
@@ -273,7 +273,7 @@ pub(crate) fn write(engine: &Engine, memory: &File, pc: u64, writes: &[Write], m
     is_written
 }
 
-/// Code that an entry is led to.
+/// The code that an entry leads to.
 struct WayIn {
     is_trap: bool,
     /// The writes that lead there.
@@ -308,7 +308,7 @@ fn prepare(
     place_before(near, pc, thunk, &displaced)
 }
 
-/// Refuses to move what must stay where the kernel expects it.
+/// Refuses to move instructions that must stay where the kernel expects them.
 fn refuse_sequence(engine: &Engine, pc: u64, displaced: &impl Displaced) -> Result<(), Refusal> {
     let zones = engine.code.with(|code| code.zones_at(pc));
     if displaced.breaks(&zones) { Err(Refusal::Restartable) } else { Ok(()) }

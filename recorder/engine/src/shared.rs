@@ -305,7 +305,7 @@ impl Shared {
         Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)))
     }
 
-    /// Gives back what [`Shared::take_table`] gave.
+    /// Gives back a chunk of [`Shared::take_table`].
     pub(crate) fn leave_table(&self, at: u64) {
         if let Some(number) = self.number_of_table(at) {
             self.chunk(number, chunk::STATE).store(0, Ordering::Release);
@@ -395,7 +395,7 @@ impl Shared {
             if self.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED {
                 return true;
             }
-            // Whoever brought the engine there ends the program, once it has come back.
+            // In such a program the command, which injected the engine, ends the program once the engine has returned.
             let is_refused =
                 alone::is_alone() && self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED;
             if is_refused || !self.is_read() {

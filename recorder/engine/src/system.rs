@@ -17,8 +17,8 @@ pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
 /// The engine makes no system call any more.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it. All
-/// that needs one fails, and signals stay as they are.
+/// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it.
+/// Functions that need one fail, and signals stay unchanged.
 pub(crate) fn seal() {
     IS_SEALED.store(true, Ordering::Release);
 }
@@ -172,7 +172,7 @@ pub(crate) fn unmap(at: *mut u8, bytes: usize) {
     unsafe { own(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
 }
 
-/// Changes what may be done with memory of our own.
+/// Changes the protection of our own memory.
 pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
     // SAFETY: the caller's own memory.
     unsafe { own(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
@@ -220,7 +220,8 @@ pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     unsafe { own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
 }
 
-/// Sleeps for so long. Not by `nanosleep`: that forgets how an interrupted call of the program is to go on.
+/// Sleeps for this time. Not by `nanosleep`: that loses the state by which an interrupted call of the program
+/// continues.
 pub(crate) fn sleep_ns(ns: i64) {
     if is_sealed() {
         // The exact time does not matter; the counter may be forbidden as well.
@@ -306,7 +307,7 @@ pub(crate) fn read_memory(at: u64, into: &mut [u8]) -> usize {
     let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: into.len() };
     let arguments = [process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
-    // SAFETY: the room is ours, and the kernel checks what cannot be read.
+    // SAFETY: the room is ours, and the kernel checks whether the source is readable.
     let read = unsafe { own(libc::SYS_process_vm_readv, arguments) };
     usize::try_from(read).unwrap_or(0)
 }

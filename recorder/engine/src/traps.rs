@@ -128,8 +128,8 @@ pub(crate) fn kernels(program: &Action) -> Action {
     Action { flags: own | ALWAYS, restorer, ..handlers::our_action() }
 }
 
-/// Takes no part in SIGTRAP any more: no trap stands in the program's code. Threads that have met one just before are
-/// led on by our handler, which has begun.
+/// Gives the handling of SIGTRAP back: the program's code has no trap any more. Threads that have just met one continue
+/// through our handler, which has begun.
 pub(crate) fn give_back() {
     handlers::while_still(|| {
         if are_on() {

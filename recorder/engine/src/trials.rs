@@ -14,8 +14,7 @@ use lineup_recording::native::word;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Distance between the first random numbers of two threads, or regions. The distance is an odd number, so no two of
-/// them meet in practice.
+/// Factor of a thread's and region's number in its seed. With this odd number no two sequences overlap in practice.
 const APART: u64 = 0xd134_2543_de82_ef95;
 
 /// Memory that is read to push other data out of the caches, or 0.
@@ -52,7 +51,7 @@ pub(crate) struct Lots {
 }
 
 const _: () = assert!(trial::TAG == 0 && trial::CYCLES == 1);
-// All is flushed by whoever has both bits.
+// An arm with both bits flushes everything.
 const _: () = assert!(Arm::FlushBoth as u64 == Arm::FlushCode as u64 | Arm::FlushData as u64);
 
 fn arms(engine: &Engine) -> impl Iterator<Item = Arm> {

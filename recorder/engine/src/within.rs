@@ -1,5 +1,5 @@
-//! Jumps from a region's own code to where it begins, or another part of it: the compiler splits a function so that its
-//! beginning jumps to the rest. These are no calls, and go past what counts calls.
+//! Jumps from a region's own code to its beginning, or to another part of it: the compiler splits a function so that
+//! its beginning jumps to the rest. These are no calls, and go past the code that counts calls.
 
 use crate::addresses::Map;
 use crate::engine::Engine;

@@ -18,7 +18,7 @@ pub enum Special {
     Free,
 }
 
-/// A block with what its callback needs.
+/// A block with the data of its callback.
 pub struct Block {
     /// The tracker's facts of it.
     pub facts: BlockFacts,
@@ -52,7 +52,7 @@ impl Block {
         self.entry.is_none() && self.special.is_none() && !self.handler && !self.frees
     }
 
-    /// Notes what this run found out about it.
+    /// Notes this run's findings about it.
     pub fn mark(&self, role: BlockRoles) {
         let found = self.found.load(Ordering::Relaxed);
         if found & role.0 == 0 {
@@ -77,7 +77,7 @@ pub enum Linkage {
     Common,
 }
 
-/// A memory instruction with what its callback needs.
+/// A memory instruction with the data of its callback.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Site {
     /// Address of the instruction.

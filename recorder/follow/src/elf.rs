@@ -1,5 +1,5 @@
 //! Reads the parts of ELF files that the recorder needs of a program's mapped files: segments, the build id, and
-//! function symbols. Little endian, both classes. Nothing here trusts the file: `None` is malformed.
+//! function symbols. Little endian, both classes. The parser does not trust the file: `None` is malformed.
 
 use lineup_model::machine::Machine;
 use std::fs::File;

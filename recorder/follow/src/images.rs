@@ -198,8 +198,8 @@ impl Images {
         self.choosers.iter().filter_map(|pc| self.entries.get(pc)).copied().collect()
     }
 
-    /// A function that was chosen is an entry from now on. Its size is what its symbol says, or else `range`: where the
-    /// function lies, in link addresses of this file, that begins at a link address.
+    /// Makes a chosen function an entry. Its size comes from its symbol, or else from `range`: the function's place, in
+    /// link addresses of this file, that begins at a link address.
     pub fn add_chosen(
         &mut self,
         pc: u64,

@@ -34,7 +34,7 @@ impl Thinning {
         }
     }
 
-    /// Keeps what lies behind readings of the clock in windows that are kept, with the readings before and behind it.
+    /// Keeps the accesses after readings of the clock in kept windows, with the readings before and after them.
     fn leave_out(self, accesses: &mut Vec<Access>, times: &mut Vec<TimeMark>) {
         let all = std::mem::take(accesses);
         let marks = std::mem::take(times);

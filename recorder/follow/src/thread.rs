@@ -52,7 +52,7 @@ pub struct Thread<Own = ()> {
     sites: Vec<(CallSite, &'static Block)>,
     /// Counts how often calls were seen to begin and to return.
     site_changes: u64,
-    /// The region that was reached last outside of recorded calls, and what `site_changes` was then.
+    /// The region that was reached last outside of recorded calls, and the value of `site_changes` at that time.
     reached: Option<(u16, u64)>,
     /// The blocks left waiting by signal handlers that interrupted a recorded call.
     handlers: Vec<Option<&'static Block>>,
@@ -187,7 +187,7 @@ impl<Own> Thread<Own> {
             self.sites.clear();
         }
         if let Some(slot) = site.slot {
-            // The stack grows down: what lies at or below the new slot has been left.
+            // The stack grows down: calls at or below the new slot have been left.
             while self.sites.last().is_some_and(|(open, _)| open.slot.is_some_and(|open| open <= slot)) {
                 self.sites.pop();
             }
@@ -266,8 +266,8 @@ impl<Own> Thread<Own> {
         self.counted.missed_blocks += 1;
     }
 
-    /// A region's entry was reached; `entry` is made when the call is to be recorded, with what belongs to whoever
-    /// follows the thread.
+    /// A region's entry was reached; `entry` is made when the call is to be recorded, with the data of the thread's
+    /// follower.
     pub fn enter(
         &mut self,
         region: u16,

@@ -193,7 +193,7 @@ impl Tracker {
 
     /// A `call` inside a region stored its return address (x86).
     pub fn called(&mut self, slot: u64, return_pc: u64) {
-        // The stack grows down: what lies at or below the new slot is no longer open.
+        // The stack grows down: activations at or below the new slot are no longer open.
         while let Some(top) = self.activations.last()
             && top.slot.is_some_and(|open| open <= slot)
         {

@@ -135,7 +135,7 @@ impl ReadRegister {
     }
 }
 
-/// Reading registers, which QEMU 9.0 and later do, with what its glib has for that.
+/// Reading registers, which QEMU 9.0 and later do, with the functions of its glib for that.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadRegisters {
     pub(crate) list: unsafe extern "C" fn() -> *mut RegisterArray,

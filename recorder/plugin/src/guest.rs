@@ -27,7 +27,7 @@ impl Memory {
     pub(crate) fn text(&self, address: u64) -> Option<OsString> {
         let host = address.wrapping_add(self.guest_base);
         let mut bytes = Vec::new();
-        // In steps that end with a page: what follows may not be mapped.
+        // In steps that end with a page: the next page may not be mapped.
         while bytes.len() < MOST_TEXT_BYTES {
             let at = host.checked_add(bytes.len() as u64)?;
             let mut step = [0; 256];

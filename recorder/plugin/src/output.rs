@@ -27,8 +27,8 @@ impl Output {
         Ok(Output { writer: Mutex::new(Some(Writer::resume(KeptFile::open(path)?))) })
     }
 
-    /// Writes what an encoder holds. After a failure (a full disk) nothing more is written: what stands in the file
-    /// is whole.
+    /// Writes the content of an encoder. After a failure (a full disk) it writes nothing more: the file's content is
+    /// whole.
     ///
     /// # Errors
     /// The failure, the first time.

@@ -59,7 +59,7 @@ pub(crate) fn give_current(vcpu: u32, profile: Box<Profiled>) {
     set_current(vcpu, Some(Box::leak(profile)));
 }
 
-/// Takes from a virtual CPU what [`give_current`] gave it: from `Box::leak`, or null.
+/// Takes from a virtual CPU the counts that [`give_current`] gave it: from `Box::leak`, or null.
 pub(crate) fn take_current(vcpu: u32) -> *mut Profiled {
     let slot = CURRENT.get(vcpu as usize);
     slot.map_or(std::ptr::null_mut(), |slot| slot.swap(std::ptr::null_mut(), Ordering::AcqRel))

@@ -1,4 +1,4 @@
-//! The recorder of this process: what threads share, from installation to the last summary.
+//! The recorder of this process: the threads' shared state, from installation to the last summary.
 
 use crate::ffi::Api;
 use crate::journal::Journal;
@@ -344,7 +344,7 @@ impl Recorder {
         thread.written_at = Instant::now();
     }
 
-    /// Writes what an encoder holds.
+    /// Writes the content of an encoder.
     pub(crate) fn write(&self, encoder: &mut Encoder) {
         let Some(output) = &self.output else { return };
         if let Err(error) = output.flush(encoder) {
@@ -444,7 +444,7 @@ impl Recorder {
         true
     }
 
-    /// Marks what this run found out about a block.
+    /// Marks a block with this run's findings about it.
     pub(crate) fn mark(&self, block: &Block, role: BlockRoles) {
         if self.follows_all() && !self.watches_all() {
             block.mark(role);

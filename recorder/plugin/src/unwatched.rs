@@ -36,7 +36,7 @@ impl Unwatched {
         }
     }
 
-    /// Adds so much at each execution of a block from now on.
+    /// Adds `much` at each execution of a block from now on.
     ///
     /// # Safety
     /// `tb` must be the block under translation, and `self` live as long as the process.

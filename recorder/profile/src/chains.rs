@@ -1,8 +1,8 @@
 //! Fewer callbacks: accesses of a block whose addresses follow from one seen before in the same block.
 //!
 //! A *chain* is a row of accesses, in their order and with no other between, of which only the first has a callback. It
-//! takes in all of them at once, so that the cache model sees what it would see from one callback each. The loss is a
-//! fault in between: accesses after it in the chain count though they did not happen.
+//! takes in all of them at once, so that the cache model gets the same accesses as from one callback each. The loss is
+//! a fault in between: accesses after it in the chain count though they did not happen.
 
 use crate::unconditional_accesses::{Access, Accesses, Origin};
 
@@ -61,7 +61,7 @@ struct Kept {
     distance: i64,
 }
 
-/// Puts the accesses of a block into chains, from what each of its instructions accesses.
+/// Puts the accesses of a block into chains, from the accesses of each of its instructions.
 pub fn chains(block: impl IntoIterator<Item = Accesses>) -> Chains {
     let mut builder = Builder { chains: Chains::default(), kept: Vec::new(), is_open: false };
     for (insn, accesses) in block.into_iter().enumerate() {
@@ -85,7 +85,7 @@ struct Builder {
     chains: Chains,
     /// By slot.
     kept: Vec<Kept>,
-    /// True when the last chain may go on.
+    /// True when the last chain may continue.
     is_open: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::profile::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// The part of a block that lies on one line. Those of a block come in its order.
+/// The part of a block that lies on one line. The parts of a block come in its order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     pub(crate) pc: u64,
@@ -161,7 +161,7 @@ impl Code {
         }
     }
 
-    /// Adds what comes after.
+    /// Adds the code that follows.
     pub(crate) fn append(&mut self, more: &Code) {
         self.runs.extend(&more.runs);
         self.chains.extend(&more.chains);

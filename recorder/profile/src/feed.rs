@@ -108,7 +108,7 @@ impl ThreadProfile {
         }
     }
 
-    /// Works for the context of this number from here on; what misses for number 0 is counted for none.
+    /// Works for the context of this number from here on; misses for number 0 count for no context.
     pub fn context(&mut self, number: u32) {
         if self.context != number {
             self.context = number;

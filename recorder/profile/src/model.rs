@@ -1,7 +1,7 @@
 //! The cache model of one thread, fed by batches of events.
 //!
-//! A batch goes through the first levels in one loop, and what missed there through the second in another: short loops,
-//! whose branches are more easily foretold.
+//! A batch goes through the first levels in one loop, and its misses go through the second level in another: the
+//! branches of short loops are predicted better.
 
 use crate::code::{Code, Run};
 use crate::events::{Batch, Event};
@@ -46,7 +46,7 @@ pub(crate) struct Model {
     /// Misses of chains of one access.
     lone_misses: Vec<Misses>,
     last_lone: Vec<u64>,
-    /// The context under way, and what missed in each.
+    /// The current context, and the misses in each.
     context: usize,
     contexts: Vec<ContextMisses>,
     /// All code that batches so far could name.

@@ -104,7 +104,7 @@ impl Profile {
         self.sampler.as_ref().map(OfThread::new)
     }
 
-    /// Takes over what such a thread counted; gives the instructions it executed.
+    /// Takes over such a thread's counts. Returns the number of its executed instructions.
     pub fn take_beyond(&self, thread: SecondLevel) -> u64 {
         self.add(&thread.into_counts())
     }
@@ -150,7 +150,7 @@ impl Profile {
     /// Packs all counts, handing full blocks over.
     ///
     /// # Errors
-    /// What `flush` fails with.
+    /// The error of `flush`.
     pub fn write<E>(
         &self,
         encoder: &mut Encoder,

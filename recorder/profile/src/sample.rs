@@ -81,8 +81,8 @@ impl Sampler {
         }
     }
 
-    /// A thread begins a batch: whether it is part of a window. `last` is what its batch before was of, and how many of
-    /// that window there are to come.
+    /// A thread begins a batch: returns the part of a window that it is, if any. `under_way` has the window of its last
+    /// batch, and the number of that window's batches to come.
     pub(crate) fn begin(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
         self.begin_at(self.batches.fetch_add(1, Ordering::Relaxed), under_way)
     }

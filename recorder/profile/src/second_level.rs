@@ -94,7 +94,7 @@ impl SecondLevel {
         self.sampler.as_ref().map_or(0, |sampler| sampler.halvings())
     }
 
-    /// Notes what happened in a window.
+    /// Notes events in a window.
     fn note(&mut self, note: impl FnOnce(&mut Batch)) {
         let Some(window) = &mut self.window else { return };
         if !window.batch.has_room() {
@@ -280,7 +280,7 @@ impl Missing {
     /// Whether the first access to these lines misses one of them.
     fn takes(&mut self, first: u64, last: u64) -> bool {
         let bits = match self.last_line.checked_sub(first) {
-            // One line, and the last of all: that is what most are.
+            // One line, and the last of all: the most common case.
             Some(0) => 1,
             _ => (first..=last)
                 .filter_map(|line| 1_u32.checked_shl(u32::try_from(self.last_line.checked_sub(line)?).ok()?))
@@ -334,7 +334,7 @@ mod tests {
         let block =
             profile.block(&[(0x100, 4), (0x104, 4)], &Chains { all: vec![chain], ..Chains::default() });
         let (mut thread, heap) = (profile.beyond_first_level(), &mut Heap::default());
-        // The first of its two lines, the second, both, and what stands for neither.
+        // The first of its two lines, the second, both, and a value for neither.
         for (address, missed) in
             [(0x103c, 0b10), (0x107c, 0b01), (0x10bc, 0b11), (0x10fc, 0b100), (0x1100, 0)]
         {

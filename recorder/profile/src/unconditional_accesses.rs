@@ -169,7 +169,7 @@ impl Follower {
         register.is_gpr64().then(|| self.registers[register.number()])
     }
 
-    /// Takes in what an instruction does to registers.
+    /// Takes in an instruction's effect on registers.
     fn take_in(&mut self, insn: &Instruction) {
         let moved = self.moved(insn);
         let written: Vec<Register> = {

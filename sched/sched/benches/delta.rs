@@ -161,8 +161,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The statistics of `lineup compare`: the block bootstrap of the ratio, with longer runs of blocks where
-/// neighbours resemble each other, a verdict by the margin, and none for a change that Holm's correction over
-/// all variants does not bear out.
+/// neighbours resemble each other, and a verdict by the margin. A change that Holm's correction over all
+/// variants does not bear out gets no verdict.
 fn judged(variants: &[Variant], times: &[Vec<f64>]) -> Result<(), StatsError> {
     let estimate = |time_ns: &Vec<f64>| {
         let pairs = PairedBlocks::from_means(times[0].clone(), time_ns.clone())?;

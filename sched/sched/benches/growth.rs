@@ -8,7 +8,7 @@ use lineup_sched::scenario::{Scenario, Topology, parse_group};
 use lineup_sched::sim::{Unobserved, simulate};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time this process has had, in seconds: unlike the time on the wall it does not count what others ran.
+/// CPU time of this process, in seconds: unlike wall-clock time it does not count other processes.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -42,7 +42,7 @@ const BLOCKS: &[&[Case]] = &[
     ],
 ];
 
-/// Runs of every case; the fastest counts, as what others do to shared caches can only slow one down.
+/// Runs of every case. The fastest counts, since other processes can only slow one down.
 const RUNS: usize = 3;
 
 /// Events, and CPU seconds of the fastest run.

@@ -20,7 +20,7 @@ pub struct Variant {
 /// does not depend on the number of threads.
 ///
 /// # Errors
-/// What [`Scenario::check`] finds in a variant, before anything is run.
+/// The error of [`Scenario::check`] for a variant, before anything is run.
 pub fn run(
     variants: &[Variant],
     seeds: &[u64],

@@ -102,7 +102,7 @@ pub struct SweepReport {
 pub struct AxisReport {
     /// The varied value.
     pub name: &'static str,
-    /// To what.
+    /// Its values.
     pub values: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Grid {
     /// All points of `x` by `y`.
     ///
     /// # Errors
-    /// What [`Scenario::check`] finds at a point.
+    /// The error of [`Scenario::check`] for a point.
     pub fn new(variants: &[Variant], x: Axis, y: Option<Axis>) -> Result<Self, Error> {
         let rows = y.as_ref().map_or(1, |y| y.values().len());
         let mut points = Vec::new();

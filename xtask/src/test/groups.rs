@@ -100,7 +100,7 @@ fn slow_tests() -> impl Iterator<Item = (&'static str, &'static str, &'static st
     })
 }
 
-/// Ignored tests that `make test-all` leaves out, too: what runs them is named.
+/// Ignored tests that `make test-all` leaves out, too, each with the name of its runner.
 const BY_HAND: &[(&str, &str, &str, &str)] = &[
     ("lineup", "it", "kernel::other_emulators::", "make test-emulators"),
     ("lineup", "it", "record::emulators::", "make test-emulators"),

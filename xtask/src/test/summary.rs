@@ -39,7 +39,7 @@ pub(super) fn kept_times(file: &Path) -> BTreeMap<String, f64> {
     lines.filter_map(|(seconds, name)| Some((name.to_owned(), seconds.parse().ok()?))).collect()
 }
 
-/// Keeps what these took, and what others took before.
+/// Keeps the times of these tests, and the older times of others.
 pub(super) fn keep_times(outcomes: &[Outcome], file: &Path) -> Result<()> {
     let mut times = kept_times(file);
     times.extend(outcomes.iter().map(|outcome| (outcome.test.name(), outcome.processor_time.as_secs_f64())));

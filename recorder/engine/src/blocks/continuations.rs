@@ -38,7 +38,7 @@ pub(super) struct Exit {
 const OFTEN: u8 = 32;
 /// The most such superblocks for one place of beginning.
 const MOST_BEYOND: u32 = 32;
-/// So much of the memory for code is left for other code.
+/// The part of the cache that is left for other code.
 const LEFT_BYTES: usize = 128 << 20;
 
 impl Blocks {
@@ -75,7 +75,8 @@ impl Blocks {
         Some(block)
     }
 
-    /// As [`Blocks::forget`], of superblocks that go on where others are left: these give control back as those would.
+    /// As [`Blocks::forget`], for superblocks that continue where others are left: these give control back as those
+    /// would.
     pub(super) fn forget_beyond(&mut self, range: &Range<u64>) {
         let gone = |beyond: &Continuations| {
             let is_root_gone = !self.blocks.contains_key(&beyond.root);

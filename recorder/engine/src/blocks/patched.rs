@@ -18,7 +18,7 @@ impl Blocks {
         self.patches.append(&mut patches);
     }
 
-    /// Says which entries in a range are gone: what led to the engine no longer stands there.
+    /// Marks the entries in a range as gone: their redirection is no longer in memory.
     pub(crate) fn tell_replaced(&mut self, engine: &Engine, range: &Range<u64>) {
         let is_gone = |patch: &mut Patch| range.contains(&patch.pc) && !patch.stands();
         for patch in self.patches.extract_if(.., is_gone) {

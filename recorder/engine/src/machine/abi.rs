@@ -83,9 +83,9 @@ pub(crate) trait Abi {
     /// Return address of a signal's handler that the kernel is to return from: code that unwinders know as such.
     fn return_from_signal() -> u64;
 
-    /// Runs a handler in the cache. `leads_there` is code of [`super::Gates::go_in`], which is given the handler's
-    /// address. The handler returns to [`Abi::after_handler`], outside the cache, and that to the caller. Unwinders
-    /// find from its frames how to go on here.
+    /// Runs a handler in the cache. `leads_there` is code of [`super::Gates::go_in`], which gets the handler's address.
+    /// The handler returns to [`Abi::after_handler`], outside the cache, and that to the caller. Unwinders find the way
+    /// back to this function from its frames.
     ///
     /// # Safety
     /// As the kernel would call the handler.
@@ -143,7 +143,7 @@ pub(crate) trait Registers {
     fn chooser(&self) -> usize;
 }
 
-/// The registers in a signal's context. Two that are equal let the thread go on in the same way.
+/// The registers in a signal's context. Equal ones let the thread continue in the same way.
 pub(crate) trait Context: Copy + PartialEq {
     /// The registers in the context that the kernel has given a handler.
     ///
@@ -154,7 +154,7 @@ pub(crate) trait Context: Copy + PartialEq {
     /// The address where the thread continues.
     fn pc(&self) -> u64;
 
-    /// Has it go on elsewhere.
+    /// Sets the address where the thread continues.
     fn set_pc(&mut self, pc: u64);
 
     /// The stack pointer.

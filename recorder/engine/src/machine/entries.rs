@@ -105,7 +105,7 @@ pub(crate) struct CallSite {
     /// Offset of the first instruction, which sets the number: a jump has room there.
     pub(crate) offset: usize,
     pub(crate) number: i64,
-    /// From there to what follows the call.
+    /// Distance from there to the instruction after the call.
     pub(crate) bytes: u64,
 }
 

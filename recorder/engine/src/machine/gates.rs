@@ -95,8 +95,8 @@ pub(crate) trait Gates {
     /// is given: then it is made after the function has returned, with unchanged registers. Continues at `back`.
     fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8>;
 
-    /// Before the system call of any number at a place of [`super::Entries::any_call_sites`]: for some numbers, what
-    /// [`Gates::in_place_of_call`] does.
+    /// Before the system call of any number at a place of [`super::Entries::any_call_sites`]: for some numbers, it does
+    /// the same as [`Gates::in_place_of_call`].
     fn in_place_of_any_call(at: u64, led: &[Led]) -> Vec<u8>;
 }
 

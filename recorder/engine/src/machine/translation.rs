@@ -1,4 +1,4 @@
-//! The program's code as it goes into the cache, and what such code leads through.
+//! Translation of the program's code for the cache, and the code that such code leads through.
 
 use super::{Host, HostContext, HostRegisters};
 use crate::engine::Engine;
@@ -174,7 +174,7 @@ pub(crate) struct Unlogged {
 pub(crate) struct Translated {
     /// Its code: may lie anywhere, at a multiple of four.
     pub(crate) code: Vec<u8>,
-    /// Entry for other blocks, except those that it is to begin natively for.
+    /// Entry for other blocks' jumps. The native entry is the start of the code.
     pub(crate) inner: usize,
     /// Place where it continues when the engine has noted that an entry was reached.
     pub(crate) body: usize,
@@ -195,7 +195,7 @@ pub(crate) struct Translated {
     pub(crate) system_call: Option<Ways<usize>>,
     /// The program's state, in order of place.
     pub(crate) marks: Vec<Mark>,
-    /// The registers that it borrows, by number: what `first` and `second` of the slots hold.
+    /// The registers that it borrows, by number: `first` and `second` of the slots hold their values.
     pub(crate) borrowed: (u8, u8),
     /// Its definition.
     pub(crate) definition: Definition,

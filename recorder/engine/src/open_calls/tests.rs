@@ -108,7 +108,7 @@ fn of_a_recursion_whose_upper_part_was_left_the_rest_goes_on() {
     thread.enter(1000);
     thread.enter(900);
     thread.enter(800);
-    // Both inner ones were left, and what caught that is in the first.
+    // Both inner calls were left, and control is in the first, which caught that.
     thread.enter(850);
     thread.end(850);
     thread.end(1000);

@@ -48,7 +48,8 @@ impl Shared {
         is_ours.then_some(())
     }
 
-    /// Asks the command for memory for a process; what terminated path leads there. `path` is that of the first one's.
+    /// Asks the command for memory for a process. Returns the terminated path to it. `path` is the path of the first
+    /// process's.
     fn ask(&self, path: &[u8], process: u64) -> Option<Vec<u8>> {
         let mut number = self.word_of_first(word::CHILDREN).load(Ordering::Acquire);
         // SAFETY: within the mapping, as checked.
@@ -61,7 +62,7 @@ impl Shared {
             }
             let own = field(number, child::PROCESS);
             let taken = own.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
-            // Whoever is killed in between keeps nobody waiting.
+            // A process that is killed in between keeps no other waiting.
             self.word_of_first(word::CHILDREN).fetch_max(number + 1, Ordering::AcqRel);
             if taken.is_ok() {
                 break;

@@ -16,7 +16,7 @@ pub(super) enum Effect {
     Fills(usize),
     /// Takes pages away: places of address and size.
     Unmaps(usize, usize),
-    /// Sets the end of the heap: what lies behind is gone.
+    /// Sets the end of the heap: memory beyond it is gone.
     EndsHeap,
     /// Maps pages: address 0, size 1, flags 3, file 4.
     Maps,

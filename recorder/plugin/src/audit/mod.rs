@@ -177,7 +177,7 @@ impl Audit {
         Some(TypedByte { ty: global.ty, offset: u32::try_from(offset).ok()? })
     }
 
-    /// Writes what this process has shown so far.
+    /// Writes this process's evidence so far.
     fn write(&self, state: &mut State) {
         state.seen.findings.processes = 1;
         let path = Path::new(&self.table.output).join(std::process::id().to_string());

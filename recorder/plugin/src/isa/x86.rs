@@ -5,7 +5,7 @@ use crate::syscalls::{Call, OF_BOTH_OLD, ThreadBaseArgument, look_up};
 use crate::system::privileged::Privileged;
 use iced_x86::{Decoder, DecoderError, DecoderOptions};
 
-/// 64-bit and 32-bit x86, which differ little in what ends a block.
+/// 64-bit and 32-bit x86, which differ little in the instructions that end a block.
 pub(super) struct X86 {
     bits: u32,
     system_calls: &'static [&'static [(i64, Call)]],

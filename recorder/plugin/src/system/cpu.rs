@@ -1,4 +1,4 @@
-//! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
+//! One virtual CPU: the effects of its callbacks on its processor model and on the task that runs on it.
 
 mod quick;
 mod window;
@@ -315,7 +315,7 @@ impl Cpu {
         }
     }
 
-    /// Adds what programs have executed since they were counted last.
+    /// Adds the instructions that programs have executed since they were counted last.
     pub(super) fn count_programs(&mut self, programs: &Unwatched) {
         let seen = programs.seen(u32::from(self.index));
         self.processor.totals.instructions += seen.wrapping_sub(self.of_programs);
@@ -369,8 +369,7 @@ impl Cpu {
         self.task = system.switch_task(old, std::mem::take(&mut self.task), stack);
         self.task.resume(&self.processor.totals);
         self.stack = Some(stack);
-        // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they
-        // are.
+        // Bits above those of a program's addresses, so that no two programs share a line. The low bits stay unchanged.
         self.salt = stack >> 14 << 48;
         self.look_inside(system);
         self.awaits_push = self.task.awaits_push();

@@ -60,7 +60,7 @@ impl Flag {
         }
     }
 
-    /// Interrupts go on here; returns the span that ends.
+    /// Interrupts are turned on here; returns the span that ends.
     pub(crate) fn turn_on(&mut self) -> Option<Span> {
         match std::mem::replace(&mut self.state, State::On) {
             State::Off(span) => span,

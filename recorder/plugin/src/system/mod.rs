@@ -116,7 +116,7 @@ pub(crate) struct System {
     away: Mutex<HashMap<u64, Task>>,
     /// All tasks that ran.
     pub(crate) tasks: Tasks,
-    /// When the whole guest is counted: for whom each CPU works, and what tasks were in that are switched away.
+    /// When the whole guest is counted: the context of each CPU, and the contexts of tasks that are switched away.
     contexts: Vec<Mutex<Context>>,
     suspended: Mutex<HashMap<u64, Suspended>>,
     pub(crate) directory: Option<Directory>,

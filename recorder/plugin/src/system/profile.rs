@@ -1,4 +1,4 @@
-//! Whole systems, counted: what every instruction executes, accesses and misses, in the kernel and in programs.
+//! Counts of whole systems: executions, accesses and misses of every instruction, in the kernel and in programs.
 
 use super::context::Context;
 use super::privileged::Privileged;

@@ -45,7 +45,7 @@ pub(crate) struct Run {
 /// The meaning of an access besides its address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Meaning {
-    /// No more than that.
+    /// No further meaning.
     Plain,
     /// A call stores its return address.
     Call,

@@ -104,9 +104,9 @@ impl Lane {
 
 /// The stream of all CPUs, in one order.
 ///
-/// With several CPUs, what an access does to the directory and its place in the stream are decided under one lock: in
-/// a replay each line goes from CPU to CPU as the recorder saw it go. A CPU's repeated access is left out only when
-/// no other CPU's access came in between: then it is nothing new, wherever the members of objects may lie.
+/// With several CPUs, one lock covers an access's effect on the directory and its place in the stream: in a replay each
+/// line goes from CPU to CPU as the recorder saw it go. A CPU's repeated access is left out only when no other CPU's
+/// access came in between: then it adds no information, for any layout of the objects.
 pub(crate) struct Stream {
     /// True when there are several CPUs.
     is_shared: bool,

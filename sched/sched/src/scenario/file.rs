@@ -102,7 +102,7 @@ struct FileTasks {
     script: Option<Spanned<Vec<String>>>,
 }
 
-/// Remembers on which line each value stands, so that what [`Scenario::check`] finds can be placed.
+/// Remembers the line of each value, to give the place of an error of [`Scenario::check`].
 struct Reader<'a> {
     text: &'a str,
     lines: HashMap<String, usize>,

@@ -49,7 +49,7 @@ mechanisms! {
     History = "history",
     /// Idle CPUs have no tick: a busy one kicks one of them to balance for all.
     Nohz = "nohz",
-    /// A smaller domain with spare capacity takes what exceeds one task elsewhere.
+    /// A smaller domain with spare capacity takes all tasks but one from elsewhere.
     PreferSibling = "prefer-sibling",
 }
 

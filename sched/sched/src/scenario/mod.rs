@@ -149,7 +149,7 @@ impl Span {
     }
 }
 
-/// The scheduler's settings. [`Tunables::for_cpus`] gives what the 2011 scheduler would choose.
+/// The scheduler's settings. [`Tunables::for_cpus`] gives the choices of the 2011 scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunables {
     /// Timer interrupts per second.
@@ -165,8 +165,8 @@ pub struct Tunables {
     pub migration_cost_ns: u64,
     /// The window over which a group's load on a CPU is averaged.
     pub shares_window_ns: u64,
-    /// How far a busy CPU's domain must be out of balance before it pulls, in per cent, by level: the
-    /// smallest domain's first; the last counts for all further ones.
+    /// The imbalance of a busy CPU's domain from which on it pulls, in per cent, by level: the smallest
+    /// domain's first; the last counts for all further ones.
     pub imbalance_percent: Vec<u64>,
     /// Failures to pull that are tolerated before a running task is moved, less two.
     pub cache_nice_tries: u32,

@@ -148,7 +148,7 @@ impl Sim<'_> {
         entity.exec_ns + if running { self.now_ns - entity.exec_start_ns } else { 0 }
     }
 
-    /// Books what `task` ran on `cpu` since then. The task's own sum is kept with its virtual time.
+    /// Books the CPU time of `task` on `cpu` since then. The task's own sum is kept with its virtual time.
     pub(super) fn charge(&mut self, cpu: usize, task: usize, since_ns: u64) {
         let ran_ns = self.now_ns - since_ns;
         self.account.cpu_busy_ns[cpu] += ran_ns;

@@ -101,7 +101,7 @@ impl Sim<'_> {
             if self.on(Mechanism::SleeperCredit) { self.scenario.tunables.latency_ns / 2 } else { 0 };
         let start = self.queues[q].min_vruntime.saturating_sub(credit);
         let entity = &mut self.entities[e];
-        // A difference of wrapped times is what its sign says.
+        // The sign of a difference of wrapped times gives their order.
         if (entity.vruntime.wrapping_sub(start) as i64) < 0 {
             entity.vruntime = start;
         }

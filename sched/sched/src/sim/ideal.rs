@@ -111,7 +111,7 @@ impl Ideal {
     }
 }
 
-/// Divides `cpus` in proportion to weights; what one cannot use goes to the others in proportion.
+/// Divides `cpus` in proportion to weights; the part that one cannot use goes to the others in proportion.
 fn divide(cpus: f64, claims: &mut [Weighed]) {
     let mut left = cpus;
     loop {

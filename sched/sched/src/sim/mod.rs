@@ -56,7 +56,7 @@ impl Observer for Unobserved {}
 /// Runs `scenario` with `seed`.
 ///
 /// # Errors
-/// What [`Scenario::check`] finds.
+/// The error of [`Scenario::check`].
 ///
 /// ```
 /// use lineup_sched::scenario::{Scenario, Topology, parse_group};
@@ -308,7 +308,7 @@ impl Sim<'_> {
             }
             self.queue_burst_end(cpu);
             self.balance_at_tick(cpu);
-            // The next CPU's pass must see what this one decided.
+            // The next CPU's pass must see the decisions of this one.
             if self.cpus[cpu].must_reschedule {
                 self.reschedule(cpu);
             }

@@ -16,8 +16,8 @@ pub(super) const FIRST_VRUNTIME: u64 = 1 << 32;
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
 /// Something a queue schedules: a task, or a group on one CPU. Tasks come first in the array, so a task's
-/// entity has the task's index. One cache line: what an event does to a task's
-/// place in its queue loads and stores here only.
+/// entity has the task's index. One cache line: an event's change of a task's place in its queue loads and
+/// stores here only.
 #[repr(align(64))]
 pub(super) struct Entity {
     pub(super) vruntime: u64,

@@ -49,7 +49,7 @@ causes! {
     ImbalanceZero = "imbalance-zero", "the imbalance to move came out as zero";
     /// No queue qualified.
     QueuesSkipped = "queues-skipped", "every queue there has one task that weighs more than the imbalance";
-    /// All tasks there weigh more than twice what may be moved.
+    /// All tasks there weigh more than twice the load that may be moved.
     TaskTooHeavy = "task-too-heavy", "half of every waiting task exceeds what may be moved";
     /// All that might move had run a moment ago.
     CacheHot = "cache-hot", "every task that might be moved ran a moment ago";

@@ -16,7 +16,7 @@
 pub struct Resolution(u8);
 
 impl Resolution {
-    /// No extra bits: the weights of the nice table as they are.
+    /// No extra bits: the weights of the nice table.
     pub const NONE: Self = Self(0);
     /// Ten extra bits, as introduced by the 2011 change on 64-bit machines.
     pub const TEN: Self = Self(10);

@@ -30,8 +30,8 @@ fn lost(scenario: &Scenario) -> Interval {
     blocks.difference(0.95).expect("ten pairs").interval
 }
 
-/// E[(16 − Bin(50, ½))⁺] / 16 in per cent: what no scheduler can avoid if tasks are busy half the time,
-/// independently of it and of one another.
+/// E[(16 − Bin(50, ½))⁺] / 16 in per cent: the idle time that no scheduler can avoid if tasks are busy half
+/// the time, independently of it and of one another.
 fn binomial_floor() -> f64 {
     let mut probability = 0.5_f64.powi(50);
     let mut idle = 0.0;

@@ -15,7 +15,7 @@ global_asm!(
     ".type memset, @function",
     ".type memcmp, @function",
     ".type bcmp, @function",
-    // When the destination begins inside the source, what comes last is moved first.
+    // When the destination begins inside the source, the last bytes are moved first.
     "memmove:",
     "mov rax, rdi",
     "sub rax, rsi",

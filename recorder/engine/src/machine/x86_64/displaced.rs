@@ -293,7 +293,7 @@ fn moved(pc: u64, size: u64, room: u64, least: u64) -> Result<Vec<Instruction>, 
     }
 }
 
-/// As [`moved`], with the bytes of the function, and what follows it where that is shorter than a jump.
+/// As [`moved`], with the bytes of the function, and those after it where it is shorter than a jump.
 fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruction>, Refusal> {
     let code = || Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut moved = Vec::new();
@@ -304,7 +304,7 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
         end = instruction.next_ip();
         match instruction.flow_control() {
             _ if instruction.is_invalid() => return Err(Refusal::CannotMove),
-            // Behind the function's end only what fills up to the next may be overwritten.
+            // Behind the function's end only filler up to the next function may be overwritten.
             _ if instruction.ip() >= pc + size => {
                 if goes_on || !is_filler(&instruction) {
                     return Err(Refusal::TooShort);

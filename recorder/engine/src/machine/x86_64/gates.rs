@@ -10,8 +10,7 @@ use std::ops::Range;
 
 /// In the order in which they are pushed.
 const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-/// x87, SSE, AVX, MPX and AVX-512. Protection keys are left as they are; so are matrices, which the engine does not
-/// use.
+/// x87, SSE, AVX, MPX and AVX-512. Protection keys stay unchanged; so do matrices, which the engine does not use.
 const VECTOR_STATE: u32 = 0xff;
 /// Bytes of that state, rounded up.
 pub(crate) const VECTOR_BYTES: usize = 4096;
@@ -98,8 +97,9 @@ pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) ->
     code.bytes
 }
 
-/// In place of the instruction before a system call of any number: some numbers' lead to functions, as above, and go on
-/// at `back`. Others are made at `call`, their own place: a thread may wait in one for as long as it lives.
+/// In place of the instruction before a system call of any number: calls of some numbers lead to functions, as above,
+/// and continue at `back`. Other calls are made at `call`, their own place: a thread may wait in one for as long as it
+/// lives.
 pub(crate) fn in_place_of_any_call(before: &[u8], led: &[Led], (call, back): (u64, u64)) -> Vec<u8> {
     const EQUAL: u8 = 4;
     let mut code = Code::default();
@@ -175,8 +175,8 @@ pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// From the cache to the engine and back: the program's registers as they are, why in the slots. Also from where on
-/// in it a signal that comes must itself see to being delivered.
+/// From the cache to the engine and back: the program's registers are unchanged, and the reason is in the slots. Also
+/// returns the offset from which on a signal must itself see to its delivery.
 pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     let mut code = Code::default();
     let slot = |distance| places.slots + distance;

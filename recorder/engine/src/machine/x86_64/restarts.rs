@@ -11,7 +11,7 @@ use iced_x86::{
 };
 use std::ops::Range;
 
-/// Bytes of an instruction before a number of four bytes, as far as they are looked at.
+/// The most bytes that are read of an instruction before its number of four bytes.
 const LONGEST: usize = 8;
 
 /// See [`crate::machine::Restarts::signatures`].

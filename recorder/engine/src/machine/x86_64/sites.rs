@@ -1,7 +1,7 @@
 //! The system calls in the program's files that the engine must handle.
 //!
-//! Compilers put other instructions between the one that sets the number and the call. Those are moved: the jump
-//! stands in place of the first.
+//! Compilers put other instructions between the one that sets the number and the call. The engine moves those: the jump
+//! replaces the first.
 
 use super::gates;
 use crate::machine::x86_64::displaced::JUMP_BYTES;

@@ -195,7 +195,7 @@ impl Block<'_> {
         self.out.marks.push(Mark { offset: self.code.here(), pc, held });
     }
 
-    /// Hands over to the engine, with the program's registers as they are.
+    /// Hands over to the engine, with the program's registers.
     fn leave_for(&mut self, reason: u64, pc: u64) {
         let (reason_slot, pc_slot, gate) = (self.slot(at!(reason)), self.slot(at!(pc)), self.slot(at!(gate)));
         self.code.store_slot_value(pc_slot, pc);
@@ -227,7 +227,7 @@ impl Block<'_> {
         let (log_slot, counter) = (self.slot(at!(log)), self.slot(at!(counter)));
         self.code.store_slot(counter, RCX);
         self.mark(Some(self.task.pc), Held::Counter);
-        // The third byte of the pointer counts what goes beyond a chunk's room, which begins at a multiple of 2^24.
+        // The third byte of the pointer counts the bytes beyond a chunk's room, which begins at a multiple of 2^24.
         self.code.load_slot_byte_to_rcx(log_slot + 2);
         let has_room = self.code.jump_short(JRCXZ);
         self.code.load_slot(RCX, counter);

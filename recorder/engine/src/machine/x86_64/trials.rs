@@ -37,7 +37,7 @@ global_asm!(
     "mov r11, rax",
     "cmp rax, [rdi + 8 * {rest_until}]",
     "jb 27f",
-    // Splitmix64, as the tracer draws.
+    // Splitmix64, as in the tracer's sampling.
     "movabs rax, 0x9e3779b97f4a7c15",
     "add rax, [rdi + 8 * {lots}]",
     "mov [rdi + 8 * {lots}], rax",
@@ -100,7 +100,7 @@ global_asm!(
     "jz 26f",
     "add rdx, rax",
     "mov [rdi + 8 * {rest_until}], rdx",
-    // From here on no handler draws.
+    // From here on no handler samples a call.
     "26: mov [rdi + 8 * {trial}], r8",
     "mov [rdi + 8 * {arm}], rsi",
     "20: mov rdx, r8",
@@ -113,7 +113,7 @@ global_asm!(
     "27: mov rax, [rcx + {every}]",
     "mov [rdi + 8 * {countdown}], rax",
     "jmp 20b",
-    // No more are kept: never again.
+    // No room for more trials: never again.
     "28: movabs rax, 0x7fffffffffffffff",
     "mov [rdi + 8 * {countdown}], rax",
     "jmp 20b",
@@ -204,8 +204,8 @@ fn calls(code: &mut Code, words: Gpr, region: usize, lots: u64, function: unsafe
     code.store_value(RSP, -8, 0);
 }
 
-/// Code that draws for a call: the thread's table is in `rax`, which it changes, and where the return address lies in
-/// `rdx`.
+/// Code that samples for a call: `rax` holds the thread's table, and is changed; `rdx` holds the return address's
+/// place.
 pub(crate) fn draw(code: &mut Code, region: usize, lots: u64) {
     code.push(RCX);
     calls(code, RAX, region, lots, lineup_engine_draw);

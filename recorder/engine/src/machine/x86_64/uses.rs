@@ -129,7 +129,7 @@ impl LineUser {
         code.with_memory(0x89, RAX.0, place);
     }
 
-    /// Uses the lines from that in `rax` on, and logs what missed.
+    /// Uses the lines from that in `rax` on, and logs the misses.
     fn use_lines(self, code: &mut Code) {
         for (number, register) in (2 + KEPT.len() as i32..).zip(KEPT_LONGER) {
             code.store_slot(self.kept(number), register);
@@ -242,7 +242,7 @@ impl LineUser {
         }
     }
 
-    /// Logs what missed. When the log is full then, the next block is to hand over.
+    /// Logs the misses. When the log is full then, the next block is to hand over.
     fn note(self, code: &mut Code) {
         let own_bits = 64 - noted::BITS_AT as u8;
         code.load_slot(RCX, self.kept(NOTED));

@@ -50,7 +50,7 @@ pub(super) struct Pull {
     pub(super) imbalance: u64,
 }
 
-/// A group's count with what follows from it.
+/// A group's count with the values derived from it.
 #[derive(Clone, Copy)]
 struct Group {
     count: GroupCount,

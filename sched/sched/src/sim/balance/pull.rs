@@ -152,7 +152,8 @@ impl Sim<'_> {
         most - left
     }
 
-    /// Moves waiting tasks of one queue, each if half its weight is within what remains. Returns their weight.
+    /// Moves waiting tasks of one queue, each if half its weight is within the remaining load. Returns their
+    /// weight.
     fn pull_from_queue(&mut self, q: usize, route: Route, most: u64, budget: &mut Budget) -> u64 {
         let Route { to, level, occupied, .. } = route;
         let mut candidates = std::mem::take(&mut self.scratch.candidates);

@@ -1,9 +1,9 @@
 //! Bounds of each form's distance from the rational it stands for.
 //!
-//! Two errors add up. *Quantisation*: a form that scales weights down sees `⌊w / 2^R⌋` for `w`, so with
-//! `w'` and `W'` for the weights it sees, `Δw/W` lies between `Δw'/(W'+1)` and `Δ(w'+1)/W'`. *Rounding*:
-//! an inverse cut to an integer is less than one too small, so a product `t` times it loses less than
-//! `t / 2³²`; every shift that rounds adds half a unit of what remains.
+//! Two errors add up. *Quantisation*: a form that scales weights down sees `⌊w / 2^R⌋` for `w`, so with `w'`
+//! and `W'` for the weights it sees, `Δw/W` lies between `Δw'/(W'+1)` and `Δ(w'+1)/W'`. *Rounding*: an
+//! inverse cut to an integer is less than one too small, so a product `t` times it loses less than `t / 2³²`;
+//! every shift that rounds adds half a unit of its result.
 
 use super::{Form, LoadWeight, UNIT, scaled_factor};
 use crate::weights::Resolution;

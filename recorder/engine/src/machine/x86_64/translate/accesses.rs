@@ -68,7 +68,7 @@ pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instructi
     }
     plans.all.sort_by_key(|plan| !plan.is_load);
     if is_comparison(instruction) {
-        // The emulator loads what `rdi` points to first; the processor's manual does not say.
+        // The emulator loads the operand at `rdi` first; the processor's manual gives no order.
         plans.all.reverse();
     }
     plans.is_timed = synchronises(instruction) && !plans.all.is_empty();

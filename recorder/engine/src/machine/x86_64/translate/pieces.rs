@@ -49,7 +49,7 @@ fn most_bytes(sieves: &Sieves) -> i64 {
     MOST_BYTES.min(sieves.data.line_bytes() as i64)
 }
 
-/// The piece that may go on.
+/// The piece that may continue.
 struct Open {
     step: usize,
     origin: Option<Origin>,

@@ -99,7 +99,7 @@ impl Block<'_> {
         self.out.count_holes.push(self.code.here() - 4);
     }
 
-    /// Looks up what an instruction begins to access.
+    /// Looks up the pieces that begin with an instruction.
     pub(super) fn sift(&mut self, step: &Step) {
         let Some(whole) = self.task.whole else { return };
         for piece in &step.pieces {

@@ -104,7 +104,7 @@ impl Writer<'_> {
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Nothing });
     }
 
-    /// Hands over to the engine, with the program's registers as they are.
+    /// Hands over to the engine, with the program's registers.
     fn leave_for(&mut self, reason: u64, pc: u64) {
         let (reason_slot, pc_slot, gate) = (self.slot(at!(reason)), self.slot(at!(pc)), self.slot(at!(gate)));
         self.code.store_slot_value(pc_slot, pc);

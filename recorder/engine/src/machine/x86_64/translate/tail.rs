@@ -100,7 +100,7 @@ impl Block<'_> {
         jump
     }
 
-    /// Writes what links do before they are linked: each hands over to the engine.
+    /// Writes the code of links before they are linked: each hands over to the engine.
     pub(super) fn links_to(&mut self, links: &[(usize, u64)]) {
         for (hole, target) in links {
             self.code.land(*hole);

@@ -345,7 +345,7 @@ impl Writer<'_> {
         self.links_to(&links);
     }
 
-    /// A system call has returned: a jump to what comes next.
+    /// A system call has returned: jumps to the next instruction.
     fn after_call(&mut self, next: u64) -> usize {
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
         self.code.move_value(RCX, next);
@@ -370,7 +370,7 @@ impl Writer<'_> {
         (begin, other)
     }
 
-    /// Writes what links do before they are linked: each hands over to the engine.
+    /// Writes the code of links before they are linked: each hands over to the engine.
     fn links_to(&mut self, links: &[(usize, u64)]) {
         for (hole, target) in links {
             self.code.land(*hole);

@@ -14,7 +14,7 @@ use iced_x86::{
 };
 use lineup_recording::native::superblock::{MOST_INSTRUCTIONS, MOST_PARTS, MOST_WORDS};
 
-/// Instructions of a superblock that does not go on where another is left, at most.
+/// The most instructions of a superblock that does not continue another.
 const MOST_AT_ONCE: usize = 96;
 /// And behind where it does.
 const MOST_BEYOND: usize = 64;

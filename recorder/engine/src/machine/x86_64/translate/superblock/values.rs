@@ -125,7 +125,7 @@ impl Values {
         true
     }
 
-    /// Works out what follows.
+    /// Computes a value that follows from others.
     fn work_out(&mut self, number: u32, derived: &mut Vec<Derived>) -> Option<Value> {
         let known = self.known[number as usize];
         if known.value.is_some() {
