@@ -16,8 +16,8 @@ use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-/// A cluster may take so long for a question when nothing else is said. A scheduler notices after three minutes that an
-/// executor is gone, unless it was started otherwise, and gives its work to others then.
+/// Default time limit of a question. A scheduler with default settings notices after three minutes that an executor is
+/// gone, and gives its work to others then.
 pub const WAIT: Duration = Duration::from_secs(600);
 
 /// A scheduler takes a connection within this time, or is not there.

@@ -1,6 +1,6 @@
 //! A store in a folder of this machine, as an object store whose files are on disk once they have their names.
 //!
-//! The one of `object_store` gives a file its name before the disk has it, and leaves `NAME#1` when it is interrupted,
+//! The folder of `object_store` gives a file its name before the disk has it. When interrupted it leaves `NAME#1`,
 //! which other engines would read.
 
 use async_trait::async_trait;

@@ -1,8 +1,8 @@
 //! One order of a type's members for a whole fleet.
 //!
-//! The patterns of all recordings are put to [`lineup_advise`] as if they were one recording of one program, whose
-//! regions are the functions of all services, each with its weight. The result is an order. `lineup advise --order` or
-//! `lineup study --order` makes the patch from it and respects the pinned members of the sources.
+//! [`lineup_advise`] gets the patterns of all recordings as one recording of one program. Its regions are the functions
+//! of all services, each with its weight. The result is an order. `lineup advise --order` or `lineup study --order`
+//! makes the patch from it and respects the pinned members of the sources.
 
 mod joined;
 mod reference;

@@ -1,4 +1,4 @@
-//! The type that advice is on, as one build has it.
+//! The advised type, in the layout of one build.
 
 use crate::engine::Engine;
 use crate::error::Result;

@@ -62,7 +62,7 @@ pub struct Input {
     pub rows: Vec<Rows>,
 }
 
-/// Rows on their way in, all of one run.
+/// Rows of one run, while they are read.
 struct Filling<'l> {
     run: Cell,
     labels: &'l Labels,

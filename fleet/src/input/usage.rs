@@ -8,7 +8,7 @@ use crate::tables::{LAYOUTS, MEMBERS, PATTERNS, REGIONS, SHARED_LINES};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A type as the document has it.
+/// A type of the document.
 struct Type {
     name: Arc<str>,
     build_id: Option<String>,

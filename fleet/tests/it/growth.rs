@@ -103,7 +103,7 @@ fn every_view_of_many_recordings_answers_as_on_this_machine() {
 #[test]
 #[ignore = "takes a generated store: make fleet-cluster"]
 fn an_executor_that_is_killed_early_or_late_leaves_the_answer_right_or_there_is_none() {
-    // Few rows: a command that waits for somebody to read its answer has not ended.
+    // Few rows: a command that waits for a reader of its answer has not ended.
     const SQL: &str = "SELECT owner, COUNT(*) AS members, SUM(hosts) AS hosts, SUM(accesses) AS accesses
         FROM hottest_members GROUP BY owner";
     let store = store();

@@ -1,4 +1,4 @@
-//! The server as a client has it: JSON-RPC, one message a line, over standard input and output.
+//! The server from a client's side: JSON-RPC, one message a line, over standard input and output.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,8 @@ struct Server {
     last: u64,
 }
 
-/// Stands for `lineup`: prints its arguments as JSON. A first positional argument named `broken` is an error.
+/// A stand-in for `lineup`: prints its arguments as JSON. A first positional argument named `broken` is an
+/// error.
 const LINEUP: &str = r#"#!/bin/sh
 case "$*" in
 *broken*) echo '{"schema":"lineup.error/1","code":"not-found","message":"a; b","what":"a","next":"b"}'; exit 2 ;;

@@ -31,9 +31,9 @@ pub(crate) fn leaves() -> bool {
     LEAVES.load(Ordering::Acquire)
 }
 
-/// Prepares everything for the memory that a file names. 1 when it could, else 0, and a note says why unless the file
-/// cannot be opened. 2 when an engine of before is still there: the program's code may lead to it, so that none of its
-/// memory may go, and nothing else is done.
+/// Prepares everything for the memory that a file names. Returns 1 on success, and 0 on failure, with a note of the
+/// reason unless the file cannot be opened. Returns 2 and does nothing when an earlier engine is still loaded: the
+/// program's code may lead to it, so its memory must stay.
 ///
 /// # Safety
 /// `path` must be a terminated text.
@@ -103,7 +103,7 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
     u64::from(holdings::are_known() && count < room)
 }
 
-/// Gives back SIGTRAP: no trap stands in the program's code any more.
+/// Gives back SIGTRAP: the program's code has no trap any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
     traps::give_back();
@@ -113,7 +113,7 @@ pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
 /// Unmaps all memory of the engine.
 ///
 /// # Safety
-/// No thread is in the engine's code or comes back to it, but for the caller, who unloads the library next.
+/// No thread is in the engine's code or returns to it, except the caller, who unloads the library next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_engine_give_back() -> u64 {
     lock::forget();

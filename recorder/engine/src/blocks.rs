@@ -70,7 +70,7 @@ pub(crate) struct Blocks {
     /// System calls by the address after them.
     pub(crate) calls: Map<Ways<u64>>,
     pub(crate) entries: Set,
-    /// Instructions that a jump stands in place of, and where they are now.
+    /// Instructions that a jump replaces, and their new places.
     pub(crate) moved: Map<u64>,
     /// Functions that jump to each other without a call.
     pub(crate) within: Functions,
@@ -426,8 +426,8 @@ impl Blocks {
         engine.shared.forget_entries(range);
     }
 
-    /// Forgets the blocks of code in whose place the program puts other memory, which may hold the same code. Links to
-    /// such a block lead to the engine from now on, which looks for the new one.
+    /// Forgets the blocks of code that other memory replaces, which may hold the same code. Links to such a block lead
+    /// to the engine from now on, which looks for the new one.
     pub(crate) fn forget_blocks(&mut self, engine: &Engine, range: &Range<u64>) {
         self.mappings.clear();
         let is_gone = |block: &Block| block.low < range.end && range.start < block.end;

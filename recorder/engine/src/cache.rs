@@ -62,7 +62,7 @@ impl Cache {
         if at + code.len() > BYTES {
             return None;
         }
-        // SAFETY: within the mapping, as checked, and nobody executes it yet.
+        // SAFETY: within the mapping, as checked, and no thread executes it yet.
         unsafe { self.written.add(at).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
         self.used = at + code.len();
         let executed = self.executed as u64 + at as u64;

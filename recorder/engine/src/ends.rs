@@ -21,8 +21,8 @@ pub(crate) struct Asked {
     pub(crate) room: u64,
 }
 
-/// Patches the entries and ends of all functions that the command asked for and have no answer yet. Nobody executes
-/// them yet.
+/// Patches the entries and ends of all functions that the command asked for and that have no answer yet. No thread
+/// executes them yet.
 pub(crate) fn all(engine: &Engine) {
     let shared = &engine.shared;
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);

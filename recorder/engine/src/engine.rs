@@ -198,7 +198,7 @@ impl Engine {
         found.map_or_else(|| self.lose(slots, pc), |block| block.body)
     }
 
-    /// A store comes next that may begin a restartable sequence.
+    /// The next store may begin a restartable sequence.
     fn begin_sequence(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
         let pc = slots.pc;
         let signals = system::block_signals();
@@ -471,7 +471,7 @@ impl Engine {
     }
 }
 
-/// The time as the log has it.
+/// The time in the log's form.
 fn time_record() -> [u64; record::TIME_WORDS] {
     [u64::from(record::TIME) << 32, Host::counter()]
 }

@@ -14,7 +14,7 @@ struct Instruction {
 
 /// Bytes of one.
 const INSTRUCTION_BYTES: usize = 8;
-/// Instructions of a filter at most, as the kernel has it.
+/// The kernel's limit of a filter's instructions.
 const MOST_INSTRUCTIONS: usize = 4096;
 /// Words that a filter may keep values in.
 const KEPT_WORDS: usize = 16;
@@ -27,7 +27,7 @@ const LOG: u32 = 0x7ffc_0000;
 /// The decision, without its data.
 const ACTION: u32 = 0xffff_0000;
 
-/// A system call that the engine makes while the program runs, with arguments as it has them: addresses are any.
+/// A system call of the engine while the program runs, with its arguments; addresses are examples.
 struct Needed(i64, &'static str, [u64; 6]);
 
 const ANY: u64 = 0x7f00_0000_0000;

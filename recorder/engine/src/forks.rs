@@ -24,7 +24,7 @@ pub(crate) fn remember(path: &[u8]) {
     let _ = PATH.set(path.into());
 }
 
-/// A process was made, or this is it.
+/// The result of a fork, in the parent or in the child.
 struct RegisterResult {
     result: i64,
     /// The code cache.
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-/// Does some work while nobody takes or maps memory.
+/// Does some work while no thread takes or maps memory.
 fn still_memory<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(not(miri))]
     return crate::ALLOCATOR.while_still(|| holdings::while_still(work));

@@ -51,7 +51,7 @@ pub(crate) fn inside<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Waits until the engine runs for no more threads than these: they have system calls to make.
+/// Waits until the engine runs for at most `own` threads: the others have system calls to make.
 fn wait_for_others(own: u32) {
     const ROUNDS: u32 = 20_000;
     const ROUND_NS: i64 = 50_000;

@@ -88,7 +88,7 @@ pub(crate) unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     set_handler(registers);
 }
 
-/// Does some work while nobody sets a handler.
+/// Does some work while no thread sets a handler.
 pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     SETTING.with(|()| work())
 }

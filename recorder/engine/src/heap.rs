@@ -41,7 +41,7 @@ impl Allocator {
         self.0.with(|heap| heap.end as usize - heap.next as usize)
     }
 
-    /// Does some work while nobody takes or gives back memory; nor may the work.
+    /// Does some work while no thread takes or gives back memory; the work must not either.
     pub(crate) fn while_still<R>(&self, work: impl FnOnce() -> R) -> R {
         self.0.with(|_| work())
     }

@@ -38,7 +38,7 @@ pub(crate) fn remove(at: u64) {
     });
 }
 
-/// Does some work while nobody maps memory; nor may the work.
+/// Does some work while no thread maps memory; the work must not either.
 pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     HOLDINGS.with(|_| work())
 }
@@ -66,7 +66,7 @@ pub(crate) fn hold(address: u64) -> bool {
 /// No thread is in memory of the engine's or comes back to it, and nothing uses the engine's heap any more.
 pub(crate) unsafe fn give_back() {
     each(|at, bytes| {
-        // SAFETY: mapped by the engine, and nobody's any more, as the caller promises.
+        // SAFETY: mapped by the engine, and no longer used, as the caller promises.
         unsafe { system::own(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0]) };
     });
 }

@@ -24,8 +24,8 @@ pub(crate) struct Unfinished {
     many: Vec<u64>,
 }
 
-/// A thread was interrupted with these registers: its log stands in a register, from which it goes to the slot. `None`
-/// where it stands there already.
+/// A thread was interrupted with these registers: stores the log's end from its register to the slot. `None` where the
+/// slot holds it already.
 pub(crate) fn begin(engine: &Engine, slots: &mut Slots, cached: &HostContext) -> Option<Unfinished> {
     let pc = cached.pc();
     if !engine.logs_all() || !engine.signals.cache.contains(&pc) {

@@ -80,7 +80,7 @@ impl<T> Lock<T> {
                 _ => hint::spin_loop(),
             }
         }
-        // SAFETY: we hold it, so nobody else has a reference.
+        // SAFETY: we hold it, so no other thread has a reference.
         let result = work(unsafe { &mut *self.value.get() });
         self.holder.store(0, Ordering::Release);
         result

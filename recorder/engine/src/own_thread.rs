@@ -1,8 +1,8 @@
-//! A thread of the engine's own in an attached program: the command has it prepare all code and give all back, so that
-//! no thread of the program stands still for that.
+//! A thread of the engine's own in an attached program: the command lets it prepare all code and give all back, so that
+//! no thread of the program has to stop for that.
 //!
 //! The C library does not know it. It has a base of its own, with its slots and its other thread-local data. It calls
-//! no function of the C library that would need more. It sleeps unless the command has it call something.
+//! no function of the C library that would need more. It sleeps except when the command makes it call a function.
 
 use crate::machine::{Abi, Host};
 

@@ -39,7 +39,7 @@ impl Near {
     }
 }
 
-/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
+/// Asks the command for entries in files that were mapped just now, and patches them: no thread executes them yet.
 /// `blocked` are the signals that the program blocks in this thread.
 pub(crate) fn more(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
@@ -60,8 +60,8 @@ pub(crate) fn watch_allocators(engine: &Engine) {
     }
 }
 
-/// Patches all entries that the command asked for and have no answer yet, and answers for each. Nobody executes them
-/// yet: the process has one thread, or their file was mapped just now. `blocked` as for [`more`].
+/// Patches all entries that the command asked for and that have no answer yet, and answers for each. No thread executes
+/// them yet: the process has one thread, or their file was mapped just now. `blocked` as for [`more`].
 pub(crate) fn all(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
     if shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE {
@@ -134,7 +134,7 @@ pub(crate) fn unless_leaving<R>(work: impl FnOnce() -> R) -> Option<R> {
     CHANGING.with(|()| (!attach::leaves()).then(work))
 }
 
-/// Does some work while nobody changes the program's code.
+/// Does some work while no thread changes the program's code.
 pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
     CHANGING.with(|()| work())
 }
@@ -191,7 +191,7 @@ fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (CallSite, 
     Host::call_sites(code).filter_map(move |site| Some((site, is_of(&site)?)))
 }
 
-/// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
+/// The code of files, except the file that has the code at `own`: the engine's own calls stay unchanged.
 fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
     let ours = maps.iter().find(|mapping| mapping.range.contains(&own)).map(|mapping| mapping.path.clone());
     let is_others = |mapping: &maps::Mapping| ours.as_ref() != Some(&mapping.path);

@@ -76,7 +76,8 @@ impl Fork {
         if self.number == libc::SYS_clone3 {
             arguments[0] = self.words.as_ptr() as u64;
         }
-        // SAFETY: the program's own system call, but that its stack is used from the gate on. The engine's is copied.
+        // SAFETY: the program's own system call, but the thread uses the engine's stack from the gate on, which is
+        // copied.
         unsafe { system::call(self.number, arguments) }
     }
 }
@@ -188,7 +189,7 @@ fn tell_exec(engine: &Engine, folder: u64, path: u64) {
     let mut end = 0;
     let is_here = path.first() != Some(&b'/') && folder as i32 == libc::AT_FDCWD;
     if is_here {
-        // Meant from where the process is.
+        // Relative to the working directory of the process.
         end = system::read_link_into(b"/proc/self/cwd\0", &mut whole[..MOST_BYTES - 1]);
         whole[end] = b'/';
         end += 1;

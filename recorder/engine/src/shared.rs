@@ -160,7 +160,7 @@ impl Shared {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + field)
     }
 
-    /// Entries in this range are no more.
+    /// Entries in this range are gone.
     pub(crate) fn forget_entries(&self, range: &Range<u64>) {
         let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
         for number in 0..entries {
@@ -413,8 +413,8 @@ impl Shared {
         (0..entries).any(|number| Refusal::of(answer(number)).is_some())
     }
 
-    /// Notes a change of the program's code that is to be taken back. False when there is no room; true when nobody
-    /// asks for it, since the engine stays as long as the program.
+    /// Notes a change of the program's code that is to be taken back. False when there is no room. True when no note is
+    /// needed, since the engine stays as long as the program.
     pub(crate) fn note_write(&self, at: u64, old: &[u8], new: &[u8]) -> bool {
         if self.word(word::IS_ATTACHED).load(Ordering::Relaxed) == 0 {
             return true;

@@ -117,7 +117,7 @@ struct Interrupted {
     slots: Slots,
     /// The registers there.
     cached: HostContext,
-    /// And as the program has them.
+    /// And the program's registers.
     program: HostContext,
     /// For a run that is logged: the record that a superblock was writing.
     unfinished: Option<Unfinished>,
@@ -167,7 +167,7 @@ fn is_borrowed(slots: &Slots) -> bool {
     slots.owner != 0 && slots.owner != system::thread()
 }
 
-/// The registers as the program has them; `None` while the engine runs.
+/// The program's registers; `None` while the engine runs.
 fn program_state(engine: &Engine, slots: &Slots, registers: &HostContext) -> Option<HostContext> {
     let pc = registers.pc();
     if engine.signals.delivering.contains(&pc) {

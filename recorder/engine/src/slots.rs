@@ -167,7 +167,7 @@ pub(crate) mod reason {
     pub(crate) const FULL: u64 = 3;
     /// The outermost call has ended.
     pub(crate) const LEAVE: u64 = 4;
-    /// A system call comes next.
+    /// The next instruction is a system call.
     pub(crate) const SYSTEM_CALL: u64 = 5;
     /// The next instruction cannot be translated.
     pub(crate) const LOST: u64 = 6;
@@ -175,12 +175,13 @@ pub(crate) mod reason {
     pub(crate) const BEGIN: u64 = 7;
     /// A system call has returned: the program continues at `pc`.
     pub(crate) const RETURNED: u64 = 8;
-    /// An instruction that stands alone, in a program that is recorded as a whole, was executed; `pc` comes next.
+    /// An instruction that stands alone, in a program that is recorded as a whole, was executed; `pc` is the next
+    /// address.
     pub(crate) const ALONE: u64 = 9;
     /// In a program that is recorded as a whole, an allocator is called, or its call returns; the block continues.
     pub(crate) const ALLOCATION: u64 = 10;
     /// The next instruction saves or loads the processor's state; then the block continues.
     pub(crate) const STATE: u64 = 11;
-    /// A store comes next that may begin a restartable sequence, see [`crate::sequences`].
+    /// The next store may begin a restartable sequence, see [`crate::sequences`].
     pub(crate) const SEQUENCE: u64 = 12;
 }

@@ -37,7 +37,7 @@ pub(crate) const JUMPS: u64 = 1 << 8;
 /// Open calls of a thread's region, its slot, and its words in the thread's table.
 type OfRegion<'a> = (&'a mut OpenCalls, &'a mut Slot, &'a mut Words);
 
-/// A call begins while others are open: the region and where the return address lies are given as to a function.
+/// A call begins while others are open: the region and the return address's place come as a function's arguments.
 ///
 /// # Safety
 /// Only from the code of stamps.
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn ended(registers: *mut HostRegisters) {
     with_open_calls(region & !JUMPS, |_, (calls, slot, words)| calls.ended(slot, words, jumps));
 }
 
-/// A call ends that is not the innermost open one; the counter is given as well.
+/// A call ends that is not the innermost open one; the counter comes as an argument as well.
 ///
 /// # Safety
 /// As of [`enter`].
@@ -116,7 +116,7 @@ fn words_of(table: u64, region: usize) -> *mut Words {
     (table as *mut Words).wrapping_add(region)
 }
 
-/// Counts a call of which nothing else is known.
+/// Counts a call without any other data.
 fn count_alone(region: u64, word: usize) {
     // SAFETY: this thread's own.
     let slots = unsafe { &*Host::slots() };
@@ -175,7 +175,7 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
 fn give_back(engine: &Engine, table: u64) {
     trials::end(table as *mut u8);
     for region in 0..timed::REGIONS {
-        // SAFETY: within the table, which is nobody else's.
+        // SAFETY: within the table, which no other thread uses.
         let words = unsafe { &mut *words_of(table, region) };
         words[timed::LEFT] += std::mem::take(&mut words[timed::OPEN]);
     }

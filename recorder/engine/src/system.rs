@@ -197,7 +197,7 @@ pub(crate) fn register_serializing() {
     unsafe { own(libc::SYS_membarrier, [REGISTER, 0, 0, 0, 0, 0]) };
 }
 
-/// Makes every thread decode its next instructions anew. Where the system cannot, replacing a page has done it.
+/// Makes every thread decode its next instructions again. Where the system cannot, replacing a page has done it.
 pub(crate) fn serialize_threads() {
     const SERIALIZE: u64 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE as u64;
     // SAFETY: changes no memory.

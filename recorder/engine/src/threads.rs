@@ -127,7 +127,7 @@ impl Engine {
     /// The thread is about to end in the cache: another may have its memory, once it is gone.
     pub(crate) fn retire(&self, slots: &mut Slots) {
         let Some(whole) = self.whole.as_ref().filter(|_| slots.thread != 0) else { return };
-        // SAFETY: made by `begin_thread`, and nobody else's.
+        // SAFETY: made by `begin_thread`, and used by no other code.
         let thread = unsafe { Box::from_raw(slots.thread as *mut Thread) };
         slots.thread = 0;
         let owner = slots.owner;
@@ -154,10 +154,10 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     }
     slots.busy = 1;
     if engine.whole.is_none() {
-        // Nobody else uses it where calls are recorded.
+        // No other code uses it where calls are recorded.
         slots.own.calls.spent = 0;
     }
-    // SAFETY: made by `begin_thread`, and nobody else's.
+    // SAFETY: made by `begin_thread`, and used by no other code.
     let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };
     if let Some((chunk, start)) = thread.chunk {
         engine.shared.submit_chunk(chunk, slots.log - start);

@@ -50,7 +50,7 @@ fn places(pc: u64) -> impl Iterator<Item = &'static Place> {
     (first..first + PLACES).map(|place| &TRAPS[place % PLACES])
 }
 
-/// A trap that is about to stand there leads to this code. False when there is no room for it.
+/// A coming trap at this place leads to this code. False when there is no room for it.
 pub(crate) fn lead(pc: u64, to: u64) -> bool {
     let is_fit = |place: &&Place| [0, pc].contains(&place.pc.load(Ordering::Acquire));
     let Some(place) = places(pc).find(is_fit) else { return false };
@@ -72,7 +72,7 @@ pub(crate) fn forget(range: &Range<u64>) {
     own.for_each(|place| place.to.store(0, Ordering::Release));
 }
 
-/// Sees to it that a trap may stand at a place. `blocked` are the signals that the program blocks in this thread.
+/// Makes a trap possible at a place. `blocked` are the signals that the program blocks in this thread.
 pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refusal> {
     if is_used(&maps::read(), pc) {
         return Err(Refusal::EngineUses);

@@ -136,7 +136,7 @@ fn of_lines(lines: &[u64]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// A thread takes over a table of times: where its lots begin, if nobody had it before.
+/// A thread takes over a table of times: seeds its sampling, if no thread had the table before.
 pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
     let word = |number| engine.shared.word(number).load(Ordering::Relaxed);
     for region in 0..timed::STAMPS {

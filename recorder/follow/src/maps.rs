@@ -1,7 +1,7 @@
-//! The text of `/proc/self/maps`: which files and stacks of the *guest* lie where.
+//! Parses `/proc/self/maps`: the places of files and stacks of the *guest*.
 //!
-//! The emulator's own files stand there too. It maps guest text without execute permission, so a file
-//! whose mappings are nowhere executable is the guest's.
+//! It lists the emulator's own files too. The emulator maps guest text without execute permission, so a file without
+//! any executable mapping is the guest's.
 
 use std::ops::Range;
 

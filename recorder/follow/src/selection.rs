@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Picks the calls of one region as they come.
 ///
-/// Calls spread over the run are those with the lowest positions (see [`spread_position`]). While it is not known how
-/// many calls will come, a call is taken when it is among the lowest so far, and may have to give way later: the
-/// command leaves such calls out at the end.
+/// Calls spread over the run are those with the lowest positions (see [`spread_position`]). While the number of calls
+/// is unknown, a call is taken when it is among the lowest so far, and may have to give way later: the command leaves
+/// such calls out at the end.
 pub struct Picker {
     warmup_calls: u64,
     most: Option<u64>,

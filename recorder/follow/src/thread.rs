@@ -106,7 +106,7 @@ pub struct Entry {
     pub at: u64,
     /// The process that calls.
     pub process: ProcessId,
-    /// It goes into the recording; else it is followed for its size alone.
+    /// It goes into the recording; otherwise it is followed for its size alone.
     pub kept: bool,
     /// Its arguments in registers.
     pub arguments: Option<Arguments>,
@@ -206,7 +206,7 @@ impl<Own> Thread<Own> {
             Some(slot) => site.slot == Some(slot),
             None => Some(site.return_pc) == return_pc,
         };
-        // Returns match the innermost call but for unwinding, which leaves few levels.
+        // Returns match the innermost call, except after unwinding, which leaves few levels.
         let near = self.sites.iter().rev().take(64).position(|(site, _)| matches(site));
         if let Some(above) = near.filter(|_| self.manner.keeps_all_sites) {
             self.sites.truncate(self.sites.len() - above - 1);

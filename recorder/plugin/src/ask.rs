@@ -7,7 +7,7 @@ use crate::ffi::{PluginId, Tb};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-/// The first version whose callbacks are given a pointer.
+/// The first version whose callbacks get a pointer.
 pub(crate) const POINTED_SINCE: c_int = 7;
 
 /// A virtual CPU, or thread, begins or ends.

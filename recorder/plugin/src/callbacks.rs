@@ -310,7 +310,7 @@ impl Recorder {
         }
     }
 
-    /// True when the return address of a call still stands in its slot.
+    /// True when the return address of a call is still in its slot.
     fn is_current(&self, site: &CallSite) -> bool {
         let Some(slot) = site.slot else { return true };
         let host = slot.wrapping_add(self.guest_base.load(Ordering::Relaxed));
@@ -442,7 +442,7 @@ impl Recorder {
         // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
         let handler = unsafe { read_value(host, pointer_bytes) };
         let mut translation = self.translation();
-        // 0 and 1 stand for the default action and for none.
+        // 0 is the default action, 1 is none.
         match handler {
             Some(0) => translation.handled_signals.remove(&signal),
             _ => translation.handled_signals.insert(signal),

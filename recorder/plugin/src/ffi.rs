@@ -171,7 +171,7 @@ pub(crate) struct Api {
     pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
     /// Its physical address.
     pub(crate) physical: unsafe extern "C" fn(*const MemPlace) -> u64,
-    /// `None` where the emulator does not let plugins read registers.
+    /// `None` where the emulator offers plugins no registers.
     pub(crate) registers: Option<ReadRegisters>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) const PROGRAM: &str = "program=";
 /// The variable by which `lineup` knows the processes that it started, also under a guest that cleared its environment.
 const MARK: &str = "LINEUP_RUN";
 
-/// Variables of the dynamic linker: they are meant for the guest's linker and not for the emulator's.
+/// Variables of the dynamic linker: for the guest's linker, not for the emulator's.
 const LINKER_VARIABLES: &[u8] = b"LD_";
 
 /// The guest's request.

@@ -20,8 +20,8 @@ pub(crate) trait InstructionSet: Sync {
     /// helper, and frees it when the first thread is started.
     fn only_leaves(&self, bytes: &[u8], is_thumb: bool) -> bool;
 
-    /// True when the bytes are the beginning of an instruction and no more. Never on machines whose instructions do not
-    /// lie across pages.
+    /// True when the bytes are only the beginning of an instruction. Never on machines whose instructions do not cross
+    /// pages.
     fn is_cut_off(&self, _bytes: &[u8]) -> bool {
         false
     }

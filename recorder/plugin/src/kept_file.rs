@@ -28,7 +28,7 @@ impl KeptFile {
     fn get(&mut self) -> io::Result<&File> {
         let is_ours = |file: &File| identity(file).is_ok_and(|found| found == self.identity);
         if !self.file.as_ref().is_some_and(is_ours) {
-            // The descriptor is the guest's now, or nobody's: it is not ours to close.
+            // The descriptor is the guest's now, or closed: we must not close it.
             self.file.take().map(IntoRawFd::into_raw_fd);
             let file = open(&self.path)?;
             if identity(&file)? != self.identity {
@@ -65,7 +65,7 @@ fn open(path: &str) -> io::Result<File> {
     }
     // SAFETY: makes a new descriptor for an open file, or none.
     let high = unsafe { libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest as libc::c_int) };
-    // SAFETY: just made, and owned by nobody else.
+    // SAFETY: just made, and owned by no other code.
     Ok(if high < 0 { low } else { unsafe { File::from_raw_fd(high) } })
 }
 

@@ -37,8 +37,8 @@ extern "C" fn choose() {
     }
 }
 
-/// The version that the command has asked for. The emulator hands arguments over after it has checked the version, so
-/// that they are looked for where it has them from.
+/// The version that the command has asked for. The emulator hands arguments over only after its check of the version,
+/// so this looks for them in the emulator's own source.
 fn asked() -> Option<c_int> {
     asked_in(&std::fs::read("/proc/self/cmdline").ok()?)
 }
@@ -156,7 +156,7 @@ impl<Vcpu: Copy, Translate: Copy, Syscall: Copy, SyscallReturn: Copy, Reset: Cop
 }
 
 impl ReadRegisters {
-    /// The functions for it, where the emulator has them all.
+    /// The functions for reading registers, where the emulator has them all.
     ///
     /// # Safety
     /// The emulator's functions must have the types of the interface's description.

@@ -11,7 +11,7 @@ pub(crate) struct Output {
     writer: Mutex<Option<Writer<KeptFile>>>,
 }
 
-/// The file while nobody else can write to it.
+/// The file while no other thread can write to it.
 pub(crate) type HeldOutput<'a> = MutexGuard<'a, Option<Writer<KeptFile>>>;
 
 impl Output {

@@ -294,7 +294,7 @@ impl Recorder {
         if thread.is_null() {
             return;
         }
-        // SAFETY: not null, so it came from `Box::into_raw` and was swapped out here: nobody else has it.
+        // SAFETY: not null, so it came from `Box::into_raw` and was swapped out here: no other code has it.
         let mut thread = unsafe { Box::from_raw(thread) };
         thread.end_all(how);
         self.note_inside(&mut thread);

@@ -1,7 +1,7 @@
 //! Registers of the guest, which emulators of version 9.0 and later let plugins read.
 //!
-//! They are read where a call begins that goes into the recording, and nowhere else: the block there has a callback
-//! that asks for them, so that the emulator brings its own copy of them up to date.
+//! They are read only at the beginning of a call that goes into the recording. The block there has a callback that asks
+//! for them, so that the emulator updates its own copy.
 
 use crate::ffi::{Api, ByteArray, ReadRegisters, Register};
 use lineup_model::access::Arguments;
@@ -138,12 +138,12 @@ impl Handles {
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        // SAFETY: the bytes are ours, and nobody has them any more.
+        // SAFETY: the bytes are ours, and no other code uses them any more.
         unsafe { (self.read.free_bytes)(self.bytes, 1) };
     }
 }
 
-/// The number in a register of 4 or 8 bytes. They stand in the guest's order, which is little-endian on every machine
+/// The number in a register of 4 or 8 bytes. They are in the guest's order, which is little-endian on every machine
 /// here.
 fn number(bytes: &[u8]) -> Option<u64> {
     match bytes.len() {

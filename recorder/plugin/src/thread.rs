@@ -20,6 +20,6 @@ pub(crate) struct Own {
     pub(crate) profile: Option<Box<Profiled>>,
     /// The journal's slot, where unwritten records survive.
     pub(crate) slot: Option<Slot>,
-    /// Bytes of the encoder's records that stand in the slot.
+    /// Bytes of the encoder's records in the slot.
     pub(crate) in_slot: usize,
 }

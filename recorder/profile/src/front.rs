@@ -44,7 +44,7 @@ pub(crate) struct Front {
     /// Blocks, in the places of their first runs.
     blocks: Vec<Block>,
     chains: Vec<Chained>,
-    /// Loads and stores of the same runs' instructions, in turn, but for those in chains; see [`Run::counters`].
+    /// Loads and stores of the same runs' instructions, in turn, except those in chains; see [`Run::counters`].
     accesses: Vec<u64>,
     /// The code known so far.
     code: Code,

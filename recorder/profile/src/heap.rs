@@ -65,7 +65,7 @@ pub struct Heap {
     names: HashMap<u64, u32>,
     /// Sites by their frames, of chains that were shortened.
     shortened: HashMap<Box<[u64]>, u32>,
-    /// By number, but for number 0.
+    /// By number, without number 0.
     sites: Vec<Site>,
 }
 

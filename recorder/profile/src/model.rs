@@ -23,7 +23,7 @@ pub(crate) struct Counts {
     pub(crate) access_misses: Vec<Misses>,
     /// Address of the last miss of each; 0 where none missed.
     pub(crate) last_missed: Vec<u64>,
-    /// Misses by context, but for number 0.
+    /// Misses by context, without number 0.
     pub(crate) contexts: Vec<ContextMisses>,
 }
 
@@ -290,7 +290,7 @@ mod tests {
         (profile, handles)
     }
 
-    /// Misses between a context's beginning and the next one's are its own; those of number 0 are nobody's.
+    /// Misses between a context's beginning and the next one's are its own; those of number 0 belong to no context.
     #[test]
     fn misses_are_counted_for_the_context_under_way() {
         let (profile, handles) = profile(&["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"]);

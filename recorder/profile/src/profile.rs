@@ -118,8 +118,8 @@ impl Profile {
         self.add(&counts)
     }
 
-    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0:
-    /// the number of a task, and for whom.
+    /// As [`Profile::take`], for a CPU of a whole system, which worked for these contexts, by number, without number 0:
+    /// each has the number of a task, and the kind of context.
     pub fn take_of_cpu(
         &self,
         cpu: u32,

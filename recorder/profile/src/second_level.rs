@@ -140,8 +140,8 @@ impl SecondLevel {
         knows(self)
     }
 
-    /// The block that begins with a run was fetched, and these of its lines were not in the first level: the lowest bit
-    /// stands for the last line.
+    /// The block that begins with a run was fetched, and these of its lines missed the first level: the lowest bit is
+    /// the last line.
     pub fn fetch_missed(&mut self, run: u32, missed: u32) {
         if !self.knows(run, 0) {
             return;
@@ -163,8 +163,8 @@ impl SecondLevel {
         }
     }
 
-    /// The accesses of a chain around one address were made, and these of their lines were not in the first level: the
-    /// lowest bit stands for the last line.
+    /// The accesses of a chain around one address were made, and these of their lines missed the first level: the
+    /// lowest bit is the last line.
     pub fn chain_missed(&mut self, heap: &mut Heap, chain: Handle, address: u64, missed: u32) {
         if chain.chain() as usize >= self.code.chains.len() {
             self.learn();

@@ -28,7 +28,7 @@ impl Worker {
             for mut batch in work {
                 model.simulate(&batch);
                 batch.clear();
-                // Nobody waits for it at the very end.
+                // At the very end no thread waits for it.
                 drop(done.send(batch));
             }
             model

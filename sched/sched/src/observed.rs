@@ -41,7 +41,7 @@ pub struct ObservedThread {
 const LEAST_SHARE: u64 = 1_000;
 
 impl ObservedThread {
-    /// Bursts of the mean length seen, with sleeps such that the thread, were it never kept waiting, would be
+    /// Bursts of the mean observed length. The sleeps are such that the thread, if it never waited, would be
     /// busy for the same part of the time that it did not wait. `None` if it ran too little to matter.
     fn behaviour(&self, window_ns: u64) -> Option<TaskSet> {
         if self.turns == 0 || self.ran_ns < window_ns / LEAST_SHARE {

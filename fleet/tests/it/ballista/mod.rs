@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// A cluster is up within this time.
 const UP: Duration = Duration::from_secs(60);
 
-/// The scheduler gives up on an executor that says nothing for so long. Without these it would be three minutes.
+/// The scheduler gives up on an executor after this silence. The default is three minutes.
 const IMPATIENT: [&str; 4] =
     ["--executor-timeout-seconds", "5", "--expire-dead-executor-interval-seconds", "1"];
 
@@ -65,7 +65,7 @@ fn programs() -> Option<PathBuf> {
     is_there.then_some(folder)
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 pub(crate) fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port().to_string()

@@ -70,7 +70,7 @@ pub(crate) trait Abi {
     /// little of it.
     ///
     /// # Safety
-    /// The memory is nobody's.
+    /// No code uses the memory.
     unsafe fn thread_block(memory: u64, bytes: u64) -> Option<ThreadBlock>;
 
     /// Makes a thread that sleeps until it gets a signal, and then again, with this stack and base; its number, or an

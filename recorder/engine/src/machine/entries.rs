@@ -32,7 +32,7 @@ pub(crate) trait Entries {
     /// it and the next.
     fn displace(pc: u64, size: u64, room: u64) -> Result<Self::Displaced, Refusal>;
 
-    /// As [`Entries::displace`], but that a trap leads away, where no jump can stand.
+    /// As [`Entries::displace`], but a trap leads away, where there is no room for a jump.
     fn displace_by_trap(pc: u64, size: u64, room: u64) -> Result<Self::Displaced, Refusal>;
 
     /// A jump in the program's code from `at` to code within its reach.

@@ -44,8 +44,8 @@ pub(crate) trait Gates {
     /// delivered.
     fn unmask(slots: i32) -> (Vec<u8>, usize);
 
-    /// The registers as the program has them, of a thread that a signal has interrupted in [`Gates::unmask`] with
-    /// these, where signals are delivered: the program continues at the address in the slot `resume_pc`.
+    /// The program's registers of a thread that a signal has interrupted in [`Gates::unmask`] with these, where signals
+    /// are delivered: the program continues at the address in the slot `resume_pc`.
     fn unmasked(registers: &HostContext, slots: &Slots) -> HostContext;
 
     /// Gives the first stack back, and continues at the address in the slot `after_first`.

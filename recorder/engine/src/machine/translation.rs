@@ -42,14 +42,14 @@ pub(crate) trait Translation {
         route: &Route,
     ) -> Option<Translated>;
 
-    /// The registers as the program has them at a mark of a block, for a thread with these slots that stands in its
-    /// code with these registers: also the address where the program continues.
+    /// The program's registers at a mark of a block, for a thread with these slots that is in its code with these
+    /// registers; also the address where the program continues.
     fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers: &HostContext) -> HostContext;
 
     /// The log's end of a thread that is at a mark, if a register holds it; `None` if its slot does.
     fn open_log(mark: &Mark, registers: &HostContext) -> Option<OpenLog>;
 
-    /// Has a thread find the log elsewhere that has it in a register.
+    /// Moves the log of a thread that holds its end in a register.
     fn set_log(registers: &mut HostContext, log: u64);
 
     /// From now on indirect jumps to `pc` in a thread with this table lead to code in the cache. Only while the engine
@@ -152,7 +152,7 @@ pub(crate) struct Route {
 pub(crate) struct Mark {
     /// The place.
     pub(crate) offset: usize,
-    /// The instruction that comes next; `None` when its address is in the thread's slot for that.
+    /// The next instruction; `None` when its address is in the thread's slot for that.
     pub(crate) pc: Option<u64>,
     /// The registers that do not hold the program's values.
     pub(crate) held: <Host as Translation>::Held,
@@ -182,14 +182,14 @@ pub(crate) struct Translated {
     pub(crate) plain: usize,
     /// Places of the number of its definition in the code, four bytes each.
     pub(crate) definition_holes: Vec<usize>,
-    /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the
-    /// first count, four bytes each.
+    /// When the whole program is recorded: places of the distance of its count in the code, four bytes each. The code
+    /// has the distance of the first count.
     pub(crate) count_holes: Vec<usize>,
-    /// When it stands alone: where the address of its definition stands in the code, eight bytes.
+    /// When it stands alone: place of the address of its definition in the code, eight bytes.
     pub(crate) own_hole: Option<usize>,
     /// Jumps to other blocks; each leads to the engine at first.
     pub(crate) links: Vec<Link>,
-    /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
+    /// Places of the number of a link in the code, in two halves, in the order of `links`.
     pub(crate) link_holes: Vec<(usize, usize)>,
     /// Places of the system call at its end in the code.
     pub(crate) system_call: Option<Ways<usize>>,

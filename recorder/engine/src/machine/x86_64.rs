@@ -1,4 +1,4 @@
-//! x86-64, with the System V ABI as Linux has it.
+//! x86-64, with the System V ABI of Linux.
 
 mod alone;
 mod assembly;
@@ -309,7 +309,7 @@ impl Entries for X86_64 {
     #[inline]
     fn trap_at(code: i32, registers: &HostContext) -> Option<u64> {
         const OF_KERNEL: i32 = 0x80;
-        // The thread stands behind it.
+        // The thread is after it.
         (code == OF_KERNEL).then(|| registers.pc().wrapping_sub(displaced::TRAP_BYTES))
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 /// Parts of one vector that are looked at.
 const MOST_PARTS: u64 = 64;
 
-/// The bytes that an unlisted call may write at an address that it is given.
+/// The bytes that an unlisted call may write at an address in its arguments.
 const WRITTEN_BYTES: u64 = 4096;
 
 /// No address of a program is below.
@@ -161,7 +161,7 @@ impl Audit {
     fn called(&self, state: &mut State, vcpu: u32, number: i64, arguments: [u64; 6]) {
         let value = |place: usize| arguments.get(place).copied().unwrap_or_default();
         let Some((index, call)) = calls::by_number(number) else {
-            // An unlisted call may write at any address that it is given.
+            // An unlisted call may write at any address in its arguments.
             for address in arguments.into_iter().filter(|address| *address >= FIRST_ADDRESS) {
                 state.seen.forget(address, WRITTEN_BYTES);
             }

@@ -4,7 +4,7 @@
 
 use lineup_recording::audit::TypeNumber;
 
-/// Bytes that one entry stands for.
+/// Bytes of one entry.
 pub(super) const GRANULE_BYTES: u64 = 8;
 
 /// Entries: 32 MB of them.

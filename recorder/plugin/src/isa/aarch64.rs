@@ -4,7 +4,7 @@ use super::{Flow, Insn, InstructionSet, word};
 use crate::syscalls::{Call, ThreadBaseArgument, look_up};
 use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 
-/// The stack pointer where a base register is meant, and the link register.
+/// The stack pointer in the place of a base register, and the link register.
 const SP64: u32 = 31;
 const LR64: u32 = 30;
 

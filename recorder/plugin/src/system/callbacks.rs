@@ -17,7 +17,7 @@ pub(crate) unsafe extern "C" fn on_run(vcpu: c_uint, data: *mut c_void) {
     }
 }
 
-/// A run begins that stands at the beginning of a program's block.
+/// A run at the beginning of a program's block begins.
 pub(crate) unsafe extern "C" fn on_program_run(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: as in `on_run`.
     let run: &'static Run = unsafe { &*data.cast::<Run>() };
@@ -29,7 +29,7 @@ pub(crate) unsafe extern "C" fn on_program_run(vcpu: c_uint, data: *mut c_void) 
     }
 }
 
-/// A run begins that stands at the beginning of a block of note.
+/// A run at the beginning of a block of note begins.
 pub(crate) unsafe extern "C" fn on_noted_run(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: as in `on_run`.
     let run: &'static Run = unsafe { &*data.cast::<Run>() };

@@ -9,7 +9,7 @@ use super::tasks::{Running, Tasks};
 use lineup_recording::ContextKind;
 use std::collections::HashMap;
 
-/// Contexts of a CPU by number, each with its task's number: 0 stands for programs, and the first here is 1.
+/// Contexts of a CPU by number, each with its task's number: 0 means programs, and the first here is 1.
 pub(super) type Numbers = Vec<(Option<u32>, ContextKind)>;
 
 /// The context of a task when it was switched away.
@@ -19,7 +19,7 @@ pub(super) struct Suspended {
     interrupted: Vec<Option<ContextKind>>,
 }
 
-/// One virtual CPU's. `None` stands for programs.
+/// Context of one virtual CPU. `None` means a program.
 #[derive(Default, Debug)]
 pub(super) struct Context {
     now: Option<ContextKind>,

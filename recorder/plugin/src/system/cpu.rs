@@ -115,7 +115,7 @@ impl Cpu {
     /// A run of instructions begins.
     pub(crate) fn fetch(&mut self, system: &System, run: &Run) {
         let address = self.modelled(run.pc, run.is_user);
-        // Every element of a string instruction executes it anew.
+        // Every element of a string instruction executes it again.
         let is_again = run.repeats && self.last_repeated == run.pc;
         self.last_repeated = if run.repeats { run.pc } else { 0 };
         let instructions = if is_again { 0 } else { run.instructions };

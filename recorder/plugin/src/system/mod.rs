@@ -99,7 +99,7 @@ pub(crate) struct System {
     caches: Vec<CacheSpec>,
     /// Runs of instructions are cut at lines of this size.
     line_bytes: u64,
-    /// Instructions of programs, where their code has no callbacks but for repeated instructions.
+    /// Instructions of programs, where their code has callbacks only for repeated instructions.
     pub(crate) programs: Option<Unwatched>,
     /// Regions by the addresses of their entries.
     entries: HashMap<u64, u16>,
@@ -143,9 +143,9 @@ pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut Cpu> {
     let slot = CPUS.get(vcpu as usize)?;
     // SAFETY: null, or a box that is never freed. Callbacks of one virtual CPU run one after the other, so the
     // reference is unique; [`System::finish`] reads the states of all CPUs only after it has set every slot to null,
-    // inside a callback. With one host thread for all CPUs, as counted time has it, no other callback is under way
-    // then. With a thread for each, `finish` first waits far longer than a callback lasts; that none is held up by the
-    // host for so long is likely and not certain, and would be a race on that CPU's last counts.
+    // inside a callback. With one host thread for all CPUs, as with counted time, no other callback is under way then.
+    // With a thread for each, `finish` first waits far longer than a callback lasts. A callback that the host holds up
+    // for that long is unlikely but possible, and would be a race on that CPU's last counts.
     unsafe { slot.load(Ordering::Relaxed).as_mut() }
 }
 

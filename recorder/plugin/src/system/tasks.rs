@@ -128,7 +128,7 @@ fn name(bytes: &[u8]) -> Option<String> {
 #[derive(Default, Debug)]
 pub(crate) struct Running {
     task: Option<(u32, u64, Option<Place>)>,
-    /// The task whose stack comes next.
+    /// The task whose stack is loaded next.
     next: Option<Place>,
 }
 

@@ -281,7 +281,7 @@ fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// The parser's message, but for numbers beyond 64 bits in words that say so.
+/// The parser's message, except for numbers beyond 64 bits, which get a clearer one.
 fn reason(message: &str) -> String {
     let number = message.strip_prefix("invalid type: integer `").and_then(|rest| rest.split_once('`'));
     match number {

@@ -36,7 +36,7 @@ pub(super) struct Entity {
 /// The queue of one group on one CPU, at index `group · cpus + cpu`. Two cache lines, never three.
 #[repr(align(64))]
 pub(super) struct Queue {
-    /// Queued entities but for the running one, by virtual time.
+    /// Queued entities except the running one, by virtual time.
     pub(super) waiting: Heap,
     pub(super) min_vruntime: u64,
     /// Sum of the stored weights of all queued entities, the running one among them.
@@ -49,7 +49,7 @@ pub(super) struct Queue {
     pub(super) tasks_below: u32,
     /// The running entity.
     pub(super) current: u32,
-    /// The entity that stands for this queue in its parent's.
+    /// This queue's entity in its parent's queue.
     pub(super) entity: u32,
     pub(super) tracking: LoadTracking,
     /// The part of the CPU's load that this queue amounts to; valid within one balancing pass.
@@ -87,7 +87,7 @@ pub(super) struct Cpu {
     pub(super) current: u32,
     /// Since when the running task has run without an interruption.
     pub(super) since_ns: u64,
-    /// Counts switches, so that an event for an earlier one is known to be stale.
+    /// Counts switches: an event for an earlier one is stale.
     pub(super) switches: u32,
     pub(super) must_reschedule: bool,
     /// When the running task's burst is over, unless that is queued already, and the event's place in order.

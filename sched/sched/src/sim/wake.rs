@@ -24,7 +24,8 @@ impl Sim<'_> {
         self.end_idle_span(cpu);
     }
 
-    /// The task's CPU if it is idle; else the first idle one of the smallest domain; else still its own.
+    /// The task's CPU if it is idle; otherwise the first idle one of the smallest domain; otherwise still its
+    /// own.
     fn place(&self, last: usize) -> usize {
         if !self.on(Mechanism::WakeIdle) || self.is_idle(last) {
             return last;

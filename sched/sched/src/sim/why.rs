@@ -96,7 +96,7 @@ impl Steps {
 pub struct Why {
     /// CPU time idle while some task waited, and passes that ended so, by [`Cause`] in its order.
     pub causes: Vec<(Cause, u64, u64)>,
-    /// Lossy steps in passes of idle CPUs, but for the floor, which counts every update of a weight.
+    /// Lossy steps in passes of idle CPUs, except the floor, which counts every update of a weight.
     pub steps: Steps,
     idle_ns: [u64; Cause::ALL.len()],
     passes: [u64; Cause::ALL.len()],

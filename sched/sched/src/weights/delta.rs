@@ -213,8 +213,11 @@ impl Form {
     /// let over = Form::Division.load_weight(3072 << 10, ten);
     /// assert_eq!(Form::Division.checked(4_000_000, 1024 << 10, over, ten), Some(1_333_333));
     /// assert_eq!(Form::Division.checked(1 << 45, 1024 << 10, over, ten), None);
-    /// assert_eq!(Form::Scaled.apply(4_000_000, 1024 << 10, Form::Scaled.load_weight(3072 << 10, ten), ten),
-    /// 1_333_333); ```
+    /// assert_eq!(
+    ///     Form::Scaled.apply(4_000_000, 1024 << 10, Form::Scaled.load_weight(3072 << 10, ten), ten),
+    ///     1_333_333
+    /// );
+    /// ```
     pub fn checked(
         self,
         delta_ns: u64,

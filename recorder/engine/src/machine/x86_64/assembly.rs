@@ -215,7 +215,7 @@ impl Code {
         self.put_32(slot);
     }
 
-    /// A jump to an address that stands behind it.
+    /// A jump to an address that is stored after it.
     pub(crate) fn jump_far(&mut self, address: u64) {
         self.put(&[0xff, 0x25, 0, 0, 0, 0]);
         self.put(&address.to_le_bytes());

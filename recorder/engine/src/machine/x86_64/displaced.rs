@@ -138,13 +138,13 @@ pub(crate) fn at(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
     }
 }
 
-/// As [`at`], but that a trap leads away: of one instruction there always is the first byte.
+/// As [`at`], but a trap leads away: its one byte has room in every instruction.
 pub(crate) fn by_trap(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
     Ok(Displaced { moved: moved(pc, size, room, TRAP_BYTES)?, way: Way::Trap })
 }
 
-/// As [`at`], but that all of the function's code is moved, which calls nothing and knows where it jumps: then its own
-/// jumps and its returns need no room.
+/// As [`at`], but all of the function's code is moved. The function must call nothing and have known jump targets. Then
+/// its own jumps and returns need no room.
 pub(crate) fn all_of(pc: u64, size: u64, room: u64) -> Result<Displaced, Refusal> {
     let range = pc..pc + size;
     let around = Around::read(range.clone(), NEIGHBOUR_BYTES);

@@ -344,7 +344,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]: the region's words
     compare_slot(&mut code, places.slots, at!(busy));
     let busy = code.jump_if(5);
-    // Most calls are counted and no more: nothing of the thread's is written for them.
+    // Most calls are only counted: the code writes no word of the thread for them.
     let begins = code.here();
     code.put(&[0xb8, 1, 0, 0, 0]); // mov eax, 1
     code.put(&[0xf0, 0x48, 0x0f, 0xc1, 0x02]); // lock xadd [rdx], rax
@@ -453,8 +453,8 @@ fn restore(code: &mut Code) {
     code.put(&[0x58, 0x04, 0x7f, 0x9e, 0x5a, 0x59]); // pop rax; add al, 127; sahf; pop rdx; pop rcx
 }
 
-/// Code, but that it is passed over when a range holds the return address: before an entry of the C library's that the
-/// engine itself calls. Takes `r11` and the flags, which are no function's that is called through the loader.
+/// Code that is skipped when a range holds the return address: before an entry of the C library that the engine itself
+/// calls. Takes `r11` and the flags, which a call through the loader may change.
 pub(crate) fn unless_called_from(range: &Range<u64>, code: Vec<u8>) -> Vec<u8> {
     let mut all = Code::default();
     all.put(&[0xeb, 16]); // over the constants

@@ -191,7 +191,7 @@ impl Copy<'_> {
         Some(next)
     }
 
-    /// The sequence. `None` when one of its instructions must stand at its own place.
+    /// The sequence. `None` when one of its instructions must stay at its own place.
     fn body(&mut self) -> Option<()> {
         let range = self.task.sequence.range();
         let mut pc = range.start;

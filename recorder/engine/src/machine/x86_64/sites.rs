@@ -17,7 +17,7 @@ const MOST_BETWEEN: usize = 8;
 const BEFORE: usize = 96;
 /// `mov eax, number`.
 const NUMBER: [u8; 1] = [0xb8];
-/// `mov rax, number`, as Go's assembler has it.
+/// `mov rax, number`, in the encoding of Go's assembler.
 const LONGER: [u8; 3] = [0x48, 0xc7, 0xc0];
 /// Bytes of the number.
 const NUMBER_BYTES: usize = 4;

@@ -22,7 +22,7 @@ const PUSHED_BYTES: i32 = 24;
 /// The other states than this one need help at a call's beginning and at its end.
 const HELPED: u8 = !(state::COUNTS_ONLY as u8);
 
-/// A function of the engine's that is given the program's registers.
+/// A function of the engine that gets the program's registers.
 type Help = unsafe extern "C" fn(*mut HostRegisters);
 
 /// Addresses that the code of one region reads.

@@ -14,9 +14,9 @@ use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 
-/// Bytes that one bit stands for.
+/// Bytes of one bit.
 pub(crate) const UNIT: u32 = 32;
-/// Bytes that one word stands for.
+/// Bytes of one word.
 pub(crate) const HALF: u32 = 64 * UNIT;
 
 /// Offsets of the area's parts that all processors have.

@@ -48,7 +48,7 @@ const GUARDS: [u64; 2] = [5, 6];
 /// See [`crate::machine::Abi::thread_block`].
 ///
 /// # Safety
-/// The memory is nobody's.
+/// No code uses the memory.
 pub(crate) unsafe fn block(memory: u64, bytes: u64) -> Option<ThreadBlock> {
     let base = (memory + bytes - ABOVE_BASE) & !63;
     // The C library's variables of a thread lie below its base, ours among them.
@@ -59,7 +59,8 @@ pub(crate) unsafe fn block(memory: u64, bytes: u64) -> Option<ThreadBlock> {
         return None;
     }
     let word = |number: u64| (base + 8 * number) as *mut u64;
-    // SAFETY: within the memory that the caller gives, and nobody's yet; the words of this thread's base are there.
+    // SAFETY: within the memory that the caller gives, which no code uses yet; the words of this thread's base are
+    // there.
     unsafe {
         word(0).write(base);
         word(SELF_AGAIN).write(base);

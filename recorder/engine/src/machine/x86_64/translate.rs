@@ -3,7 +3,7 @@
 //!
 //! A block borrows two registers that none of its instructions use: one holds the log's end, the other addresses. Their
 //! values, and that of `rcx` where a jump must not touch the flags, lie in the thread's [`Slots`](crate::slots::Slots)
-//! meanwhile. No added instruction changes a flag or touches the program's stack.
+//! while the block runs. No added instruction changes a flag or touches the program's stack.
 
 mod accesses;
 mod elements;
@@ -296,7 +296,7 @@ impl Block<'_> {
         true
     }
 
-    /// The instruction as it stands in the program; one that names its memory by its own place gets it in a register.
+    /// The program's instruction; one that names its memory relative to its own place gets the address in a register.
     fn copy(&mut self, instruction: &Instruction) -> bool {
         if !instruction.is_ip_rel_memory_operand() {
             let start = (instruction.ip() - self.task.pc) as usize;

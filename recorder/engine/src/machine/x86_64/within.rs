@@ -87,7 +87,7 @@ pub(crate) fn window(window: &Window, to: u64) -> Option<Vec<Instruction>> {
     Some(code)
 }
 
-/// Puts a window's code near it, and has it lead there.
+/// Puts a window's code near it, and leads the window there.
 fn place(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), window: &Window, code: &[Instruction]) {
     let Ok(place) = patch::place_near(near, &(window.at..window.at + JUMP_BYTES)) else { return };
     let at = place.next();

@@ -18,7 +18,7 @@ impl Cpu {
         self.look_inside(system);
     }
 
-    /// The same after a return: most end no call, and then nothing else is under way than before.
+    /// The same after a return: most end no call, and then the open calls have not changed.
     #[inline(always)]
     pub(super) fn write_returned(&mut self, system: &System, ended: Vec<Ended>) {
         if !ended.is_empty() {

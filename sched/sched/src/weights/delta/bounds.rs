@@ -94,8 +94,8 @@ fn factor_rounding(product: u128, divisor: u128) -> ErrorBound {
     }
 }
 
-/// Both weights in whole units: each may stand for anything less than one unit more. A weight of up to two
-/// units may also stand for as little as nothing.
+/// Both weights in whole units: each may stand for any weight less than one unit larger. A weight of up to
+/// two units may also stand for any smaller weight.
 fn both_quantised(delta: u128, factor: u128, divisor: u128, resolution: Resolution) -> ErrorBound {
     if resolution == Resolution::NONE {
         return ErrorBound { below_ns: 0, above_ns: if factor == 1 { delta / divisor + 1 } else { 0 } };

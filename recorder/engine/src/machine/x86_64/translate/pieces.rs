@@ -12,7 +12,7 @@ use iced_x86::{Instruction, Mnemonic, RflagsBits};
 use lineup_profile::{Access, Accesses, Follower, Origin};
 use lineup_recording::native::{DefinedAccess, Form, noted};
 
-/// Bytes from the first of a piece to its last, at most: and so on no more than two lines.
+/// The most bytes from the first of a piece to its last, so that it lies on two lines at most.
 const MOST_BYTES: i64 = 64;
 
 /// Accesses that are looked up as one.

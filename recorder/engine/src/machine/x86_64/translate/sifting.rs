@@ -22,7 +22,7 @@ pub(super) struct Stub {
     from: Vec<usize>,
     /// Place where the block continues.
     back: usize,
-    /// The instruction that comes next.
+    /// The next instruction.
     pc: u64,
     /// `None` for the block's code.
     piece: Option<Piece>,
@@ -144,8 +144,8 @@ impl Block<'_> {
         self.jump_unless_minus()
     }
 
-    /// Puts an address, and so far from it, into the register for addresses. `rcx` is as the program has it, and may be
-    /// changed.
+    /// Puts an address at this distance from a place into the register for addresses. `rcx` has the program's value,
+    /// and may be changed.
     fn address_by_counter(&mut self, place: Place, distance: i32) {
         if self.address_within(place, distance) {
             self.add_base(RCX);

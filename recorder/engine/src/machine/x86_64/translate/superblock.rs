@@ -128,7 +128,7 @@ impl Writer<'_> {
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Logging(state) });
     }
 
-    /// From here on all registers are as the program has them. No record is open.
+    /// From here on all registers have the program's values. No record is open.
     fn give_log_back(&mut self, pc: u64) {
         self.code.store_slot(self.slot(at!(log)), LOG);
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Logged });
@@ -290,7 +290,7 @@ impl Writer<'_> {
         self.mark(next);
     }
 
-    /// The instruction as it stands in the program, but for registers that it cannot have and places it cannot reach.
+    /// The program's instruction, with other registers and places where it cannot use its own.
     fn copy(&mut self, step: &Step, helpers: &mut Helpers) {
         let instruction = &step.instruction;
         let uses_own = step.used & 1 << LOG.0 != 0;

@@ -107,7 +107,7 @@ impl Block<'_> {
             self.mark(Some(*target), Held::Nothing);
             let link = self.slot(at!(link));
             self.code.store_slot_value(link, u64::MAX);
-            // Two stores of four bytes, whose values stand at their ends.
+            // Two stores of four bytes, with their values at their ends.
             let end = self.code.here();
             self.out.link_holes.push((end - 16, end - 4));
             self.leave_for(reason::GO, *target);

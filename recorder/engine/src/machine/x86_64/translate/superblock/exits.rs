@@ -378,7 +378,7 @@ impl Writer<'_> {
             self.mark(*target);
             self.give_log_back(*target);
             self.code.store_slot_value(self.slot(at!(link)), u64::MAX);
-            // Two stores of four bytes, whose values stand at their ends.
+            // Two stores of four bytes, with their values at their ends.
             let end = self.code.here();
             self.out.link_holes.push((end - 16, end - 4));
             self.leave_for(reason::GO, *target);

@@ -94,7 +94,7 @@ pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
         begin: task.pc,
         start: task.pc,
         words: 1,
-        // Code that may be written to is looked at again each time that it runs: no more than a block of it.
+        // Writable code is checked each time that it runs, so the superblock is a single block of it.
         goes_on: !task.is_changeable,
         most: if turns.is_empty() { MOST_AT_ONCE } else { MOST_INSTRUCTIONS },
     };

@@ -73,7 +73,7 @@ pub(super) fn made(values: &mut Values, instruction: &Instruction) -> Option<(Gp
     Some((to, number?))
 }
 
-/// Two values as an operation has them, whose result has 32 bits or 64.
+/// The operation on two values, with a result of 32 bits or 64.
 fn make(values: &mut Values, operation: Operation, is_half: bool, [first, second]: [Operand; 2]) -> u32 {
     values.make(RegisterResult { operation, is_half, first, second })
 }

@@ -176,7 +176,7 @@ impl Values {
         same.map_or_else(|| self.add(Known { value, made: Some(made) }), |same| same as u32)
     }
 
-    /// The constant that a number stands for, or the number.
+    /// The constant of a number, or the number.
     pub(super) fn operand(&self, number: u32) -> Operand {
         match self.known[number as usize].value {
             Some(Value { word: 0, distance }) => Operand::Constant(distance),
@@ -189,7 +189,7 @@ impl Values {
         self.add(Known { value: Some(Value::constant(constant)), made: None })
     }
 
-    /// Whether a value has no more than 32 bits.
+    /// Whether a value has at most 32 bits.
     pub(super) fn is_half(&self, number: u32) -> bool {
         self.known[number as usize].made.is_some_and(|made| made.is_half)
     }
