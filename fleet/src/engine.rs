@@ -137,8 +137,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads the runs, once: every question joins them, mostly more than once, and the engine holds some 20 KB for each
-    /// file that it opens until the question is answered.
+    /// Reads the runs, once: every question joins them, mostly more than once. Until the question is answered, the
+    /// engine holds some 20 KB for each file that it opens.
     fn keep_runs(&self) -> Result<()> {
         let name = views::stored(RUNS.name);
         self.runtime.block_on(async {

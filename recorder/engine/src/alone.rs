@@ -1,9 +1,9 @@
 //! Runs the engine in a statically linked program: without a loader, and without a C library that could be called.
 //!
 //! The command lays the library's parts out itself and binds their imports to the functions here, which have the same
-//! names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for which
-//! the command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`] when
-//! the first thread's base has just been set.
+//! names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory. The
+//! command reserves them in the program's table of parts before the program begins. It calls [`lineup_engine_inject`]
+//! when the first thread's base has just been set.
 //!
 //! Few imports are called: those for thread-local variables and for the length of a text. The machine's functions copy
 //! memory, see [`crate::machine::Abi`]. The other imports belong to panics, and end the program as a panic does.

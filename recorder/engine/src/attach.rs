@@ -1,14 +1,14 @@
-//! Attaches to a running program, and detaches from it. The command has a thread of the program load the library and
-//! make a thread of the engine's own ([`crate::own_thread`]), which calls these functions one after the other.
+//! Attaches to a running program, and detaches from it. The command makes a thread of the program load the library and
+//! start a thread of the engine's own ([`crate::own_thread`]). That thread calls these functions one after the other.
 //!
 //! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists the changes.
 //! 2. The command makes the changes while all threads stand still, outside the changed code.
 //! 3. [`lineup_engine_begin`] takes the signals' handlers over.
 //! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they enter the engine next. The command
 //!    undoes its changes, and moves threads out of the cache that wait in system calls.
-//! 5. When no thread is in the engine's code, nor returns to it, [`lineup_engine_give_back_traps`] restores the
-//!    handlers and masks that traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory. The engine's
-//!    own thread ends, and a thread of the program unloads the library.
+//! 5. The last step is for when no thread is in the engine's code, nor returns to it. [`lineup_engine_give_back_traps`]
+//!    restores the handlers and masks that traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory.
+//!    The engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
 use crate::handlers;

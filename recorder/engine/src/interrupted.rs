@@ -1,8 +1,8 @@
 //! Superblocks that a signal handler interrupts, when all of a run is logged.
 //!
-//! The part of a superblock's record that is written by then goes to the log as a record of its own, so that the
-//! handler's records follow it. When the handler has returned, the superblock's record begins anew at the log's end,
-//! with the number of its instructions that were executed before.
+//! The written part of a superblock's record goes to the log as a record of its own, so that the handler's records
+//! follow it. When the handler has returned, the superblock's record begins anew at the log's end, with the number of
+//! its instructions that were executed before.
 
 use crate::engine::Engine;
 use crate::machine::{Context, Host, HostContext, Translation};

@@ -156,8 +156,8 @@ pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> b
     is_changed.unwrap_or(false)
 }
 
-/// Redirects the C library's system calls that the engine must handle: those that set a signal's handler and those that
-/// map and unmap memory, and, before they are made, those that start a process or a program.
+/// Redirects the C library's system calls that the engine must handle: those that set a signal's handler, and those
+/// that map and unmap memory. Calls that start a process or a program lead to the engine before they are made.
 pub(crate) fn system_calls(engine: &Engine) {
     let mut led: Vec<Led> = vec![
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),

@@ -1,19 +1,19 @@
 //! Restartable sequences (`rseq`): code that a thread must pass without losing its processor.
 //!
-//! A thread stores the address of a descriptor in memory that it shares with the kernel. When the kernel takes the
-//! processor away, or sends a signal, while the thread is in the descriptor's range, the thread continues at another
-//! place, which begins anew. The kernel knows the range by address alone. In the code cache the thread is never in it,
-//! and would lose the changes that another thread has made in the meantime.
+//! A thread stores the address of a descriptor in memory that it shares with the kernel. The kernel may take the
+//! processor away, or send a signal, while the thread is in the descriptor's range. Then the thread continues at
+//! another place, which starts the sequence again. The kernel knows the range by address alone. In the code cache the
+//! thread is never in it, and would lose the changes that another thread has made in the meantime.
 //!
 //! So a block of the cache ends before a store that may begin a sequence. The engine looks at the stored value. When it
-//! is the address of a descriptor, the thread continues in a copy of the sequence, which has no added instructions but
-//! a descriptor of its own. Every exit of the copy leads back to the cache, also the one where the kernel aborts it.
-//! Its instructions are not recorded, but counted.
+//! is the address of a descriptor, the thread continues in a copy of the sequence. The copy has no added instructions,
+//! and a descriptor of its own. Every exit of the copy leads back to the cache, also the one where the kernel aborts
+//! it. Its instructions are not recorded, but counted.
 //!
 //! The descriptors in the data of the program's files show which stores these are. A signature lies before the place
 //! that a sequence is aborted to. A signature without a known descriptor means that the program makes the descriptor
-//! while it runs; then the engine looks at each store in the file's code. In code that the program may change the
-//! engine looks at each store as well, and uses a copy only while its source code is unchanged.
+//! while it runs; then the engine looks at each store in the file's code. The same holds for code that the program may
+//! change. There, the engine uses a copy only while its source code is unchanged.
 
 use crate::addresses::{Map, Set};
 use crate::engine::Engine;

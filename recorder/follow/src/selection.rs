@@ -84,8 +84,8 @@ impl Picker {
 }
 
 /// A position below which there are at least `most` of `expected` calls, and few more: the multiples of the golden
-/// ratio's fraction are spread evenly, so their number below a bound differs from the expected one by a logarithm at
-/// most.
+/// ratio's fraction are spread evenly. Their number below a bound differs from the expected one by the order of its
+/// logarithm.
 fn bound(most: u64, expected: u64, at_once: u64) -> u64 {
     let room = u128::from(most) + u128::from(at_once) * (8 + 2 * u128::from(expected.max(1).ilog2()));
     match u128::from(expected) > room {

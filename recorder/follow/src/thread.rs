@@ -320,8 +320,8 @@ impl<Own> Thread<Own> {
             Some(Special::Leave(kind)) => self.tracker.begin_leaving(kind),
             _ => {}
         }
-        // The emulator executes a repeated string instruction once for each element, first at the end of the block that
-        // led to it and then as a block of its own: it is one instruction.
+        // The emulator executes a repeated string instruction once for each element: first at the end of the block that
+        // led to it, then as a block of its own. It counts as one instruction.
         if block.repeats && self.last.is_some_and(|last| last.facts.end == block.facts.end) {
             return;
         }
@@ -457,8 +457,8 @@ impl<Own> Thread<Own> {
     }
 }
 
-/// Adds a piece to the access of the same instruction, one of the last two (a string instruction loads and stores in
-/// turn), that it continues upwards or downwards. False when there is none.
+/// Adds a piece to an access of the same instruction that it continues upwards or downwards. The access is one of the
+/// last two, since a string instruction loads and stores in turn. False when there is none.
 fn join(accesses: &mut [Access], pc: u64, address: u64, size_bytes: u32, kind: AccessKind) -> bool {
     let own = accesses.iter_mut().rev().take(2).take_while(|access| access.pc == pc);
     for whole in own.filter(|access| access.kind == kind) {

@@ -2,13 +2,13 @@
 //!
 //! The emulator gives no registers, so returns are recognised in one of two ways:
 //!
-//! * On x86 the memory callback of `call` gives the slot that holds the return address, and the
-//!   activation ends when a `ret` loads from exactly that slot.
+//! * On x86 the memory callback of `call` gives the slot that holds the return address. The activation ends
+//!   when a `ret` loads from exactly that slot.
 //! * On Arm an activation ends when, after a block that returned, control is at the instruction after
 //!   the call.
 //!
-//! An activation left by `longjmp` or an exception is noticed at the landing, at the latest when an
-//! activation below it on the stack ends or a call overwrites its slot.
+//! The tracker notices an activation left by `longjmp` or an exception at the landing. At the latest it does
+//! so when an activation below it on the stack ends or a call overwrites its slot.
 //!
 //! Pure: from blocks and slots, it reports the calls that ended, and their kinds of end.
 

@@ -1,6 +1,6 @@
-//! Asking the emulator for callbacks. Up to version 6 of its interface each is given the plugin's number, from version
-//! 7 on (QEMU 11.1) a pointer of the plugin's own, at another place. The called code is the same: each callback is a
-//! type, which is called from a function of the form that the emulator has. Callbacks of system calls and of threads
+//! Asking the emulator for callbacks. Up to version 6 of its interface each gets the plugin's number. From version 7 on
+//! (QEMU 11.1) each gets a pointer of the plugin's own, at another place. The called code is the same: each callback is
+//! a type, which is called from a function of the form that the emulator has. Callbacks of system calls and of threads
 //! were tried up to version 4 alone: emulators of programs that take plugins are older.
 
 use crate::ffi::{PluginId, Tb};

@@ -1,9 +1,9 @@
 //! Programs that a recorded process becomes by `exec`: the emulator would run them outside itself. So the recorder
 //! makes the guest's `exec` in its place, with the emulator in front of the program and the same recorder in it.
 //!
-//! The recorder leaves the `exec` to the emulator when it cannot succeed (then the guest gets the kernel's error), and
-//! when the program cannot run under the emulator. The latter is noted, since the recording lacks the work of the
-//! program and of all programs that it starts.
+//! The recorder leaves the `exec` to the emulator when it cannot succeed: then the guest gets the kernel's error. It
+//! also does so when the program cannot run under the emulator. The latter is noted, since the recording lacks the work
+//! of the program and of all programs that it starts.
 
 use crate::guest::Memory;
 use crate::recorder::Recorder;

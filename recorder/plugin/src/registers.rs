@@ -79,8 +79,7 @@ impl Handles {
         if all.is_null() {
             return None;
         }
-        // SAFETY: the array holds as many descriptions as it says, each as far from the one before as it says, which
-        // stay until it is freed below.
+        // SAFETY: the array gives the number and the size of its descriptions, which stay until it is freed below.
         let described = |number: usize| unsafe {
             let apart = (read.element_bytes)(all) as usize;
             &*(*all).data.byte_add(number * apart)

@@ -1,5 +1,5 @@
-//! The translated code, which gives the callbacks' numbers their meaning. Numbers are given in the order of making, so
-//! that a thread knows a code up to some number and takes in the rest when it meets a higher one.
+//! The translated code, which gives the callbacks' numbers their meaning. Numbers are given in the order of making. So
+//! a thread knows the code up to some number, and takes in the rest when it meets a higher one.
 
 use crate::chains::{self, Chains};
 use crate::profile::lock;

@@ -1,8 +1,8 @@
 //! The objects on the heap, and the counts of the places that allocated them.
 //!
-//! Allocators give memory out in steps of 16 bytes, so a table of such steps gives the owner of an address with two
-//! loads, and the end of its object. Large objects are in a list of their own, and so are the few that do not begin
-//! with a step.
+//! Allocators give memory out in steps of 16 bytes. So a table of such steps gives the owner of an address, and the end
+//! of its object, with two loads. Large objects are in a list of their own, and so are the few that do not begin with a
+//! step.
 
 use foldhash::HashMap;
 use lineup_recording::{AllocationSite, Misses};

@@ -1,8 +1,8 @@
 //! Windows of the run that are kept whole: batches without omitted events.
 //!
 //! Windows begin evenly spread over the batches of all threads, and one with each thread: otherwise the effect of a
-//! short thread on the lines of others would be missed. When they take more memory than they may, every second one is
-//! dropped and from then on half as many begin, so that those kept are spread over the whole run.
+//! short thread on the lines of others would be missed. When they exceed their memory, every second one is dropped, and
+//! from then on half as many begin. So the kept windows are spread over the whole run.
 
 use crate::code::Code;
 use crate::events::{Event, events};

@@ -41,8 +41,8 @@ pub struct ObservedThread {
 const LEAST_SHARE: u64 = 1_000;
 
 impl ObservedThread {
-    /// Bursts of the mean observed length. The sleeps are such that the thread, if it never waited, would be
-    /// busy for the same part of the time that it did not wait. `None` if it ran too little to matter.
+    /// Bursts of the mean observed length. The sleeps keep the thread's share of busy time, taken over the
+    /// time in which it did not wait. `None` if it ran too little to matter.
     fn behaviour(&self, window_ns: u64) -> Option<TaskSet> {
         if self.turns == 0 || self.ran_ns < window_ns / LEAST_SHARE {
             return None;

@@ -6,11 +6,10 @@ use crate::slots::Slots;
 /// The part of a machine that is the system's ABI.
 ///
 /// Its module also defines functions that are found by their names, since neither the C library nor a loader may be
-/// asked: `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp`, hidden from the program, which change none but the
-/// registers that the gate keeps when an allocator hands over (see [`super::Gates::gate`]); and, exported for programs
-/// that are linked statically, `lineup_alone_strlen`, the function that the compiler calls for a thread-local variable
-/// (`lineup_alone___tls_get_addr`), and `lineup_alone_missing`, which ends the program by SIGABRT without a stack being
-/// needed.
+/// asked. `memcpy`, `memmove`, `memset`, `memcmp` and `bcmp` are hidden from the program. They change only registers
+/// that the gate keeps when an allocator hands over (see [`super::Gates::gate`]). Three are exported for programs that
+/// are linked statically: `lineup_alone_strlen`; `lineup_alone___tls_get_addr`, which the compiler calls for a
+/// thread-local variable; and `lineup_alone_missing`, which ends the program by SIGABRT without a stack.
 pub(crate) trait Abi {
     /// The program's registers while the engine runs, as the gates have kept them and put them back.
     type Registers: Registers;

@@ -11,8 +11,8 @@ pub(crate) type Led = (i64, u64, bool);
 
 /// The part of a machine that takes threads into the cache, out of it, and to the engine.
 ///
-/// All of it is code that may lie anywhere. Unless said otherwise it leaves every register, flags and vectors included,
-/// as it was, and touches nothing of the program's stack that may be in use: by the system's ABI that may reach some
+/// All of it is code that may lie anywhere. Unless said otherwise it preserves every register, flags and vectors
+/// included. It touches no part of the program's stack that may be in use: by the system's ABI that may reach some
 /// bytes beyond the stack pointer. Its own data lies in the thread's [`Slots`]. `slots` is always their distance from
 /// the thread's base, and a *gate* an address that [`Gates::gate`] or [`Gates::masking`] has made code for.
 ///
@@ -23,18 +23,18 @@ pub(crate) trait Gates {
     /// Bytes of the code of [`Gates::leave`] at most.
     const MOST_LEAVE_BYTES: u64;
 
-    /// From the cache to the engine and back. Keeps the stack pointer in the slot `stack`, takes that of `own_stack`,
-    /// keeps all else as [`super::Abi::Registers`] and in the memory of the slot `vectors`, and calls the engine's
-    /// function with the address of the registers. Then restores all of it, with the engine's changes, and continues at
-    /// the address in the slot `resume`; by way of `unmask` if the slot `deferred` is not 0. When the slot `reason`
-    /// says that an allocator hands over, vectors may be kept in part: only the part that the engine's own code for
-    /// that changes.
+    /// From the cache to the engine and back. Keeps the stack pointer in the slot `stack`, and takes that of
+    /// `own_stack`. Keeps all else as [`super::Abi::Registers`] and in the memory of the slot `vectors`. Calls the
+    /// engine's function with the address of the registers. Then restores all of it, with the engine's changes, and
+    /// continues at the address in the slot `resume`; by way of `unmask` if the slot `deferred` is not 0. When the slot
+    /// `reason` says that an allocator hands over, vectors may be kept in part: only the part that the engine's own
+    /// code for that changes.
     ///
     /// Second: the offset after the test of `deferred`. A signal that comes there or later must go to `unmask` itself.
     fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize);
 
     /// As the gate at `gate`, but with signals blocked while the engine runs: for signal handlers on a stack of their
-    /// own. There, the system would take the stack for free while the engine is on its own, and the next handler would
+    /// own. There, the system would take the stack for free while the engine is on its own. The next handler would then
     /// overwrite the first one's data there. The previous mask goes to the slot `before_all`, and to `mask` unless a
     /// signal waits already.
     fn masking(slots: i32, gate: u64) -> Vec<u8>;

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 /// The part of a machine that makes code for the cache.
 ///
-/// For all code in it: the program cannot notice. At every instruction of its own, registers, flags, and the memory on
-/// both sides of its stack pointer are as they would be natively, except for the registers that a [`Mark`] there names.
+/// For all code in it: the program cannot notice. At each of its own instructions, its registers, flags, and the memory
+/// around its stack pointer are as they would be natively. The exception is registers that a [`Mark`] there names.
 /// Calls keep the program's own return addresses. Added instructions log, and touch memory of the engine alone.
 pub(crate) trait Translation {
     /// The program's registers that lie elsewhere at a place of such code.
@@ -245,7 +245,7 @@ pub(crate) struct Whole {
 /// The user of [`Translation::uses_lines`].
 ///
 /// The note comes in a register, which the code may change. Its sixth byte is the distance from the address to the
-/// first used byte, and its upper two bytes are the distance from there to the last.
+/// first used byte. Its upper two bytes are the distance from there to the last.
 #[derive(Clone, Copy)]
 pub(crate) struct LineUser {
     pub(crate) slots: i32,

@@ -1,9 +1,9 @@
 //! The interrupt flag of a virtual CPU, derived from the instruction stream. Independent of any emulator.
 //!
-//! Some instructions set the flag to a fixed value. Where Arm writes it from a register, the value is the one of the
-//! innermost save that was not restored yet on the same level (a task's own code, or one interrupt's): saves nest in
-//! time, or the kernel's own flag would be wrong. Where a kernel turns interrupts off only if the saved flag was on,
-//! that shows the flag's real value.
+//! Some instructions set the flag to a fixed value. Where Arm writes it from a register, the value is that of the
+//! innermost save on the same level that was not restored yet. A level is a task's own code, or one interrupt's. Saves
+//! nest in time, or the kernel's own flag would be wrong. Where a kernel turns interrupts off only if the saved flag
+//! was on, that shows the flag's real value.
 
 use lineup_recording::{Counts, FlagCounts};
 

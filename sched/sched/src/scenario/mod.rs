@@ -115,8 +115,8 @@ pub enum Clock {
     Wall,
     /// Time on a CPU: a fixed amount of work.
     Cpu,
-    /// Time on the wall clock, sleeps too: a task that notices the end of its burst late sleeps less, so that
-    /// when it would be busy does not depend on the scheduler at all.
+    /// Time on the wall clock, sleeps too: a task that notices the end of its burst late sleeps less. So the
+    /// times at which it wants to run do not depend on the scheduler at all.
     Timetable,
 }
 

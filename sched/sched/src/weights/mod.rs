@@ -1,8 +1,8 @@
 //! Load weights, their inverses, and the arithmetic that weighs time with them.
 //!
 //! A task's weight is proportional to its share of a contended CPU. Nice 0 weighs [`NICE_0_WEIGHT`], and each
-//! nice step changes the weight by about a quarter, so that one step moves a task's share of a CPU that two
-//! tasks compete for by about ten percentage points.
+//! nice step changes the weight by about a quarter. So one step moves a task's share of a CPU with two
+//! competing tasks by about ten percentage points.
 //!
 //! Divisions by a weight are done as multiplications by its *inverse*, 2³² divided by the weight. [`delta`]
 //! compares the errors of the ways to do so.

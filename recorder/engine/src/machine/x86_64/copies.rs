@@ -1,5 +1,5 @@
-//! Copying, filling and comparing memory, in place of the C library's functions: those are the program's to be
-//! recorded, and take vector registers of which the gate does not keep the upper parts when an allocator hands over.
+//! Copying, filling and comparing memory, in place of the C library's functions: those belong to the recorded program.
+//! They use vector registers, and the gate does not keep the upper parts of these when an allocator hands over.
 
 use std::arch::global_asm;
 

@@ -147,7 +147,7 @@ pub(crate) fn calls(function: u64) -> Code {
 }
 
 /// As the gate, but with signals blocked while the engine runs: for signal handlers on a stack of their own. There, the
-/// system would take the stack for free while the engine is on its own, and the next handler would overwrite the first
+/// system would take the stack for free while the engine is on its own. The next handler would then overwrite the first
 /// one's data there.
 pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
     let mut code = Code::default();

@@ -217,8 +217,8 @@ impl Stamps {
         [none_open, below, no_table].into_iter().for_each(|hole| code.land(hole));
     }
 
-    /// Calls a function of the engine with the region's number, with `mark` set in it, the return address's place,
-    /// which lies beyond this many pushed bytes, and the value in `rdx`. Takes `rax`.
+    /// Calls a function of the engine. Its arguments are the region's number with `mark` set in it, the return
+    /// address's place, beyond this many pushed bytes, and the value in `rdx`. Takes `rax`.
     fn help(&self, code: &mut Code, (function, mark): (Help, u64), pushed_bytes: i32) {
         code.push(RDI);
         code.push(RSI);

@@ -1,8 +1,8 @@
 //! Accesses of the instructions that save the processor's state to memory, or load it (`xsave`, `xsavec`, `xrstor`).
 //!
 //! They depend on a mask in registers, on the parts of the state in use and on the area's content, by the rules of
-//! Intel's manual (volume 1, chapter 13), and on the processor's own description of the area (`cpuid`). The unit is 32
-//! bytes.
+//! Intel's manual (volume 1, chapter 13). They also depend on the processor's own description of the area (`cpuid`).
+//! The unit is 32 bytes.
 
 use crate::engine::Engine;
 use crate::lock::Lock;

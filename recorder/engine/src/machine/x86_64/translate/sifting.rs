@@ -126,8 +126,7 @@ impl Block<'_> {
         }
     }
 
-    /// A jump that is taken when a piece does not lie on one line, or that is not the most recently used one of its
-    /// set.
+    /// A jump for a piece that lies on two lines, or on a line that is not the most recently used one of its set.
     fn look_up_data(&mut self, piece: Piece, table: i32, has_idle_flags: bool) -> usize {
         self.address_by_counter(piece.place, i32::from(piece.low));
         self.code.shift_right(RCX, self.scratch, self.log);
