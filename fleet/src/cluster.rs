@@ -126,7 +126,7 @@ mod client {
             let config = SessionConfig::new_with_ballista()
                 .with_collect_statistics(false)
                 .with_ballista_broadcast_join_threshold_bytes(SMALL_BYTES)
-                // Ballista would rather sort both sides of every join, and then sends no small side around.
+                // Otherwise Ballista would sort both sides of every join, and would send no small side around.
                 .set_bool("datafusion.optimizer.prefer_hash_join", true)
                 .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", SMALL_BYTES)
                 .set_u64("ballista.client.grpc_connect_timeout_seconds", CONNECT.as_secs())

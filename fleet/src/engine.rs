@@ -61,7 +61,7 @@ impl Engine {
     /// When the runs cannot be read, or the engine does not take a view.
     pub fn over(store: &Store, memory_bytes: usize) -> Result<Engine> {
         let environment = RuntimeEnvBuilder::new().with_memory_limit(memory_bytes, 1.0).build_arc()?;
-        // Statistics would take a look into each file before any question.
+        // Statistics would require reading each file before any question.
         let config = SessionConfig::new().with_information_schema(true).with_collect_statistics(false);
         let parts = config.target_partitions().max(LEAST_PARTS);
         let config = config.with_target_partitions(parts);
@@ -159,7 +159,7 @@ impl Engine {
         })
     }
 
-    /// Answers a question. It may read and nothing else.
+    /// Answers a question. It may only read.
     ///
     /// # Errors
     /// When the engine does not take it, or cannot answer it.

@@ -9,7 +9,7 @@ pub type Result<T, E = FleetError> = std::result::Result<T, E>;
 /// is known.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// A file that was to be added cannot be read.
+    /// A file to add cannot be read.
     #[error("{}: {cause}", file.display())]
     Unreadable {
         /// The file.
@@ -112,12 +112,12 @@ pub enum FleetError {
     ClusterGone {
         /// Its address.
         scheduler: String,
-        /// Before the question, or during it.
+        /// When it fails: before the question, or during it.
         when: &'static str,
         /// The system's error.
         cause: std::io::Error,
     },
-    /// The cluster took longer than it may.
+    /// The cluster exceeded its time limit.
     #[error(
         "{scheduler}: the cluster gave no answer within {seconds} s; http://{scheduler}/api/executors shows which executors \
              it has, and --wait gives it longer. Of a store of many files a plan is larger than executors take, unless \

@@ -1,4 +1,4 @@
-//! Foreign JSON, of which parts may be missing or of another kind: those are not observed.
+//! JSON of other programs. Missing parts, and parts of another kind, count as unobserved.
 
 use crate::table::Cell;
 use serde_json::Value;

@@ -25,7 +25,7 @@ const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 /// Parts of the names of secret environment variables.
 const SECRET: [&str; 6] = ["KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "SAS"];
 
-/// Texts that are shorter are in other words as well, and no secret.
+/// Shorter values are no secrets, and occur in other words.
 const SHORTEST_SECRET: usize = 6;
 
 /// The supported places, for messages.

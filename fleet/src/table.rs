@@ -64,7 +64,7 @@ impl Kind {
 }
 
 impl Table {
-    /// The columns as the engine and the files have them.
+    /// The columns in the form of the engine and the files.
     pub fn schema(&self) -> SchemaRef {
         let field = |column: &Column| Field::new(column.name, column.kind.arrow(), true);
         Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
@@ -170,7 +170,8 @@ impl Rows {
         self.rows.is_empty()
     }
 
-    /// The rows as the engine and the files have them. A value of another kind than its column's is left empty.
+    /// The rows in the form of the engine and the files. A value of another kind than its column's is left
+    /// empty.
     ///
     /// # Errors
     /// When columns have different lengths.

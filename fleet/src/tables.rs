@@ -1,5 +1,4 @@
-//! The tables of a store. A version may gain tables and columns; one that goes or means something else makes a new
-//! version.
+//! The tables of a store. A version may gain tables and columns. A removed or redefined one makes a new version.
 
 use crate::table::{Column, Kind, Table};
 

@@ -49,7 +49,7 @@ fn serve(options: Options) -> Result<(), Box<dyn std::error::Error>> {
         running.waiting().await?;
         Ok(())
     });
-    // A read of standard input cannot be given up, and nothing waits for it.
+    // A read of standard input cannot be cancelled, and no task waits for it.
     runtime.shutdown_background();
     result
 }

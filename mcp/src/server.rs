@@ -23,7 +23,7 @@ const INSTRUCTIONS: &str = "Lineup finds the cache lines that make hot paths slo
 
 /// Offers the tools.
 pub(crate) struct Server {
-    /// The program that does the work.
+    /// The `lineup` program.
     pub(crate) lineup: PathBuf,
     pub(crate) allowed: Allowed,
 }
@@ -63,7 +63,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// Runs a command to its end, or ends it when the client gives the call up.
+    /// Runs a command to its end, or ends it when the client cancels the call.
     async fn run(
         &self,
         call: &Call,
@@ -98,7 +98,7 @@ impl Server {
     }
 }
 
-/// All that a program says, `None` when it is more than a client reads.
+/// The output of a program, `None` when it is more than a client reads.
 async fn read(from: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     // The bytes read before a pipe broke are the whole output.

@@ -33,7 +33,7 @@ const WORDS: &[&str] = &[
     "eflags",
 ];
 
-/// The door names the machines that there are, and asks for which this is built.
+/// The door names the existing machines, and tests for which one this is built.
 const OF_DOOR: &[&str] = &["x86", "x86_64"];
 
 /// General registers of 64 and 32 bits.

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask test`: every test that was built, in one queue.
-//! `cargo xtask dist`: an archive of all that is installed.
+//! `cargo xtask tidy`: the workspace's own rules, checked. `cargo xtask test`: every built test, in one queue. `cargo
+//! xtask dist`: an archive of all installed files.
 
 mod dist;
 mod edges;

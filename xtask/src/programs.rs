@@ -1,4 +1,4 @@
-//! Every crate has one program of integration tests, `tests/it`: each program more is one more to link.
+//! Every crate has one program of integration tests, `tests/it`: each further program costs one more link.
 
 use cargo_metadata::{Metadata, TargetKind};
 use std::path::Path;

@@ -15,7 +15,7 @@ const MAX_COLUMNS: usize = 120;
 const PAGES: &[(&str, usize)] = &[
     ("README.md", 150),
     ("ARCHITECTURE.md", 200),
-    // A section for each schema: it is looked up, not read.
+    // A section for each schema: a page for looking up, not for reading.
     ("docs/json.md", 1000),
     // Tables of the fleet's columns, which its tests read there.
     ("docs/fleet.md", 260),
@@ -47,7 +47,7 @@ const EMPTY_NAMES: &[&str] = &[
 /// Marks of unfinished work. Spelled in halves so that this file does not break its own rule.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 
-/// The broken rules, one sentence each, over all files git tracks.
+/// The broken rules, one sentence each, over all files that git tracks.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     let listing = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])

@@ -32,7 +32,7 @@ const LOSS: f64 = 0.01;
 /// The number of times that the search raises the losers' weights to find an order without losers.
 const ROUNDS: u32 = 8;
 
-/// By how much, each time.
+/// The factor of each raise.
 const RAISED: f64 = 4.0;
 
 /// The question.
@@ -58,7 +58,7 @@ pub struct FleetAdvice {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The build whose order of members the new one is an order of.
+    /// The build whose members the new order arranges.
     pub build: String,
     /// Recordings that it rests on.
     pub recordings: u64,
@@ -87,7 +87,7 @@ pub enum Answer {
     },
     /// No allowed order needs fewer lines over all.
     AlreadyGood,
-    /// No order was found that is good for all that matter; lines are those of the order that is best over all.
+    /// Every found order loses for a service that matters; lines are those of the order that is best over all.
     Refused {
         /// The services that would lose with it.
         losers: Vec<String>,
@@ -130,7 +130,7 @@ impl ServiceLines {
     }
 }
 
-/// Everything that advice is worked out from.
+/// The data that advice is computed from.
 struct Ground {
     rebuilt: Rebuilt,
     layout: Layout,
@@ -140,7 +140,7 @@ struct Ground {
     sources: Sources,
 }
 
-/// Works out one order for all.
+/// Computes one order for all.
 ///
 /// # Errors
 /// When the store knows too little of the type.

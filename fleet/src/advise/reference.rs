@@ -192,7 +192,7 @@ fn scalar_name(spelled: &str, size: u64) -> &str {
     if is_plain && !is_other && !spelled.is_empty() { spelled } else { width_name(size) }
 }
 
-/// A name that says the same width under every data model.
+/// A name of the same width under every data model.
 fn width_name(size: u64) -> &'static str {
     match size {
         1 => "int8_t",

@@ -36,7 +36,7 @@ pub struct Labels {
 #[derive(Default)]
 struct About {
     source: &'static str,
-    /// The name that the user knows, where the file stands for another one.
+    /// The user's name of the file, where this file stands for another one.
     file: Option<String>,
     /// Hash of the file that this one stands for.
     content: Option<String>,
@@ -54,7 +54,7 @@ struct About {
 pub struct Input {
     /// The run's name: the content's hash.
     pub run: String,
-    /// The file as the user knows it.
+    /// The user's name of the file.
     pub name: String,
     /// The kind of file.
     pub source: &'static str,

@@ -50,7 +50,7 @@ pub(super) fn fill(filling: &mut Filling<'_>, document: Json<'_>) -> Result<Abou
     })
 }
 
-/// It becomes the name of files.
+/// It becomes part of file names.
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

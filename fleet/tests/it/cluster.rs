@@ -58,7 +58,7 @@ const LONG: &str = "SELECT member, COUNT(*) AS n, SUM(k % 7) AS total
 fn at_work(cluster: &Ballista, sql: &str, store: &str, more: &[&str]) -> Child {
     let mut command = cluster.query(sql, store, more);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command");
-    // The first job looks which runs there are.
+    // The first job reads the list of runs.
     let is_at_work = || cluster.shows("jobs").matches("\"job_id\"").count() > 1;
     assert!(within(Duration::from_secs(60), is_at_work), "{}\n{}", cluster.shows("jobs"), cluster.logs());
     std::thread::sleep(Duration::from_millis(200));

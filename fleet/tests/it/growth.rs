@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Ticks of processor time in a second, on every Linux.
 const TICKS: f64 = 100.0;
 
-/// The cluster has so long for a view.
+/// The cluster's time limit for a view.
 const WAIT: [&str; 2] = ["--wait", "1800"];
 
 fn store() -> String {

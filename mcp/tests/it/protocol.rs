@@ -31,7 +31,7 @@ printf ']}\n'
 "#;
 
 impl Server {
-    /// Starts it and makes its acquaintance.
+    /// Starts it and exchanges the first messages.
     fn start(folder: &Path, options: &[&str]) -> Server {
         let lineup = folder.join("lineup");
         std::fs::write(&lineup, LINEUP).expect("writes");
@@ -233,7 +233,7 @@ fn a_call_that_is_given_up_ends_its_command() {
     server.end();
 }
 
-/// True while a process has others that it started.
+/// True while a process has children.
 fn has_children(process: u32) -> bool {
     let parent = |status: String| status.lines().find_map(|line| line.strip_prefix("PPid:\t")?.parse().ok());
     let processes = std::fs::read_dir("/proc").expect("processes").flatten();

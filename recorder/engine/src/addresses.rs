@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Something for each of some addresses.
+/// A map from addresses to values.
 pub(crate) type Map<T> = HashMap<u64, T, BuildHasherDefault<OfAddress>>;
 /// Some addresses.
 pub(crate) type Set = HashSet<u64, BuildHasherDefault<OfAddress>>;

@@ -19,14 +19,14 @@ use std::ops::Range;
 const PLACES: usize = 1 << 12;
 /// Stacks that a thread remembers.
 const MOST_STACKS: usize = 16;
-/// Places at which the engine was handed over to, that a thread remembers. A power of two.
+/// Places of hand-over to the engine that a thread remembers. A power of two.
 const KINDS: usize = 1 << 8;
 /// Chains of calls that a thread remembers. A power of two.
 const CHAINS: usize = 1 << 12;
 
 /// A thread's open call of an allocator, and caches for walking its stack.
 pub(crate) struct Allocations {
-    /// The allocator's call that has not come back.
+    /// The allocator's call that has not returned.
     open: Option<Open>,
     places: Box<[Place; PLACES]>,
     /// Memory that stacks lie in.
@@ -71,7 +71,7 @@ struct Open {
 struct Place {
     pc: u64,
     base: Option<FrameBase>,
-    /// The engine is handed over to when a call comes back there.
+    /// A call returns there, and the block hands over to the engine.
     is_watched: bool,
 }
 
@@ -109,7 +109,7 @@ impl Allocations {
         }
         let mappings = maps::read();
         let Some(mapping) = mappings.iter().find(|mapping| mapping.range.contains(&stack)) else { return 0 };
-        // A stack that has grown takes its own place.
+        // A stack that has grown replaces its old entry.
         self.stacks.retain(|range| range.end != mapping.range.end);
         self.stacks.truncate(MOST_STACKS - 1);
         self.stacks.insert(0, mapping.range.clone());
@@ -118,7 +118,8 @@ impl Allocations {
 }
 
 impl Engine {
-    /// The program is where an allocator begins, or comes back to. False when the log cannot be written any more.
+    /// The program is at the start of an allocator, or at the return from one. False when the log cannot be written any
+    /// more.
     pub(crate) fn at_allocation(
         &self,
         slots: &mut Slots,
@@ -127,7 +128,7 @@ impl Engine {
     ) -> bool {
         let pc = slots.pc;
         if let Some(open) = own.open.take_if(|open| slots.stack > open.stack) {
-            // Continuations that, it was left by a jump.
+            // If it continues, the call was left by a jump.
             if open.back == pc
                 && slots.stack == open.stack + Host::RETURN_BYTES
                 && !self.log_allocated(slots, registers, &open, own)
@@ -146,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// An allocator is called that no other has called.
+    /// A call of an allocator, outside of any other allocator.
     fn open(&self, slots: &Slots, registers: &HostRegisters, allocator: Allocator, own: &mut Allocations) {
         let stack = slots.stack;
         // SAFETY: at a function's beginning.
@@ -171,8 +172,8 @@ impl Engine {
         while frames.count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
             // SAFETY: between the stack pointer and the end of the memory that it lies in.
             let pc = unsafe { (at as *const u64).read() };
-            // Behind a return address that was met before lies an outer level of one recursion: a chain for each way
-            // down a recursion would be as many as there are objects.
+            // A return address that was met before means an outer level of one recursion. With a chain for each way
+            // down a recursion there would be as many chains as objects.
             if pc == 0 || frames.all[..frames.count].contains(&pc) {
                 break;
             }
@@ -202,7 +203,7 @@ impl Engine {
         frames
     }
 
-    /// A call of an allocator has come back.
+    /// A call of an allocator has returned.
     fn log_allocated(
         &self,
         slots: &mut Slots,

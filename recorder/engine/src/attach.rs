@@ -23,7 +23,7 @@ use lineup_recording::native::{RANGES, region, state, timed, word};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The engine is about to go.
+/// Set when the engine is about to go.
 static LEAVES: AtomicBool = AtomicBool::new(false);
 
 /// Whether the engine is about to go: threads continue natively, and no handler of ours is set any more.
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
     1
 }
 
-/// Begins, when the program's code was changed.
+/// Begins recording, after the changes of the program's code.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_begin() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
@@ -87,7 +87,7 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
     engine.is_on.store(0, Ordering::Release);
     handlers::give_back();
-    // SAFETY: our own key. Threads that end from now on leave their memory to be given back with the rest.
+    // SAFETY: our own key. Memory of threads that end from now on is given back with the rest.
     unsafe { libc::pthread_key_delete(engine.thread_key) };
     let room = (RANGES.end - RANGES.start) / 16;
     let mut count = 0;
@@ -117,7 +117,7 @@ pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_engine_give_back() -> u64 {
     lock::forget();
-    // SAFETY: the caller's promise; nothing here uses the heap from now on.
+    // SAFETY: the caller's promise; no code here uses the heap from now on.
     unsafe { holdings::give_back() };
     1
 }

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
-/// Bytes of code looked at for one block.
+/// The most bytes of code that are read for one block.
 const MOST_CODE_BYTES: u64 = 720;
 
 /// Set once the user was warned that there is no room for more code.
@@ -56,14 +56,14 @@ pub(crate) struct Blocks {
     pub(crate) links: Vec<u64>,
     /// Links that lead past an entry.
     past: Set,
-    /// Other blocks of code that the program has changed, as it was at other times.
+    /// Other blocks of code that the program has changed, of earlier versions.
     versions: Map<Vec<Block>>,
     /// Superblocks that continue where others are left, by their address in the cache; the number of those that begin
     /// at one place; and the exits where more may be wanted, by the link's number.
     beyond: BTreeMap<u64, Continuations>,
     beyond_of: Map<u32>,
     exits: Map<Exit>,
-    /// Addresses of blocks in the program, by where they begin in the cache.
+    /// Addresses of blocks in the program, by their address in the cache.
     places: BTreeMap<u64, u64>,
     leaves: Map<u64>,
     ways_in: Map<u64>,
@@ -84,9 +84,9 @@ pub(crate) struct Blocks {
     mappings: Vec<Mapping>,
     /// Memory for code near entries.
     pub(crate) near: Vec<patch::Near>,
-    /// Blocks that count themselves so far.
+    /// The number of blocks that count themselves.
     counts: u32,
-    /// When all of a whole program's run is logged.
+    /// Set when all of a whole program's run is logged.
     pub(crate) targets: Option<Targets>,
     pub(crate) sequences: Sequences,
 }
@@ -120,7 +120,7 @@ impl Blocks {
         }
     }
 
-    /// The program's code at an address, as it was before entries were patched, and whether nothing writes to it.
+    /// The program's unpatched code at an address, and whether it is read-only.
     pub(crate) fn bytes(&mut self, pc: u64) -> Option<(Vec<u8>, bool)> {
         let find = |mappings: &[Mapping]| {
             let found = mappings.iter().find(|mapping| mapping.range.contains(&pc));
@@ -167,7 +167,7 @@ impl Blocks {
     fn is_current(&self, block: &Block, pc: u64) -> bool {
         let Some(made_from) = &block.made_from else { return true };
         let mut now = vec![0; (block.end - pc) as usize];
-        // Another thread may unmap it meanwhile.
+        // Another thread may unmap it at the same time.
         let is_whole = system::read_memory(pc, &mut now) == now.len();
         self.unpatch(pc, &mut now);
         is_whole && made_from.get(..now.len()) == Some(&now)
@@ -317,7 +317,7 @@ impl Blocks {
             place.copy_from_slice(&(first + 8 * self.counts).to_le_bytes());
         }
         if let Some(hole) = translated.own_hole {
-            // The code that names it stays.
+            // The code that names it is never removed.
             let definition: &Definition = Box::leak(Box::new(translated.definition.clone()));
             let address = std::ptr::from_ref(definition) as u64;
             translated.code[hole..hole + 8].copy_from_slice(&address.to_le_bytes());
@@ -373,14 +373,14 @@ impl Blocks {
         is_fixed.then_some(bytes)
     }
 
-    /// From now on jumps to an address that only their registers know find its block, when all of a run is logged.
+    /// From now on indirect jumps to an address find its block, when all of a run is logged.
     pub(crate) fn lead_to(&mut self, pc: u64, block: &Block) {
         if let Some(targets) = &mut self.targets {
             targets.add(&mut self.cache, pc, block.inner);
         }
     }
 
-    /// The block that holds an address of the cache: where it begins there, and the block as it was made.
+    /// The block that holds an address of the cache: its first address there, and the block in its translated form.
     pub(crate) fn around(&mut self, engine: &Engine, address: u64) -> Option<(u64, Translated)> {
         let (start, pc) = self.places.range(..=address).next_back().map(|(start, pc)| (*start, *pc))?;
         let beyond = self.beyond.get(&start).map(|beyond| (None, beyond.route.clone()));

@@ -1,4 +1,4 @@
-//! Calls of each thread that are recorded where each has as many, see [`lineup_recording::ThreadBudget`].
+//! Limits the recorded calls to the same number for each thread, see [`lineup_recording::ThreadBudget`].
 
 use crate::engine::Engine;
 use crate::machine::{Abi, Entry, Host};
@@ -81,7 +81,7 @@ impl Engine {
         }
         let cycles = Host::counter();
         let is_taken = thread.taken[number].takes(cycles, most);
-        // Until the next stretch of time begins none has a lower position.
+        // Until the next stretch of time begins no call has a lower position.
         if let Some(spent) =
             thread.spent.as_mut().filter(|_| !is_taken).and_then(|spent| spent.0.get_mut(number))
         {
@@ -90,7 +90,7 @@ impl Engine {
         is_taken
     }
 
-    /// Counts a call of a region in its thread, where that is wanted.
+    /// Counts a call of a region in its thread, where the command wants that.
     pub(crate) fn count_in_thread(&self, slots: &Slots, region: u64) {
         if self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0
             && let Some(thread) = self.thread(slots)

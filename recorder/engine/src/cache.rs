@@ -1,4 +1,4 @@
-//! Memory for code: written at one address and executed at another, so that none is both.
+//! Memory for code: written at one address and executed at another, so that no address allows both.
 
 use crate::machine::{Entries, Host};
 use crate::system::File;
@@ -25,7 +25,7 @@ impl Cache {
         Some(Cache { written, executed, used: 0 })
     }
 
-    /// A copy, for a process that is about to be forked off: until then this one is shared with it. `None` where the
+    /// A copy, for a process that is about to be forked: until then the parent's is shared with it. `None` where the
     /// system has no memory.
     pub(crate) fn copy(&self) -> Option<File> {
         let file = File::in_memory(BYTES)?;
@@ -34,7 +34,7 @@ impl Cache {
         file.write_at(used, 0).then_some(file)
     }
 
-    /// Puts a copy in its own place. When it fails nothing may be put into the cache any more.
+    /// Puts a copy in place of the original. When it fails no code may be added to the cache any more.
     pub(crate) fn replace(&mut self, copy: &File) -> Option<()> {
         copy.map(Some(self.executed as usize), BYTES, libc::PROT_READ | libc::PROT_EXEC, 0)?;
         copy.map(Some(self.written as usize), BYTES, libc::PROT_READ | libc::PROT_WRITE, 0)?;
@@ -70,7 +70,7 @@ impl Cache {
         Some(executed)
     }
 
-    /// Has a block's place lead to other code from now on: eight aligned bytes, in one piece.
+    /// Makes a block's place lead to other code from now on, by one write of eight aligned bytes.
     pub(crate) fn lead(&mut self, from: u64, to: u64) {
         let at = (from - self.executed as u64) as usize;
         debug_assert!(at.is_multiple_of(8) && at + 8 <= self.used);
@@ -79,7 +79,7 @@ impl Cache {
         Host::code_was_written(from, 8);
     }
 
-    /// Writes the distance of a jump that may be executed meanwhile: four aligned bytes, in one piece.
+    /// Writes the distance of a jump that other threads may be executing, by one write of four aligned bytes.
     pub(crate) fn link(&mut self, hole: u64, target: u64) {
         let at = (hole - self.executed as u64) as usize;
         debug_assert!(at.is_multiple_of(4) && at + 4 <= self.used);

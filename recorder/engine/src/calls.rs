@@ -1,5 +1,5 @@
 //! System calls of the program that the engine must know of: those of a thread in the cache, and those that map and
-//! unmap memory, wherever they are made.
+//! unmap memory, made anywhere.
 
 use crate::blocks::Blocks;
 use crate::engine::{self, Engine};
@@ -45,7 +45,7 @@ impl Engine {
         system::restore_signals(signals);
     }
 
-    /// Memory was moved to where other memory was.
+    /// Memory was moved in place of other memory.
     fn notice_moved_over(&self, start: u64, bytes: u64) {
         self.change_code(start, bytes, |code, range| {
             code.forget_blocks(self, range);
@@ -58,14 +58,14 @@ impl Engine {
         if flags & libc::MAP_FIXED as u64 == 0 {
             return;
         }
-        // A file that is mapped to be executed holds code of its own.
+        // A file that is mapped as executable holds code of its own.
         match flags & libc::MAP_ANONYMOUS as u64 == 0 && protection & libc::PROT_EXEC as u64 != 0 {
             true => self.notice_unmapped(start, bytes),
             false => self.notice_replaced(start, bytes),
         }
     }
 
-    /// A file was mapped to be executed: entries may lie in it.
+    /// A file was mapped as executable: entries may lie in it.
     fn notice_mapped(&self, protection: u64, file: u64, result: i64) {
         let is_code = protection & libc::PROT_EXEC as u64 != 0 && (file as i32) >= 0 && result > 0;
         if !is_code || !self.is_on() || system::is_sealed() {
@@ -134,7 +134,7 @@ impl Engine {
             return self.find(slots, slots.pc);
         }
         if number == libc::SYS_exit {
-            // The thread ends here, and does not come back.
+            // The thread ends here, and does not return.
             self.hand_chunk_over(slots);
             self.retire(slots);
         }

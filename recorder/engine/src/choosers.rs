@@ -13,10 +13,10 @@ use crate::system::{self, File};
 use lineup_recording::native::{Refusal, entry, state, word};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set when something is waited for.
+/// Set while a chooser is awaited.
 static WAITS: AtomicBool = AtomicBool::new(false);
 
-/// Code for before an entry: of one that was chosen, calls of the engine's own code are passed over, which uses the C
+/// Code to run before an entry: at a chosen function it skips calls of the engine's own code, which uses the C
 /// library's functions for memory.
 pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<u8> {
     let is_chosen = engine.shared.entry(number, entry::CHOOSER).load(Ordering::Acquire) != 0;
@@ -28,7 +28,7 @@ pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<
     }
 }
 
-/// An entry of which nothing was chosen yet.
+/// An entry whose function is not chosen yet.
 #[derive(Clone, Copy)]
 struct Chooser {
     number: usize,
@@ -159,7 +159,7 @@ fn choose(engine: &Engine, chooser: Chooser) {
         // there.
         let chosen = unsafe { call(moved) };
         crate::calls::LOOKING.with(|()| {
-            // Another thread may have been here meanwhile.
+            // Another thread may have done this at the same time.
             let waits = |other: &Chooser| other.number == chooser.number && other.pc == chooser.pc;
             if engine.choosers(entry::WAITS).iter().any(waits) && engine.is_chosen(chooser, chosen) {
                 engine.code.with(|code| code.watch(engine, chosen));

@@ -67,7 +67,7 @@ pub(crate) fn all(engine: &Engine) {
     engine.code.with(|code| code.near = near);
 }
 
-/// Has calls of a function that does nothing stamped, for their cost.
+/// Stamps calls of a function that does nothing, to measure their cost.
 pub(crate) fn calibrate(engine: &Engine) -> bool {
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return false };
     let own = calibrate as *const () as u64;

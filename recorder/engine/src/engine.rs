@@ -28,7 +28,7 @@ pub(crate) struct Engine {
     pub(crate) release_first: u64,
     /// Target of patched entries.
     pub(crate) entry: u64,
-    /// One byte, which is 0 in processes that are forked off.
+    /// One byte, which is 0 in forked processes.
     pub(crate) is_on: &'static AtomicU8,
     pub(crate) code: Lock<Blocks>,
     pub(crate) thread_key: u32,
@@ -38,13 +38,13 @@ pub(crate) struct Engine {
 
 /// State of the engine when the whole program is recorded.
 pub(crate) struct Whole {
-    /// Leads into the cache where it is called.
+    /// Code that leads into the cache where it is called.
     pub(crate) begins_here: u64,
     /// Data for its blocks.
     pub(crate) blocks: crate::machine::Whole,
     /// Code where signal handlers begin.
     pub(crate) runs_handlers: u64,
-    /// Their gate, when they run on a stack of their own.
+    /// The gate of handlers that run on a stack of their own.
     pub(crate) masking_gate: u64,
     /// Property of threads that are about to end, or have ended.
     pub(crate) retired: Lock<Vec<Retired>>,
@@ -347,7 +347,7 @@ impl Engine {
         self.whole.as_ref().is_some_and(|whole| whole.blocks.targets != 0)
     }
 
-    /// A thread begins of a run that is logged. False when the log cannot be written any more.
+    /// A thread of a logged run begins. False when the log cannot be written any more.
     fn log_begin(&self, slots: &mut Slots) -> bool {
         let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
         !self.logs_all() || self.log(slots, &[u64::from(record::BEGIN) << 32, base])
@@ -386,7 +386,7 @@ impl Engine {
         }
     }
 
-    /// A block has handed over, since the chunk is full or a signal waits.
+    /// A block has handed over because the chunk is full or a signal waits.
     fn make_room(&self, slots: &mut Slots) -> bool {
         let Some(whole) = self.whole.as_ref().filter(|_| !self.logs_all()) else {
             return self.next_chunk(slots);
@@ -449,7 +449,7 @@ impl Engine {
         let signals = system::block_signals();
         let leave = self.code.with(|code| code.leave(self.slots, pc));
         system::restore_signals(signals);
-        // Without room for code nothing is recorded any more; the thread stays busy, so that it enters no gate.
+        // Without room for code recording stops; the thread stays busy, so that it enters no gate.
         leave.unwrap_or_else(|| {
             self.stop("there was no room for more code");
             pc
@@ -465,7 +465,7 @@ impl Engine {
         }
     }
 
-    /// False when nothing is recorded any more, and in processes that were forked off.
+    /// False when recording has stopped, and in forked processes.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed) != 0
     }
@@ -476,7 +476,7 @@ fn time_record() -> [u64; record::TIME_WORDS] {
     [u64::from(record::TIME) << 32, Host::counter()]
 }
 
-/// Writes to the log where it stands: behind a full chunk there is room for more than two records.
+/// Writes to the log at its end: behind a full chunk there is room for more than two records.
 fn write(slots: &mut Slots, words: &[u64]) {
     for word in words {
         // SAFETY: the thread's chunk has room.

@@ -1,4 +1,4 @@
-//! Filters of system calls that the program installs for itself (seccomp): which of the engine's own calls they forbid.
+//! Filters of system calls that the program installs for itself (seccomp), and the engine's own calls that they forbid.
 
 use crate::machine::{Abi, Host};
 use crate::system;
@@ -7,7 +7,7 @@ use crate::system;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Instruction {
     code: u16,
-    /// Instructions that are passed over when a comparison holds, and when it does not.
+    /// The number of instructions to skip when a comparison holds, and when it does not.
     jumps: [u8; 2],
     value: u32,
 }

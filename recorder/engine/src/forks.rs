@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 /// The path of the first process's memory.
 static PATH: OnceLock<Box<[u8]>> = OnceLock::new();
 
-/// Keeps the path of the first process's memory, by which others ask.
+/// Keeps the path of the first process's memory, which forked processes use for their requests.
 pub(crate) fn remember(path: &[u8]) {
     let _ = PATH.set(path.into());
 }
@@ -62,7 +62,7 @@ impl Engine {
         resume
     }
 
-    /// Makes a process while no other thread is in the midst of anything.
+    /// Makes a process while no other thread is in the middle of an operation.
     fn while_still(&self, next: u64, make: impl FnOnce() -> i64) -> Option<RegisterResult> {
         let whole = self.whole.as_ref()?;
         let under_locks = || {
@@ -70,7 +70,7 @@ impl Engine {
                 let natively = code.leave(self.slots, next)?;
                 let copy = code.cache.copy()?;
                 let definitions = self.shared.number_of_definitions();
-                // From here on nothing takes memory.
+                // From here on no code takes memory.
                 let make = || whole.retired.with(|_| still_memory(make));
                 Some(RegisterResult { result: make(), copy, definitions, natively })
             })

@@ -118,7 +118,7 @@ unsafe extern "C" fn before_base(registers: *mut HostRegisters) {
 unsafe fn before_natively(registers: *mut HostRegisters, number: i64) {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut *registers };
-    // The site's first instruction, which sets it, is where the jump stands.
+    // The jump replaces the site's first instruction, which sets the number.
     registers.set_call(number);
     if let Some(engine) = engine::get() {
         before(engine, registers, 0);
@@ -139,7 +139,7 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
         return After::AsBefore;
     }
     if !engine.is_on() {
-        // A process that was forked off makes calls of the engine's where it sets handlers and maps memory.
+        // A forked process still calls the engine where it sets handlers and maps memory.
         if forbidden(number, [first, second, third]).is_some() {
             system::seal();
         }

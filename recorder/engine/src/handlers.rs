@@ -30,7 +30,7 @@ impl Action {
 /// The kernel's action where nothing was set.
 pub(crate) const NO_ACTION: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 
-/// Our handler: nothing interrupts it until it knows where the program is.
+/// Our handler: no signal interrupts it until it has the program's state.
 pub(crate) fn our_action() -> Action {
     Action { handler: signals::on_signal as *const () as u64, flags: 0, restorer: 0, mask: u64::MAX }
 }
@@ -112,7 +112,7 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
     let is_trap = signal == libc::SIGTRAP as u64 && traps::are_on();
     let mut is_handled = false;
     let result = match read(new) {
-        // Ours is there until it becomes another program.
+        // Ours is there until the process becomes another program.
         Some(_) if is_trap && lock::is_borrowed() => call(0),
         Some(action) if is_trap || action.is_handled() && !attach::leaves() => {
             // Set before the kernel knows it: a signal may come at once, on another thread.
@@ -182,7 +182,7 @@ pub(crate) fn current(signal: usize) -> Option<Action> {
     (done == 0).then_some(action)
 }
 
-/// Has the kernel do something for a signal.
+/// Sets the kernel's action for a signal.
 pub(crate) fn put(signal: usize, action: &Action) {
     // SAFETY: a handler of ours or the program's own.
     unsafe {

@@ -8,7 +8,7 @@ use std::ptr;
 /// Blocks of 16 bytes up to 64 KB, by powers of two; larger ones are mapped.
 const CLASSES: usize = 13;
 const SMALLEST_SHIFT: usize = 4;
-/// Mapped at once for small blocks.
+/// The size of mappings for small blocks.
 const PIECE_BYTES: usize = 1 << 20;
 
 struct Heap {
@@ -36,7 +36,7 @@ impl Allocator {
         self.0.with(|heap| heap.map(bytes))
     }
 
-    /// Bytes that can be taken without asking the system.
+    /// Bytes that are available without asking the system.
     pub(crate) fn left_bytes(&self) -> usize {
         self.0.with(|heap| heap.end as usize - heap.next as usize)
     }

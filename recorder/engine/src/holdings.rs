@@ -4,7 +4,7 @@ use crate::lock::Lock;
 use crate::system;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Mappings that are known at most.
+/// The most mappings in the list.
 const MOST: usize = 4096;
 
 struct Holdings {
@@ -13,7 +13,7 @@ struct Holdings {
 }
 
 static HOLDINGS: Lock<Holdings> = Lock::new(Holdings { all: [(0, 0); MOST], count: 0 });
-/// More was mapped than can be known.
+/// Set when more was mapped than the list holds.
 static IS_PARTIAL: AtomicBool = AtomicBool::new(false);
 
 /// Memory was mapped.
@@ -27,7 +27,7 @@ pub(crate) fn add(at: u64, bytes: u64) {
     });
 }
 
-/// Memory that began there was given back, or away.
+/// Memory that began there was given back, or handed to the program.
 pub(crate) fn remove(at: u64) {
     HOLDINGS.with(|holdings| {
         let known = &mut holdings.all[..holdings.count];

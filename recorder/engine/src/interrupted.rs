@@ -10,12 +10,12 @@ use crate::signals::mark_at;
 use crate::slots::Slots;
 use lineup_recording::native::record;
 
-/// Words that are kept here; a longer record lies elsewhere, since signal stacks may be small.
+/// The most words kept here; a longer record is kept elsewhere, since signal stacks may be small.
 const FEW: usize = 24;
 
 /// The unfinished part of a superblock.
 pub(crate) struct Unfinished {
-    /// Its instructions that were executed, 0 when it was not writing a record.
+    /// The number of its executed instructions, 0 when it was not writing a record.
     instructions: u8,
     /// The stack pointer of then.
     stack: u64,
@@ -44,10 +44,10 @@ pub(crate) fn begin(engine: &Engine, slots: &mut Slots, cached: &HostContext) ->
         engine.log(slots, &head(0, 0));
         return Some(unfinished);
     };
-    // A record of where the stack pointer is may be being written as well.
+    // A record of the stack pointer may be unfinished as well.
     unfinished.words = usize::from(part.words).max(record::STACK_WORDS);
     let words = slots.log as *const u64;
-    // SAFETY: the thread's own chunk has room for the record, as the superblock has seen.
+    // SAFETY: the thread's own chunk has room for the record, as the superblock has checked.
     let words = unsafe { std::slice::from_raw_parts(words, unfinished.words) };
     match unfinished.few.get_mut(..words.len()) {
         Some(few) => few.copy_from_slice(words),

@@ -17,13 +17,13 @@ pub(crate) struct Level {
     pub(crate) line_shift: u32,
     /// A power of two.
     pub(crate) sets: u64,
-    /// 0 when all is found there.
+    /// 0 when every access hits.
     pub(crate) ways: u64,
 }
 
-/// Lines of which it is noted in which way they were.
+/// Lines whose last way is noted.
 pub(crate) const NOTED_WAYS: u64 = 4096;
-/// From the first row to these, two bytes each.
+/// Distance from the first row to these, two bytes each.
 pub(crate) const WAYS: i32 = -(HEAD as i32);
 /// Bytes before the first row; the last word is the time.
 const HEAD: u64 = 2 * NOTED_WAYS + 64;
@@ -61,7 +61,7 @@ impl Level {
         memory + HEAD
     }
 
-    /// The memory that these rows are in.
+    /// The memory that holds these rows.
     pub(crate) fn memory(rows: u64) -> u64 {
         rows - HEAD
     }
@@ -122,7 +122,7 @@ impl Level {
 mod tests {
     use super::*;
 
-    /// A row that is put in order at each use.
+    /// A row that is reordered at each use.
     fn uses(row: &mut Vec<u64>, ways: usize, line: u64) -> bool {
         let found = row.iter().position(|held| *held == line);
         found.map(|way| row.remove(way));

@@ -15,7 +15,7 @@ pub(crate) fn remember(word: &'static AtomicU32) {
     OWN.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
 }
 
-/// Before the word of [`remember`] goes.
+/// Called before the word of [`remember`] goes.
 pub(crate) fn forget() {
     OWN.store(ptr::null_mut(), Ordering::Release);
 }
@@ -39,7 +39,7 @@ fn own_process() -> u32 {
     }
 }
 
-/// A value that one thread at a time uses, for short.
+/// A value that one thread at a time uses, for a short time.
 pub(crate) struct Lock<T> {
     /// The process of the holder, or 0.
     holder: AtomicU32,
@@ -54,8 +54,8 @@ impl<T> Lock<T> {
         Lock { holder: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
-    /// Does something with the value. In a process that was forked off while another thread of its parent held the
-    /// lock, that thread is not there: the lock is taken from it.
+    /// Runs `work` with the value. A process may have been forked while another thread of its parent held the lock.
+    /// That thread does not exist in it, so the lock is taken over.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let own = own_process();
         let mut tries = 0u32;

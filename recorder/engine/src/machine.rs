@@ -24,7 +24,7 @@ pub(crate) use translation::{
     LineUser, Link, Mark, OpenLog, Route, Source, Task, Translated, Translation, Turn, Unlogged, Ways, Whole,
 };
 
-/// A machine: all that the engine asks of it.
+/// A machine: the engine's whole interface to it.
 pub(crate) trait Machine: Abi + Gates + Entries + Translation + Restarts + Timing {}
 
 /// The machine that this library is built for.

@@ -1,4 +1,4 @@
-//! The text of `/proc/self/maps`, as far as the engine needs it.
+//! Parses the parts of `/proc/self/maps` that the engine needs.
 
 use crate::machine::{Abi, Entries, Host};
 use crate::system::File;

@@ -6,7 +6,7 @@ use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};
 use crate::patch;
 use crate::{system, traps};
 
-/// Leads all system calls that set masks to the engine, or those in the code that an address lies in.
+/// Redirects all system calls that set masks, or those in the code that holds an address, to the engine.
 pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
     patch::in_others_code(engine, only, |code, start, leader| {
         for site in Host::spread_sites(code, start, &[libc::SYS_rt_sigprocmask]) {

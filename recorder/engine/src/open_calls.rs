@@ -23,7 +23,7 @@ const LISTED: usize = 16;
 /// The most remembered calls that seemed to be left, and the number of events for which they are remembered.
 const REMEMBERED: usize = 16;
 const REMEMBERED_FOR: u64 = 1000;
-/// Inner calls after which a thread's recursion is believed to be some.
+/// The number of inner calls from which on a thread is assumed to recurse.
 const BELIEVED_AFTER: u64 = 1 << 16;
 
 /// State of a region that the code of entries and ends uses: words of the thread's slots.
@@ -34,7 +34,7 @@ pub(crate) mod slot {
     pub(crate) const BEGUN: usize = 1;
     /// Cycles of the last call.
     pub(crate) const CYCLES: usize = 2;
-    /// Bits of [`super::state`]; 0 when the code can do alone.
+    /// Bits of [`super::state`]; 0 when the code needs no help.
     pub(crate) const STATE: usize = 3;
     /// Words of a region.
     pub(crate) const WORDS: usize = 4;
@@ -57,7 +57,7 @@ pub(crate) type Words = [u64; timed::WORDS];
 /// The region's words of a thread's slots.
 pub(crate) type Slot = [u64; slot::WORDS];
 
-/// The buckets, sum and jumps of calls that are kept in mind.
+/// The buckets, sum and jumps of remembered calls.
 struct Kept {
     calls: u64,
     sum: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Ended {
     pub(crate) at: u64,
     /// The counter, as the code read it.
     pub(crate) now: u64,
-    /// With a jump to another function.
+    /// Whether it ended with a jump to another function.
     pub(crate) jumps: bool,
 }
 
@@ -124,7 +124,7 @@ impl OpenCalls {
         self.say(slot);
     }
 
-    /// The innermost open call has ended, and the code has counted it and taken it out of the slot.
+    /// The innermost open call has ended. The code has counted it and taken it out of the slot.
     pub(crate) fn ended(&mut self, slot: &mut Slot, words: &mut Words, jumps: bool) {
         self.begin();
         // The code may have begun it alone.
@@ -160,7 +160,7 @@ impl OpenCalls {
         drawn
     }
 
-    /// The thread has ended: another may take the memory over.
+    /// The thread has ended: another may use the memory.
     pub(crate) fn forget(&mut self) {
         self.drop_open();
         self.remembered = [Remembered::default(); REMEMBERED];

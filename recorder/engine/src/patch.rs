@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
-/// Code of one entry at most.
+/// The most bytes of code for one entry.
 pub(crate) const MOST_BYTES: u64 = 1024;
 
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written through
@@ -115,7 +115,7 @@ pub(crate) fn all(engine: &Engine, blocked: u64) {
 /// Set while threads of the program may execute the code to change: the command makes the changes.
 static DEFERS: AtomicBool = AtomicBool::new(false);
 
-/// From now on changes of the program's code are listed and not made, or made at once.
+/// From now on changes of the program's code are listed but not made, or made at once.
 pub(crate) fn defer_writes(defers: bool) {
     DEFERS.store(defers, Ordering::Release);
 }
@@ -200,7 +200,7 @@ fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
         .collect()
 }
 
-/// Leads places in the program's code to code of the engine's.
+/// Redirects places in the program's code to code of the engine.
 pub(crate) struct Leader<'l> {
     engine: &'l Engine,
     memory: &'l File,
@@ -218,8 +218,8 @@ impl Leader<'_> {
     }
 }
 
-/// Looks through the code of all files but the engine's own, or of the one that an address lies in: bytes, and where
-/// they begin.
+/// Searches the code of all files except the engine's own, or of the file that holds an address. Passes on the bytes
+/// and their address.
 pub(crate) fn in_others_code(
     engine: &Engine,
     only: Option<u64>,

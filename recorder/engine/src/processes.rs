@@ -38,8 +38,8 @@ const CLONE_WORDS: usize = 11;
 const STACK_WORD: usize = 5;
 
 impl Fork {
-    /// The call with these registers; `None` of one whose process has another thread's base, or that waits for it while
-    /// others would wait for locks.
+    /// The call with these registers; `None` if its process has another thread's base, or if it waits for the process
+    /// while other threads would wait for locks.
     pub(crate) fn read(registers: &HostRegisters) -> Option<Fork> {
         let number = registers.call();
         let [first, second, third, fourth, fifth, _] = registers.arguments();
@@ -156,8 +156,8 @@ unsafe fn before(registers: *mut HostRegisters, number: i64) {
     }
 }
 
-/// A program with this environment is not to start the engine, if its filter of system calls would end it for that: the
-/// variable that names the engine's memory gets another name.
+/// Keeps a program with this environment from starting the engine, if its filter of system calls would end it for that.
+/// It renames the variable that names the engine's memory.
 fn hide_engine(environment: u64) {
     if !guards::hides_engine() || environment == 0 {
         return;

@@ -20,8 +20,7 @@ const _: () = assert!(region::MOST <= MOST_REGIONS);
 /// Regions whose entries have been taken out, as bits.
 static OUT: AtomicU64 = AtomicU64::new(0);
 
-/// Lets the entries of every region be as they were of which as many calls were made as are wanted. Called when a
-/// recorded call has ended.
+/// Restores the entries of every region that has had its number of calls. Called when a recorded call has ended.
 pub(crate) fn finished_regions(engine: &Engine) {
     let shared = &engine.shared;
     if shared.word(word::LEAVES_AFTER_LAST).load(Ordering::Relaxed) == 0 {
@@ -30,7 +29,7 @@ pub(crate) fn finished_regions(engine: &Engine) {
     for number in 0..region::MOST as u64 {
         let Some(calls) = shared.region(number) else { continue };
         let of = |field: usize| shared.word(word::FIRST_REGION + number as usize * region::WORDS + field);
-        // The bound lies one above the last call that is wanted.
+        // The bound is one above the last call to record.
         let wanted = of(region::BOUND).load(Ordering::Relaxed);
         let last = of(region::WARMUP).load(Ordering::Relaxed).saturating_add(wanted.saturating_sub(1));
         let is_enough = wanted > 0 && calls.load(Ordering::Relaxed) >= last;
@@ -98,8 +97,8 @@ impl Patch {
         self.pc..self.pc + self.original.len() as u64
     }
 
-    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all that was written still
-    /// stands.
+    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all of the patch is still in
+    /// memory.
     pub(crate) fn take_out(&self, pc: u64, bytes: &mut [u8]) {
         let end = pc + bytes.len() as u64;
         let shared = self.pc.max(pc)..self.range().end.min(end);
@@ -117,7 +116,7 @@ impl Patch {
     /// Whether the patch is still in memory.
     pub(crate) fn stands(&self) -> bool {
         if system::is_sealed() {
-            // It stood there when it could last be seen.
+            // It was there when the memory could last be read.
             return true;
         }
         let mut now = vec![0; self.written.len()];
@@ -148,7 +147,7 @@ fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
     // SAFETY: mapped just now, ours alone, and as long as that; a file that was cut off since it was mapped would have
     // taken the program's code with it.
     let new = unsafe { std::slice::from_raw_parts_mut(fresh, bytes) };
-    // Another thread may unmap it meanwhile.
+    // Another thread may unmap it at the same time.
     let mut old = vec![0; bytes];
     let is_same = system::read_memory(pages.start, &mut old) == bytes
         && is_same_but_for_patches(new, &old, patches, &pages);

@@ -35,7 +35,7 @@ const MOST_SEQUENCE_BYTES: u64 = 4096;
 const MOST_STORE_BYTES: u64 = 15;
 /// Bytes of a descriptor.
 const DESCRIPTOR_BYTES: usize = 32;
-/// Bytes that descriptors of copies are taken from at a time.
+/// Size of the memory that descriptors of copies are taken from, in bytes.
 const PAGE_BYTES: usize = 4096;
 /// The size of pieces in which code and data are read.
 const PIECE_BYTES: usize = 1 << 20;
@@ -78,7 +78,7 @@ impl Sequence {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Zones {
     known: Vec<Sequence>,
-    /// Code of files of which not all sequences are known.
+    /// Code of files with unknown sequences.
     unknown: Vec<Range<u64>>,
 }
 
@@ -112,7 +112,7 @@ impl Zones {
     }
 }
 
-/// Code of a file that was looked through.
+/// Code of a file that was searched.
 struct Looked {
     mapping: Mapping,
     /// Addresses of the signatures in it.
@@ -168,7 +168,7 @@ pub(crate) struct Sequences {
     room: Range<usize>,
 }
 
-/// The copies lie in here. A signal handler looks here before it takes the lock.
+/// The range of the copies. A signal handler reads it before it takes the lock.
 static COPIES: [AtomicU64; 2] = [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
 
 /// Whether a place may lie in a copy of a sequence.
@@ -382,7 +382,7 @@ impl crate::blocks::Blocks {
         }
     }
 
-    /// The program's code at a store, as far as one reaches.
+    /// The program's code at a store, up to the length of an instruction.
     fn bytes_of_store(&mut self, pc: u64) -> Vec<u8> {
         if self.is_fixed_code(pc) {
             return self.bytes(pc).map(|(code, _)| code).unwrap_or_default();
@@ -394,7 +394,7 @@ impl crate::blocks::Blocks {
         code
     }
 
-    /// A sequence is met that was not known: blocks end before it from now on.
+    /// A new sequence was found: blocks end before it from now on.
     fn learn(&mut self, engine: &Engine, sequence: &Sequence) {
         if self.sequences.zones.known.contains(sequence) {
             return;
@@ -409,7 +409,7 @@ impl crate::blocks::Blocks {
         freed.iter().for_each(|range| self.forget_blocks(engine, range));
     }
 
-    /// Makes a copy of a sequence that a store begins; where it is, and how many instructions it has.
+    /// Makes a copy of a sequence that a store begins. Returns its address and its number of instructions.
     fn copy_sequence(
         &mut self,
         engine: &Engine,

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer shows when it is full.
 const CHUNK_STRIDE: usize = 1 << 24;
 
-/// The command counts on this often at least; it is gone when it does not.
+/// The command counts at least this often; otherwise it is gone.
 const PATIENCE_ROUNDS: u32 = 4_000;
 const ROUND_NS: i64 = 100_000;
-/// After some short rounds the command has much to read: then many threads may wait for it.
+/// After some short rounds the command has much to read, and many threads may wait for it.
 const SHORT_ROUNDS: u32 = 20;
 const LONG_ROUND_NS: i64 = 1_000_000;
 /// Threads that may wait at a time; with more of them, each waits proportionally longer.
@@ -201,7 +201,7 @@ impl Shared {
         self.tell(note::TEXT, text.as_bytes());
     }
 
-    /// As [`Shared::note`], the first time.
+    /// As [`Shared::note`], but only once.
     pub(crate) fn note_once(&self, was_told: &AtomicU8, text: &str) {
         if was_told.swap(1, Ordering::Relaxed) == 0 {
             self.note(text);
@@ -358,7 +358,7 @@ impl Shared {
                 return None;
             }
             slept += 1;
-            // Threads that look all the time would keep the command from the processors.
+            // Threads that poll without a pause would keep the command from the processors.
             let turns = (WAITING.load(Ordering::Relaxed) / WAITING_AT_ONCE).clamp(1, MOST_TURNS);
             let round_ns = if slept < SHORT_ROUNDS { ROUND_NS } else { LONG_ROUND_NS };
             system::sleep_ns(round_ns * i64::from(turns));
@@ -465,7 +465,7 @@ impl Shared {
         refuses
     }
 
-    /// The engine gives up, and says why, unless the command has already refused.
+    /// The engine gives up, and reports the reason, unless the command has already refused.
     pub(crate) fn give_up(&self, why: &str) {
         if self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED {
             return;

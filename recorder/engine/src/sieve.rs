@@ -25,7 +25,7 @@ pub(crate) struct Sieves {
     /// Outside and inside of windows.
     uses_data: [u64; 2],
     uses_code: [u64; 2],
-    /// In it nothing is found.
+    /// The sieve in which every lookup fails.
     nothing: u64,
     /// Memory that no reader looks at.
     aside: u64,
@@ -86,7 +86,7 @@ impl Sieves {
         Some(Held { data: memory(self.data)?, code: memory(self.code)? })
     }
 
-    /// A thread begins, with a sieve that no other has now: its caches are empty.
+    /// A thread begins, with a sieve that no other thread has now: its caches are empty.
     pub(crate) fn begin(&self, slots: &mut Slots, sieve: u64, held: Held) {
         // SAFETY: within the sieve, which is this thread's alone.
         unsafe { std::ptr::write_bytes(sieve as *mut u8, 0, sieve::COUNTS) };

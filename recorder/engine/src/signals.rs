@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     }
     let Action { handler, flags, mask, .. } = handlers::programs(signal as usize);
     if handler <= HIGHEST_CONSTANT {
-        // Not set any more since it came.
+        // The program's handler was removed since the signal came.
         return;
     }
     // SAFETY: set together with ours as the kernel's, from the handler that the program gave the kernel.
@@ -208,7 +208,7 @@ const FAULTS: u64 = 1 << (libc::SIGSEGV - 1)
     | 1 << (libc::SIGILL - 1)
     | 1 << (libc::SIGTRAP - 1);
 
-/// The signal is sent again, and comes when the engine is done: until then all are blocked.
+/// The signal is sent again, and arrives when the engine is done: until then all are blocked.
 unsafe fn defer(
     engine: &Engine,
     slots: &mut Slots,
@@ -230,17 +230,17 @@ unsafe fn defer(
     let pc = unsafe { HostContext::of(context) }.pc();
     let mut blocked = u64::MAX;
     if engine.whole.is_some() && !engine.logs_all() {
-        // Blocks might not hand over to the engine for long.
+        // Blocks might not hand over to the engine for a long time.
         sieve::call(slots);
         if engine.signals.cache.contains(&pc) {
-            // The rest of a block comes before the engine does, and may fault.
+            // The rest of a block runs before the engine does, and may fault.
             blocked = !FAULTS | 1 << (signal - 1);
         }
     }
     slots.mask = std::mem::replace(mask, blocked);
     slots.deferred = 1;
     if engine.signals.going_back.contains(&pc) {
-        // The gate has looked already.
+        // The gate has made its test already.
         slots.scratch = slots.resume;
         slots.resume = engine.signals.unmask;
     }

@@ -1,14 +1,14 @@
 //! The engine's words of each thread of the program: at a fixed distance from the thread's base, which code in the
 //! cache reaches without a register.
 
-/// The words, as the gates and code in the cache know them.
+/// The words, in the layout that the gates and code in the cache use.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     /// The program's values of the two registers that a block borrows.
     pub(crate) first: u64,
     pub(crate) second: u64,
-    /// The program's value of a third register, which some code borrows for short.
+    /// The program's value of a third register, which some code borrows for a short time.
     pub(crate) counter: u64,
     /// Address of the log's next record.
     pub(crate) log: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Slots {
     pub(crate) scratch: u64,
     /// The table of places that indirect jumps lead to.
     pub(crate) table: u64,
-    /// Minus where the outermost call's return address lies.
+    /// Minus the address of the outermost call's return address.
     pub(crate) minus_base: u64,
     /// Reason for leaving the cache: see [`reason`].
     pub(crate) reason: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Slots {
     pub(crate) handlers_stack_bytes: u64,
     /// The program's registers while that mask is put back, see [`crate::machine::Gates::unmask`].
     pub(crate) kept: [u64; 7],
-    /// A mask that blocks all signals, and the one that it took the place of, see [`crate::machine::Gates::masking`].
+    /// A mask that blocks all signals, and the mask that it replaced, see [`crate::machine::Gates::masking`].
     pub(crate) all: u64,
     pub(crate) before_all: u64,
     /// The thread's number in the system, 0 before it is known: a process that borrows this one's memory has another.
@@ -74,7 +74,7 @@ pub(crate) struct Slots {
 /// Loads of both halves of the area, and stores.
 pub(crate) const STATE_WORDS: usize = 4;
 
-/// Words of which one manner of recording has no need for the other's.
+/// Words that only one mode of recording needs, in the same memory as those of the others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union Own {
@@ -84,7 +84,7 @@ pub(crate) union Own {
     pub(crate) sieve: Sieve,
     /// When calls are recorded.
     pub(crate) calls: Calls,
-    /// When all of it is logged: the program's value of the register that the log has.
+    /// When all of it is logged: the program's value of the log's register.
     pub(crate) logged: u64,
 }
 
@@ -92,9 +92,9 @@ pub(crate) union Own {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
-    /// When each thread has as many calls recorded: the thread's [`crate::budget::Spent`], 0 before it is known.
+    /// Under a limit of calls a thread: the thread's [`crate::budget::Spent`], 0 before it is known.
     pub(crate) spent: u64,
-    /// Not 0 when the program blocks SIGTRAP, which the kernel does not where traps stand, see [`crate::traps`].
+    /// Not 0 when the program blocks SIGTRAP. The kernel does not block it where there are traps, see [`crate::traps`].
     pub(crate) blocks_trap: u64,
     /// Not 0 when one was sent to the thread in the meantime, and the kernel's data of it.
     pub(crate) has_trap: u64,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Time over which the counter is compared with the clock.
 const COMPARED_NS: i64 = 5_000_000;
-/// Calls by which the stamps' own cost is worked out.
+/// The number of calls for measuring the stamps' own cost.
 const TRIAL_CALLS: u64 = 20_000;
 
 /// A table without a reader, for threads beyond the room for tables.
@@ -21,7 +21,7 @@ static SPARE: AtomicU64 = AtomicU64::new(0);
 /// Tables of threads whose end is not reported.
 static TABLES: Owned<u64> = Owned::new();
 
-/// Open calls of the threads that have a table, by its number: 0 where none needed any yet. They begin as zeros.
+/// Open calls of the threads that have a table, by its number: 0 until a thread needs them. They begin as zeros.
 static OPEN: [AtomicU64; chunk::COUNT] = [const { AtomicU64::new(0) }; chunk::COUNT];
 
 /// A thread's open calls of all regions.
@@ -77,8 +77,8 @@ pub(crate) unsafe extern "C" fn other_end(registers: *mut HostRegisters) {
     });
 }
 
-/// Does something with the open calls of a region, unless that has interrupted just that, or there is no memory for
-/// them.
+/// Runs work on the open calls of a region, except when it has interrupted the same work, or when there is no memory
+/// for them.
 fn with_open_calls(region: u64, work: impl FnOnce(&Engine, OfRegion<'_>)) -> Option<()> {
     let engine = engine::get()?;
     let region = usize::try_from(region).ok().filter(|region| *region < timed::REGIONS)?;
@@ -99,7 +99,7 @@ fn with_open_calls(region: u64, work: impl FnOnce(&Engine, OfRegion<'_>)) -> Opt
     Some(())
 }
 
-/// The open calls that go with a table. `None` of the one that is not read, and when there is no memory.
+/// The open calls of a table. `None` for the table without a reader, and when there is no memory.
 fn open_calls(engine: &Engine, table: u64) -> Option<*mut OfThread> {
     let known = &OPEN[engine.shared.number_of_table(table)?];
     if known.load(Ordering::Acquire) == 0 {
@@ -122,7 +122,7 @@ fn count_alone(region: u64, word: usize) {
     let slots = unsafe { &*Host::slots() };
     let region = (region as usize).min(timed::STAMPS);
     if slots.times != 0 {
-        // SAFETY: within this thread's table, or the one that is not read.
+        // SAFETY: within this thread's table, or the one without a reader.
         unsafe { (*words_of(slots.times, region))[word] += 1 };
     }
 }
@@ -161,7 +161,7 @@ pub(crate) unsafe extern "C" fn first_call(_registers: *mut HostRegisters) {
     system::restore_signals(blocked);
 }
 
-/// A thread ends: another may count on in its table.
+/// A thread ends: another may continue to count in its table.
 pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
     let Some(engine) = engine::get().filter(|engine| engine.is_on()) else { return };
     // SAFETY: this thread's own.
@@ -189,15 +189,15 @@ fn give_back(engine: &Engine, table: u64) {
     engine.shared.leave_table(table);
 }
 
-/// Before the first call can be made. False when there is no memory.
+/// Runs before the first call can be made. False when there is no memory.
 pub(crate) fn prepare(engine: &Engine) -> bool {
     let spare = system::memory(chunk::BYTES as usize);
     SPARE.store(spare.map_or(0, |spare| spare as u64), Ordering::Relaxed);
     spare.is_some() && trials::prepare(engine)
 }
 
-/// Compares the counter with the clock, and has calls of a function that does nothing stamped, whose code is at
-/// `stamped`, with `bare` for comparison.
+/// Compares the counter with the clock, and measures stamped calls of a function that does nothing, whose code is at
+/// `stamped`, against `bare`.
 pub(crate) fn calibrate(engine: &Engine, stamped: u64, bare: u64) {
     let set = |number: usize, value: u64| engine.shared.word(number).store(value, Ordering::Relaxed);
     let (from, begun_ns) = (Host::counter(), system::clock_ns());

@@ -23,7 +23,7 @@ const NO_MEMORY_FOR_CODE: &str =
 /// Held by a thread that is on the first stack.
 static FIRST_LOCK: AtomicU32 = AtomicU32::new(0);
 
-// Miri starts such functions without arguments, as no loader does that this runs under.
+// Miri starts such functions without arguments. No supported loader does.
 #[cfg(not(miri))]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -81,13 +81,13 @@ unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
     }
 }
 
-/// In a process that was forked off while another thread may have been on the first stack: that is not there.
+/// In a process that was forked while another thread may have been on the first stack: that thread does not exist here.
 pub(crate) fn release_first_stack() {
     FIRST_LOCK.store(0, Ordering::Relaxed);
 }
 
-/// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into
-/// the cache.
+/// The program has not begun, so no other code runs. For a whole program, returns the function that leads into the
+/// cache.
 fn from_the_start(shared: Shared) -> Option<u64> {
     begin_first(prepare(shared).filter(|engine| !engine.shared.refuses())?)
 }
@@ -97,7 +97,7 @@ pub(crate) fn begin_first(engine: &Engine) -> Option<u64> {
     patch::system_calls(engine);
     begin(engine);
     let whole = engine.whole.as_ref()?;
-    // The thread goes into the cache on the first stack.
+    // The thread enters the cache on the first stack.
     FIRST_LOCK.store(1, Ordering::Relaxed);
     Some(whole.begins_here)
 }

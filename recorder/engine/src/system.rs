@@ -14,7 +14,7 @@ pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
     unsafe { Host::system_call(number, arguments) }
 }
 
-/// The engine makes no system call any more.
+/// Set when the engine makes no system call any more.
 static IS_SEALED: AtomicBool = AtomicBool::new(false);
 
 /// From now on the engine makes no system call of its own: the program has forbidden them, and one would end it.
@@ -59,7 +59,7 @@ impl File {
         (opened >= 0).then_some(File(opened as i32))
     }
 
-    /// Memory that is a file.
+    /// Memory as a file.
     pub(crate) fn in_memory(bytes: usize) -> Option<File> {
         let name = b"lineup-code\0";
         // SAFETY: the name is terminated.
@@ -72,7 +72,7 @@ impl File {
         (sized == 0).then_some(file)
     }
 
-    /// Everything that can be read from it.
+    /// All bytes that can be read from it.
     pub(crate) fn read_all(&self) -> Vec<u8> {
         let mut all = vec![0; 1 << 14];
         let mut length = 0;
@@ -94,7 +94,7 @@ impl File {
         all
     }
 
-    /// Writes at a place; true when all of it was.
+    /// Writes at a place; true when all bytes were written.
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> bool {
         let arguments = [self.0 as u64, bytes.as_ptr() as u64, bytes.len() as u64, at, 0, 0];
         // SAFETY: the bytes are readable.
@@ -107,7 +107,7 @@ impl File {
         map(0, bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE, self.0, offset)
     }
 
-    /// Maps it, at an address or where there is room.
+    /// Maps it, at an address or at any free place.
     pub(crate) fn map(
         &self,
         at: Option<usize>,
@@ -138,18 +138,18 @@ fn map(at: usize, bytes: usize, protection: i32, flags: i32, file: i32, offset: 
     (mapped > 0).then_some(mapped as *mut u8)
 }
 
-/// Memory of our own, zeroed, where there is room.
+/// Memory of our own, zeroed, at any free place.
 pub(crate) fn memory(bytes: usize) -> Option<*mut u8> {
     memory_where(bytes, 0)
 }
 
-/// As [`memory`], with flags that say where.
+/// As [`memory`], with flags for its place.
 pub(crate) fn memory_where(bytes: usize, place: i32) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | place;
     map(0, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
 }
 
-/// As [`memory`], at exactly this address, if nothing lies there.
+/// As [`memory`], at exactly this address, if it is free.
 pub(crate) fn memory_at(at: usize, bytes: usize) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let mapped = map(at, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)?;
@@ -178,7 +178,7 @@ pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
     unsafe { own(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
 }
 
-/// Puts memory of our own in the place of other memory, in one step for all threads.
+/// Replaces other memory by our own, atomically for all threads.
 pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
     // SAFETY: the caller's own memory replaces memory with the same content.
@@ -204,7 +204,7 @@ pub(crate) fn serialize_threads() {
     unsafe { own(libc::SYS_membarrier, [SERIALIZE, 0, 0, 0, 0, 0]) };
 }
 
-/// Memory of ours is all zeros again.
+/// Sets our memory to all zeros.
 pub(crate) fn forget(at: *mut u8, bytes: usize) {
     // SAFETY: private memory that was mapped here for us. If the kernel does not take it back, it is overwritten.
     unsafe {
@@ -214,7 +214,7 @@ pub(crate) fn forget(at: *mut u8, bytes: usize) {
     }
 }
 
-/// Empties a page in processes that are forked off.
+/// Makes a page empty in forked processes.
 pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     // SAFETY: the caller's own memory.
     unsafe { own(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
@@ -234,7 +234,7 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { own(libc::SYS_ppoll, [0, 0, &raw mut time as u64, 0, 8, 0]) };
 }
 
-/// The clock that only goes forward.
+/// The monotonic clock.
 pub(crate) fn clock_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let arguments = [libc::CLOCK_MONOTONIC as u64, &raw mut time as u64, 0, 0, 0, 0];
@@ -249,7 +249,7 @@ pub(crate) fn process() -> u64 {
     unsafe { own(libc::SYS_getpid, [0; 6]) as u64 }
 }
 
-/// The process, as `/proc` numbers it, where the command looks for it: the same unless it has numbers of its own.
+/// The process's number in the command's `/proc`: it differs only in a namespace of its own.
 pub(crate) fn process_in_proc() -> Option<u64> {
     let mut text = [0; 24];
     let length = read_link_into(b"/proc/self\0", &mut text);
@@ -302,7 +302,7 @@ pub(crate) fn restore_signals(before: u64) {
     };
 }
 
-/// Reads memory of this process that may not be readable; how many bytes could be read.
+/// Reads memory of this process that may not be readable. Returns the number of bytes read.
 pub(crate) fn read_memory(at: u64, into: &mut [u8]) -> usize {
     let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: into.len() };
@@ -318,7 +318,7 @@ pub(crate) fn read_word(at: u64) -> Option<u64> {
     (read_memory(at, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
 }
 
-/// A terminated text in memory that may not be readable, as far as there is room.
+/// A terminated text in memory that may not be readable, cut to the room for it.
 pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
     // The next page may be unmapped.
     let here = ((Host::page_bytes() - at % Host::page_bytes()) as usize).min(into.len());
@@ -344,7 +344,7 @@ pub(crate) fn read_link(path: &[u8]) -> Vec<u8> {
     text
 }
 
-/// As [`read_link`], into room that is there; how many bytes it has.
+/// As [`read_link`], into given room. Returns the number of bytes.
 pub(crate) fn read_link_into(path: &[u8], text: &mut [u8]) -> usize {
     debug_assert!(path.ends_with(&[0]));
     // SAFETY: the path is terminated.

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const PLACES: usize = 1 << 16;
 
-/// The table, and the code that it leads to.
+/// The table, and the code of its entries.
 pub(crate) struct Targets {
     slots: i32,
     table: u64,
-    /// Its code by where that begins, with the target that it is for; none is for the last of all.
+    /// Its code by address, with the target of each; the last entry has none.
     nodes: BTreeMap<u64, Option<u64>>,
 }
 

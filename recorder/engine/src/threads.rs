@@ -34,16 +34,16 @@ struct ThreadMemory {
 /// The engine's state of a thread.
 pub(crate) struct Thread {
     pub(crate) number: u64,
-    /// It has made no call that is recorded.
+    /// Its first recorded call is still to come.
     pub(crate) is_new: bool,
-    /// The chunk that it fills, and where that begins; `None` between calls when there are few.
+    /// The chunk that it fills, and the chunk's address; `None` between calls when chunks are scarce.
     pub(crate) chunk: Option<(usize, u64)>,
     memory: ThreadMemory,
     /// When a whole program's allocations are noted.
     pub(crate) allocations: Option<Box<Allocations>>,
     /// Under a limit of calls a thread: this thread's recorded calls, by region.
     pub(crate) taken: Vec<Taken>,
-    /// When it need not be asked for more; entries' code looks there, too.
+    /// The time until which it need not be asked for more; entries' code reads it, too.
     pub(crate) spent: Option<Box<Spent>>,
 }
 
@@ -56,10 +56,10 @@ impl Whole {
 }
 
 impl Engine {
-    /// A thread is met for the first time. False when there is no memory for it.
+    /// The first meeting with a thread. False when there is no memory for it.
     pub(crate) fn begin_thread(&self, slots: &mut Slots) -> bool {
         let Some(memory) = self.thread_memory() else {
-            // The stack of threads that are not known is used under its lock alone.
+            // Unknown threads use the first stack only under its lock.
             slots.own_stack = 0;
             return false;
         };

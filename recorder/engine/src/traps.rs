@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The signal, as a bit of a mask.
 pub(crate) const BIT: u64 = 1 << (libc::SIGTRAP - 1);
-/// Traps that there is room for: more than entries, so that few lie far from where they are looked for first.
+/// Room for traps: more than for entries, so that few are far from the first place of their search.
 const PLACES: usize = 1 << PLACES_SHIFT;
 const PLACES_SHIFT: u32 = 12;
 const _: () = assert!(PLACES > 2 * lineup_recording::native::entry::MOST);
@@ -34,9 +34,9 @@ struct Place {
     to: AtomicU64,
 }
 
-/// Looked at by the handler, so without a lock.
+/// The handler reads it, so it has no lock.
 static TRAPS: [Place; PLACES] = [const { Place { pc: AtomicU64::new(0), to: AtomicU64::new(0) } }; PLACES];
-/// Traps may stand in the program's code.
+/// Set while traps may be in the program's code.
 static ARE_ON: AtomicBool = AtomicBool::new(false);
 
 /// Whether traps may stand in the program's code.
@@ -44,7 +44,7 @@ pub(crate) fn are_on() -> bool {
     ARE_ON.load(Ordering::Acquire)
 }
 
-/// Places from where an address is looked for first.
+/// Places of the table, in the order of the search for an address.
 fn places(pc: u64) -> impl Iterator<Item = &'static Place> {
     let first = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_SHIFT)) as usize;
     (first..first + PLACES).map(|place| &TRAPS[place % PLACES])
@@ -81,8 +81,8 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
         return Ok(());
     }
     let has_begun = engine.is_on();
-    // The command sees to the threads of a program that runs already, while they stand still. Others must not be in
-    // code that is changed for masks, and their masks cannot be changed by this thread.
+    // The command handles the threads of an attached program, while they stand still. Other threads must not be in code
+    // that is changed for masks, and this thread cannot change their masks.
     let is_late = !patch::defers() && (system::threads() != 1 || has_begun && blocked & BIT != 0);
     if is_late {
         return Err(Refusal::TooLate);
@@ -185,7 +185,7 @@ fn send(info: u64) {
     unsafe { system::own(libc::SYS_rt_tgsigqueueinfo, arguments) };
 }
 
-/// Notes whether the program blocks SIGTRAP in this thread. One that waits comes when it does not.
+/// Notes whether the program blocks SIGTRAP in this thread. A waiting one arrives when it does not.
 fn set_blocked(is_blocked: bool) {
     // SAFETY: this thread's own.
     let own = unsafe { &mut (*Host::slots()).own.calls };
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_trap_leads_to_its_code_until_that_is_forgotten() {
-        // More than one of these is looked for at the same place first.
+        // The first place of the search is the same for several of these.
         let all: Vec<u64> = (0..2000).map(|number| 0x1000 + 3 * number).collect();
         assert!(all.iter().all(|pc| lead(*pc, pc + 1)));
         assert!(all.iter().all(|pc| led_to(*pc) == Some(pc + 1)));

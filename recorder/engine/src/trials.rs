@@ -43,7 +43,7 @@ pub(crate) struct Lots {
     pub(crate) dearest: u64,
     /// Beginnings and ends of flushed code, pair after pair, and 0 after the last.
     pub(crate) ranges: u64,
-    /// The word that counts trials, and where they lie.
+    /// The word that counts trials, and their address.
     pub(crate) trials_word: u64,
     pub(crate) trials: u64,
     /// A trial's tag without its arm.
@@ -67,7 +67,7 @@ pub(crate) fn prepare(engine: &Engine) -> bool {
     let bytes = engine.shared.word(word::SWEPT_BYTES).load(Ordering::Relaxed) as usize;
     let Some(memory) = system::memory(bytes) else { return false };
     for page in (0..bytes).step_by(Host::page_bytes() as usize) {
-        // Each page has memory of its own then. SAFETY: our own memory, and within it.
+        // This gives each page memory of its own. SAFETY: our own memory, and within it.
         unsafe { memory.add(page).write_volatile(1) };
     }
     SWEPT.store(memory as u64, Ordering::Relaxed);
@@ -76,7 +76,7 @@ pub(crate) fn prepare(engine: &Engine) -> bool {
     true
 }
 
-/// Reads memory as is done before calls; how many cycles that takes.
+/// Reads memory as before calls. Returns the number of cycles.
 fn sweep(memory: u64, bytes: usize) -> u64 {
     let begun = Host::counter();
     // SAFETY: our own memory, which is read; its end is a multiple of lines.
@@ -169,7 +169,7 @@ pub(crate) fn note(engine: &Engine, region: u64, words: &mut [u64], cycles: u64)
     of_tag.store(tag, Ordering::Release);
 }
 
-/// A thread leaves its table: the calls that it has not ended are left.
+/// A thread leaves its table: its open calls count as left.
 pub(crate) fn end(table: *mut u8) {
     for region in 0..timed::STAMPS {
         // SAFETY: within the table, which is the thread's own.

@@ -10,10 +10,10 @@ use lineup_recording::native::{Definition, entry, word};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Functions are looked through up to here.
+/// The most bytes of a function that are searched.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 
-/// A place in a region's code, as where it begins.
+/// A place in a region's code, such as its beginning.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) pc: u64,

@@ -1,5 +1,5 @@
-//! Blocks and memory instructions as the callbacks see them. The emulator keeps raw pointers to them for
-//! as long as it runs, so they are never freed; a block that is translated again is found again.
+//! Blocks and memory instructions as the callbacks see them. The emulator keeps raw pointers to them, so they
+//! are never freed. A block that is translated again keeps its old value.
 
 use crate::flow::Flow;
 use crate::tracker::{BlockFacts, Leaving};
@@ -47,7 +47,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// True when its callback has nothing to do while no region is open.
+    /// True when its callback has no work while no region is open.
     pub fn is_ordinary(&self) -> bool {
         self.entry.is_none() && self.special.is_none() && !self.handler && !self.frees
     }

@@ -7,9 +7,9 @@ pub enum Flow {
     Plain,
     /// Calls: control comes back to the instruction after it.
     Call,
-    /// Returns to where a register or the stack says.
+    /// Returns to an address in a register or on the stack.
     Return,
-    /// Jumps to where a register or memory says: a switch, a stub, a tail call.
+    /// Jumps to an address in a register or in memory: a switch, a stub, a tail call.
     Indirect,
 }
 

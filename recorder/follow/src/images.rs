@@ -1,4 +1,4 @@
-//! The files the guest mapped, and which of their addresses matter.
+//! The files that the guest mapped, and their addresses that matter.
 
 use crate::blocks::{Linkage, Special};
 use crate::elf::{Elf, FunctionSymbol};
@@ -88,10 +88,10 @@ pub struct Images {
     entries: HashMap<u64, u16>,
     /// Entries of functions that choose others (IFUNC).
     choosers: HashSet<u64>,
-    /// Entries that were chosen: another time another function may be.
+    /// Chosen entries: at another time the loader may choose another function.
     chosen: HashSet<u64>,
     roles: HashMap<u64, BlockRoles>,
-    /// Functions that an earlier run saw inside regions, by where they start: all their blocks are watched, since
+    /// Functions that an earlier run saw inside regions, by their first address. All their blocks are watched, since
     /// another run may take other ways through them.
     inside: BTreeMap<u64, u64>,
     /// Stubs of functions in other files.

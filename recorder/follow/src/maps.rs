@@ -51,7 +51,7 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     })
 }
 
-/// Segments of a file lie at most so far apart: the largest page that linkers for Arm align to, and some.
+/// The greatest distance between segments of a file: the largest page that linkers for Arm align to, and some.
 const MAX_GAP_BYTES: u64 = 0x2_0000;
 
 /// Files that the guest mapped from their beginning, in order of address.

@@ -24,7 +24,7 @@ pub struct Picker {
 pub type Taken = BinaryHeap<u64>;
 
 impl Picker {
-    /// `expected` is how often an earlier run called the region, 0 when there was none.
+    /// `expected` is the number of the region's calls in an earlier run, 0 without one.
     pub fn new(header: &Header, expected: u64) -> Self {
         // The native engine, which knows the time, has chosen.
         let most = header.max_calls.filter(|_| header.selection != Selection::Threads);
@@ -51,7 +51,7 @@ impl Picker {
         }
     }
 
-    /// No call at or above this position is recorded: it falls while calls come.
+    /// No call at or above this position is recorded: it falls during the run.
     pub fn bound(&self) -> u64 {
         match (self.most, self.selection) {
             (Some(most), Selection::First) => most.saturating_add(1),

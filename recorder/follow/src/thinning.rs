@@ -27,7 +27,7 @@ impl Thinning {
             self.0 += 1;
             let before = accesses.len();
             self.leave_out(accesses, times);
-            // A clock that stands still, or one window that holds all.
+            // A clock without progress, or one window that holds all.
             if accesses.len() == before && self.0 > 40 - WINDOW_BITS {
                 return;
             }

@@ -48,9 +48,9 @@ pub struct Thread<Own = ()> {
     pub tracker: Tracker,
     /// The block executed last, among those with a callback.
     pub last: Option<&'static Block>,
-    /// Calls seen that have not returned, outermost first: kept where every block is watched, else only the last.
+    /// Calls seen that have not returned, outermost first: all where every block is watched, else only the last.
     sites: Vec<(CallSite, &'static Block)>,
-    /// Counts how often calls were seen to begin and to return.
+    /// Counts the calls seen to begin and to return.
     site_changes: u64,
     /// The region that was reached last outside of recorded calls, and the value of `site_changes` at that time.
     reached: Option<(u16, u64)>,
@@ -62,11 +62,11 @@ pub struct Thread<Own = ()> {
     counted: Counted,
     binding: Option<Binding>,
     accesses: Vec<Access>,
-    /// When some of them happened.
+    /// The times of some of them.
     times: Vec<TimeMark>,
     /// The last reading of the clock, before the next access.
     time: Option<u64>,
-    /// Other threads run, too: of a long call windows of time are kept, the same in all threads.
+    /// Other threads run, too: windows of time are kept of a long call, the same in all threads.
     pub keeps_windows: bool,
     thinning: Thinning,
     /// Counts block executions, to distinguish pieces of one access from accesses of another turn.
@@ -113,7 +113,7 @@ pub struct Entry {
 }
 
 impl<Own> Thread<Own> {
-    /// One that has done nothing yet.
+    /// A thread that has executed nothing yet.
     pub fn new(id: ThreadId, manner: Manner, own: Own) -> Self {
         Thread {
             own,
@@ -251,7 +251,7 @@ impl<Own> Thread<Own> {
         self.close_ended();
     }
 
-    /// Blocks ran that have no callback.
+    /// Blocks without a callback ran.
     fn step_over_gap(&mut self, previous: Flow) {
         let is_lost = self.tracker.is_leaving() || self.tracker.lost_return(previous);
         self.gaps += u64::from(is_lost);
@@ -260,7 +260,7 @@ impl<Own> Thread<Own> {
         }
     }
 
-    /// A block ran inside whose accesses were not seen.
+    /// A block ran inside whose accesses were not observed.
     pub fn miss(&mut self) {
         self.gaps += 1;
         self.counted.missed_blocks += 1;

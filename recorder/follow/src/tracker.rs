@@ -75,11 +75,11 @@ pub struct Tracker {
     depths: Vec<u32>,
     /// Addresses where `setjmp` may return again, and the number of activations that are then open.
     landings: Vec<(u64, usize)>,
-    /// `longjmp` or the unwinder is at work, and how many activations were open when it began.
+    /// `longjmp` or the unwinder is at work, and this number of activations was open when it began.
     leaving: Option<(Leaving, usize)>,
     /// The thread is about to end: activations that it leaves are left for that reason.
     thread_ends: bool,
-    /// The last `ret` ended an activation as it should (x86).
+    /// The last `ret` ended an activation regularly (x86).
     came_back: bool,
     ended: Ended,
 }
@@ -121,7 +121,7 @@ impl Tracker {
         std::mem::take(&mut self.ended)
     }
 
-    /// True when calls ended that were not yet asked for.
+    /// True when calls ended that were not reported yet.
     pub fn has_ended(&self) -> bool {
         !self.ended.is_empty()
     }
@@ -144,7 +144,7 @@ impl Tracker {
         if self.thread_ends { CallEnd::ThreadEnded } else { CallEnd::Abandoned }
     }
 
-    /// True from the call of `longjmp` or the unwinder until it has come down.
+    /// True from the call of `longjmp` or the unwinder until its landing.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
@@ -300,8 +300,8 @@ impl Tracker {
         }
     }
 
-    /// Blocks ran that are not watched, after `previous`. False when they show that control had left
-    /// the regions; true when they were executed inside and are missing.
+    /// Unwatched blocks ran after `previous`. False when they show that control had left the regions; true
+    /// when they were executed inside and are missing.
     pub fn gap_is_inside(&mut self, previous: Flow) -> bool {
         if self.leaving.is_some() {
             self.end_all(self.left());

@@ -21,7 +21,7 @@ use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering;
 
-/// A chunk of the C library's heap is larger than this only by mistake.
+/// Any larger chunk of the C library's heap is a misreading.
 const MAX_CHUNK_BYTES: u64 = 1 << 36;
 
 /// A thread begins.
@@ -406,7 +406,7 @@ impl Recorder {
         }
     }
 
-    /// A thread ends, and with it perhaps its process.
+    /// A thread ends, and perhaps its process with it.
     fn end_calls(&self, thread: &mut Thread, ends_process: bool) {
         thread.end_all(if ends_process { CallEnd::ProcessEnded } else { CallEnd::ThreadEnded });
         self.note_inside(thread);
@@ -426,7 +426,7 @@ impl Recorder {
         id == u64::from(std::process::id())
     }
 
-    /// The thread on a virtual CPU ends its process by a signal, after which nothing is called any more.
+    /// The thread on a virtual CPU ends its process by a signal, after which no callback comes.
     fn end_by_signal(&self, vcpu: u32) {
         self.end_thread(vcpu, CallEnd::ProcessEnded);
         self.finish();

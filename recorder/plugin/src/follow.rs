@@ -50,7 +50,7 @@ struct Command {
 }
 
 impl Recorder {
-    /// The guest is about to become another program. Returns when the emulator is to do it.
+    /// The guest is about to become another program. Returns when the emulator is to do that itself.
     pub(crate) fn follow(&self, exec: &Exec) {
         let memory = Memory::of(&self.guest_base, self.plan.header.abi.pointer_bytes);
         let Some((memory, path)) = memory.and_then(|memory| {
@@ -161,7 +161,7 @@ impl Recorder {
 enum Obstacle {
     /// It cannot be run, or is no program.
     Fails,
-    /// It runs without us, as in "it …".
+    /// It runs without the recorder; the reason completes "it …".
     Alone(String),
 }
 
@@ -175,7 +175,7 @@ fn emulator_line(command: &Command, options: &[OsString], environment: Vec<OsStr
     let mut arguments = options.to_vec();
     let mut outside = Vec::new();
     for variable in environment {
-        // The emulator takes commas apart.
+        // The emulator splits options at commas.
         let is_linkers =
             variable.as_bytes().starts_with(LINKER_VARIABLES) && !variable.as_bytes().contains(&b',');
         match is_linkers {

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counters, and where slots come from.
+/// The counters, and the source of slots.
 pub(crate) struct Journal {
     counters: *const AtomicU64,
     /// The journal's path. It is opened anew for each slot, since the guest may close any descriptor. Empty without a

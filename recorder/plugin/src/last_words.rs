@@ -50,7 +50,7 @@ impl Recorder {
             unfollowed: self.translation().unfollowed.clone(),
             all_calls: match self.counts_sizes() {
                 true => self.sizes(),
-                // The first run counted those of all processes.
+                // The first run counted the functions of all processes.
                 false if process.0 == 0 => self.plan.discovery.sizes.clone(),
                 false => Vec::new(),
             },

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A record waits so long to be written, unless nothing happens on its thread.
+/// The longest time that a record waits to be written, except when its thread is idle.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The one recorder.
@@ -37,15 +37,15 @@ pub(crate) struct Translation {
     pub(crate) images: Images,
     /// Entries of signal handlers.
     pub(crate) handlers: HashSet<u64>,
-    /// Signals that have one, or are ignored.
+    /// Signals with a handler, or ignored ones.
     pub(crate) handled_signals: BTreeSet<u64>,
-    /// Programs that were started by `exec` and are not recorded.
+    /// Programs that were started by `exec` but are not recorded.
     pub(crate) unfollowed: Vec<Unfollowed>,
-    /// Found by symbol in files as they were mapped.
+    /// Entries found by symbol in files when they were mapped.
     pub(crate) found_entries: Vec<(u16, String, u64)>,
 }
 
-/// A region as all threads of this process see it.
+/// The shared state of a region for all threads of this process.
 pub(crate) struct Region {
     /// Calls entered.
     pub(crate) seen: AtomicU64,
@@ -171,7 +171,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Writes who this process is.
+    /// Writes the identity of this process.
     fn note_process(&self, origin: Origin) {
         let mut encoder = self.encoder();
         encoder.process(&Process {
@@ -352,8 +352,8 @@ impl Recorder {
         }
     }
 
-    /// Puts the calls that ended where they survive: into the journal at once, into the recording when there is a block
-    /// of them, or when they have waited.
+    /// Puts ended calls where they survive: into the journal at once, and into the recording when there is a block of
+    /// them, or when they have waited.
     pub(crate) fn keep(&self, thread: &mut Thread) {
         if !std::mem::take(&mut thread.has_packed_call) {
             return;
@@ -380,7 +380,7 @@ impl Recorder {
         }
     }
 
-    /// Writes where a thread's stack is, once.
+    /// Writes the place of a thread's stack, once.
     pub(crate) fn note_stack(&self, thread: &mut Thread, address: u64) {
         thread.has_stack = true;
         let guest_base = self.guest_base.load(Ordering::Relaxed);
@@ -421,7 +421,7 @@ impl Recorder {
         let mut translation = self.translation();
         translation.unfollowed.clear();
         if self.profile.is_some() {
-            // Whole programs are profiled as one process.
+            // A whole program is profiled as one process.
             self.is_over.store(true, Ordering::Relaxed);
             self.output.iter().for_each(Output::close);
         }

@@ -8,7 +8,7 @@ use lineup_model::access::Arguments;
 use lineup_model::machine::EmulatorRegisters;
 use std::ffi::CStr;
 
-/// The registers of one virtual CPU that matter where a call begins.
+/// The registers of one virtual CPU that matter at the beginning of a call.
 #[derive(Default)]
 pub(crate) enum Registers {
     /// The emulator was not asked for them yet.

@@ -1,4 +1,4 @@
-//! The few system calls that matter. Their numbers are with each machine's instruction set.
+//! The system calls that matter. Each machine's instruction set has their numbers.
 
 /// The meaning of a system call for the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -32,7 +32,7 @@ const SIZE_BITS: u32 = 4;
 pub(crate) enum Event<'a> {
     /// The block that begins with this run was fetched.
     Block { run: u32 },
-    /// The thread works for the context of this number from here on.
+    /// From here on the thread works for the context of this number.
     Context { number: u32 },
     /// Data was accessed.
     Access { counter: u32, size_shift: u8, address: u64 },

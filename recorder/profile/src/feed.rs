@@ -1,4 +1,4 @@
-//! One guest thread's way to its model: callbacks fill batches, and full ones are modelled in order.
+//! Feeds a guest thread's model: callbacks fill batches, and full ones are modelled in order.
 
 use crate::code::SharedCode;
 use crate::front::{Front, Kind};
@@ -9,7 +9,7 @@ use crate::worker::Worker;
 use lineup_cache::CacheSpec;
 use std::sync::Arc;
 
-/// One thread's events, and who models them.
+/// One thread's events, and their model.
 pub struct ThreadProfile {
     front: Front,
     model: Place,
@@ -29,7 +29,7 @@ enum Place {
     Here(Box<Model>),
     /// On a thread of its own.
     Beside(Worker),
-    /// On its way from one to the other.
+    /// Moving from one to the other.
     Nowhere,
 }
 

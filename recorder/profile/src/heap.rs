@@ -27,8 +27,8 @@ const SPARE_AT: u32 = 26;
 /// The bits of a site's number.
 const SITE: u32 = (1 << SPARE_AT) - 1;
 
-/// Callers that are kept of a chain, by how many sites there are: recursion through many places has more chains than
-/// memory could hold. Pairs of a call and its caller are as many as calls in the program's code.
+/// Callers that are kept of a chain, by the number of sites: recursion through many places has more chains than memory
+/// could hold. There are as many pairs of a call and its caller as calls in the program's code.
 const KEPT_CALLERS: [(usize, usize); 3] = [(1 << 14, usize::MAX), (1 << 15, 4), (usize::MAX, 2)];
 
 /// An object in use.
@@ -58,7 +58,7 @@ pub struct Heap {
     pages: HashMap<u64, u32>,
     /// For each page the objects that its steps are part of, see [`BEGINS`]; 0 is no object.
     tables: Vec<Box<[u32]>>,
-    /// Pages that were asked for lately, each with one more than the number of its table.
+    /// Pages of recent lookups, each with one more than the number of its table.
     near: [(u64, u32); NEAR_PAGES],
     large: BTreeMap<u64, (u64, u32)>,
     /// Sites by the names of their chains of calls.
@@ -104,7 +104,7 @@ impl Heap {
         })
     }
 
-    /// Memory was given out to a chain of calls of this name.
+    /// A chain of calls of this name allocated memory.
     pub fn allocated(&mut self, address: u64, bytes: u64, name: u64) {
         // Removes an old object there whose release was not reported.
         self.freed(address);

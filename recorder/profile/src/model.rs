@@ -79,7 +79,7 @@ enum What {
 }
 
 impl Model {
-    /// Empty caches. The last specification of a level counts.
+    /// Empty caches. The last specification of a level applies.
     pub(crate) fn new(specs: &[CacheSpec], sampler: Option<OfThread>) -> Box<Model> {
         let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
         let (l1i, l1d) = (cache(CacheLevel::L1i), cache(CacheLevel::L1d));

@@ -183,7 +183,7 @@ impl Profile {
 }
 
 impl Counts {
-    /// The runs that were executed, with their numbers and how often: as often as their blocks.
+    /// The executed runs, with their numbers and execution counts: each run has its block's count.
     fn executed<'a>(&self, runs: &'a [Run]) -> impl Iterator<Item = (usize, &'a Run, u64)> {
         let blocks = runs.chunk_by(|run, _| !run.ends_block);
         let numbered = blocks.scan(0, |first, block| {

@@ -99,8 +99,8 @@ impl Sampler {
         })
     }
 
-    /// A thread begins its first batch, which begins a window unless that would be dropped: the batches up to the next
-    /// that may begin one are left out of the count.
+    /// A thread begins its first batch. The batch begins a window unless that would be dropped: the batches up to the
+    /// next possible beginning are left out of the count.
     pub(crate) fn begin_thread(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
         let after = |batches: u64| Some(batches.next_multiple_of(BATCHES) + 1);
         let taken = self.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
@@ -164,7 +164,7 @@ impl Sampler {
     }
 }
 
-/// A thread's way to the windows.
+/// A thread's access to the windows.
 #[derive(Clone)]
 pub(crate) struct OfThread {
     sampler: Arc<Sampler>,

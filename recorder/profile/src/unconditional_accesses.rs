@@ -14,7 +14,7 @@ pub enum Accesses {
     Nothing,
     /// These, in their order, each once; a load comes before a store.
     Certain(Vec<Access>),
-    /// Something that is only known once it happened.
+    /// Accesses that are known only afterwards.
     Unknown,
 }
 

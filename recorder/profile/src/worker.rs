@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 /// Batches under way between the two threads.
 const BATCHES: usize = 3;
 
-/// The thread, and both ways to it.
+/// The thread, and the channels to and from it.
 pub(crate) struct Worker {
     full: SyncSender<Batch>,
     empty: Receiver<Batch>,
@@ -17,7 +17,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Hands a model to a thread of its own; gives it back when there can be none.
+    /// Hands a model to a thread of its own; returns it when no thread can be started.
     pub(crate) fn start(model: Box<Model>) -> Result<Worker, Box<Model>> {
         let (full, work) = sync_channel::<Batch>(BATCHES);
         let (done, empty) = channel();

@@ -65,7 +65,7 @@ struct Variant {
     worst_error_ns: Option<u64>,
 }
 
-/// CPU time this thread has had, in nanoseconds: preemption by others does not count.
+/// CPU time of this thread, in nanoseconds: time while it is preempted does not count.
 fn cpu_ns() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64

@@ -67,7 +67,7 @@ pub struct Figure {
     pub mean: Option<f64>,
     /// Its interval; `None` with fewer than two seeds.
     pub interval: Option<[f64; 2]>,
-    /// By how much it exceeds the first variant's, paired by seed; `None` for the first variant itself.
+    /// The difference from the first variant's, paired by seed; `None` for the first variant itself.
     pub difference: Option<Difference>,
 }
 

@@ -133,8 +133,7 @@ pub(super) fn time_of(test: &Test) -> Time {
     }
 }
 
-/// Refuses lines that name no test of a package that is there: a test that was renamed would change its time in
-/// silence.
+/// Refuses lines that name no test of an existing package: a renamed test would silently change its time.
 pub(super) fn check(tests: &[Test]) -> Result<()> {
     let named = GROUPS.iter().map(|(package, target, path, _)| (*package, *target, *path));
     let named =

@@ -65,7 +65,7 @@ impl Options {
     }
 }
 
-/// Runs the tests, and says in the last line how many passed, failed and were skipped.
+/// Runs the tests, and prints the numbers of passed, failed and skipped ones in the last line.
 pub(crate) fn test(arguments: impl Iterator<Item = String>) -> Result<()> {
     let options = options(arguments)?;
     let root = std::env::current_dir()?;
@@ -93,7 +93,7 @@ pub(crate) fn test(arguments: impl Iterator<Item = String>) -> Result<()> {
     }
 }
 
-/// Longest first, by the processors' time that each took last; those of which nothing is known come before all others.
+/// Longest first, by the processor time that each took last; unknown tests come before all others.
 fn order(tests: &mut [Test], times: &Path) {
     let known = summary::kept_times(times);
     let seconds = |test: &Test| known.get(&test.name()).copied().unwrap_or(f64::INFINITY);

@@ -30,7 +30,7 @@ pub(super) struct Outcome {
 
 #[derive(Default)]
 struct State {
-    /// Tests that have not begun, the last to come first.
+    /// Tests that have not begun, in reverse order.
     waiting: Vec<Test>,
     running: BTreeMap<Group, usize>,
     done: Vec<Outcome>,
@@ -149,7 +149,7 @@ fn text_of(said: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(said).unwrap_or_default()).into_owned()
 }
 
-/// A line for each test; all that it said, where it failed.
+/// A line for each test; with all of its output, if it failed.
 fn show(outcome: &Outcome, said: &Path) {
     let seconds = outcome.took.as_secs_f64();
     let name = outcome.test.name();

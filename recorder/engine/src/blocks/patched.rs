@@ -6,8 +6,8 @@ use crate::restore::Patch;
 use std::ops::Range;
 
 impl Blocks {
-    /// The code from `pc` on as it was before it was patched. A program may have put a copy of it into other memory,
-    /// with the patches, or other code in its place.
+    /// The unpatched code from `pc` on. A program may have copied it into other memory, with the patches, or may have
+    /// put other code in its place.
     pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
         self.patches.iter().chain(&self.past_patches).for_each(|patch| patch.take_out(pc, bytes));
     }

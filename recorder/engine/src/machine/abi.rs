@@ -11,12 +11,12 @@ use crate::slots::Slots;
 /// are linked statically: `lineup_alone_strlen`; `lineup_alone___tls_get_addr`, which the compiler calls for a
 /// thread-local variable; and `lineup_alone_missing`, which ends the program by SIGABRT without a stack.
 pub(crate) trait Abi {
-    /// The program's registers while the engine runs, as the gates have kept them and put them back.
+    /// The program's registers while the engine runs, as the gates keep and restore them.
     type Registers: Registers;
     /// The registers in a signal's context.
     type Context: Context;
 
-    /// Bytes of the instruction that makes a system call: it stands so far before where the call comes back to.
+    /// Bytes of the instruction that makes a system call: the distance from it to the return address.
     const SYSTEM_CALL_BYTES: u64;
     /// The end of the program's addresses.
     const ADDRESSES_END: u64;
@@ -102,7 +102,7 @@ pub(crate) trait Abi {
 
 /// Memory of a thread of the engine's own.
 pub(crate) struct ThreadBlock {
-    /// Its stack's top, below which all is the stack's down to where the memory begins.
+    /// The top of its stack, which reaches down to the beginning of the memory.
     pub(crate) stack: u64,
     pub(crate) base: u64,
 }

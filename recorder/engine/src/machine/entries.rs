@@ -1,4 +1,4 @@
-//! The program's code, where it is changed so that it leads elsewhere, and code that other threads execute meanwhile.
+//! Redirects the program's code, and code that other threads may execute at the same time.
 
 use super::HostContext;
 use crate::engine::Engine;
@@ -8,7 +8,7 @@ use crate::system::File;
 use crate::within;
 use lineup_recording::native::Refusal;
 
-/// Bytes that are to be written at an address.
+/// Bytes to write at an address.
 pub(crate) type Write = (u64, Vec<u8>);
 
 /// The part of a machine that finds places of the program's code that can be redirected, and writes the jumps and traps
@@ -63,11 +63,11 @@ pub(crate) trait Entries {
     /// names.
     fn ends_without_call(code: &[u8], start: u64) -> bool;
 
-    /// Eight bytes that lead from the code that begins there to other code of the cache: written in one piece, while
+    /// Eight bytes that lead from the code that begins there to other code of the cache: written by one store, while
     /// other threads may execute it. The code begins at a multiple of eight and is longer.
     fn lead_word(from: u64, to: u64) -> u64;
 
-    /// Four bytes for the hole of a jump in the cache, so that it leads elsewhere: written in one piece, while other
+    /// Four bytes for the hole of a jump in the cache, so that it leads elsewhere: written by one store, while other
     /// threads may execute it. The hole lies at a multiple of four.
     fn link_word(hole: u64, to: u64) -> u32;
 

@@ -5,8 +5,8 @@ use super::HostContext;
 use crate::slots::Slots;
 use std::ops::Range;
 
-/// A system call that the engine must hear of: its number, the function that it leads to, and whether it is made after
-/// that function.
+/// A system call that the engine must handle: its number, its function in the engine, and whether it is made after that
+/// function.
 pub(crate) type Led = (i64, u64, bool);
 
 /// The part of a machine that takes threads into the cache, out of it, and to the engine.
@@ -62,13 +62,13 @@ pub(crate) trait Gates {
     /// For [`super::Abi::run_in_cache`]: continues in the cache at the given address.
     fn go_in(slots: i32) -> Vec<u8>;
 
-    /// Asks the engine for the code at an address: in place of a block that is gone, or to go in there.
+    /// Asks the engine for the code at an address: in place of a removed block, or to enter there.
     fn again(slots: i32, pc: u64) -> Vec<u8>;
 
     /// As [`Gates::again`], from superblocks, where the log has its register.
     fn again_from_superblocks(slots: i32, pc: u64) -> Vec<u8>;
 
-    /// To the program: the thread is no longer busy, and from there on nothing of its slots is used.
+    /// To the program: the thread is no longer busy, and from there on none of its slots is used.
     fn leave(slots: i32, pc: u64) -> Vec<u8>;
 
     /// Target of the thunks of all entries, with an [`Entry`] and the native address to continue at. It counts the call
@@ -116,11 +116,11 @@ pub(crate) struct Places {
     pub(crate) slots: i32,
     /// The engine's function.
     pub(crate) engine: u64,
-    /// A byte that is 0 when nothing is to be recorded any more.
+    /// A byte that is 0 when recording has stopped.
     pub(crate) is_on: u64,
     /// A byte that is not 0 when the engine makes no system call any more, see [`crate::system::seal`].
     pub(crate) is_sealed: u64,
-    /// The stack and memory for vector state for threads that are not known yet, and their lock.
+    /// The stack and the memory for vector state of threads that are not known yet, and their lock.
     pub(crate) first_stack: u64,
     pub(crate) first_vectors: u64,
     pub(crate) first_lock: u64,

@@ -3,7 +3,7 @@
 use super::HostRegisters;
 use crate::sequences::Sequence;
 
-/// The part of a machine that knows how a sequence begins, and makes copies of them.
+/// The part of a machine that finds the beginnings of sequences, and copies sequences.
 pub(crate) trait Restarts {
     /// Offsets of a signature in code outside of an instruction's number: before the place that a sequence is aborted
     /// to.
@@ -13,7 +13,7 @@ pub(crate) trait Restarts {
     /// it. `None` when it stores no such word.
     fn stored(code: &[u8], pc: u64, registers: &HostRegisters) -> Option<(u64, u64)>;
 
-    /// A copy of a sequence, and before it of the instruction that begins it. `None` when it cannot stand elsewhere.
+    /// A copy of a sequence, preceded by the instruction that begins it. `None` when it cannot be moved.
     fn copy_sequence(
         task: &SequenceTask<'_>,
         way_in: &mut dyn FnMut(u64) -> Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) trait Restarts {
 
 /// The input of a copy of a sequence.
 pub(crate) struct SequenceTask<'a> {
-    /// The instruction that stores the address of the sequence's descriptor, and where it lies.
+    /// The instruction that stores the address of the sequence's descriptor, and its address.
     pub(crate) store: (&'a [u8], u64),
     pub(crate) sequence: Sequence,
     /// The program's code of the sequence.
@@ -35,13 +35,13 @@ pub(crate) struct SequenceTask<'a> {
     pub(crate) descriptor: u32,
 }
 
-/// A copy of a sequence. It leads to the code of `way_in` wherever it is left.
+/// A copy of a sequence. Its exits lead to the code of `way_in`.
 pub(crate) struct SequenceCopy {
     /// Its code, which begins with the store.
     pub(crate) code: Vec<u8>,
     /// Content of the copy's own descriptor.
     pub(crate) sequence: Sequence,
-    /// Places in the code, in order, and where the program is there.
+    /// Places in the code, in order, and the program's address at each.
     pub(crate) places: Vec<(usize, u64)>,
     /// Instructions of the sequence.
     pub(crate) instructions: u64,

@@ -19,7 +19,7 @@ pub(crate) trait Translation {
     /// The program's registers that lie elsewhere at a place of such code.
     type Held: Copy + Eq + std::fmt::Debug;
 
-    /// Bytes of a thread's table of where indirect jumps lead.
+    /// Bytes of a thread's table of targets of indirect jumps.
     const TABLE_BYTES: usize;
     /// The reason why the memory of [`Translation::target_memory`] may be missing.
     const NO_TARGET_MEMORY: &str;
@@ -90,7 +90,7 @@ pub(crate) struct OpenLog {
     pub(crate) instructions: Option<u8>,
 }
 
-/// A system call by how it returns.
+/// A system call, by its way of returning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ways<T> {
     /// It returns once.
@@ -100,8 +100,8 @@ pub(crate) struct Ways<T> {
     /// It returns in a process with a copy of this one's memory, too: that continues natively, and uses no part of the
     /// engine.
     pub(crate) forked: T,
-    /// It returns in a thread with slots of its own, too: that is recorded when whole programs are, and else as with
-    /// `shared`.
+    /// It returns in a thread with slots of its own, too: the return is recorded for whole programs, and otherwise
+    /// handled as with `shared`.
     pub(crate) begun: T,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Link {
     pub(crate) hole: usize,
     /// Its target in the program.
     pub(crate) target: u64,
-    /// When it leaves a superblock to the side.
+    /// Set when it leaves a superblock to the side.
     pub(crate) turn: Option<Turn>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) struct Mark {
     pub(crate) held: <Host as Translation>::Held,
 }
 
-/// An instruction of which not everything is logged.
+/// An instruction that is not logged in full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unlogged {
     /// Its address.
@@ -237,8 +237,7 @@ pub(crate) struct Whole {
     pub(crate) begins_threads: u64,
     /// The sieves, which pass repeated uses over.
     pub(crate) sieves: Sieves,
-    /// When all of the run is logged: the table of where jumps lead whose targets are not known before, see
-    /// [`crate::targets`]; else 0.
+    /// When all of the run is logged: the table of targets of indirect jumps, see [`crate::targets`]; else 0.
     pub(crate) targets: u64,
 }
 
@@ -252,7 +251,7 @@ pub(crate) struct LineUser {
     pub(crate) level: Level,
     /// Distance of its table from the thread's sieve.
     pub(crate) table: i32,
-    /// The slot that says where its rows are.
+    /// The slot with the address of its rows.
     pub(crate) rows: i32,
     /// Words that are logged: with two, the address is the second.
     pub(crate) words: i32,

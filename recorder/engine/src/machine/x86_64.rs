@@ -340,13 +340,13 @@ impl Entries for X86_64 {
         u64::from_le_bytes(jump)
     }
 
-    /// The hole is the distance from behind it.
+    /// The hole holds the distance from its end.
     #[inline]
     fn link_word(hole: u64, to: u64) -> u32 {
         to.wrapping_sub(hole + 4) as u32
     }
 
-    /// Processors see to that themselves.
+    /// Processors do so by themselves.
     #[inline]
     fn code_was_written(_executed: u64, _bytes: usize) {}
 }

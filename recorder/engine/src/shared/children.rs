@@ -13,7 +13,7 @@ impl Shared {
     /// when there is none: then this process runs untouched.
     pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
         let own = Shared::open(&self.ask(path, system::process_in_proc()?)?)?;
-        // All processes count in one order, and ask in one place.
+        // All processes share one order of events, and one place for requests.
         own.is_first().then_some(Shared { first: self.first, asking: self.asking, ..own })
     }
 

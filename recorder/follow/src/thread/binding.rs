@@ -9,7 +9,7 @@ use crate::flow::Flow;
 pub(super) struct Binding {
     /// Activations open when it began.
     depth: usize,
-    /// It was reached; else control is in the stub still.
+    /// The linker was reached; otherwise control is still in the stub.
     begun: bool,
 }
 
@@ -20,7 +20,7 @@ impl<Own> Thread<Own> {
         match &mut self.binding {
             None if block.linkage == Linkage::Common => {
                 self.binding = Some(Binding { depth: self.tracker.depth(), begun: false });
-                // On Arm the stub is the same whether the function is known or not.
+                // On Arm the stub is the same for known and unknown functions.
                 if previous.linkage == Linkage::Stub && self.manner.uses_slots {
                     self.move_to_binding(previous);
                 }
@@ -42,7 +42,7 @@ impl<Own> Thread<Own> {
 
     /// The stub that led to the common one was executed only because the function was not known yet.
     fn move_to_binding(&mut self, stub: &Block) {
-        // A call that began with the stub has executed no more than that; of those outside it all have.
+        // A call that began with the stub has executed only the stub; calls outside it have executed more.
         for call in self.open.iter_mut().rev() {
             let own = self.counted.instructions.wrapping_sub(call.before.instructions);
             let Some(lacks) = stub.instructions.checked_sub(own).filter(|lacks| *lacks > 0) else { break };

@@ -1,4 +1,4 @@
-//! Calls of regions under way on a thread, and how they go into the recording.
+//! Open calls of regions on a thread, and their records.
 
 use super::Thread;
 use crate::thinning::Thinning;

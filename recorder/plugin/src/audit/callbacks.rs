@@ -10,7 +10,7 @@ use crate::isa;
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering;
 
-/// Parts of one vector that are looked at.
+/// The most parts of one vector that are read.
 const MOST_PARTS: u64 = 64;
 
 /// The bytes that an unlisted call may write at an address in its arguments.

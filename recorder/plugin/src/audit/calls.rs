@@ -10,7 +10,7 @@ pub(super) enum Effect {
     TakesParts(usize, usize),
     /// Takes the memory that a message's header (`struct msghdr`) names: the argument's index.
     TakesMessage(usize),
-    /// Takes or fills as the request's number says: request in place 1, argument in 2.
+    /// Takes or fills by the request's number: request in place 1, argument in 2.
     Request,
     /// Fills bytes, as many as it returns: place of the address.
     Fills(usize),

@@ -152,7 +152,7 @@ impl Audit {
         state.frees.contains(&pc)
     }
 
-    /// The variables of a range of runtime addresses, with where they are now.
+    /// The variables of a range of runtime addresses, with their present addresses.
     fn globals<'s>(&'s self, state: &State, range: Range<u64>) -> impl Iterator<Item = Global> + use<'s> {
         let bias = state.program.as_ref().map(|program| program.bias);
         let link = range.start.wrapping_sub(bias.unwrap_or_default());

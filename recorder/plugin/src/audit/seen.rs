@@ -9,16 +9,16 @@ use std::ops::Range;
 /// The most distinct pieces of evidence.
 const MOST_EVIDENCE: usize = 100_000;
 
-/// Bytes of one hand-over that are looked at.
+/// The most bytes of one hand-over that are read.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Loads that a store is held against, the newest first.
+/// Loads that a store is compared with, the newest first.
 const RECENT_LOADS: usize = 64;
 
 /// Code of one copying function lies within this.
 const COPYING_BYTES: u64 = 1024;
 
-/// From the stack's last use so far down and up is the thread's stack.
+/// This far down and up from the stack's last use is the thread's stack.
 const STACK_BYTES: Range<u64> = 1 << 16..8 << 20;
 
 /// A load by code that is not known to access an object.
@@ -40,7 +40,7 @@ struct Recent {
     /// A call under way that fills memory, or maps it shared.
     fills: Option<(u8, u64)>,
     maps_bytes: Option<u64>,
-    /// An operand that is accessed in parts: its instruction, where the next part is, and how far into the operand.
+    /// An operand that is accessed in parts: its instruction, the next part's address, and the offset in the operand.
     parts: (u64, u64, u64),
 }
 

@@ -73,7 +73,7 @@ impl InstructionSet for A64 {
         if register == ZERO {
             return Written::Constant { is_on: true };
         }
-        // A store names a register in the same place and does not write it.
+        // A store names its source in the same place and does not write it.
         let is_store = |word: u32| word & 0x0a40_0000 == 0x0800_0000;
         let mut words = before.filter_map(word);
         match words.find(|word| word & 31 == register && !is_store(*word)) {

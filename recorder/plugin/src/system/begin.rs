@@ -6,7 +6,7 @@ use crate::ask::{OnEvent, OnTranslate};
 use crate::ffi::{Api, NO_REGISTERS, Tb};
 use std::ffi::{c_uint, c_void};
 
-/// Watches for the marker, and nothing else.
+/// Watches only for the marker.
 pub(crate) fn watch_for_marker(api: &Api) {
     api.callbacks.on_translate::<Boots>();
     api.callbacks.on_exit::<Exits>();

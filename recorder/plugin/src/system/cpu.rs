@@ -45,10 +45,10 @@ pub(crate) struct Cpu {
     awaits_frame: bool,
     /// Set from an interrupt's entry to its first push.
     awaits_push: bool,
-    /// Set at a return from an exception whose entry was not seen, on machines without slots, until control is
-    /// somewhere.
+    /// Set at a return from an exception whose entry was not seen, on machines without slots, until control reaches a
+    /// block.
     is_returning: bool,
-    /// True when accesses of the level under way are kept.
+    /// True when accesses of the current level are kept.
     keeps: bool,
     /// The kept accesses of the current window.
     piece: Option<Piece>,
@@ -281,7 +281,7 @@ impl Cpu {
         self.set_flag(system, pc, is_on);
     }
 
-    /// Writes where the stack lies that a kept call uses, once.
+    /// Writes the place of a kept call's stack, once.
     fn note_stack(&mut self, system: &System, address: u64) {
         let start = stack_of(system, address);
         if (self.keeps || self.keeps_window) && self.noted_stack != start {
@@ -293,7 +293,7 @@ impl Cpu {
         }
     }
 
-    /// Finds out which calls are under way on the level that is, now that this may have changed.
+    /// Finds the open calls on the present level, after a possible change.
     fn look_inside(&mut self, system: &System) {
         self.keeps = self.task.keeps();
         if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {

@@ -50,11 +50,11 @@ impl Flag {
         }
     }
 
-    /// Interrupts go off here, if they were on; `span` begins one.
+    /// Interrupts are turned off here, if they were on; `span` begins a span.
     pub(crate) fn turn_off(&mut self, span: impl FnOnce() -> Option<Span>) {
         match self.state {
             State::On => self.state = State::Off(span()),
-            // It may have been off for long.
+            // It may have been off for a long time.
             State::Unknown => self.state = State::Off(None),
             State::Off(_) => {}
         }
@@ -105,7 +105,7 @@ struct Saved {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Mask {
     pub(crate) pc: u64,
-    /// It is executed only if the save found interrupts on.
+    /// The instruction is executed only if the save found interrupts on.
     pub(crate) is_conditional: bool,
 }
 

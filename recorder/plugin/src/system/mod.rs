@@ -288,7 +288,7 @@ impl System {
         lock(&self.stacks).insert(stack)
     }
 
-    /// The physical address of an access; `None` where that is a device's. Only for the access under way.
+    /// The physical address of an access; `None` where that is a device's. Only for the current access.
     pub(crate) fn physical(&self, info: u32, address: u64) -> Option<u64> {
         // SAFETY: this is the callback on the access that `info` and `address` are of, as the emulator asks for.
         unsafe {
@@ -360,7 +360,7 @@ impl System {
         encoder.summary(&Summary {
             regions: self.regions.iter().map(counts).collect(),
             total_instructions: Some(instructions),
-            // The guest's time, so that the same guest gives the same file.
+            // The guest's time, so that equal guests give equal files.
             elapsed_ns: instructions << self.kernel.time_shift,
             threads: u64::from(self.kernel.cpus),
             ..Summary::default()

@@ -49,7 +49,7 @@ impl Filter {
         let last = address.wrapping_add(size_bytes.max(1) - 1);
         let sets = self.recent.len() as u64;
         if line != last / self.line_bytes {
-            // Two lines: both sets forget.
+            // Two lines: both sets forget their last lines.
             self.recent[(line % sets) as usize] = FORGOTTEN;
             self.recent[(last / self.line_bytes % sets) as usize] = FORGOTTEN;
             return true;

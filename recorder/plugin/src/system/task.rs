@@ -14,7 +14,7 @@ const MAX_CALLS: usize = 1 << 12;
 /// nearly.
 const NEAR_CALLS: usize = 8;
 
-/// A call instruction that has not returned: where it stored its return address, and that address.
+/// A call instruction that has not returned: the place of its return address, and that address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CallSite {
     pub(crate) slot: u64,
@@ -193,7 +193,7 @@ impl Task {
         calls.push(site);
     }
 
-    /// A call instruction was executed on a machine without slots: they are made up, each below the last.
+    /// A call instruction was executed on a machine without slots: its slot is made up, below the last.
     pub(crate) fn called_without_slot(&mut self, return_pc: u64) {
         let calls = &mut self.top().calls;
         if calls.len() >= MAX_CALLS {
@@ -203,7 +203,7 @@ impl Task {
         calls.push(CallSite { slot, return_pc });
     }
 
-    /// Control came to a place: if the innermost calls return there, they do.
+    /// Control reached a place: the innermost calls return there if they expect it.
     pub(crate) fn came_to(&mut self, pc: u64, totals: &Counts) -> Vec<Ended> {
         let mut near = self.top().calls.iter().rev().take(NEAR_CALLS);
         let slot = near.find(|call| call.return_pc == pc).map(|call| call.slot);

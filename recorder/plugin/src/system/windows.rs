@@ -1,4 +1,4 @@
-//! Windows of the run in which all that the virtual CPUs access in the kernel is kept, with its place in one order.
+//! Windows of the run with all kernel accesses of the virtual CPUs, each with its place in one order.
 
 use super::lock;
 use lineup_model::access::{Access, CallEnd, ProcessId, ThreadId, TimeMark};

@@ -109,8 +109,8 @@ pub enum Pattern {
 /// The measure of a burst's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clock {
-    /// Time on the clock on the wall, as in a loop that spins until a deadline: a task that waits for a CPU
-    /// still gets older.
+    /// Wall-clock time, as in a loop that spins until a deadline: the burst's time passes while the task
+    /// waits for a CPU.
     #[default]
     Wall,
     /// Time on a CPU: a fixed amount of work.
@@ -158,7 +158,7 @@ pub struct Tunables {
     pub latency_ns: u64,
     /// The least time a task runs before another of its queue may take over at a tick.
     pub min_granularity_ns: u64,
-    /// By how much a woken task must lag behind the running one to take over.
+    /// The least lag of a woken task behind the running one with which it takes over.
     pub wakeup_granularity_ns: u64,
     /// A task that ran less than this ago is cache-hot and not moved; a CPU whose idle spans are shorter on
     /// average does not try to pull when it falls idle.
@@ -174,7 +174,7 @@ pub struct Tunables {
     pub migrate_batch: u32,
     /// The power of a core whose threads share it, against [`FULL_POWER`] of a whole CPU.
     pub smt_core_power: u64,
-    /// By how much longer a busy CPU waits between balancing passes.
+    /// The factor by which a busy CPU waits longer between balancing passes.
     pub busy_factor: u64,
     /// The largest domain, in CPUs, that a CPU searches when it falls idle.
     pub newly_idle_span_cpus: usize,

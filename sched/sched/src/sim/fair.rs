@@ -1,4 +1,4 @@
-//! One CPU's queues: virtual time, who runs next, when it must stop.
+//! One CPU's queues: virtual time, the choice of the next task, and the end of its turn.
 
 use super::Sim;
 use super::state::{Entity, NONE};

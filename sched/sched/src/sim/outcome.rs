@@ -46,7 +46,7 @@ pub struct GroupOutcome {
 }
 
 impl GroupOutcome {
-    /// By how much the group got more than its due, in per cent of it; `None` if nothing was due.
+    /// The group's surplus over its due, in per cent of it; `None` if nothing was due.
     pub fn error_percent(&self) -> Option<f64> {
         (self.ideal_ns > 0.0).then(|| 100.0 * (self.cpu_ns as f64 / self.ideal_ns - 1.0))
     }

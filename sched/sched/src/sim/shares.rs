@@ -1,4 +1,4 @@
-//! A group's weight on each CPU: its shares, divided among the CPUs by where its load is.
+//! A group's weight on each CPU: its shares, divided among the CPUs by its load on each.
 
 use super::Sim;
 use super::state::NONE;

@@ -146,7 +146,7 @@ impl Sim<'_> {
         self.why.spans[cpu] = Span { cause: Cause::NotTried, since_ns: self.account.some_waited_ns };
     }
 
-    /// From here on, this is why `cpu` is idle.
+    /// Sets the reason why `cpu` is idle from here on.
     pub(super) fn set_cause(&mut self, cpu: usize, cause: Cause) {
         self.attribute_idle(cpu);
         self.why.spans[cpu].cause = cause;

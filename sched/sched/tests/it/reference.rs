@@ -24,7 +24,7 @@ fn idle(scenario: &Scenario, bits: u8, seeds: u64) -> Vec<f64> {
     outcomes(scenario, bits, seeds).iter().map(Outcome::idle_percent).collect()
 }
 
-/// By how much more idle the machine is without extra bits than with ten.
+/// The machine's additional idle time without extra bits, compared with ten.
 fn lost(scenario: &Scenario) -> Interval {
     let blocks = PairedBlocks::from_means(idle(scenario, 10, 10), idle(scenario, 0, 10)).expect("pairs");
     blocks.difference(0.95).expect("ten pairs").interval

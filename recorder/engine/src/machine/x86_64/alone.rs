@@ -32,7 +32,7 @@ pub unsafe extern "C" fn lineup_alone___tls_get_addr(words: *const [u64; 2]) -> 
     naked_asm!("mov rax, fs:[0]", "add rax, [rdi]", "add rax, [rdi + 8]", "ret")
 }
 
-/// In place of all else that is imported: ends the program, by the signal that a panic ends it with.
+/// In place of all other imports: ends the program by the signal with which a panic ends it.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_alone_missing() {

@@ -78,7 +78,7 @@ impl Code {
         self.put(&value.to_le_bytes());
     }
 
-    /// In two halves: a signal may find one of them stored.
+    /// By two stores: a signal may find one of them done.
     pub(crate) fn store_slot_value(&mut self, slot: i32, value: u64) {
         self.store_slot_half(slot, value as u32);
         self.store_slot_half(slot + 4, (value >> 32) as u32);
@@ -221,8 +221,8 @@ impl Code {
         self.put(&address.to_le_bytes());
     }
 
-    /// A jump whose distance is written later; where it stands. It lies within four aligned bytes when the code
-    /// begins at a multiple of four, so that it is written in one piece.
+    /// A jump whose distance is written later. Returns the distance's place. It lies within four aligned
+    /// bytes when the code begins at a multiple of four, so that one store writes it.
     pub(crate) fn jump(&mut self) -> usize {
         self.align_after(1);
         self.put(&[0xe9]);
@@ -242,7 +242,7 @@ impl Code {
         }
     }
 
-    /// A jump within the code, whose distance is written later; where it stands.
+    /// A jump within the code, whose distance is written later. Returns the distance's place.
     pub(crate) fn jump_always_to_side(&mut self) -> usize {
         self.put(&[0xe9]);
         self.hole()
@@ -259,7 +259,7 @@ impl Code {
         self.here() - 4
     }
 
-    /// A short jump under a condition that is the opcode; where its distance stands.
+    /// A short jump under a condition, the opcode. Returns the distance's place.
     pub(crate) fn jump_short(&mut self, opcode: &[u8]) -> usize {
         self.put(opcode);
         self.put(&[0]);

@@ -16,7 +16,7 @@ use iced_x86::{
 use lineup_recording::native::Refusal;
 use std::ops::Range;
 
-/// Functions are looked through up to here for jumps to their beginning.
+/// The most bytes of a function that are searched for jumps to its beginning.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 /// A jump's bytes.
 pub(crate) const JUMP_BYTES: u64 = 5;
@@ -29,7 +29,7 @@ pub(crate) const TRAP: u8 = 0xcc;
 const NEIGHBOUR_BYTES: u64 = 1 << 15;
 /// The same distance, where only jumps to the first bytes matter.
 const NEAR_BYTES: u64 = 1 << 12;
-/// Bytes of a function that is moved as a whole at most.
+/// The most bytes of a function that is moved as a whole.
 const MOST_MOVED: u64 = 384;
 /// Functions and the targets of jumps often begin at multiples of this.
 const ALIGNED: u64 = 16;
@@ -46,7 +46,7 @@ pub(crate) struct Displaced {
 pub(crate) enum Way {
     /// A jump.
     Jump,
-    /// A short jump to this place, where the long one stands.
+    /// A short jump to this place, which holds the long one.
     Beside(u64),
     /// A trap.
     Trap,
@@ -239,7 +239,7 @@ impl Around {
                 let range = filler.clone();
                 reached.contains(&range.start)
                 && !self.leads_into(&range)
-                // Wherever one begins to read.
+                // From any first instruction.
                 && (1..4).all(|before| {
                     let start = (range.start & !(ALIGNED - 1)).saturating_sub(before * ALIGNED);
                     start < self.start || self.has_end_at(start, range.start)
@@ -281,12 +281,12 @@ fn never_goes_on(instruction: &Instruction) -> bool {
 
 /// The instructions that the jump replaces, and the code by which control continues after them.
 fn moved(pc: u64, size: u64, room: u64, least: u64) -> Result<Vec<Instruction>, Refusal> {
-    // Without a size the function reaches as far as there is room.
+    // Without a size the function reaches to the end of its room.
     let size = if size == 0 { room } else { size };
     // An instruction has 15 bytes at most.
     let bytes = size.max((least + 15).min(room)).clamp(1, MOST_LOOKED_AT);
     let mut code = vec![0; bytes as usize];
-    // Another thread may unmap it meanwhile.
+    // Another thread may unmap it at the same time.
     match system::read_memory(pc, &mut code) == code.len() {
         true => displaced(&code, pc, size, least),
         false => Err(Refusal::NoRoom),
@@ -310,7 +310,7 @@ fn displaced(bytes: &[u8], pc: u64, size: u64, least: u64) -> Result<Vec<Instruc
                     return Err(Refusal::TooShort);
                 }
             }
-            // Reached by jumps alone, which are looked for below.
+            // Reached by jumps alone, which are searched for below.
             _ if !goes_on => ends_early = true,
             FlowControl::Call | FlowControl::IndirectCall => {
                 moved.extend(call(&instruction, pc + least)?);

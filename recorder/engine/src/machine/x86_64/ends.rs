@@ -22,7 +22,7 @@ use lineup_recording::native::{Refusal, timed};
 use std::ops::Range;
 use whole::{Part, Whole};
 
-/// Code that is looked through at most.
+/// The most bytes of code that are searched.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 
 /// See [`crate::machine::Timing::stamp`].
@@ -106,7 +106,7 @@ impl Writer<'_> {
         }
         // Unmapped code is forgotten by these.
         self.engine.code.with(|code| code.entries.extend(asked.iter().map(|one| one.pc)));
-        // All code is written before anything leads there.
+        // All code is written before any jump leads there.
         let mut jumps = Vec::new();
         for window in &ends.windows {
             jumps.push((window.at, self.end(&stamps, &window.moved, &window.end, window.at)?));
@@ -198,7 +198,7 @@ impl Writer<'_> {
         self.put(pc, &[Piece::Own(begin), Piece::Moved(&changed)])
     }
 
-    /// Puts pieces one behind the other into memory near a place; where they begin.
+    /// Puts pieces one after the other into memory near a place. Returns their addresses.
     fn put(&mut self, near: u64, pieces: &[Piece<'_>]) -> Result<u64, Refusal> {
         let at = patch::place_near(self.near, &(near..near + JUMP_BYTES))?.next();
         let mut code = Vec::new();
@@ -234,14 +234,14 @@ impl Writer<'_> {
 enum Moves {
     /// The instructions that jumps replace.
     WhatIsReplaced,
-    /// All of it, where that can be.
+    /// All of it, where possible.
     AllThatCan,
 }
 
 /// A piece of code.
 enum Piece<'a> {
-    /// The program's, to be moved.
+    /// The program's instructions, to be moved.
     Moved(&'a [Instruction]),
-    /// Ours, which may lie anywhere.
+    /// Our instructions, which may lie anywhere.
     Own(Vec<u8>),
 }

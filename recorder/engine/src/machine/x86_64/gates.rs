@@ -14,8 +14,7 @@ const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const VECTOR_STATE: u32 = 0xff;
 /// Bytes of that state, rounded up.
 pub(crate) const VECTOR_BYTES: usize = 4096;
-/// Behind that state, where the lower parts of the first sixteen registers are kept while the engine notes an
-/// allocation.
+/// Place after that state, for the lower parts of the first sixteen registers while the engine notes an allocation.
 const LOWER_PARTS: i32 = 3072;
 const _: () = assert!(LOWER_PARTS as usize + 16 * 16 <= VECTOR_BYTES);
 
@@ -25,7 +24,7 @@ fn vectors(code: &mut Code, instruction: &[u8]) {
     code.put(instruction);
 }
 
-/// Keeps the lower parts of the first sixteen vector registers, or puts them back.
+/// Keeps the lower parts of the first sixteen vector registers, or restores them.
 fn lower_parts(code: &mut Code, opcode: u8) {
     for register in 0..16u8 {
         if register >= 8 {
@@ -118,7 +117,7 @@ pub(crate) fn in_place_of_any_call(before: &[u8], led: &[Led], (call, back): (u6
     code.bytes
 }
 
-/// Calls a function with all registers, and leaves them as they were.
+/// Calls a function with all registers, and restores them.
 pub(crate) fn calls(function: u64) -> Code {
     const ROOM: i32 = VECTOR_BYTES as i32 + 64;
     let mut code = Code::default();
@@ -303,7 +302,7 @@ fn begin(code: &mut Code, places: &Places, gate: u64) {
     code.jump_far(gate);
 }
 
-/// Asks the engine for the code at an address: in place of a block that is gone, or to go in there.
+/// Asks the engine for the code at an address: in place of a removed block, or to enter there.
 pub(crate) fn again(slots: i32, pc: u64) -> Vec<u8> {
     let mut code = Code::default();
     code.store_slot_value(slots + at!(link), 0);
@@ -389,8 +388,8 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.lea_plus(RSP, RSP, 128);
     code.jump_far(gate);
     code.land(busy);
-    // A handler that was left by a jump has not come back: its stack pointer lies no lower than where it interrupted
-    // the call, and not on a stack of its own.
+    // A handler that was left by a jump has not returned: its stack pointer is not below the interrupted call's, and
+    // not on a stack of its own.
     code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[busy], 2
     code.put(&slot(at!(busy)));
     code.put(&[2]);

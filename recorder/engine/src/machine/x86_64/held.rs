@@ -21,7 +21,7 @@ pub(crate) enum Held {
     Timed,
     /// Within a superblock, the listed registers; and the log has its register.
     Logging(Logging),
-    /// The log's, which is not there: where it stands lies in a slot as well.
+    /// The log's register is not loaded: its value lies in a slot as well.
     Logged,
     /// The program continues at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
     Target(i64),
@@ -34,11 +34,11 @@ pub(crate) enum Held {
 /// The program's registers that lie elsewhere within a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Logging {
-    /// Instructions of it that were executed.
+    /// The number of its executed instructions.
     pub(crate) instructions: u8,
     /// Its record is being written.
     pub(crate) is_open: bool,
-    /// The register in which the program's value of the log's is; else that lies in a slot.
+    /// The register with the program's value of the log's register; otherwise that lies in a slot.
     pub(crate) own: Option<u8>,
     /// The register whose value lies in the first slot.
     pub(crate) first: Option<u8>,

@@ -2,7 +2,7 @@
 
 use crate::machine::Context;
 
-/// The program's registers while the engine runs, as the gate puts them on the engine's stack.
+/// The program's registers while the engine runs, in the gate's layout on the engine's stack.
 #[repr(C)]
 pub(crate) struct Registers {
     pub(crate) flags: u64,

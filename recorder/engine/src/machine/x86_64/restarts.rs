@@ -24,7 +24,7 @@ pub(crate) fn signatures(code: &[u8], signature: u32) -> Vec<usize> {
 /// Whether these bytes begin an instruction with a number of four bytes after them: code that registers the signature
 /// names it so.
 fn is_number(before: &[u8]) -> bool {
-    // ud1 edi, [rip + signature]: how disassemblers are to read it.
+    // ud1 edi, [rip + signature]: the form for disassemblers.
     if before.ends_with(&[0x0f, 0xb9, 0x3d]) {
         return false;
     }
@@ -43,7 +43,7 @@ fn is_number(before: &[u8]) -> bool {
 /// The role of an instruction in beginning a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beginning {
-    /// It stores a word: the engine looks whether it is a descriptor's address.
+    /// It stores a word: the engine checks whether it is a descriptor's address.
     Store,
     /// It may store one in a way that the engine does not follow.
     Unclear,
@@ -163,7 +163,7 @@ struct Copy<'a> {
     task: &'a SequenceTask<'a>,
     code: Code,
     places: Vec<(usize, u64)>,
-    /// Jumps, and where they lead in the program.
+    /// Jumps, and their targets in the program.
     jumps: Vec<(usize, u64)>,
     /// Jumps in place of the exits from the sequence, and the exits' places in the program.
     leaves: Vec<(usize, u64)>,
@@ -254,7 +254,7 @@ impl Copy<'_> {
         Some(())
     }
 
-    /// Has the jumps lead to their targets: in the copy, or to the cache.
+    /// Makes the jumps lead to their targets: in the copy, or to the cache.
     fn land(&mut self, body: Range<usize>, way_in: &mut dyn FnMut(u64) -> Option<u64>) -> Option<()> {
         let range = self.task.sequence.range();
         let mut leaves = std::mem::take(&mut self.leaves);
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(all[4].near_branch_target(), all[1].ip(), "back to the beginning");
         let end = copy.sequence.range().end;
         assert_eq!(all[5].next_ip(), end, "the last store ends it");
-        // To the cache: behind the end, where it jumped away, and where the kernel aborts it.
+        // To the cache: after the end, at the jump out, and where the kernel aborts it.
         let leads = |at: u64| {
             let code = &copy.code[(at - 0x2000) as usize..];
             (code[..6] == [0xff, 0x25, 0, 0, 0, 0])

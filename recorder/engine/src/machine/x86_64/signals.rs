@@ -1,4 +1,4 @@
-//! Signals: where handlers return to.
+//! Signals: the code that handlers return to.
 
 use crate::signals::Handler;
 use std::arch::global_asm;

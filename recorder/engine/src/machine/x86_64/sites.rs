@@ -11,9 +11,9 @@ use iced_x86::{
     InstructionBlock, InstructionInfoFactory, Register,
 };
 
-/// Instructions between the number and the call at most.
+/// The most instructions between the number and the call.
 const MOST_BETWEEN: usize = 8;
-/// So far before it is begun to read, to know where instructions begin.
+/// Decoding starts this many bytes before it, to find the boundaries of instructions.
 const BEFORE: usize = 96;
 /// `mov eax, number`.
 const NUMBER: [u8; 1] = [0xb8];

@@ -1,8 +1,7 @@
 //! Timing calls: code that notes when a call of a function begins and ends.
 //!
-//! The entry's code and that of every end run on the program's stack, below its own, and leave flags and registers as
-//! they were; return addresses stay where they are. One open call at a time is dealt with here; see
-//! [`crate::open_calls`] for the rest.
+//! The entry's code and that of every end run on the program's stack, below its own, and restore flags and registers;
+//! return addresses stay in place. This code handles one open call at a time; see [`crate::open_calls`] for the rest.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use super::{gates, trials};
@@ -19,7 +18,7 @@ const RSI: Gpr = Gpr(6);
 const RDI: Gpr = Gpr(7);
 /// The words that the code pushes first: two registers and the flags.
 const PUSHED_BYTES: i32 = 24;
-/// The other states than this one need help at a call's beginning and at its end.
+/// All states except this one need help at a call's beginning and at its end.
 const HELPED: u8 = !(state::COUNTS_ONLY as u8);
 
 /// A function of the engine that gets the program's registers.
@@ -135,7 +134,7 @@ impl Stamps {
     pub(crate) fn end(&self, jumps: bool) -> Vec<u8> {
         let mut code = Code::default();
         save(&mut code);
-        // Before anything of the thread's is looked at: it may have another base by then, and may not read the counter.
+        // Before any use of the thread's data: it may have another base by then, and may not read the counter.
         let off = self.when_off(&mut code, RAX);
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
         code.with_slot(0x3b, RDX, self.own(slot::AT)); // cmp
@@ -198,7 +197,7 @@ impl Stamps {
         code.bytes
     }
 
-    /// An end of another call than the innermost open one: where its return address lies is in `rdx`.
+    /// An end of another call than the innermost open one; `rdx` holds the return address's place.
     fn other_end(&self, code: &mut Code, jumps: u64) {
         code.load_slot(RAX, self.own(slot::STATE));
         code.put(&[0xa8, state::REMEMBERS as u8]); // test al, …
@@ -249,7 +248,7 @@ impl Stamps {
         code.store(RSI, 16, RCX);
     }
 
-    /// A jump for when nothing is timed any more.
+    /// A jump for when timing has stopped.
     fn when_off(&self, code: &mut Code, register: Gpr) -> usize {
         code.move_value(register, self.is_on);
         code.put(&[0x80, 0x38 | register.0, 0]); // cmp byte ptr [register], 0

@@ -288,12 +288,12 @@ mod tests {
         let second = 1 << ((2688 - HALF) / UNIT);
         let saved = [units(16..17), 0, units(0..13) | units(16..17) | units(18..26), second];
         assert_eq!(accessed(Kind::Save, all, 0, [0; 2]), saved);
-        // The part that is not in use has its place all the same.
+        // The part that is not in use still has its place.
         let compact = [0, 0, units(16..17) | units(26..27), 0];
         assert_eq!(accessed(Kind::SaveCompact, all, 1 << 9, [0; 2]), compact);
         let restored = [units(16..18) | units(26..27), 0, 0, 0];
         assert_eq!(accessed(Kind::Restore, all, 0, [1 << 9, IS_COMPACT | 0b10_0000_0100]), restored);
-        // The control register is loaded with the vectors that use it, whether they are there or not.
+        // The control register is loaded with the vectors that use it, even when they are absent.
         assert_eq!(accessed(Kind::Restore, 0b110, 0, [0, 0]), [units(0..1) | units(16..17), 0, 0, 0]);
     }
 

@@ -27,9 +27,9 @@ use sifting::Stub;
 pub(crate) use superblock::{LOG, translate as translate_superblock};
 pub(crate) use tail::counted_opcode;
 
-/// Instructions in a block at most.
+/// The most instructions in a block.
 const MOST_INSTRUCTIONS: usize = 48;
-/// Words of the log that a block fills at most.
+/// The most words of the log that a block fills.
 const MOST_WORDS: usize = 400;
 
 /// An instruction and its logging.
@@ -38,7 +38,7 @@ struct Step {
     plans: Plans,
     /// The pieces that begin with it, when the whole program is recorded.
     pieces: Vec<Piece>,
-    /// No flag matters before it.
+    /// No flag's value matters before it.
     has_idle_flags: bool,
     /// Place of the address that it jumps to, when that is in memory.
     target: Option<Place>,
@@ -67,7 +67,7 @@ struct Block<'a> {
     scratch: Gpr,
     /// `rcx` is borrowed as well.
     holds_counter: bool,
-    /// The first instruction keeps the processor's state, or loads it.
+    /// The first instruction saves the processor's state, or loads it.
     begins_with_state: bool,
     /// The first instruction may begin a restartable sequence.
     begins_sequence: bool,
@@ -82,7 +82,7 @@ pub(crate) fn translate(task: &Task<'_>) -> Translated {
     loop {
         match translate_at_most(task, most) {
             Ok(translated) => return translated,
-            // The registers that one alone leaves free may do for it.
+            // A single instruction may have enough free registers.
             Err(whole) if most > 1 => most = whole.max(1),
             Err(_) => most = 0,
         }
@@ -222,7 +222,7 @@ impl Block<'_> {
         self.code.land(body);
     }
 
-    /// Sees to room in the log, borrows the registers and logs that the block runs.
+    /// Ensures room in the log, borrows the registers and logs that the block runs.
     fn begin(&mut self) {
         let (log_slot, counter) = (self.slot(at!(log)), self.slot(at!(counter)));
         self.code.store_slot(counter, RCX);
@@ -251,7 +251,7 @@ impl Block<'_> {
         8 * (self.words as i32 - 1)
     }
 
-    /// The block's record is whole.
+    /// The block's record is complete.
     fn commit(&mut self) {
         if self.task.whole.is_some() {
             return;
@@ -260,7 +260,7 @@ impl Block<'_> {
         self.code.store_slot(self.slot(at!(log)), self.log);
     }
 
-    /// The program's registers are its own again.
+    /// All registers have the program's values again.
     fn restore(&mut self) {
         self.code.load_slot(self.log, self.slot(at!(first)));
         self.code.load_slot(self.scratch, self.slot(at!(second)));
@@ -275,7 +275,7 @@ impl Block<'_> {
         self.mark(pc, Held::Nothing);
     }
 
-    /// An instruction that passes control to the next. False when the free registers do not do for it.
+    /// An instruction that passes control to the next. False when there are too few free registers for it.
     fn step(&mut self, number: u8, step: &Step) -> bool {
         self.mark(Some(step.instruction.ip()), self.held());
         self.sift(step);

@@ -16,8 +16,8 @@ global_asm!(
     ".pushsection .text",
     ".globl lineup_engine_draw",
     ".hidden lineup_engine_draw",
-    // rax: the region's words of the thread; rcx: its `Lots`; rdx: where the call's return address lies, and is left
-    // so.
+    // rax: the region's words of the thread; rcx: its `Lots`; rdx: the place of the call's return address, which is
+    // preserved.
     "lineup_engine_draw:",
     "push rsi",
     "push rdi",
@@ -73,7 +73,7 @@ global_asm!(
     "cmp rax, [rcx + {swept_end}]",
     "jb 24b",
     "mfence",
-    // Code comes last: the processor fetches ahead along the branches that it foresees.
+    // Code comes last: the processor fetches ahead along predicted branches.
     "23: test sil, {code}",
     "jz 25f",
     "mov rdx, [rcx + {ranges}]",

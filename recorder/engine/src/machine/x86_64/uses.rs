@@ -73,8 +73,8 @@ impl LineUser {
         code.jump_to_slot(self.slot(at!(own.sieve.back)));
     }
 
-    /// Uses a line that is where it was last time: that is most of them. Jumps that are taken where it is not, with
-    /// nothing changed, and where there are several lines.
+    /// Uses a line that is in the same way as last time, the most common case. Returns the jumps that are taken for
+    /// other lines, with nothing changed, and for several lines.
     fn use_again(self, code: &mut Code) -> Vec<usize> {
         let mut others = Vec::new();
         code.put(&[0x48, 0x39, 0xc8]); // cmp rax, rcx
@@ -103,13 +103,13 @@ impl LineUser {
         code.put(&[0x48, 0x01, 0xfe]); // add rsi, rdi
     }
 
-    /// One of the first eight registers: which of the noted ways is that of the line in `rax`.
+    /// One of the first eight registers: the noted way of the line in `rax`.
     fn to_way_hint(self, code: &mut Code, register: Gpr) {
         code.put(&[0x89, 0xc0 | register.0, 0x81, 0xe0 | register.0]); // mov register, eax; and register, ...
         code.put(&(level::NOTED_WAYS as u32 - 1).to_le_bytes());
     }
 
-    /// The way at `rdx` is used now. All rows are at `rdi`.
+    /// Marks the way at `rdx` as used now. All rows are at `rdi`.
     fn set_time(self, code: &mut Code, register: Gpr) {
         code.load(register, RDI, -8);
         code.lea_plus(register, register, 1);
@@ -117,7 +117,7 @@ impl LineUser {
         code.store(RDX, self.to_times(), register);
     }
 
-    /// Has blocks find the line in `rax` in place of that in `rcx`. Changes `rax`, `rdx` and `rdi`.
+    /// Makes blocks find the line in `rax` in place of that in `rcx`. Changes `rax`, `rdx` and `rdi`.
     fn change_table(self, code: &mut Code) {
         code.load_slot(RDI, self.slot(at!(own.sieve.tables)));
         let place = Address { base: Some(RDI), index: Some((RDX, 8)), distance: self.table };

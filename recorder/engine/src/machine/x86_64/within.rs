@@ -1,4 +1,4 @@
-//! Leads jumps from a region's own code to where it begins past the entries, see [`crate::within`].
+//! Leads a region's jumps to its own beginnings past the entries, see [`crate::within`].
 
 use super::displaced::{self, Way};
 use super::ends::whole::{Ends, Part, Whole, Window};
@@ -34,7 +34,7 @@ pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries
     }
 }
 
-/// The code of all functions of a region, as it was before entries were patched.
+/// The unpatched code of all functions of a region.
 fn whole(engine: &Engine, entries: &[Entry]) -> Whole {
     let part = |one: &Entry| {
         let mut bytes = vec![0; one.size as usize];
@@ -62,7 +62,7 @@ fn whole(engine: &Engine, entries: &[Entry]) -> Whole {
     whole
 }
 
-/// Has a jump that was moved lead to where its target was moved.
+/// Leads a moved jump to the new place of its target.
 pub(crate) fn retarget_moved(memory: &File, moved: &Map<u64>, jump: &Instruction) {
     const MOST_BYTES: usize = 15;
     let (Some(at), Some(to)) = (moved.get(&jump.ip()), moved.get(&jump.near_branch_target())) else { return };
@@ -104,7 +104,7 @@ fn place(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), window: &Wind
     }
 }
 
-/// Writes bytes among the five from `pc` on, which the engine takes for the program's as they were.
+/// Writes bytes among the five from `pc` on. The engine takes them for the program's original ones.
 fn replace(engine: &Engine, memory: &File, pc: u64, (at, bytes): (u64, &[u8])) {
     let mut original = vec![0; JUMP_BYTES as usize];
     let is_patched = engine.code.with(|code| code.patches.iter().any(|patch| patch.pc == pc));

@@ -1,4 +1,4 @@
-//! Interrupts and exceptions on top of a task: where each begins, and which return ends it.
+//! Interrupts and exceptions on top of a task: their beginnings, and the returns that end them.
 
 use super::{Ended, Level, Task};
 use lineup_model::access::CallEnd;

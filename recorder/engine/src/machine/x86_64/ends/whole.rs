@@ -1,4 +1,4 @@
-//! A function's code as a whole: where its calls end, and where it jumps to its own beginnings.
+//! A function's code as a whole: the ends of its calls, and its jumps to its own beginnings.
 
 use crate::addresses::Set;
 use crate::machine::x86_64::displaced::JUMP_BYTES;
@@ -19,7 +19,7 @@ pub(crate) struct Part {
     pub(crate) moved_end: u64,
 }
 
-/// Bytes that a jump takes the place of.
+/// Bytes that a jump replaces.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Window {
     pub(crate) at: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Ends {
     taken: Vec<Range<u64>>,
 }
 
-/// Jumps to where the function, or a part of it, begins: these are no calls.
+/// Jumps to the beginning of the function, or of a part of it: these are no calls.
 #[derive(Default, PartialEq, Debug)]
 pub(crate) struct Within {
     /// Ends that are moved with an entry.
@@ -49,11 +49,11 @@ pub(crate) struct Within {
     pub(crate) windows: Vec<Window>,
 }
 
-/// All instructions of a function, and where its own code jumps.
+/// All instructions of a function, and the targets of its own jumps.
 pub(crate) struct Whole {
     parts: Vec<(Part, Vec<Instruction>)>,
     pub(crate) targets: Set,
-    /// It has jumps to places that are not known: they may be its ends, and its code may be jumped to anywhere.
+    /// It has jumps with unknown targets: they may be its ends, and they may lead to any place in its code.
     is_unclear: bool,
 }
 
@@ -86,7 +86,7 @@ impl Whole {
         self.parts.iter().flat_map(|(part, code)| code.iter().take_while(|one| one.ip() < part.range.end))
     }
 
-    /// Places in the function that a table names whose address an instruction has: distances from it, or addresses.
+    /// Places in the function that are in a table whose address an instruction has: distances from it, or addresses.
     fn table(&self, instruction: &Instruction, read: &impl Fn(u64, usize) -> Option<u64>) -> Vec<u64> {
         let places = |element: &dyn Fn(u64) -> Option<u64>| -> Vec<u64> {
             (0..MOST_ELEMENTS).map_while(element).take_while(|place| self.contains(*place)).collect()
@@ -144,7 +144,7 @@ impl Whole {
                     ends.jumps.push(*end);
                     continue;
                 }
-                // A stamp would have to know whether it is taken.
+                // A stamp would have to know whether the jump is taken.
                 let is_sure = end.flow_control() != FlowControl::ConditionalBranch;
                 let window = if is_sure { self.window(part, code, number) } else { None };
                 let (window, range) = window.ok_or(Refusal::Ends)?;
@@ -279,7 +279,7 @@ mod tests {
         let ends = whole(&bytes, 18, 5, &[]).plan().unwrap();
         assert_eq!(ends.jumps.iter().map(Instruction::ip).collect::<Vec<_>>(), [0x1005, 0x100d]);
         assert_eq!(ends.windows, []);
-        // A short jump out needs room as a return does.
+        // A short jump out needs room, as a return does.
         let short = [&[0x0f, 0x1f, 0x44, 0x00, 0x00][..], &[0x31, 0xc0, 0x90, 0xeb, 0x40]].concat();
         assert_eq!(windows(&short, 10, 5), Ok(vec![(0x1005, 2)]));
     }

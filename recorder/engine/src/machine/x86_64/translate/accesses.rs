@@ -13,11 +13,11 @@ use lineup_recording::native::DefinedAccess;
 pub(super) enum Place {
     /// A constant.
     Constant(u64),
-    /// So far from the thread's base.
+    /// Distance from the thread's base.
     OfThread(i64),
-    /// From registers; and from the thread's base.
+    /// From registers, and optionally from the thread's base.
     Computed(Address, bool),
-    /// A string instruction repeats from where this register points, and leaves it at the end.
+    /// A string instruction repeats from this register's address on, and leaves the end in it.
     Repeated(Gpr),
 }
 
@@ -147,7 +147,7 @@ pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: b
         0 => register(memory.index())?.map(|index| (index, memory.scale() as u8)),
         _ => None,
     };
-    // `pop` into memory computes its address with the stack pointer that it leaves.
+    // `pop` into memory computes its address with its final stack pointer.
     let is_written = memory.access() == OpAccess::Write;
     let pops = matches!(instruction.code(), Code::Pop_rm64 | Code::Pop_rm16) && is_written;
     if pops && base == Some(RSP) {
@@ -172,7 +172,7 @@ fn register(register: Register) -> Option<Option<Gpr>> {
     }
 }
 
-/// The bit may lie in other memory than the operand names.
+/// The bit may lie in other memory than the operand's own.
 fn is_bit_string(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     matches!(instruction.mnemonic(), Bt | Btc | Btr | Bts)

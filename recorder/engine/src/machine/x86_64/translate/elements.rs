@@ -36,7 +36,7 @@ enum Manner {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mask {
-    /// A mask register, by its number, for more than 16 elements or not.
+    /// A mask register, by its number, and whether it is for more than 16 elements.
     Bits {
         number: u8,
         is_long: bool,
@@ -89,7 +89,7 @@ impl Elements {
     }
 }
 
-/// Bytes of an element that a mask in a vector is for.
+/// The size of an element under a mask in a vector, in bytes.
 fn element_bytes(mnemonic: Mnemonic, size: MemorySize) -> usize {
     use Mnemonic::{Maskmovdqu, Maskmovq, Vmaskmovdqu};
     if matches!(mnemonic, Maskmovq | Maskmovdqu | Vmaskmovdqu) { 1 } else { size.element_size() }
@@ -110,7 +110,7 @@ fn masked(instruction: &Instruction, size: MemorySize) -> Option<Elements> {
     Some(Elements { form, element_bytes, indices: None, mask: Mask::Bits { number, is_long } })
 }
 
-/// One element in memory is that of each lane.
+/// One element in memory is used for each lane.
 fn is_spread(instruction: &Instruction) -> bool {
     use Mnemonic::{Vbroadcastsd, Vbroadcastss, Vpbroadcastb, Vpbroadcastd, Vpbroadcastq, Vpbroadcastw};
     let spreads = [Vbroadcastsd, Vbroadcastss, Vpbroadcastb, Vpbroadcastd, Vpbroadcastq, Vpbroadcastw];

@@ -49,7 +49,7 @@ impl Block<'_> {
         stores
     }
 
-    /// Logs the time. The registers that it comes in may be borrowed, so it goes by way of a slot.
+    /// Logs the time. The registers that it arrives in may be borrowed, so a slot holds it in between.
     fn log_time(&mut self, pc: u64) {
         let (rax, rdx) = (self.slot(at!(time_kept)), self.slot(at!(time_kept) + 8));
         let time = self.slot(at!(time));
@@ -78,7 +78,7 @@ impl Block<'_> {
         }
     }
 
-    /// Puts an address, and so far from it, into the register for addresses. True when the thread's base is still to be
+    /// Puts an address at this distance into the register for addresses. True when the thread's base is still to be
     /// added, see [`Block::add_base`].
     pub(super) fn address_within(&mut self, place: Place, distance: i32) -> bool {
         match place {

@@ -111,7 +111,7 @@ fn sides(plan: &Planned) -> impl Iterator<Item = bool> + use<> {
     [(plan.is_load, false), (plan.is_store, true)].into_iter().filter(|(is, _)| *is).map(|(_, side)| side)
 }
 
-/// The piece with one more access, and how far that is from its first; `None` when it does not go with it.
+/// The piece with one more access, and that access's distance from its first; `None` when they cannot be joined.
 fn join(
     steps: &[Step],
     open: &Open,
@@ -134,7 +134,7 @@ fn join(
     fits.then_some((distance, Piece { low, span, ..piece }))
 }
 
-/// Before which of these instructions no flag matters, since all are set before any is looked at.
+/// The instructions before which no flag's value matters, since all flags are set before any is read.
 pub(super) fn mark_idle_flags(steps: &mut [Step]) {
     let mut are_idle = false;
     for step in steps.iter_mut().rev() {

@@ -13,8 +13,7 @@ pub(super) fn used(factory: &mut InstructionInfoFactory, instruction: &Instructi
     registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
 }
 
-/// Two registers that are not among those used: where the log stands, and addresses. The second can be named by every
-/// instruction where possible.
+/// Two unused registers: for the log's end, and for addresses. Every instruction can name the second where possible.
 fn free(used: u16) -> Option<(Gpr, Gpr)> {
     const FOR_ADDRESSES: [u8; 14] = [7, 6, 3, 5, 2, 0, 8, 9, 10, 11, 12, 13, 14, 15];
     let is_free = |number: &u8| used & 1 << *number == 0;
@@ -54,7 +53,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     let mut begins_sequence = false;
     let mut definition = Definition::default();
     if most == 0 {
-        // Not even one can be moved.
+        // Not even one instruction can be moved.
         lost = Some(unlogged(&decoder.decode(), true));
         ending = Ending::Lost;
     }

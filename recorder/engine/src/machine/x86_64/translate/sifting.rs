@@ -184,7 +184,7 @@ impl Block<'_> {
 
     fn note_piece(&mut self, stub: &Stub, piece: Piece) {
         if !self.holds_counter {
-            // The address may be computed from it.
+            // The address may depend on it.
             self.code.load_slot(RCX, self.slot(at!(counter)));
         }
         self.address_by_counter(piece.place, 0);
@@ -200,7 +200,7 @@ impl Block<'_> {
         let is_not_called = self.code.jump_short(JRCXZ);
         let over = self.code.jump();
         self.code.land_short(is_not_called);
-        // The engine may have been there since, for a signal handler that interrupted the block.
+        // A signal handler may have interrupted the block and entered the engine since.
         self.code.load_slot(self.log, self.slot(at!(own.sieve.own)));
         self.code.move_value(self.scratch, self.task.pc);
         self.code.store_slot(self.slot(at!(own.sieve.address)), self.scratch);
@@ -214,7 +214,7 @@ impl Block<'_> {
         self.leave_for(reason::FULL, self.task.pc);
     }
 
-    /// Through the code that notes it, and back.
+    /// Calls the code that notes the use, and returns.
     fn go_through(&mut self, stub: &Stub, noted: u64, way: i32) {
         self.code.lea_place(self.scratch, stub.back);
         self.code.store_slot(self.slot(at!(own.sieve.back)), self.scratch);
@@ -224,7 +224,7 @@ impl Block<'_> {
     }
 
     /// A block that stands alone has a record of its own, in the thread's slots: a signal handler may run before it is
-    /// whole.
+    /// complete.
     pub(super) fn begin_record(&mut self) {
         // The first word of a thread's block is its own address.
         self.code.load_slot(self.log, 0);
@@ -237,7 +237,7 @@ impl Block<'_> {
         self.code.store_slot(self.slot(at!(own.sieve.definition)), self.scratch);
     }
 
-    /// The record is whole: the engine looks at it.
+    /// The record is complete: the engine reads it.
     pub(super) fn end_record(&mut self) {
         let back = self.code.lea_hole(self.scratch);
         self.code.store_slot(self.slot(at!(own.sieve.back)), self.scratch);

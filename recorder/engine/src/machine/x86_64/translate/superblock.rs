@@ -30,7 +30,7 @@ use reading::{End, Path, Step, read};
 pub(crate) use renaming::LOG;
 use values::Values;
 
-/// Translates the superblock at the task's address. `None` when it cannot turn so.
+/// Translates the superblock at the task's address. `None` when it cannot follow the route.
 pub(crate) fn translate(
     task: &Task<'_>,
     whole: &Whole,
@@ -86,7 +86,7 @@ struct Writer<'a> {
     words: u8,
     state: Logging,
     exits: Vec<SideExit>,
-    /// Constants to be put behind the code, and where their distance stands.
+    /// Constants to be put after the code, and the places of their distances.
     constants: Vec<(usize, u64)>,
 }
 
@@ -182,7 +182,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sees to room in the log for the record, and for some more.
+    /// Ensures room in the log for the record, and for some more.
     fn see_to_room(&mut self, path: &Path, pc: u64) {
         self.state.is_open = false;
         self.mark(pc);
@@ -353,7 +353,7 @@ const FULL_BIT: u32 = 1 << 16;
 /// The condition of a jump when not equal.
 const NOT_EQUAL: u8 = 5;
 
-/// Compares strings until they differ, or no longer do.
+/// Compares strings until they differ, or until they match.
 fn is_comparison(instruction: &Instruction) -> bool {
     use Mnemonic::{Cmpsb, Cmpsd, Cmpsq, Cmpsw, Scasb, Scasd, Scasq, Scasw};
     matches!(instruction.mnemonic(), Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq)

@@ -195,8 +195,8 @@ impl Block<'_> {
         self.look_up(Some(popped));
     }
 
-    /// Goes where the slot for that says. `above` is how far above the stack pointer the outermost call's return
-    /// address must lie for the call to be over; `None` when it cannot be.
+    /// Jumps to the address in its slot. `above` is the least distance of the outermost call's return address above the
+    /// stack pointer for the call to be over; `None` when it cannot be over.
     fn look_up(&mut self, above: Option<i32>) {
         let (scratch, counter) = (self.slot(at!(scratch)), self.slot(at!(counter)));
         self.mark(None, self.held());

@@ -20,7 +20,7 @@ pub(super) struct SideExit {
 enum Side {
     /// The log is full.
     Full,
-    /// A call returns elsewhere than to where it was made.
+    /// A call returns to another place than its own.
     Returns {
         /// The instruction's address.
         pc: u64,
@@ -78,7 +78,7 @@ impl Writer<'_> {
                     // The condition's number is that of the opcode, and one.
                     None => {
                         let condition = instruction.condition_code() as u8 - 1;
-                        // The lowest bit turns it round.
+                        // The lowest bit inverts it.
                         self.code.jump_if(condition ^ u8::from(step.is_taken))
                     }
                 };
@@ -96,7 +96,7 @@ impl Writer<'_> {
         self.close_part(next);
     }
 
-    /// Returns to where a call of the superblock was made; to the side where the program has another place there.
+    /// Returns to the place of a call in the superblock; a side exit covers other return addresses.
     fn return_to(&mut self, pc: u64, next: u64) {
         let (part, words) = (self.made.parts.len() as u8, self.words);
         self.borrow_for_target(pc);
@@ -116,7 +116,7 @@ impl Writer<'_> {
         self.code.lea_plus(RSP, RSP, 8);
     }
 
-    /// Borrows the registers in which it is looked for where a jump leads.
+    /// Borrows the registers for looking up a jump's target.
     fn borrow_for_target(&mut self, pc: u64) {
         self.code.store_slot(self.slot(at!(counter)), RCX);
         self.code.store_slot(self.slot(at!(second)), RDX);
@@ -173,7 +173,7 @@ impl Writer<'_> {
         self.out.definition_holes.push(hole);
     }
 
-    /// As [`Writer::close_record`], of a superblock of this number; where that stands.
+    /// As [`Writer::close_record`], for a superblock of this number. Returns the number's place.
     fn name_record(&mut self, part: u8, words: u8, number: u32) -> usize {
         let named = number | u32::from(part) << NUMBER_BITS;
         self.code.store_value(LOG, 0, named.cast_signed());
@@ -183,7 +183,7 @@ impl Writer<'_> {
         hole
     }
 
-    /// The record is whole, before its last instruction.
+    /// The record is complete before its last instruction.
     fn close(&mut self, pc: u64) {
         let part = self.made.parts.len() as u8 - 1;
         self.close_record(part, self.words);
@@ -250,7 +250,7 @@ impl Writer<'_> {
         jump
     }
 
-    /// Goes where a register or memory says: by the table of such targets, with the target in `rcx`.
+    /// Jumps to the target in a register or memory: by the table of such targets, with the target in `rcx`.
     fn go_where_told(&mut self, step: &Step) {
         let instruction = &step.instruction;
         let pc = instruction.ip();
@@ -386,7 +386,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes where jumps to the side lead, and the constants.
+    /// Writes the code of side exits, and the constants.
     pub(super) fn write_exits(&mut self) {
         for SideExit { hole, to } in std::mem::take(&mut self.exits) {
             self.code.land(hole);

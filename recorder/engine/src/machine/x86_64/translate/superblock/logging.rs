@@ -10,7 +10,7 @@ use lineup_recording::native::derived::Value;
 use lineup_recording::native::superblock::{Reckoned, Told};
 
 impl Writer<'_> {
-    /// A register that the instruction does not use, for as long as it takes.
+    /// A register that the instruction does not use, borrowed during the instruction.
     pub(super) fn borrow(&mut self, helpers: &mut Helpers, pc: u64) -> Gpr {
         let register = helpers.take();
         if self.state.first.is_none() {
@@ -37,7 +37,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A register with the program's value of the log's.
+    /// A register with the program's value of the log's register.
     pub(super) fn own_value(&mut self, helpers: &mut Helpers, pc: u64) -> Gpr {
         if let Some(own) = helpers.own {
             return own;
@@ -58,7 +58,7 @@ impl Writer<'_> {
         let is_own = |other: &Gpr| ![state.first, state.second].contains(&Some(other.0));
         let sources = self.values.sources(register, self.made.derived.len());
         if let Some(mut sources) = sources.filter(|sources| sources.iter().all(is_own)) {
-            // It takes a register, which may be that of another.
+            // It takes a register, which may hold another value.
             sources.sort_by_key(|source| *source == LOG);
             for source in sources {
                 self.log_value(source, helpers, pc);
@@ -156,7 +156,7 @@ impl Writer<'_> {
         word
     }
 
-    /// Logs where a string instruction has ended.
+    /// Logs the end of a string instruction.
     pub(super) fn log_ends(&mut self, step: &Step) {
         let first = self.made.accesses.len() - step.plans.all.len().min(self.made.accesses.len());
         for (number, plan) in step.plans.all.iter().enumerate() {
@@ -168,7 +168,7 @@ impl Writer<'_> {
     }
 }
 
-/// A load and a store of the same, or one of them.
+/// A load and a store of the same address, or one of them.
 fn both(plan: &Planned, access: Reckoned) -> impl Iterator<Item = Reckoned> {
     [(plan.is_load, false), (plan.is_store, true)]
         .into_iter()
@@ -181,7 +181,7 @@ pub(super) struct Helpers {
     free: Vec<Gpr>,
     /// One that has the program's value of the log's register.
     pub(super) own: Option<Gpr>,
-    /// One that is borrowed, and whose value is not needed any more.
+    /// A borrowed one, whose value is not needed any more.
     pub(super) spare: Option<Gpr>,
 }
 

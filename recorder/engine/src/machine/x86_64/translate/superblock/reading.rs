@@ -16,7 +16,7 @@ use lineup_recording::native::superblock::{MOST_INSTRUCTIONS, MOST_PARTS, MOST_W
 
 /// The most instructions of a superblock that does not continue another.
 const MOST_AT_ONCE: usize = 96;
-/// And behind where it does.
+/// The most instructions after the place where it continues another.
 const MOST_BEYOND: usize = 64;
 
 /// Bytes of the longest instruction.
@@ -30,7 +30,7 @@ pub(super) struct Step {
     pub(super) plans: Plans,
     /// The general registers that it uses, as bits.
     pub(super) used: u16,
-    /// It writes the register that the log has.
+    /// It writes the log's register.
     pub(super) writes_log_register: bool,
     /// The program's next instruction is not, or may not be, the next one of the code: a part ends.
     pub(super) ends_part: bool,
@@ -110,7 +110,7 @@ struct Reading<'a> {
     zones: (&'a Zones, bool),
     factory: InstructionInfoFactory,
     path: Path,
-    /// Parts behind which it is to go another way.
+    /// Parts after which it turns.
     turns: &'a [u8],
     /// Return addresses of calls within it, the innermost last.
     returns: Vec<u64>,
@@ -127,7 +127,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Takes in the instruction at an address; where the next is, or `None` at the end.
+    /// Takes in the instruction at an address. Returns the next address, or `None` at the end.
     fn next(&mut self, pc: u64, source: Source<'_>) -> Option<u64> {
         let steps = &self.path.steps;
         if steps.len() == self.most || self.words + 8 > MOST_WORDS {
@@ -188,7 +188,7 @@ impl Reading<'_> {
                 self.returns.push(instruction.next_ip());
                 instruction.near_branch_target()
             }
-            // Most often to where the call was.
+            // Most often to the place of the call.
             FlowControl::Return if instruction.code() == Opcode::Retnq => match self.returns.pop() {
                 Some(to) => to,
                 None => return self.end(End::Flow),
@@ -199,7 +199,7 @@ impl Reading<'_> {
         let can_go_on = match self.path.steps.iter().any(is_there) {
             // After its turn, as often as there is room.
             true if self.turns.first().is_some_and(|first| usize::from(*first) < self.path.parts) => true,
-            // A short loop, or one that begins where the superblock does.
+            // A short loop, or one that begins at the superblock's start.
             true if self.path.steps.len() < MOST_AT_ONCE / 2 => true,
             true => next == self.start && self.has_room_for_turn(),
             false => true,

@@ -78,7 +78,7 @@ fn make(values: &mut Values, operation: Operation, is_half: bool, [first, second
     values.make(RegisterResult { operation, is_half, first, second })
 }
 
-/// The lower half of a value alone, when that is all that is kept.
+/// The lower half of a value alone, when only that is kept.
 fn cut(values: &mut Values, number: u32, is_half: bool) -> u32 {
     if !is_half || values.is_half(number) {
         return number;

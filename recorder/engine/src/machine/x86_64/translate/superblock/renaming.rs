@@ -1,10 +1,10 @@
-//! Instructions that use the register which the log has for good: they get another, or the slot where its value lies.
+//! Instructions that use the register that holds the log: they get another register, or the slot with its value.
 
 use crate::machine::x86_64::assembly::Gpr;
 use crate::machine::x86_64::translate::FULL_REGISTERS;
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 
-/// The register that the log has.
+/// The register that holds the log.
 pub(crate) const LOG: Gpr = Gpr(15);
 
 /// Another register of the same part.
@@ -55,7 +55,7 @@ pub(super) fn with_register(instruction: &Instruction, to: Gpr) -> Instruction {
     own
 }
 
-/// The same with its operands the other way round in its code.
+/// The same with its operands in the other order in its code.
 fn turned(code: Code) -> Option<Code> {
     Some(match code {
         Code::Mov_rm64_r64 => Code::Mov_r64_rm64,
@@ -162,7 +162,7 @@ pub(super) fn with_slot(instruction: &Instruction, slot: i32) -> Option<Instruct
         }
     }
     if own.mnemonic() == Mnemonic::Pop {
-        // It computes its address with the stack pointer that it leaves, which is not in it.
+        // It computes its address with its final stack pointer, which is not in the register.
         number = 0;
     }
     own.set_op_kind(number, OpKind::Memory);

@@ -8,12 +8,12 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::superblock::STACK;
 
-/// Values that are worked out for one, at most.
+/// The most values that are computed for one.
 const MOST_STEPS: usize = 16;
 
 /// The number of the first value that an instruction produces. Lower numbers are the registers' initial values.
 const FIRST_MADE: u32 = 16;
-/// Words that are logged in place of one, at most: others may follow from them as well.
+/// The most words that are logged in place of one: others may follow from them as well.
 pub(super) const MOST_SOURCES: usize = 2;
 
 /// A value that registers have, or had.
