@@ -43,7 +43,7 @@ pub(crate) struct Thread {
     pub(crate) allocations: Option<Box<Allocations>>,
     /// Under a limit of calls a thread: this thread's recorded calls, by region.
     pub(crate) taken: Vec<Taken>,
-    /// The time until which it need not be asked for more; entries' code reads it, too.
+    /// The times until which its regions need not be asked for more calls; entries' code reads them, too.
     pub(crate) spent: Option<Box<Spent>>,
 }
 

@@ -1,5 +1,5 @@
 //! Blocks and memory instructions as the callbacks see them. The emulator keeps raw pointers to them, so they
-//! are never freed. A block that is translated again keeps its old value.
+//! are never freed. A repeated translation of a block yields the same value.
 
 use crate::flow::Flow;
 use crate::tracker::{BlockFacts, Leaving};

@@ -103,7 +103,7 @@ impl LineUser {
         code.put(&[0x48, 0x01, 0xfe]); // add rsi, rdi
     }
 
-    /// One of the first eight registers: the noted way of the line in `rax`.
+    /// One of the first eight registers: the index of the noted way of the line in `rax`.
     fn to_way_hint(self, code: &mut Code, register: Gpr) {
         code.put(&[0x89, 0xc0 | register.0, 0x81, 0xe0 | register.0]); // mov register, eax; and register, ...
         code.put(&(level::NOTED_WAYS as u32 - 1).to_le_bytes());
