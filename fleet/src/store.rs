@@ -3,8 +3,8 @@
 //! * A file has its name when it is whole, and in a folder of this machine also on disk.
 //! * Names come from the run, which is the hash of the added file. So two processes that add the same file write the
 //!   same names, and the file counts once.
-//! * The file of `runs` is made last, and only if there is none. Rows of other tables count once their run is there. An
-//!   interrupted process leaves rows that do not count, and may add the file again.
+//! * The file of `runs` is made last, and only if it does not exist. Rows of other tables count once their run is
+//!   there. An interrupted process leaves rows that do not count, and may add the file again.
 
 use crate::error::{FleetError, Result};
 use crate::input::Input;

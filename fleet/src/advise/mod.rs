@@ -74,7 +74,7 @@ pub struct FleetAdvice {
     pub left_out: Vec<String>,
 }
 
-/// What to do with the type's order.
+/// The advised action for the type's order.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

@@ -173,7 +173,7 @@ impl Blocks {
         is_whole && made_from.get(..now.len()) == Some(&now)
     }
 
-    /// The block at an address, translated if there is none; `None` when it cannot be translated.
+    /// The block at an address, translated if it does not exist yet; `None` when it cannot be translated.
     pub(crate) fn block(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
         if let Some(block) = self.blocks.get(&pc) {
             return Some(block.clone());

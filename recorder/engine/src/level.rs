@@ -66,7 +66,7 @@ impl Level {
         rows - HEAD
     }
 
-    /// All lines, set after set, each set with the most recently used first; 0 where there is none.
+    /// All lines, set after set, each set with the most recently used first; 0 for an unused way.
     ///
     /// # Safety
     /// The thread's own rows.

@@ -61,8 +61,8 @@ mod within;
 #[cfg_attr(miri, allow(dead_code))]
 static ALLOCATOR: heap::Allocator = heap::Allocator::new();
 
-/// Reserves memory for all later allocations of the engine, since it cannot ask the system for more. False when there
-/// is none.
+/// Reserves memory for all later allocations of the engine, since it cannot ask the system for more. False without
+/// memory.
 fn reserve_memory() -> bool {
     const RESERVED_BYTES: usize = 256 << 20;
     ALLOCATOR.reserve(RESERVED_BYTES)

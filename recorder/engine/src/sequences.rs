@@ -459,7 +459,7 @@ impl crate::blocks::Blocks {
     }
 }
 
-/// The descriptor at an address; `None` when there is none.
+/// The descriptor at an address; `None` if the memory holds no descriptor.
 fn descriptor_at(at: u64) -> Option<Sequence> {
     let mut bytes = [0; DESCRIPTOR_BYTES];
     (at != 0 && system::read_memory(at, &mut bytes) == bytes.len()).then_some(())?;

@@ -242,7 +242,7 @@ impl Shared {
         self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
     }
 
-    /// A sieve that no thread has had, for a whole program's; `None` when there is none.
+    /// A sieve that no thread has had, for a whole program's; `None` when all are taken.
     pub(crate) fn take_sieve(&self) -> Option<u64> {
         let number = self.word(word::SIEVES).fetch_add(1, Ordering::Relaxed) as usize;
         let is_there = !self.sieves.is_null() && number < sieve::COUNT;
@@ -295,7 +295,7 @@ impl Shared {
         rule_at(at(file, heap::file::RULES) as usize, at(file, heap::file::START), pc, word)
     }
 
-    /// A free chunk in its last state, for a thread; `None` when there is none.
+    /// A free chunk in its last state, for a thread; `None` when all are taken.
     pub(crate) fn take_table(&self) -> Option<(usize, *mut u8)> {
         let is_free = |number: &usize| {
             let state = self.chunk(*number, chunk::STATE);
@@ -324,7 +324,7 @@ impl Shared {
     }
 
     /// A free chunk, for a thread: its number and address. Waits for one while the command reads, but at most
-    /// `most_rounds` in which none is given back; `None` when there is none.
+    /// `most_rounds` in which none is given back; `None` when all stay taken.
     pub(crate) fn take_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
         if let Some(taken) = self.take_free_chunk(thread) {
             return Some(taken);

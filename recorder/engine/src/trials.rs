@@ -59,7 +59,7 @@ fn arms(engine: &Engine) -> impl Iterator<Item = Arm> {
     Arm::ALL.into_iter().filter(move |arm| arms >> arm.number() & 1 == 1)
 }
 
-/// Makes the memory that trials read before calls, if they do. False when there is none.
+/// Makes the memory that trials read before calls, if they do. False without memory.
 pub(crate) fn prepare(engine: &Engine) -> bool {
     if !arms(engine).any(Arm::flushes_data) {
         return true;

@@ -458,7 +458,7 @@ impl<Own> Thread<Own> {
 }
 
 /// Adds a piece to an access of the same instruction that it continues upwards or downwards. The access is one of the
-/// last two, since a string instruction loads and stores in turn. False when there is none.
+/// last two, since a string instruction loads and stores in turn. False without such an access.
 fn join(accesses: &mut [Access], pc: u64, address: u64, size_bytes: u32, kind: AccessKind) -> bool {
     let own = accesses.iter_mut().rev().take(2).take_while(|access| access.pc == pc);
     for whole in own.filter(|access| access.kind == kind) {

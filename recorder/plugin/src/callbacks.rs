@@ -442,7 +442,7 @@ impl Recorder {
         // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
         let handler = unsafe { read_value(host, pointer_bytes) };
         let mut translation = self.translation();
-        // 0 is the default action, 1 is none.
+        // 0 is the default action, 1 ignores the signal.
         match handler {
             Some(0) => translation.handled_signals.remove(&signal),
             _ => translation.handled_signals.insert(signal),

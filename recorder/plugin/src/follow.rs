@@ -208,7 +208,7 @@ fn emulator_line(command: &Command, options: &[OsString], environment: Vec<OsStr
     Some(Line { arguments: texts(arguments)?, environment: texts(outside)? })
 }
 
-/// The program behind scripts; `None` when there is none that can be run.
+/// The program behind scripts; `None` when no such program can be run.
 fn resolve(mut command: Command) -> Option<Command> {
     for _ in 0..=MOST_INTERPRETERS {
         let about = fs::metadata(&command.path).ok()?;

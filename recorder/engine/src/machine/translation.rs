@@ -59,7 +59,7 @@ pub(crate) trait Translation {
     /// The thread's own table, of [`Translation::TABLE_BYTES`].
     unsafe fn lead_in_table(table: u64, pc: u64, to: u64);
 
-    /// Memory for the table of [`crate::targets`], where superblocks reach it. `None` where there is none.
+    /// Memory for the table of [`crate::targets`], where superblocks reach it. `None` without such memory.
     fn target_memory(bytes: usize) -> Option<*mut u8>;
 
     /// Code for an entry of that table: continues at `inner` when an indirect jump's target is `target`, and else at
@@ -79,7 +79,7 @@ pub(crate) trait Translation {
     fn see_state(engine: &Engine, slots: &mut Slots, registers: &HostRegisters);
 }
 
-/// The program's code from an address on, as far as it is readable and constant; `None` when there is none.
+/// The program's code from an address on, as far as it is readable and constant; `None` for other addresses.
 pub(crate) type Source<'a> = &'a mut dyn FnMut(u64) -> Option<Vec<u8>>;
 
 /// A log that a register holds.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Shared {
     /// Asks the command, through the first process's memory, for memory of this process's own; `path` names it. `None`
-    /// when there is none: then this process runs untouched.
+    /// when the command gives no memory: then this process runs untouched.
     pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
         let own = Shared::open(&self.ask(path, system::process_in_proc()?)?)?;
         // All processes share one order of events, and one place for requests.

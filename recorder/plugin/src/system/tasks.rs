@@ -200,7 +200,7 @@ mod tests {
         cpu.uses(Some(0x1004), None, &tasks);
         cpu.switched(0x8000, &tasks);
         assert_eq!((cpu.number(), told(&tasks)), (Some(0), vec![(0x8000, Some(42), "gzip".to_owned())]));
-        // An invalid name is none, and neither is one that lies elsewhere; such tasks are identified by their stacks.
+        // Invalid names and names elsewhere do not count; such tasks are identified by their stacks.
         cpu.begins_switch();
         cpu.uses(Some(0x1004), None, &tasks);
         cpu.switched(0x4000, &tasks);

@@ -35,7 +35,7 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// Of a region, for an entry whose function has these parts.
+    /// The code's addresses for an entry of a region, whose function has these parts.
     pub(crate) fn new(engine: &Engine, region: u64, pc: u64, parts: &[Range<u64>]) -> Stamps {
         let region = usize::try_from(region).unwrap_or(usize::MAX).min(timed::STAMPS);
         let lots = crate::trials::lots(engine, region, pc, parts);

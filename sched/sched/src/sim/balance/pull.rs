@@ -90,8 +90,8 @@ impl Sim<'_> {
         if self.scenario.topology.smt && level == 0 { 0 } else { self.scenario.tunables.cache_nice_tries }
     }
 
-    /// Of the queues in the busiest group that have more than one task or weigh no more than the imbalance:
-    /// the one with the strictly greatest load per power.
+    /// The queue with the strictly greatest load per power in the busiest group. Only queues with more than
+    /// one task, or with a weight of at most the imbalance, count.
     fn fullest_queue(&self, cpu: usize, level: usize, pull: Pull) -> Option<usize> {
         let span = self.scenario.topology.domains[level];
         let group_span = self.group_span(level);

@@ -48,8 +48,8 @@ impl Writer<'_> {
         own
     }
 
-    /// The logged value that a register's value follows from. If there is none, the register is logged, or other
-    /// registers that it follows from, since more values may follow from those.
+    /// The logged value that a register's value follows from. Without one, the register is logged, or other registers
+    /// that it follows from, since more values may follow from those.
     fn value(&mut self, register: Gpr, helpers: &mut Helpers, pc: u64) -> Value {
         if let Some(value) = self.values.find(register, &mut self.made.derived) {
             return value;
