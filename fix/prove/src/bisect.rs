@@ -1,17 +1,17 @@
 //! Finding the first bad step in a line of steps when some steps cannot be judged.
 
-/// What is known of one step.
+/// The judgement of one step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Judged {
-    /// As the good end.
+    /// Behaves as the good end does.
     Good,
-    /// As the bad end.
+    /// Behaves as the bad end does.
     Bad,
     /// Not decided: it does not build, or the measurement is inconclusive.
     Skip,
 }
 
-/// Where a line turns from good to bad.
+/// The step where a line turns from good to bad.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// At this step: the one before is good.

@@ -17,12 +17,12 @@ use lineup_stats::summary::Summary;
 use lineup_stats::verdict::{Verdict, judge};
 use std::collections::BTreeMap;
 
-/// How to compare.
+/// The order and the extent of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ComparePlan {
-    /// How many variants: two or more.
+    /// The number of variants: two or more.
     pub variants: usize,
-    /// How the runs of a block are ordered.
+    /// The order of the runs in a block.
     pub order: Order,
     /// Changes below this share count as equivalent (0.01 is 1 %).
     pub margin: f64,
@@ -38,7 +38,7 @@ pub struct ComparePlan {
     pub warm_up: u32,
     /// Order and resampling follow from this.
     pub seed: Seed,
-    /// How many links of each variant the runs use; the runs of a block use the one that [`crate::links::link_of`] tells.
+    /// The number of links of each variant. The runs of a block use the one that [`crate::links::link_of`] gives.
     pub links: u64,
 }
 
@@ -71,7 +71,7 @@ impl ComparePlan {
     }
 }
 
-/// Why no more blocks were run.
+/// The reason why no more blocks were run.
 #[derive(Debug)]
 pub enum Stopped {
     /// The interval of the primary metric was narrow enough.
@@ -89,14 +89,13 @@ pub enum Stopped {
 pub struct Collected {
     /// Each run with its slot.
     pub runs: Vec<(Slot, RunResult)>,
-    /// How many blocks are complete.
+    /// The number of complete blocks.
     pub blocks: u64,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stopped: Stopped,
 }
 
-/// Runs blocks until the plan is fulfilled. Never fails: what went wrong is in the result, beside
-/// the blocks that were completed before.
+/// Runs blocks until the plan is fulfilled. Never fails: the result holds the error and the blocks completed before it.
 pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
     let mut schedule = Schedule::new(plan.variants, plan.order, plan.seed);
     let mut collected = Collected { runs: Vec::new(), blocks: 0, stopped: Stopped::Blocks };
@@ -180,7 +179,8 @@ impl Table {
         PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
     }
 
-    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
+    /// estimated.
     fn link_share(&self, metric: &Metric, after: Variant) -> Option<f64> {
         let blocks = self.groups(metric, [Variant::BEFORE, after], |block| block).ok()?;
         let ratios = PairedBlocks::from_runs(&blocks).ok()?.log_ratios().ok()?;
@@ -208,7 +208,7 @@ impl Table {
     }
 }
 
-/// Why two variants cannot be held against each other on a metric.
+/// The reason why two variants cannot be compared on a metric.
 enum Unpairable {
     Absent,
     Stats(StatsError),
@@ -217,9 +217,9 @@ enum Unpairable {
 /// Several variants compared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
-    /// How many complete blocks it rests on.
+    /// The number of complete blocks it rests on.
     pub blocks: u64,
-    /// How many links of each variant these blocks used.
+    /// The number of links of each variant that these blocks used.
     pub links: u64,
     /// Every quantity, the primary one first.
     pub metrics: Vec<ComparedMetric>,
@@ -247,7 +247,7 @@ pub struct VariantValues {
     pub summary: Summary,
     /// The groups the values fall into.
     pub modes: Vec<Group>,
-    /// What their order shows; `None` with fewer than eight runs.
+    /// The check of their order; `None` with fewer than eight runs.
     pub series: Option<SeriesCheck>,
     /// The values in run order.
     pub values: Vec<f64>,
@@ -256,9 +256,9 @@ pub struct VariantValues {
 /// One variant against the first, on one quantity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contrast {
-    /// Which variant.
+    /// The variant.
     pub variant: Variant,
-    /// How they differ.
+    /// The estimated difference.
     pub estimate: Estimated,
     /// P-value after Holm's correction over the family: the primary metric's variants, or all
     /// variants on all other metrics.
@@ -270,14 +270,15 @@ pub struct Contrast {
     /// The smallest change that would have been found four times in five, as a share; `None` for
     /// differences of counts whose mean is zero.
     pub smallest_detectable: Option<f64>,
-    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
+    /// estimated.
     pub link_share: Option<f64>,
 }
 
-/// How two variants differ on a quantity.
+/// The difference between two variants on a quantity.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Estimated {
-    /// As a ratio.
+    /// A ratio.
     Ratio {
         /// The estimate that the verdict rests on: the block bootstrap of the ratio of totals with ten
         /// blocks or more, the paired t interval with fewer.
@@ -285,7 +286,7 @@ pub enum Estimated {
         /// The paired t interval of the typical (geometric mean) ratio.
         paired: RatioEstimate,
     },
-    /// As a difference, because some value is zero or below.
+    /// A difference, because some value is zero or below.
     Difference(DifferenceEstimate),
 }
 
@@ -412,12 +413,12 @@ fn difference(variant: Variant, pairs: &PairedBlocks, plan: &ComparePlan) -> Res
     })
 }
 
-/// How often a comparison of a program with itself would have called it changed.
+/// The rate at which a comparison of a program with itself would have called it changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FalseAlarms {
-    /// How many comparisons were replayed.
+    /// The number of replayed comparisons.
     pub replays: u64,
-    /// How many of them said "changed".
+    /// The number of them that said "changed".
     pub alarms: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What a variant did while it was recorded. Two variants whose conduct differs were not compared with each other, but
-//! one program's work with another's.
+//! A variant's behaviour while it was recorded. A comparison of variants whose conduct differs would compare one
+//! program's work with another's.
 
 use crate::effects::{EffectsAgreement, RepeatedEffects};
 use crate::error::ProveError;
@@ -13,30 +13,30 @@ use lineup_model::region::RegionId;
 pub struct Recorded {
     /// Lines per call, by region.
     pub footprints: Vec<RegionFootprint>,
-    /// What it did.
+    /// Its conduct.
     pub conduct: Conduct,
 }
 
-/// What a recorded run read, called, printed, and how it ended.
+/// The input, calls, output and ending of a recorded run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conduct {
     /// All of its standard input.
     pub input: Output,
     /// Calls of every region.
     pub calls: Vec<RegionCalls>,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Output,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Output,
-    /// What the client that drove it wrote to standard output; `None` when there was none.
+    /// The standard output of the client that drove it; `None` without a client.
     pub client_stdout: Option<Output>,
-    /// What left its processes.
+    /// The effects of its processes.
     pub effects: ConductEffects,
 }
 
-/// What left the processes of a variant.
+/// The effects of a variant's processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConductEffects {
     /// Seen in runs of their own.
@@ -59,7 +59,7 @@ pub struct RegionCalls {
 }
 
 impl Conduct {
-    /// Of a run without output and input that ended well.
+    /// The conduct of a run without output and input that ended well.
     pub fn quiet(calls: Vec<RegionCalls>) -> Self {
         let none = Output::of(b"");
         Conduct {
@@ -119,7 +119,7 @@ impl Conduct {
         Ok(())
     }
 
-    /// What the other did differently, in words, as far as can be seen from outside.
+    /// The other's difference in words, as far as it can be seen from outside.
     pub(crate) fn difference(&self, after: &Conduct) -> Option<String> {
         let difference = self.as_run().difference(&after.as_run());
         difference.map(|difference| format!("{difference}, while they were recorded"))

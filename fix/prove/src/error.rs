@@ -1,18 +1,18 @@
-//! What stops a proof.
+//! Errors that stop a proof.
 
 use crate::effects::EffectDifference;
 use crate::run::Variant;
 use lineup_stats::StatsError;
 
-/// Why nothing could be proven.
+/// The reason why nothing could be proven.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     /// The runner could not run a variant.
     #[error("the {variant} variant could not be run: {source}")]
     Run {
-        /// Which variant.
+        /// The variant.
         variant: Variant,
-        /// What went wrong.
+        /// The error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A variant was ended by a signal.
@@ -21,7 +21,7 @@ pub enum ProveError {
         lineup_model::signal_name(*.signal)
     )]
     Killed {
-        /// Which variant.
+        /// The variant.
         variant: Variant,
         /// The signal's number.
         signal: i32,
@@ -29,10 +29,10 @@ pub enum ProveError {
     /// The variants do not do the same.
     #[error("the variants do not do the same: {difference}. The change is not safe; nothing is proven")]
     Differs {
-        /// What differs, in words.
+        /// The difference, in words.
         difference: String,
     },
-    /// What left the variants' processes is not the same.
+    /// The effects of the variants' processes differ.
     #[error("the variants do not do the same: {difference}. The change is not safe; nothing is proven")]
     Effects {
         /// The first difference.
@@ -41,7 +41,7 @@ pub enum ProveError {
     /// The variants read other input.
     #[error("the variants read different inputs: {difference}. Nothing is proven")]
     Inputs {
-        /// What differs, in words.
+        /// The difference, in words.
         difference: String,
     },
     /// A timed run read something else than the recorded one.
@@ -49,9 +49,9 @@ pub enum ProveError {
         "the {variant} variant read another input when it was timed than when it was recorded: {difference}. Nothing is proven"
     )]
     TimedInput {
-        /// Which variant.
+        /// The variant.
         variant: Variant,
-        /// What differs, in words.
+        /// The difference, in words.
         difference: String,
     },
     /// The variants called a region different numbers of times.
@@ -75,7 +75,7 @@ pub enum ProveError {
     CallsUnknown {
         /// The region.
         region: String,
-        /// Which variant.
+        /// The variant.
         variant: Variant,
     },
     /// A region is missing on one side.

@@ -5,12 +5,12 @@ use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
 
-/// How many lines a region's calls touched, at one line size.
+/// Numbers of lines that a region's calls touched, at one line size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineCounts {
     /// The line size.
     pub line: LineSize,
-    /// For each number of lines, how many calls touched exactly so many.
+    /// For each number of lines, the number of calls that touched exactly that many.
     pub calls_by_lines: BTreeMap<u64, u64>,
 }
 
@@ -24,7 +24,7 @@ impl LineCounts {
         Self { line, calls_by_lines }
     }
 
-    /// How many calls were recorded.
+    /// The number of recorded calls.
     pub fn calls(&self) -> u64 {
         self.calls_by_lines.values().sum()
     }
@@ -81,7 +81,7 @@ pub struct RegionFootprint {
     pub code: Vec<LineCounts>,
 }
 
-/// Whether lines hold data or instructions.
+/// The content of lines: data or instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LineKind {
     /// Data.
@@ -90,7 +90,7 @@ pub enum LineKind {
     Code,
 }
 
-/// How the footprint of one region changed, at one line size.
+/// The change of one region's footprint, at one line size.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FootprintChange {
     /// The region's place in the study's table.

@@ -1,4 +1,4 @@
-//! Of how many links of a program a verdict is.
+//! The number of links that a verdict covers.
 //!
 //! Where the linker puts code and data changes how fast it runs, by one or two per cent for many programs (Mytkowicz
 //! and others, ASPLOS 2009; Curtsinger and Berger, ASPLOS 2013). Two programs of one link each differ by that as well.
@@ -7,14 +7,14 @@ use lineup_stats::clusters::share_between;
 use lineup_stats::random::{Seed, shuffle};
 use std::collections::BTreeMap;
 
-/// What every verdict says of programs that were linked once.
+/// The words of a verdict on programs that were linked once.
 pub const OF_ONE_LINK: &str = "of this one link";
 
-/// What that means, as a sentence.
+/// The meaning of [`OF_ONE_LINK`], as a sentence.
 pub const ONE_LINK_MEANS: &str = "Of this one link: where the linker puts code and data changes the time too, and another link of the same \
      sources may give another verdict.";
 
-/// What a verdict says of programs that were linked so often each.
+/// The words of a verdict on programs with this number of links each.
 pub fn of_links(links: u64) -> String {
     match links {
         0 | 1 => OF_ONE_LINK.to_owned(),
@@ -22,7 +22,7 @@ pub fn of_links(links: u64) -> String {
     }
 }
 
-/// What that means, as a sentence.
+/// The meaning of [`of_links`], as a sentence.
 pub fn links_mean(links: u64) -> String {
     match links {
         0 | 1 => ONE_LINK_MEANS.to_owned(),
@@ -33,12 +33,12 @@ pub fn links_mean(links: u64) -> String {
     }
 }
 
-/// How many links of each variant the runs use, and where the lots begin by which blocks get theirs.
+/// The number of links of each variant, and the seed by which blocks get theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkPlan {
-    /// How many.
+    /// The number of links of each variant.
     pub links: u64,
-    /// Where the lots begin: the plan's.
+    /// The plan's seed.
     pub seed: Seed,
 }
 
@@ -46,7 +46,8 @@ impl LinkPlan {
     /// Every run uses the same one.
     pub const ONE: LinkPlan = LinkPlan { links: 1, seed: Seed(0) };
 
-    /// What a block counts with: blocks of one link are one, since what they have in common says nothing of other links.
+    /// The group that a block counts in. Blocks of one link form one group, since what they share says nothing about
+    /// other links.
     pub fn group(self, block: u64) -> u64 {
         match self.links {
             0 | 1 => block,
@@ -54,8 +55,8 @@ impl LinkPlan {
         }
     }
 
-    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
-    /// The changes are those of blocks in their order.
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
+    /// estimated. The changes are those of blocks in their order.
     pub fn share(self, changes: &[f64]) -> Option<f64> {
         if self.links < 2 {
             return None;
@@ -68,14 +69,14 @@ impl LinkPlan {
     }
 }
 
-/// What a verdict adds of the share of the spread that links are.
+/// The words a verdict adds about the share of the spread that lies between links.
 pub fn share_in_words(share: Option<f64>) -> String {
     share.map_or_else(String::new, |share| {
         format!(", which are {:.0} % of the spread of blocks", 100.0 * share)
     })
 }
 
-/// The link, from 0, that all runs of a block use: each once in so many blocks, in an order by lot.
+/// The link, from 0, that all runs of a block use. Each link is used once in `links` blocks, in random order.
 pub fn link_of(block: u64, links: u64, seed: Seed) -> u64 {
     let links = links.max(1);
     let mut order: Vec<u64> = (0..links).collect();

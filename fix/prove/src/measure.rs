@@ -15,7 +15,7 @@ pub struct MeasuredMetric {
     pub name: String,
     /// Its unit.
     pub unit: Unit,
-    /// The summary over the runs, or why there is none.
+    /// The summary over the runs, or the reason for its absence.
     pub summary: Result<Summary, Absence>,
     /// The smallest share of the time that the counter ran; `None` when it always ran.
     pub smallest_share: Option<f64>,
@@ -35,9 +35,9 @@ impl MeasuredMetric {
 /// The quotient of two quantities of the same runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DerivedRatio {
-    /// What it says, such as `insn per cycle`.
+    /// The ratio's name, such as `insn per cycle`.
     pub name: &'static str,
-    /// The metric beside which it is shown.
+    /// The metric next to which it is shown.
     pub beside: &'static str,
     /// Total of the numerator ÷ total of the denominator.
     pub ratio: f64,
@@ -46,10 +46,10 @@ pub struct DerivedRatio {
     pub interval: Option<Interval>,
 }
 
-/// What all runs of one program gave.
+/// The measurements of all runs of one program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measurement {
-    /// How many runs.
+    /// The number of runs.
     pub runs: usize,
     /// Every quantity.
     pub metrics: Vec<MeasuredMetric>,
@@ -57,7 +57,7 @@ pub struct Measurement {
     pub ratios: Vec<DerivedRatio>,
 }
 
-/// A ratio worth showing: its name, the metric it stands beside, numerator and denominator.
+/// A ratio worth showing: its name, the metric it is shown next to, numerator and denominator.
 struct RatioRule {
     name: &'static str,
     beside: &'static str,

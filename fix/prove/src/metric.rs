@@ -1,7 +1,7 @@
 //! Quantities observed on runs: elapsed time, accounts of the kernel, counters, numbers that the
 //! program prints.
 
-/// What a quantity is counted in.
+/// The unit of a quantity.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Unit {
     /// Time in nanoseconds.
@@ -10,7 +10,7 @@ pub enum Unit {
     Bytes,
     /// Plain counts.
     Events,
-    /// What the program called it.
+    /// The program's own name for it.
     Named(String),
 }
 
@@ -26,7 +26,7 @@ impl Unit {
     }
 }
 
-/// What was seen of a quantity in one run.
+/// One run's observation of a quantity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Observed {
     /// Its value.
@@ -42,7 +42,7 @@ pub enum Observed {
     Absent(Absence),
 }
 
-/// Why a quantity was not seen.
+/// The reason why a quantity was not observed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Absence {
     /// The machine has no such counter.
@@ -84,7 +84,7 @@ pub struct Reading {
     pub name: String,
     /// Its unit.
     pub unit: Unit,
-    /// What was seen.
+    /// The observation.
     pub observed: Observed,
 }
 
@@ -95,7 +95,7 @@ pub struct Metric {
     pub name: String,
     /// Its unit.
     pub unit: Unit,
-    /// What was seen, run by run.
+    /// The observations, run by run.
     pub per_run: Vec<Observed>,
 }
 

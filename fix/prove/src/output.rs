@@ -1,4 +1,4 @@
-//! What a program wrote, kept small: a fingerprint of all of it and its first bytes.
+//! A program's output, kept small: a fingerprint of all of it and its first bytes.
 
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Everything one stream carried: equal when every byte was equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Output {
-    /// How many bytes.
+    /// The number of bytes.
     pub size_bytes: u64,
     /// SHA-256 of all of them.
     pub fingerprint: [u8; 32],
@@ -16,7 +16,7 @@ pub struct Output {
     pub ends_amid_line: bool,
 }
 
-/// How much of a stream is kept to show where two differ.
+/// The length of the kept start of a stream, which shows where two differ.
 pub const HEAD_BYTES: usize = 4096;
 
 impl Output {
@@ -44,7 +44,7 @@ impl Output {
         }
     }
 
-    /// Where two outputs part, in words; `None` when they are equal.
+    /// The first difference between two outputs, in words; `None` when they are equal.
     pub fn difference(&self, other: &Output) -> Option<String> {
         if self == other {
             return None;

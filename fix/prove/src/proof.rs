@@ -14,7 +14,7 @@ use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
 use lineup_stats::verdict::Verdict;
 
-/// How far to go.
+/// The extent of a proof.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProofPlan {
     /// Changes of time below this share count as equivalent (0.01 is 1 %).
@@ -34,13 +34,14 @@ pub struct ProofPlan {
     pub line: LineSize,
     /// The lines that are summed up so: those of data, or those of code where the change is one of code.
     pub lines_of: LineKind,
-    /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the
-    /// machine they were built for. Output is compared all the same.
+    /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the machine they
+    /// were built for. Output is still compared.
     pub is_emulated: bool,
-    /// By what share the calls of a region may differ between the recordings: 0 for programs, whose calls do not depend on
-    /// the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
+    /// By what share the calls of a region may differ between the recordings: 0 for programs, whose calls do not depend
+    /// on the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
     pub calls_apart: f64,
-    /// How many links of each variant the runner has; the runs of a block use the one that [`crate::links::link_of`] tells.
+    /// The number of links of each variant that the runner has. The runs of a block use the one that
+    /// [`crate::links::link_of`] gives.
     pub links: u64,
 }
 
@@ -62,24 +63,24 @@ impl Default for ProofPlan {
     }
 }
 
-/// What was found out about two variants that do the same.
+/// The results for two variants that behave the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Proof {
     /// Lines per call of every region, before and after.
     pub footprints: Vec<FootprintChange>,
     /// Elapsed time, or why it is not claimed.
     pub time: Result<TimeChange, NotTimed>,
-    /// What left the variants' processes and is equal, or why that was not observed.
+    /// The equal effects of the variants' processes, or the reason why they were not observed.
     pub effects: Result<EffectsAgreement, String>,
     /// Weighted mean change of the plan's lines per call; `None` without regions.
     pub lines_difference: Option<f64>,
-    /// Which lines these are.
+    /// The kind of these lines.
     pub lines_of: LineKind,
     /// The plan's line size.
     pub line: LineSize,
 }
 
-/// Why no time is claimed.
+/// The reason why no time is claimed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotTimed {
     /// The variants cannot be shown to do the same.
@@ -95,11 +96,11 @@ pub enum NotTimed {
 pub struct OutputNotRepeatable {
     /// The variant whose runs differ among themselves.
     pub variant: Variant,
-    /// What differs, in words.
+    /// The difference, in words.
     pub difference: String,
 }
 
-/// What lines and time say together.
+/// The joint conclusion from lines and time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Conclusion {
     /// Less time, beyond doubt.
@@ -163,7 +164,7 @@ impl Proof {
 /// From this change on a factor says more than a share.
 const LARGE: f64 = 0.5;
 
-/// How small a change runs would show, as a sentence.
+/// The smallest change that the runs would show, as a sentence.
 ///
 /// ```
 /// use lineup_prove::detectable_in_words;
@@ -185,7 +186,7 @@ pub fn detectable_in_words(smallest: f64) -> String {
     }
 }
 
-/// How many lines a call needs more or fewer.
+/// The change in the lines a call needs, in words.
 fn lines_in_words(difference: Option<f64>, of: LineKind) -> String {
     let lines = match of {
         LineKind::Data => "lines",
@@ -234,7 +235,7 @@ pub fn prove(
 /// A comparison under way.
 struct Session<'r> {
     runner: &'r mut dyn Runner,
-    /// What each variant did while it was recorded.
+    /// Each variant's recorded conduct.
     recorded: [&'r Recorded; 2],
     /// The first result of each variant: what all later ones are held against.
     first: [Option<RunResult>; 2],
@@ -242,8 +243,8 @@ struct Session<'r> {
 }
 
 impl Session<'_> {
-    /// Runs the warm-up; tells whether each variant repeats its own output, and only then whether
-    /// the two variants agree.
+    /// Runs the warm-up. Checks whether each variant repeats its own output, and only then whether the two variants
+    /// agree.
     fn warm_up(&mut self, slots: Vec<Slot>) -> Result<Option<OutputNotRepeatable>, ProveError> {
         let mut unsteady = None;
         for slot in slots {
@@ -300,7 +301,7 @@ impl Session<'_> {
         Ok((Ok(judge_runs(timed, &plan.stop, plan.margin, links)?), blocks))
     }
 
-    /// One run; also tells when it differs from the first run of the same variant.
+    /// One run, with its difference from the first run of the same variant, if any.
     fn run(&mut self, slot: &Slot) -> Result<(RunResult, Option<OutputNotRepeatable>), ProveError> {
         let variant = slot.variant;
         let result = self.runner.run(slot).map_err(|source| ProveError::Run { variant, source })?;

@@ -12,13 +12,13 @@ pub struct Proven<T> {
     evidence: Evidence,
 }
 
-/// What a proven value rests on.
+/// The evidence for a proven value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// How many times any variant ran, warm-up included.
+    /// The number of runs of all variants, warm-up included.
     pub runs: u64,
-    /// How many complete blocks were timed.
+    /// The number of complete timed blocks.
     pub blocks: u64,
 }
 
@@ -33,7 +33,7 @@ impl<T> Proven<T> {
         &self.value
     }
 
-    /// What it rests on.
+    /// The evidence it rests on.
     pub fn evidence(&self) -> Evidence {
         self.evidence
     }

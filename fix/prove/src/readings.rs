@@ -1,4 +1,4 @@
-//! What one run shows, as readings.
+//! The readings of one run.
 
 use crate::metric::{Absence, ELAPSED, Observed, Reading, Unit};
 use crate::run::RunResult;

@@ -1,5 +1,5 @@
-//! The time that calls of the regions take, compared between two variants: a gain of two per cent in a function that is a
-//! tenth of the run is two thousandths of the program's time, and seen only there.
+//! The time that calls of the regions take, compared between two variants: a gain of two per cent in a function that is
+//! a tenth of the run is two thousandths of the program's time, and seen only there.
 
 use crate::error::ProveError;
 use crate::links::LinkPlan;
@@ -11,21 +11,21 @@ use crate::timing::{TimeChange, TimedRun, judge_runs, paired};
 use lineup_model::region::RegionId;
 use lineup_stats::sequential::WidthStop;
 
-/// What the calls of one region took in one run.
+/// The time of one region's calls in one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionTotal {
-    /// Which region.
+    /// The region.
     pub id: RegionId,
     /// Calls that were timed.
     pub calls: u64,
-    /// What they took together, in nanoseconds.
+    /// Their total time, in nanoseconds.
     pub total_ns: u64,
 }
 
 /// The time of one region's calls in both variants.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegionTime {
-    /// Which region.
+    /// The region.
     pub id: RegionId,
     /// Calls in each run.
     pub calls: u64,
@@ -47,8 +47,8 @@ pub struct TimedCalls {
 pub type CallTimer<'t> =
     dyn FnMut(&Slot) -> Result<TimedCalls, Box<dyn std::error::Error + Send + Sync>> + 't;
 
-/// Times the calls of the regions in mirrored blocks of runs, until all intervals are narrow enough or the plan's limits are
-/// reached. Every run has to make as many calls of a region as the first.
+/// Times the calls of the regions in mirrored blocks of runs, until all intervals are narrow enough or the plan's
+/// limits are reached. Every run has to make as many calls of a region as the first.
 ///
 /// # Errors
 /// When a run fails, when a region takes no time at all, and when runs make other calls than the first.
@@ -102,7 +102,7 @@ fn is_narrow(runs: &[TimedRun], stop: &WidthStop) -> Result<bool, ProveError> {
 /// A comparison under way.
 struct Session<'s, 't> {
     timer: &'s mut CallTimer<'t>,
-    /// What the first run gave: every other has to make as many calls.
+    /// The totals of the first run: every other has to make as many calls.
     regions: Option<Vec<RegionTotal>>,
     runs: u64,
     spent_ns: u64,

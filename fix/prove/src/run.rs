@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Variant(pub usize);
 
 impl Variant {
-    /// The program as it is.
+    /// The unchanged program.
     pub const BEFORE: Variant = Variant(0);
     /// The program with the change.
     pub const AFTER: Variant = Variant(1);
@@ -28,7 +28,7 @@ impl fmt::Display for Variant {
 /// One planned run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// What to run.
+    /// The variant to run.
     pub variant: Variant,
     /// Position among all runs of the comparison, from 0.
     pub number: u64,
@@ -37,14 +37,14 @@ pub struct Slot {
     pub block: Option<u64>,
 }
 
-/// How a process ended.
+/// The ending of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ending {
     /// It exited with this status.
     Exited(i32),
     /// A signal with this number ended it.
     Killed(i32),
-    /// Whoever ran it ended it, because its time was over or its client was done.
+    /// Its runner ended it, because its time was over or its client was done.
     Stopped,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What the kernel accounts to a process and the children it waited for.
+/// The kernel's accounting of a process and the children it waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Usage {
     /// Time on a CPU in user mode.
@@ -78,24 +78,24 @@ pub struct Usage {
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// What one run gave.
+/// The results of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResult {
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What it read as standard input; `None` when that is not known.
+    /// Its standard input; `None` when that is not known.
     pub input: Option<Output>,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Output,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Output,
-    /// What the client that drove it wrote to standard output; `None` when there was none.
+    /// The standard output of the client that drove it; `None` without a client.
     pub client_stdout: Option<Output>,
     /// From release to exit, by a monotonic clock; where a client drove it, the client's time.
     pub wall_ns: u64,
-    /// What the run took besides, and is not measured: until a server listened, and from its client's end to its own.
+    /// The unmeasured time of the run: until the server listened, and from its client's end to its own.
     pub around_ns: u64,
-    /// What the kernel accounts to it; `None` when not observed.
+    /// The kernel's accounting of it; `None` when not observed.
     pub usage: Option<Usage>,
     /// CPUs it was allowed to run on, sorted; `None` when it was not pinned.
     pub cpus: Option<Vec<u32>>,
@@ -128,7 +128,7 @@ impl RunResult {
         self.wall_ns.saturating_add(self.around_ns)
     }
 
-    /// What two runs did differently, as far as can be seen from outside.
+    /// The differences between two runs, as far as they can be seen from outside.
     pub fn difference(&self, other: &RunResult) -> Option<String> {
         if self.ending != other.ending {
             return Some(format!("{} against {}", self.ending, other.ending));

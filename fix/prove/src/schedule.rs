@@ -3,7 +3,7 @@
 use crate::run::{Slot, Variant};
 use lineup_stats::random::{Seed, shuffle};
 
-/// How the runs of one block are ordered.
+/// The order of the runs of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Order {
     /// A random order and then the same backwards: ABBA or BAAB for two variants. Each variant's

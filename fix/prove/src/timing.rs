@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// One timed run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimedRun {
-    /// Which variant.
+    /// The variant.
     pub variant: Variant,
     /// The block it belongs to.
     pub block: u64,
@@ -20,7 +20,7 @@ pub struct TimedRun {
     pub wall_ns: u64,
 }
 
-/// What the timed runs of two variants say.
+/// The change in time between the timed runs of two variants.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimeChange {
     /// Elapsed time of the first variant's runs, in nanoseconds.
@@ -35,9 +35,10 @@ pub struct TimeChange {
     pub margin: f64,
     /// Every timed run in order.
     pub runs: Vec<TimedRun>,
-    /// How many links of each variant they used.
+    /// The number of links of each variant they used.
     pub links: u64,
-    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be
+    /// estimated.
     pub link_share: Option<f64>,
 }
 

@@ -4,7 +4,8 @@ use super::compare::{Effect, Key, Mask, difference, listed};
 use super::{CallSite, Effects, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two variants that do the same as far as their effects could be compared. Only [`RepeatedEffects::agreement`] makes one.
+/// Two variants that do the same as far as their effects could be compared. Only [`RepeatedEffects::agreement`] makes
+/// one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectsAgreement {
     compared: Vec<String>,
@@ -18,27 +19,27 @@ pub struct EffectsAgreement {
 pub struct NotCompared {
     /// The effect, such as `bytes written to standard output`.
     pub effect: String,
-    /// How much of it, such as `2 of 14 lines or pieces`.
+    /// The share of it, such as `2 of 14 lines or pieces`.
     pub share: String,
 }
 
 impl EffectsAgreement {
-    /// What was compared and is equal, such as `standard output`, `3 files`, `12 ioctl`.
+    /// The effects that were compared and are equal, such as `standard output`, `3 files`, `12 ioctl`.
     pub fn compared(&self) -> &[String] {
         &self.compared
     }
 
-    /// What two runs of the same variant already do differently.
+    /// The effects in which two runs of the same variant already differ.
     pub fn not_compared(&self) -> &[NotCompared] {
         &self.not_compared
     }
 
-    /// What the runs did that could not be observed.
+    /// The actions of the runs that could not be observed.
     pub fn not_observed(&self) -> &BTreeSet<String> {
         &self.not_observed
     }
 
-    /// How many runs were observed, both variants together.
+    /// The number of observed runs, both variants together.
     pub fn runs(&self) -> u64 {
         self.runs
     }
@@ -50,11 +51,11 @@ impl EffectsAgreement {
 pub struct EffectDifference {
     /// The effect, such as `call 2 of ioctl on /dev/pts/0`.
     pub effect: String,
-    /// What is different about it, such as `offset 8 of 16 bytes: 02 00 against 01 00`.
+    /// The difference, such as `offset 8 of 16 bytes: 02 00 against 01 00`.
     pub how: String,
 }
 
-/// What left several runs of one variant, each from the same folder with the same input.
+/// The effects of several runs of one variant, each from the same folder with the same input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepeatedEffects {
     /// One run.
@@ -64,7 +65,7 @@ pub struct RepeatedEffects {
 }
 
 impl RepeatedEffects {
-    /// Holds this variant against another. What the runs of one variant do differently is left out, and named;
+    /// Compares this variant with another. Effects in which the runs of one variant differ are left out and named;
     /// everything else has to be equal.
     ///
     /// # Errors
@@ -107,7 +108,7 @@ fn agreement(
 
 type Masks<'e> = BTreeMap<Key<'e>, Mask>;
 
-/// What the runs of one variant do differently.
+/// The effects in which the runs of one variant differ.
 fn masks<'e>((first, others): (&'e Effects, &'e [Effects])) -> Masks<'e> {
     let mut masks = Masks::new();
     let first = listed(first);
@@ -146,7 +147,7 @@ fn named(key: &Key<'_>, effect: Option<&Effect<'_>>, part: Option<usize>) -> Str
     }
 }
 
-/// What was compared, counted by kind.
+/// The compared effects, counted by kind.
 fn summary(effects: &BTreeMap<Key<'_>, Effect<'_>>, masks: &Masks<'_>) -> Vec<String> {
     let mut streams: BTreeMap<&str, u64> = BTreeMap::new();
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What two runs did differently, and where a comparison has to look away.
+//! The differences between two runs, and the masks of a comparison.
 
 use super::{
     Call, CallList, CallSite, Content, Effects, FileLeft, ProcessPath, Stream, Target, ending_in_words,
@@ -89,8 +89,8 @@ fn atoms_of(content: &Content) -> Vec<u64> {
     chunks.chain(rest).collect()
 }
 
-/// The size, then the bytes in words of eight: where a word holds an address, an id or a time that differs between two runs,
-/// all of that word is left out.
+/// The size, then the bytes in words of eight: where a word holds an address, an id or a time that differs between two
+/// runs, all of that word is left out.
 fn call_part(call: &Call) -> Part {
     let words = call.bytes.chunks(8).map(first_word);
     let rest = (call.size_bytes > call.bytes.len() as u64).then(|| first_word(&call.fingerprint));
@@ -109,7 +109,7 @@ fn first_word(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// What of an effect is not compared.
+/// The part of an effect that is not compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mask {
     /// Nothing of it can be.
@@ -134,7 +134,7 @@ impl Mask {
         *self == Mask::nothing()
     }
 
-    /// What differs between two runs of the same variant.
+    /// The mask of the differences between two runs of the same variant.
     pub(super) fn between(one: &Effect<'_>, other: &Effect<'_>) -> Self {
         let (one, other) = (one.parts(), other.parts());
         if one.len() != other.len() {
@@ -143,7 +143,7 @@ impl Mask {
         let unlike = one.iter().zip(&other).enumerate().filter(|(_, (a, b))| a != b);
         let masks: BTreeMap<usize, PartMask> =
             unlike.map(|(at, (a, b))| (at, PartMask::between(a, b))).collect();
-        // Where nothing is left to compare, say so.
+        // An effect with nothing left to compare is masked as a whole.
         let leaves_nothing = |(at, part): (usize, &Part)| {
             masks
                 .get(&at)
@@ -167,7 +167,7 @@ impl Mask {
         Mask::Parts(parts)
     }
 
-    /// What is left out, in words.
+    /// The masked parts, in words.
     pub(super) fn words(&self, effect: &Effect<'_>) -> String {
         let Mask::Parts(masks) = self else { return "all of it".into() };
         match effect {
@@ -193,13 +193,13 @@ impl PartMask {
         Self { what: one.what != other.what, all_atoms, atoms }
     }
 
-    /// How many atoms of the part are still compared.
+    /// The number of atoms of the part that are still compared.
     fn what_is_left(&self, part: &Part) -> usize {
         if self.all_atoms { 0 } else { part.atoms.len() - self.atoms.len() }
     }
 }
 
-/// Where two effects of the same name part, in words, as far as the mask lets it be seen: the place and how.
+/// The first difference between two effects of the same name, in words, as far as the mask shows it: the place and how.
 pub(super) fn difference(
     one: &Effect<'_>,
     other: &Effect<'_>,

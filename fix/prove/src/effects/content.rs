@@ -3,11 +3,11 @@
 use crate::output::{Collector, Output};
 use std::hash::{DefaultHasher, Hasher};
 
-/// The longest chunk. A chunk ends after a line feed or after so many bytes: a line of text with a time in it is
-/// then one chunk that two runs do not share, and the other lines can still be compared.
+/// The longest chunk. A chunk ends after a line feed or at this length: a line of text with a time in it is then one
+/// chunk that two runs do not share, and the other lines can still be compared.
 const CHUNK_BYTES: usize = 256;
 
-/// How many chunks are kept; what comes later is compared as a whole.
+/// The largest number of kept chunks. The content after them is compared as a whole.
 const KEPT_CHUNKS: usize = 1 << 18;
 
 /// Everything a stream or a file carried: equal when every byte was equal.
@@ -38,7 +38,7 @@ impl Content {
         &self.chunks
     }
 
-    /// How many bytes the kept chunks cover.
+    /// The number of bytes that the kept chunks cover.
     pub(super) fn covered_bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.size_bytes)).sum()
     }
@@ -59,7 +59,7 @@ pub struct ContentCollector {
 }
 
 impl ContentCollector {
-    /// For a run in this folder; empty when its path is to be taken as it is.
+    /// A collector for a run in this folder. An empty folder leaves the run's path unreplaced.
     pub fn new(folder: &[u8]) -> Self {
         Self {
             folder: folder.to_vec(),
@@ -84,7 +84,7 @@ impl ContentCollector {
         self.take(&text);
     }
 
-    /// What was collected.
+    /// The collected content.
     pub fn finish(mut self) -> Content {
         let held = std::mem::take(&mut self.held);
         self.take(&held);
@@ -134,7 +134,7 @@ pub fn hide_folder(text: &mut [u8], folder: &[u8]) {
     }
 }
 
-/// How many bytes at the end of the text may begin the folder's path.
+/// The number of bytes at the end of the text that may begin the folder's path.
 fn open_end(text: &[u8], folder: &[u8]) -> usize {
     let longest = text.len().min(folder.len() - 1);
     (1..=longest).rev().find(|count| text.ends_with(&folder[..*count])).unwrap_or(0)

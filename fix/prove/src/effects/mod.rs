@@ -1,8 +1,8 @@
-//! What leaves the processes of a run: bytes of output and of files, arguments of other system calls, signals, exit.
+//! The effects of a run's processes: bytes of output and of files, arguments of other system calls, signals, exit.
 //!
-//! Plain values: someone else observes a run and fills them in. [`RepeatedEffects`] holds two runs of each variant against
-//! each other. What two runs of the *same* variant already do differently is named as not comparable and left out;
-//! everything else has to be equal.
+//! Plain values: someone else observes a run and fills them in. [`RepeatedEffects`] holds two runs of each variant
+//! against each other. Effects in which two runs of the *same* variant already differ are named as not comparable and
+//! left out; everything else has to be equal.
 
 mod agreement;
 mod compare;
@@ -20,13 +20,13 @@ use std::fmt;
 pub struct Effects {
     /// By process.
     pub processes: BTreeMap<ProcessPath, ProcessEffects>,
-    /// What the run left in the file system, by path: relative to the run's folder, absolute outside it.
+    /// Files that the run left in the file system, by path: relative to the run's folder, absolute outside it.
     pub files: BTreeMap<String, FileLeft>,
-    /// What the run did that could not be observed, one sentence each.
+    /// Actions of the run that could not be observed, one sentence each.
     pub not_observed: BTreeSet<String>,
 }
 
-/// A process of a run, told by its place in the tree of processes, since process ids differ between runs: `0` is
+/// A process of a run, identified by its place in the tree of processes, since process ids differ between runs: `0` is
 /// the program itself, `0.1` the first process that it made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProcessPath(Vec<u32>);
@@ -52,18 +52,18 @@ impl fmt::Display for ProcessPath {
     }
 }
 
-/// What left one process.
+/// The effects of one process.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ProcessEffects {
     /// Bytes that went somewhere in order; how they were cut into calls does not matter.
     pub streams: BTreeMap<Target, Stream>,
     /// Calls that count one by one: `ioctl`, datagrams, options, addresses, signals, programs executed.
     pub calls: BTreeMap<CallSite, CallList>,
-    /// How the process ended; `None` when it was still running when the observation ended.
+    /// The ending of the process; `None` when it was still running when the observation ended.
     pub ending: Option<Ending>,
 }
 
-/// Where bytes went.
+/// The destination of bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Target {
     /// The run's standard output.
@@ -104,7 +104,7 @@ impl fmt::Display for Target {
 pub struct Stream {
     /// Names of the system calls that wrote it.
     pub written_by: BTreeSet<&'static str>,
-    /// What was written.
+    /// The written bytes.
     pub content: Content,
 }
 
@@ -113,14 +113,14 @@ pub struct Stream {
 pub struct CallSite {
     /// The system call.
     pub name: &'static str,
-    /// What it acts on.
+    /// The target of its calls.
     pub target: Target,
 }
 
-/// How many calls of one site are kept; later ones are counted.
+/// The largest number of kept calls of one site; later ones are counted.
 pub const KEPT_CALLS: usize = 20_000;
 
-/// How many bytes of one call's argument are kept; of later ones a fingerprint.
+/// The largest number of kept bytes of one call's argument; later ones are fingerprinted.
 pub const KEPT_ARGUMENT_BYTES: usize = 1024;
 
 /// The calls of one site.
@@ -139,7 +139,7 @@ impl CallList {
         }
     }
 
-    /// How many there were.
+    /// The number of calls.
     pub fn count(&self) -> u64 {
         self.kept.len() as u64 + self.further
     }
@@ -149,7 +149,7 @@ impl CallList {
         &self.kept
     }
 
-    /// How many more there were than are kept.
+    /// The number of calls that are not kept.
     pub fn further(&self) -> u64 {
         self.further
     }
@@ -158,11 +158,11 @@ impl CallList {
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// What was asked for in words, such as `request 0x4008550d` or `SIGTERM`.
+    /// The request in words, such as `request 0x4008550d` or `SIGTERM`.
     pub what: String,
     /// The bytes that went with it, up to [`KEPT_ARGUMENT_BYTES`].
     pub bytes: Vec<u8>,
-    /// How many bytes went with it.
+    /// The number of bytes passed with it.
     pub size_bytes: u64,
     /// SHA-256 of all of them.
     pub fingerprint: [u8; 32],
@@ -184,7 +184,7 @@ impl Call {
 /// Something that the run left in the file system: what it made, wrote, or took away.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileLeft {
-    /// What it is now.
+    /// Its kind after the run.
     pub kind: FileKind,
     /// Its permission bits; 0 when it is gone.
     pub permissions: u32,
@@ -194,7 +194,7 @@ pub struct FileLeft {
     pub changed_by: BTreeSet<&'static str>,
 }
 
-/// What stands at a path after the run.
+/// The kind of file at a path after the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FileKind {
     /// A file with content.
@@ -222,7 +222,7 @@ impl FileKind {
     }
 }
 
-/// How a process ended, in words.
+/// The ending of a process, in words.
 pub(crate) fn ending_in_words(ending: Option<Ending>) -> String {
     ending.map_or_else(|| "still running".into(), |ending| ending.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a comparison says of programs whose behaviour is known.
+//! Comparisons of programs whose behaviour is known.
 
 use lineup_prove::compare::{
     ComparePlan, Comparison, Contrast, Estimated, Stopped, collect, judge_all, replay_false_alarms,
@@ -202,8 +202,8 @@ fn each_variant_has_its_own_values() {
     assert_eq!(means, [1, 2]);
 }
 
-/// How many of 200 comparisons of a program with itself say "changed", where each link of it costs something else, by 2 %,
-/// and each run by 1 %.
+/// The number of 200 comparisons of a program with itself that say "changed". The cost varies between its links by 2 %,
+/// and between runs by 1 %.
 fn alarms(links: u64, blocks: u64) -> usize {
     let about = |seed: Seed, spread: f64| {
         // The sum of twelve even lots is nearly normal.

@@ -1,4 +1,4 @@
-//! Which effects make two variants differ, and which are left out since they differ from run to run.
+//! Effects that make two variants differ, and effects left out since they differ from run to run.
 
 use lineup_prove::effects::{
     Call, CallList, CallSite, Content, Effects, FileKind, FileLeft, KEPT_ARGUMENT_BYTES, KEPT_CALLS,
@@ -47,7 +47,7 @@ fn twice(effects: &Effects) -> RepeatedEffects {
     runs(effects.clone(), effects.clone())
 }
 
-/// How two variants that repeat themselves differ.
+/// The difference between two variants that repeat themselves.
 fn difference(before: &Effects, after: &Effects) -> String {
     twice(before).agreement(&twice(after)).unwrap_err().to_string()
 }

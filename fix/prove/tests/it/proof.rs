@@ -1,4 +1,4 @@
-//! What a proof says of programs whose behaviour is known.
+//! Proofs of programs whose behaviour is known.
 
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
