@@ -1,9 +1,9 @@
 //! A profile for BOLT: how often each way between blocks and each call was taken.
 //!
-//! The format is what `llvm-bolt -data` reads (`llvm/docs` calls it fdata): a line for each way, with `1`, the function's
-//! name and the offset in it in hexadecimal of where it leaves and of where it goes to, then mispredictions, which
-//! nobody has counted and which are 0, and times. `0 [unknown] 0` is where functions are entered from that nothing
-//! names: through pointers, or from other files.
+//! The format is what `llvm-bolt -data` reads (`llvm/docs` calls it fdata): a line for each way, with `1`, the
+//! function's name and the offset in it in hexadecimal of where it leaves and of where it goes to, then mispredictions,
+//! which nobody has counted and which are 0, and times. `0 [unknown] 0` is where functions are entered from that
+//! nothing names: through pointers, or from other files.
 
 use crate::code::Code;
 use crate::cold::Fetched;
@@ -16,8 +16,8 @@ pub fn bolt_profile(code: &Code<'_>) -> String {
     profile(code, None)
 }
 
-/// The same, but of the functions that calls went into only what some of these calls fetched: BOLT parts the rest from it as
-/// what never runs.
+/// The same, but of the functions that calls went into only what some of these calls fetched: BOLT parts the rest from
+/// it as what never runs.
 pub fn cold_profile(code: &Code<'_>, fetched: &Fetched) -> String {
     profile(code, Some(fetched))
 }
@@ -53,8 +53,8 @@ fn profile(code: &Code<'_>, fetched: Option<&Fetched>) -> String {
     out
 }
 
-/// Where an interpreter jumps from each of its many places anywhere, an estimate would bring together what is not; the
-/// counts of the targets follow from what leaves them.
+/// False for an estimated edge of an indirect jump, as an interpreter has many. An estimate would join blocks that do
+/// not follow each other; BOLT derives the targets' counts from the blocks before them.
 fn is_told(edge: &Edge) -> bool {
     edge.way != Way::Anywhere || !edge.taken.is_estimated
 }

@@ -10,7 +10,7 @@ use lineup_model::program::SymbolKind;
 use lineup_recording::ProfileRun;
 use std::ops::Range;
 
-/// What of a file's code was executed.
+/// The executed code of a file.
 #[derive(Debug)]
 pub struct Code<'d> {
     /// The file.
@@ -24,7 +24,7 @@ pub struct Code<'d> {
 }
 
 impl<'d> Code<'d> {
-    /// What `runs` tell of the code of the file that was mapped as `image`.
+    /// The code that `runs` executed of the file that was mapped as `image`.
     ///
     /// # Errors
     /// When it is not x86-64, or has no symbols of functions.

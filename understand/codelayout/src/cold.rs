@@ -1,7 +1,8 @@
 //! An order for calls that find none of their code in the caches.
 //!
-//! How often something is executed says nothing of such a call: an instruction of a loop and one that is executed once
-//! are each fetched once. What counts is whether calls fetch it, and what else they fetch. Recordings of calls tell.
+//! An execution count says nothing about such a call: an instruction of a loop and one executed once are each fetched
+//! once. The order depends on whether calls fetch a function, and on what else they fetch. Both come from recordings of
+//! calls.
 
 use crate::code::Code;
 use crate::function::Function;
@@ -9,14 +10,14 @@ use lineup_model::access::{CODE_GRANULE_BYTES, Call};
 use lineup_model::image::LoadedImage;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What calls of some regions fetched of one file.
+/// The lines of one file that calls of some regions fetched.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Fetched {
     /// By region.
     regions: BTreeMap<u16, RegionFetches>,
 }
 
-/// What calls of one region fetched.
+/// The lines that calls of one region fetched.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct RegionFetches {
     calls: u64,
@@ -41,7 +42,7 @@ impl Fetched {
         }
     }
 
-    /// How many calls there are of all regions.
+    /// The number of calls of all regions.
     pub fn calls(&self) -> u64 {
         self.regions.values().map(|region| region.calls).sum()
     }
@@ -66,8 +67,8 @@ impl Fetched {
     }
 }
 
-/// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First what calls of each region fetch, what most
-/// of them fetch before the rest; then what they do not, as by counts.
+/// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First what calls of each region fetch, what
+/// most of them fetch before the rest; then what they do not, as by counts.
 pub fn cold_order(code: &Code<'_>, fetched: &Fetched) -> String {
     let names = crate::names::bolt_names(code.debug.symbols());
     let by_calls = code.order();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(crate) struct EdgeCounts {
     /// The edges; the first is how the function is entered.
     pub(crate) wanted: Vec<Wanted>,
-    /// Whether it jumps to where nothing tells: no count of its edges is certain then.
+    /// Whether it jumps to unknown targets: no count of its edges is certain then.
     is_open: bool,
 }
 
@@ -63,8 +63,8 @@ impl EdgeCounts {
         }
     }
 
-    /// How often each was taken. When the counts of a block do not add up, something leads there that is not known, and
-    /// all counts of the function are called estimated.
+    /// The count of each edge. When the counts of a block do not add up, an unknown jump leads there, and all counts of
+    /// the function are marked as estimated.
     pub(crate) fn taken(&self, graph: &Graph) -> Vec<Taken> {
         let executions: Vec<u64> = graph.blocks.iter().map(|block| block.executions).collect();
         let mut taken = solve(&executions, &self.wanted);
@@ -89,7 +89,7 @@ impl EdgeCounts {
         left == executions && entered == executions
     }
 
-    /// How often the function was entered at its beginning.
+    /// The number of times the function was entered at its beginning.
     pub(crate) fn entries(&self, taken: &[Taken]) -> u64 {
         taken.first().map_or(0, |taken| taken.times)
     }

@@ -1,8 +1,8 @@
-//! Why the code of a file cannot be looked at.
+//! Errors in reading the code of a file.
 
 use lineup_model::abi::Machine;
 
-/// Why the code of a file cannot be looked at.
+/// The reason why the code of a file cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeError {
     /// Its machine's instructions are not read here.
@@ -10,10 +10,10 @@ pub enum CodeError {
     Machine {
         /// The file.
         path: String,
-        /// What it is for.
+        /// Its machine.
         machine: Machine,
     },
-    /// No symbol tells where a function is.
+    /// No symbol gives a function's address.
     #[error("{path} has no symbols of functions: link it without -s, or install its debug symbols")]
     NoFunctions {
         /// The file.

@@ -1,11 +1,11 @@
-//! How often each instruction of a file was executed.
+//! Execution counts of a file's instructions.
 
 use lineup_model::image::LoadedImage;
 use lineup_recording::ProfileRun;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How often the instructions of one file were executed, by link address.
+/// Execution counts of one file's instructions, by link address.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Executed {
     /// Link address from which a count holds, and the count; by address.
@@ -34,7 +34,7 @@ impl Executed {
         Executed { steps }
     }
 
-    /// How often the instruction at a link address was executed.
+    /// The execution count of the instruction at a link address.
     pub fn at(&self, address: u64) -> u64 {
         let after = self.steps.partition_point(|(from, _)| *from <= address);
         after.checked_sub(1).and_then(|last| self.steps.get(last)).map_or(0, |(_, count)| *count)

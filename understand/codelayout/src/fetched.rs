@@ -1,4 +1,4 @@
-//! Which lines of a file's code recorded calls fetched.
+//! Lines of a file's code that recorded calls fetched.
 
 use crate::footprint::LINE_BYTES;
 use lineup_debuginfo::spelled;
@@ -15,7 +15,7 @@ pub struct Fetches {
     pub image: Option<LoadedImage>,
     /// Regions in the order of the recording.
     pub regions: Vec<RegionCalls>,
-    /// Of each line, by its link address, how many calls of each region fetched it.
+    /// For each line, by its link address, the number of calls of each region that fetched it.
     lines: BTreeMap<u64, Vec<u64>>,
 }
 
@@ -28,7 +28,7 @@ pub struct RegionCalls {
     pub calls: u64,
 }
 
-/// How often calls of a region fetch a line.
+/// The rate at which calls of a region fetch a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RegionFetch {
     /// The region, by its number.
@@ -72,7 +72,7 @@ impl Fetches {
         fetches
     }
 
-    /// Which regions fetch the line at a link address, and how often.
+    /// The regions that fetch the line at a link address, with their rates.
     pub(crate) fn of_line(&self, address: u64) -> Vec<RegionFetch> {
         let counts = self.lines.get(&address).into_iter().flatten().zip(&self.regions).enumerate();
         let fetched = counts.filter(|(_, (times, _))| **times > 0);

@@ -1,10 +1,10 @@
-//! How often each edge between blocks was taken, from how often the blocks were executed.
+//! Counts of the edges between blocks, from the execution counts of the blocks.
 //!
-//! What enters a block is what leaves it. Where all but one edge of a block's entering or leaving ones are known, so is
-//! the last. Most graphs of compiled code are solved by that alone, and their counts are exact. What stays open is
-//! divided by how much the targets still lack, and called estimated.
+//! A block is left as often as it is entered. Where all but one edge of a block's entering or leaving ones are known,
+//! so is the last. Most graphs of compiled code are solved by that alone, and their counts are exact. The rest is
+//! divided in proportion to the executions that the targets still lack, and marked as estimated.
 
-/// How often an edge was taken.
+/// The count of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Times.
@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) to: Option<usize>,
 }
 
-/// How often each of `edges` was taken, when blocks were executed as often as `executions` tells.
+/// The count of each of `edges`, from the execution counts of the blocks.
 pub(crate) fn solve(executions: &[u64], edges: &[Wanted]) -> Vec<Taken> {
     let mut flow = Flow::new(executions, edges);
     flow.follow();
@@ -36,11 +36,11 @@ pub(crate) fn solve(executions: &[u64], edges: &[Wanted]) -> Vec<Taken> {
 struct Flow<'e> {
     edges: &'e [Wanted],
     solved: Vec<Option<Taken>>,
-    /// Of each block, what of its executions is not yet explained: leaving at `2 * block`, entering after it.
+    /// The executions of each block that are not yet explained: leaving at `2 * block`, entering after it.
     rest: Vec<u64>,
     /// Edges of each side that are not solved.
     open: Vec<Vec<usize>>,
-    /// Whether something estimated went into a side.
+    /// Whether an estimated count went into a side.
     is_estimated: Vec<bool>,
     /// Sides with one open edge at most.
     ready: Vec<usize>,
@@ -58,7 +58,7 @@ impl<'e> Flow<'e> {
         Flow { edges, solved: vec![None; edges.len()], rest, open, is_estimated, ready }
     }
 
-    /// Solves whatever follows from what is known.
+    /// Solves everything that follows from the known counts.
     fn follow(&mut self) {
         while let Some(side) = self.ready.pop() {
             if self.rest[side] == 0 {
@@ -111,7 +111,7 @@ impl<'e> Flow<'e> {
     }
 }
 
-/// Where an edge counts: the leaving side of one block, the entering side of another.
+/// The two sides an edge counts for: the leaving side of one block, the entering side of another.
 fn sides(edge: &Wanted) -> impl Iterator<Item = usize> + use<> {
     edge.from.map(|block| 2 * block).into_iter().chain(edge.to.map(|block| 2 * block + 1))
 }

@@ -1,4 +1,4 @@
-//! How much memory executed code takes.
+//! The memory that executed code takes.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ pub const LINE_BYTES: u64 = 64;
 /// Bytes in a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// What executed code takes of memory and of caches.
+/// The memory and the cache lines that executed code takes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Debug)]
 pub struct Footprint {
     /// Bytes of instructions that were executed.
@@ -21,7 +21,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// What parts of code take that do not overlap.
+    /// The footprint of parts of code that do not overlap.
     pub fn of<'r>(parts: impl IntoIterator<Item = &'r Range<u64>>) -> Footprint {
         let (mut lines, mut pages, mut executed_bytes) = (BTreeSet::new(), BTreeSet::new(), 0);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! What was executed of a function, and how often each way through it was taken.
+//! The executed blocks of a function and the counts of the edges between them.
 
 use crate::edge_counts::EdgeCounts;
 use crate::executed::Executed;
@@ -32,13 +32,13 @@ pub struct Edge {
     pub from: u64,
     /// Link address of the first instruction of the next.
     pub to: u64,
-    /// How often.
+    /// Its count.
     pub taken: Taken,
-    /// How the first ends.
+    /// The end of the first block.
     pub way: Way,
 }
 
-/// How a block leads to another.
+/// The way one block leads to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// It has no jump: the next follows.
@@ -88,7 +88,7 @@ pub(crate) fn function<'d>(
     for (wanted, taken) in ways.wanted.iter().zip(taken).filter(|(_, taken)| taken.times > 0) {
         let Some(from) = wanted.from.and_then(|number| graph.blocks.get(number)) else { continue };
         match (wanted.to.and_then(|number| graph.blocks.get(number)), from.ends) {
-            // Nothing but the count tells these blocks apart.
+            // Only the count distinguishes these blocks.
             (Some(to), Ends::Falls) if !to.is_reached => (),
             (Some(to), ends) => {
                 function.edges.push(Edge { from: from.last, to: to.addresses.start, taken, way: way(ends) })

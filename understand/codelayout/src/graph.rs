@@ -13,29 +13,29 @@ pub(crate) struct Block {
     pub(crate) addresses: Range<u64>,
     /// Link address of the last instruction.
     pub(crate) last: u64,
-    /// How many instructions it has.
+    /// The number of its instructions.
     pub(crate) instructions: u64,
     /// Times it was executed.
     pub(crate) executions: u64,
-    /// How it ends.
+    /// Its end.
     pub(crate) ends: Ends,
     /// False when it only begins where the count changes, as behind a call that does not always return.
     pub(crate) is_reached: bool,
 }
 
-/// How a block ends.
+/// The end of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ends {
     /// The next block follows.
     Falls,
     /// With a branch to a place that the instruction names; the next block follows when it is not taken.
     Branches {
-        /// Where it goes to.
+        /// Its target.
         target: u64,
     },
     /// With a jump to a place that the instruction names.
     Jumps {
-        /// Where it goes to.
+        /// Its target.
         target: u64,
     },
     /// With a jump to a place that only the running program knows.
@@ -60,12 +60,12 @@ pub(crate) struct Call {
 pub(crate) struct Graph {
     pub(crate) blocks: Vec<Block>,
     pub(crate) calls: Vec<Call>,
-    /// Of each executed jump to anywhere, by its link address, where its table leads; empty when none was found.
+    /// For each executed indirect jump, by its link address, the targets in its table; empty when none was found.
     pub(crate) tables: BTreeMap<u64, BTreeSet<u64>>,
 }
 
-/// The graph of the code in `range`, whose bytes are `code`. `None` when something there is no instruction. `data` gives
-/// what the file holds for link addresses.
+/// The graph of the code in `range`, whose bytes are `code`. `None` when something there is no instruction. `data`
+/// gives what the file holds for link addresses.
 pub(crate) fn graph<'d>(
     range: &Range<u64>,
     code: &[u8],
@@ -124,7 +124,7 @@ pub(crate) fn decoded(
     Some((instructions, counts))
 }
 
-/// How often each was executed. A repeated string instruction was counted once for each repetition, and is executed as
+/// The execution count of each. A repeated string instruction was counted once for each repetition, and is executed as
 /// often as what follows it.
 fn executions(instructions: &[Instruction], executed: &Executed) -> Vec<u64> {
     let repeats = |one: &Instruction| one.has_rep_prefix() || one.has_repne_prefix();
@@ -142,7 +142,7 @@ fn executions(instructions: &[Instruction], executed: &Executed) -> Vec<u64> {
     counts
 }
 
-/// Where blocks begin: at the start, where branches go to and what follows them.
+/// Addresses where blocks begin: the start, the targets of branches and the addresses after branches.
 fn reached(range: &Range<u64>, instructions: &[Instruction]) -> BTreeSet<u64> {
     let mut reached = BTreeSet::from([range.start]);
     for instruction in instructions {
@@ -158,7 +158,7 @@ fn reached(range: &Range<u64>, instructions: &[Instruction]) -> BTreeSet<u64> {
     reached
 }
 
-/// Where the count changes: some enter or leave there.
+/// Addresses where the count changes: control flow enters or leaves there.
 fn changes(instructions: &[Instruction], counts: &[u64]) -> BTreeSet<u64> {
     let pairs = instructions.windows(2).zip(counts.windows(2));
     pairs.filter(|(_, counts)| counts[0] != counts[1]).map(|(two, _)| two[1].ip()).collect()

@@ -1,8 +1,8 @@
-//! An order of functions in a kernel's image: by its own linker script, and by sections of their own for the functions of the
-//! units that hold them.
+//! An order of functions in a kernel's image: by its own linker script, and by sections of their own for the functions
+//! of the units that hold them.
 //!
-//! Text in, text out. GNU ld puts a section where the script's first line that fits it stands, so the lines with the names
-//! come before the kernel's own.
+//! Text in, text out. GNU ld puts a section where the script's first line that fits it stands, so the lines with the
+//! names come before the kernel's own.
 
 use crate::cold::Fetched;
 use lineup_debuginfo::DebugInfo;
@@ -15,7 +15,8 @@ use std::ops::Range;
 /// The script that all machines' scripts take the order of code from.
 pub const KERNEL_SCRIPT: &str = "include/asm-generic/vmlinux.lds.h";
 
-/// What stands before the kernel's own lines for functions, and what stands for those that no line names.
+/// The line before the kernel's own lines for functions, the pattern of hot functions, and the pattern of functions
+/// that no line names.
 const FIRST: &str = "#define TEXT_TEXT";
 const HOT: &str = "*(.text.hot .text.hot.*)";
 const LAST: &str = "*(.text.unknown .text.unknown.*)";
@@ -49,15 +50,16 @@ pub fn fetched_functions(debug: &DebugInfo, fetched: &Fetched) -> Vec<FetchedFun
     all
 }
 
-/// An address that only calls of the function fetch, as far as there is one: the last bytes of the function before may lie in
-/// its first granule.
+/// An address that only calls of the function fetch, as far as there is one: the last bytes of the function before may
+/// lie in its first granule.
 fn own_granule(addresses: &Range<u64>) -> u64 {
     let next = (addresses.start / CODE_GRANULE_BYTES + 1) * CODE_GRANULE_BYTES;
     let is_shared = !addresses.start.is_multiple_of(CODE_GRANULE_BYTES);
     if is_shared && next < addresses.end { next } else { addresses.start }
 }
 
-/// The kernel's script with a row of functions before all others. `None` when it is not written as those of 5.x and 6.x are.
+/// The kernel's script with a row of functions before all others. `None` when it is not written as those of 5.x and 6.x
+/// are.
 pub fn with_row<'n>(script: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     let begin = script.find(FIRST)?;
     let hot = begin + script.get(begin..)?.find(HOT)?;

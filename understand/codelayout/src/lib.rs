@@ -1,5 +1,5 @@
-//! The order of code: what a whole program executed, as graphs of blocks with the counts of their edges, and as input
-//! for optimisers, linkers and compilers.
+//! The order of code: the executed code of a whole program, as graphs of blocks with the counts of their edges, and as
+//! input for optimisers, linkers and compilers.
 //!
 //! Design constraints:
 //!

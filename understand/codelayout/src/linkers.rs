@@ -1,7 +1,7 @@
 //! Orders of functions as linkers take them.
 //!
-//! Each needs sections of their own for functions (`-ffunction-sections`). Functions that were not executed follow in the
-//! linker's own order.
+//! Each needs sections of their own for functions (`-ffunction-sections`). Functions that were not executed follow in
+//! the linker's own order.
 
 use crate::code::Code;
 use std::fmt::Write;
@@ -23,7 +23,8 @@ pub fn section_order(code: &Code<'_>) -> String {
     lines(code.order().into_iter().map(|function| format!(".text*.{}", function.name)))
 }
 
-/// For `ld.bfd -T`: a script that puts a section before the others' and leaves the rest of GNU ld's own script as it is.
+/// For `ld.bfd -T`: a script that puts a section before the others and leaves the rest of GNU ld's own script
+/// unchanged.
 pub fn linker_script(code: &Code<'_>) -> String {
     let mut out = "SECTIONS\n{\n  .text.lineup :\n  {\n".to_owned();
     for function in code.order().into_iter().filter(|function| is_plain(&function.name)) {

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Lines on a page.
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 
-/// Where a file's executed code lies.
+/// The places of a file's executed code.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CodeMap {
     /// Regions whose calls were recorded besides; empty without such a recording.
@@ -33,7 +33,7 @@ pub struct MappedFunction {
     pub entries: u64,
     /// Instructions executed in it.
     pub instructions: u64,
-    /// What of it was executed.
+    /// The executed part of it.
     pub code: Footprint,
     /// Lines of which some of it was executed, by address.
     pub lines: Vec<MappedLine>,
@@ -48,7 +48,7 @@ pub struct MappedLine {
     pub own: u64,
     /// Bytes of the function that were executed.
     pub executed: u64,
-    /// How often the most executed of them was.
+    /// The count of the most executed of them.
     pub most_times: u64,
     /// Regions whose calls fetched it.
     pub fetched_by: Vec<RegionFetch>,
@@ -64,7 +64,7 @@ impl MappedLine {
 /// A page of 4096 bytes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct MappedPage {
-    /// Of each of its 64 lines, how many bytes were executed.
+    /// For each of its 64 lines, the number of executed bytes.
     pub executed_bytes: Vec<u32>,
     /// Functions that were executed on it, by their numbers.
     pub functions: Vec<usize>,
@@ -78,7 +78,7 @@ impl MappedPage {
 }
 
 impl Code<'_> {
-    /// Where the executed code lies, and which recorded calls fetched it.
+    /// The places of the executed code, with the recorded calls that fetched it.
     pub fn map(&self, fetches: &Fetches) -> CodeMap {
         let mut functions: Vec<MappedFunction> =
             self.functions.iter().map(|one| mapped(one, &self.executed, fetches)).collect();

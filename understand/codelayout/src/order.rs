@@ -1,14 +1,14 @@
 //! An order of functions: those that call each other often lie together, the densest first.
 //!
 //! The algorithm is call-chain clustering (C3) of Ottoni and Maher, "Optimizing Function Placement for Large-Scale
-//! Data-Center Applications", CGO 2017: each function, the hottest first, is put behind the cluster of its most frequent
-//! caller, as long as clusters stay below a page's reach and do not get much colder by it.
+//! Data-Center Applications", CGO 2017: each function, the hottest first, is put behind the cluster of its most
+//! frequent caller, as long as clusters stay below a page's reach and do not get much colder by it.
 
 use crate::code::Code;
 use crate::function::Function;
 use std::collections::BTreeMap;
 
-/// A cluster grows to so many bytes of code at most: a large page would hold some of them.
+/// The upper limit of a cluster's bytes of code: a large page would hold some of them.
 const MOST_CLUSTER_BYTES: u64 = 1 << 20;
 /// A cluster's density falls to no less than this part by taking another in.
 const LEAST_DENSITY: f64 = 1.0 / 8.0;
@@ -84,7 +84,7 @@ fn clustered(functions: &[Function], calls: &[CallCount]) -> Vec<usize> {
     for number in by_heat {
         let Some(caller) = callers[number] else { continue };
         let (into, from) = (cluster_of[caller], cluster_of[number]);
-        // What lies within a cluster stays where it is.
+        // The order within a cluster does not change.
         if into == from || clusters[from].functions.first() != Some(&number) {
             continue;
         }

@@ -1,11 +1,11 @@
 //! Counts by function and source line, as Clang's `-fprofile-sample-use` reads them.
 //!
-//! The format is the text form of LLVM's sample profiles. A function's line has its name, the sum of its counts and how
-//! often it was entered; below it stand lines with the distance from the function's first line, a discriminator that
-//! tells blocks of one line apart, and the count. Copies that were inlined are nested where their call stands. As in
+//! The format is the text form of LLVM's sample profiles. A function's line has its name, the sum of its counts and the
+//! number of its entries; below it stand lines with the distance from the function's first line, a discriminator that
+//! distinguishes blocks of one line, and the count. Copies that were inlined are nested where their call stands. As in
 //! LLVM's own tools, a line's count is the largest of its instructions'.
 //!
-//! Discriminators mean something to the compiler that wrote them alone, so only code that Clang compiled is told.
+//! Only the compiler that wrote a discriminator can interpret it, so the profile holds only code that Clang compiled.
 
 mod discriminator;
 mod samples;
@@ -21,13 +21,13 @@ use samples::{Place, Samples};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// An inlined copy within so many others is passed over.
+/// Copies nested deeper than this are skipped.
 const MOST_NESTED: usize = 64;
 
 /// Counts by function and line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SampleProfile {
-    /// What Clang reads.
+    /// The profile that Clang reads.
     pub text: String,
     /// Functions in it.
     pub functions: usize,
@@ -85,10 +85,10 @@ fn is_by_clang(debug: &DebugInfo, function: &Described) -> bool {
     compiler.is_some_and(|name| name.contains("clang version"))
 }
 
-/// What is looked up while counts are given to lines.
+/// Lookup tables for assigning counts to lines.
 struct Counted<'c, 'd> {
     code: &'c Code<'d>,
-    /// How often functions were entered, by their first address.
+    /// Entries of functions, by their first address.
     entries: BTreeMap<u64, u64>,
     /// Calls by the address of their instruction, with the name of what is called.
     calls: BTreeMap<u64, (String, u64)>,

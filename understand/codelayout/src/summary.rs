@@ -1,10 +1,10 @@
-//! What is told of a file's code.
+//! The reported summary of a file's code.
 
 use crate::code::Code;
 use crate::footprint::{Footprint, LINE_BYTES};
 use serde::Serialize;
 
-/// What of a file's code was executed, in figures.
+/// The executed part of a file's code, in figures.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct Summary {
     /// `lineup.code/1`.
@@ -31,7 +31,7 @@ pub struct Summary {
     pub not_decoded: Vec<String>,
 }
 
-/// What of a function was executed.
+/// The executed part of a function.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct FunctionSummary {
     /// Its symbol.
@@ -42,7 +42,7 @@ pub struct FunctionSummary {
     pub entries: u64,
     /// Bytes of all its code.
     pub size_bytes: u64,
-    /// What of it was executed.
+    /// The executed part of it.
     pub code: Footprint,
 }
 

@@ -1,4 +1,4 @@
-//! Where a jump that looks its target up in a table can go.
+//! The possible targets of a jump that looks its target up in a table.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::BTreeSet;
@@ -8,8 +8,8 @@ use std::ops::Range;
 const MOST_ENTRIES: u64 = 4096;
 
 /// The places in `range` that some table of the function names to which `jump` can lead: those of its own table when it
-/// names that, else those of every table whose address the function takes. Empty when there is none. `data` gives what
-/// the file holds for link addresses.
+/// names that, else those of every table whose address the function takes. Empty without a table. `data` gives the
+/// file's bytes at link addresses.
 pub(crate) fn targets<'d>(
     jump: &Instruction,
     function: &[Instruction],

@@ -1,8 +1,8 @@
 //! The counts of the whole run, divided among names and functions.
 //!
-//! What an instruction missed is known exactly; among several names it is divided as its misses in the windows were, or
-//! where it missed nothing there, as its accesses. Of an instruction that no window has, the code says what it
-//! accesses, or the address of its last miss, or nothing does.
+//! An instruction's misses are known exactly. Among several names they are divided as its misses in the windows were,
+//! or as its accesses if it missed nothing there. An instruction that no window has is named by its code or by the
+//! address of its last miss. Otherwise it stays unnamed.
 
 use crate::clock::Clock;
 use crate::error::FindError;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) accesses: f64,
-    /// Of them, stores.
+    /// The stores among them.
     pub(crate) stores: f64,
     pub(crate) l1: f64,
     pub(crate) l2: f64,
@@ -42,10 +42,10 @@ impl Tally {
     }
 }
 
-/// What one instruction's loads, or stores, were seen to do in the windows, by spot and by what allocated it.
+/// Accesses and misses of one instruction's loads, or stores, in the windows, by spot and by allocation site.
 type Seen = HashMap<(u32, u32), (u64, Misses)>;
 
-/// What every instruction was seen to do.
+/// Accesses and misses of every instruction in the windows.
 #[derive(Default)]
 pub(crate) struct Observed(HashMap<(u64, bool), Seen>);
 
@@ -171,7 +171,7 @@ impl Attribution {
     }
 }
 
-/// What an instruction loaded, or stored.
+/// The loads, or the stores, of one instruction.
 struct Side {
     is_store: bool,
     accesses: u64,
@@ -180,7 +180,7 @@ struct Side {
     address: u64,
 }
 
-/// What an instruction did, of loads and stores those that it has.
+/// The sides of an instruction that have accesses.
 fn sides(counts: &ProfileInstruction) -> impl Iterator<Item = Side> {
     let ProfileInstruction { loads, load_misses, load_address, .. } = *counts;
     let ProfileInstruction { stores, store_misses, store_address, .. } = *counts;
@@ -201,8 +201,9 @@ fn unseen(recorded: &Recorded, observed: &Observed) -> impl Iterator<Item = u64>
     })
 }
 
-/// How many accesses are rare, of those that are not looked at then: to say what they access, whole functions would have
-/// to be analysed. All that are as rare make a share of [`NOT_LOOKED_AT`] of all accesses, at most.
+/// The largest number of accesses at which an unseen instruction is rare. Rare instructions are not analysed, since
+/// that would take an analysis of whole functions. Together they have at most a share of [`NOT_LOOKED_AT`] of all
+/// accesses.
 fn rare(unseen: impl Iterator<Item = u64>, all: u64) -> u64 {
     let mut counted: BTreeMap<u64, u64> = BTreeMap::new();
     unseen.for_each(|accesses| *counted.entry(accesses).or_default() += accesses);
@@ -274,7 +275,8 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// The symbol of the function that a compiler has split a part off, or made another version of: `f` for `f.part.0` or `f.cold`.
+/// The symbol of the function that a compiler has split a part off, or made another version of: `f` for `f.part.0` or
+/// `f.cold`.
 fn whole_name(symbol: &str) -> &str {
     const MADE: [&str; 6] = [".cold", ".part.", ".isra.", ".constprop.", ".lto_priv.", ".llvm."];
     let ends = MADE.iter().filter_map(|made| symbol.find(made)).filter(|end| *end > 0);
@@ -312,7 +314,8 @@ mod tests {
         assert_eq!(symbols.map(whole_name), ["f", "f", "f", "_ZN1a1fEv", ".cold", "a.f", "f"]);
     }
 
-    /// Of 10,000 accesses five may be left without a name: those of two instructions with one each, and not three with two.
+    /// Five of 10,000 accesses may be left without a name: those of two instructions with one each, and not three with
+    /// two.
     #[test]
     fn all_that_is_rare_is_little() {
         assert_eq!(rare([1, 1, 2, 2, 2, 40].into_iter(), 10_000), 1);

@@ -1,12 +1,12 @@
-//! What threads do to each other's caches, by the windows of the run.
+//! Contention between threads for cache lines, from the windows of the run.
 //!
-//! Windows carry no times. Those of different threads that began one after the other are taken to have run side by side, all
-//! at one pace. That is a bound more than a measurement: `lineup threads` reads the clock.
+//! Windows carry no times. Windows of different threads that began one after the other are taken to have run side by
+//! side, all at one pace. That is a bound more than a measurement: `lineup threads` reads the clock.
 //!
-//! Short threads may be recorded one after the other although they run at once at other times: that depends on how many CPUs
-//! there are, and on what else they do. Two threads with stacks at different places were there at one time, since a thread that
-//! ended gives its stack to the next one. Their windows are taken to have run side by side as well. The first thread is left out
-//! of that: what it does before it starts others is done before they run.
+//! Short threads may be recorded one after the other although they run at once at other times: that depends on the
+//! number of CPUs and on their other work. Two threads with stacks at different places were there at one time, since a
+//! thread that ended gives its stack to the next one. Their windows are taken to have run side by side as well. The
+//! first thread is left out of that: its work before it starts others precedes theirs.
 
 use crate::naming::Point;
 use crate::owner::{Owner, Spot};
@@ -18,7 +18,7 @@ use lineup_recording::{Window, WindowStep};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one wait for a line that another thread has is taken to cost, in cycles, as `lineup threads` takes it.
+/// The assumed cost of one wait for a line that another thread has, in cycles. `lineup threads` assumes the same.
 pub(crate) const WAIT_CYCLES: f64 = 100.0;
 /// Fewer waits for a line alone in the windows are nothing to act on: data that is handed over once makes some.
 const LEAST_WAITS: u64 = 100;
@@ -45,7 +45,7 @@ impl Waits {
     }
 }
 
-/// What threads did to each other.
+/// Waits of threads for each other's lines.
 #[derive(Default, Debug)]
 pub(crate) struct Between {
     /// Threads that have windows.
@@ -60,16 +60,16 @@ pub(crate) struct Between {
     pub(crate) is_of_threads_in_turn: bool,
 }
 
-/// What lies on a line that threads fight over without need.
+/// The owners of the bytes on a line of false sharing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Fighters {
-    /// Whose bytes they are, each once.
+    /// The owners, each once.
     pub(crate) owners: Vec<Owner>,
     /// They are of one object.
     pub(crate) of_one_object: bool,
 }
 
-/// How it went.
+/// The waits for such lines.
 #[derive(Default, Debug)]
 pub(crate) struct Fight {
     pub(crate) waits: Waits,
@@ -88,14 +88,14 @@ pub(crate) struct Fight {
 struct Use {
     pc: u64,
     spot: u32,
-    /// Where its object begins.
+    /// The address of its object.
     base: u64,
 }
 
 /// Windows of different threads that are taken to have run side by side.
 type Round<'w> = Vec<(&'w Window, &'w [Point])>;
 
-/// What went on in one round.
+/// The outcome of one round.
 struct Played {
     outcome: Outcome,
     uses: Vec<Use>,
@@ -157,8 +157,8 @@ impl Between {
         }
     }
 
-    /// Leaves out what nobody can part, and what is too little: what the system's own types hold inside, such as a lock's
-    /// word and its owner.
+    /// Leaves out what nobody can part, and what is too little: what the system's own types hold inside, such as a
+    /// lock's word and its owner.
     pub(crate) fn leave_out_little(&mut self, namer: &mut Namer<'_>) {
         let mut is_fixed = |fighters: &Fighters| match fighters.owners[..] {
             [Owner::Type(ty)] => fighters.of_one_object && is_of_system(ty, namer),
@@ -180,7 +180,7 @@ impl Fighters {
     }
 }
 
-/// How long a thread was seen, and where its stack is.
+/// The windows in which a thread was seen, and the place of its stack.
 #[derive(Clone, Copy)]
 struct Life {
     first: u64,
@@ -195,7 +195,7 @@ impl Life {
         self.first < other.last && other.first < self.last
     }
 
-    /// Whether both had a stack at one time.
+    /// Whether both had stacks at different places, and so existed at one time.
     fn is_beside(&self, other: &Life) -> bool {
         let apart = |(one, other): ((u64, u64), (u64, u64))| one.1 < other.0 || other.1 < one.0;
         self.stack.zip(other.stack).is_some_and(apart)
@@ -218,14 +218,14 @@ fn lives(windows: &[Window], points: &[Vec<Point>], spots: &[Spot]) -> HashMap<u
     lives
 }
 
-/// Windows as they began, each round as long as they are of different threads that lived at the same time. Windows of threads
-/// that were not seen at the same time, but were there, come into the rounds of the others from the first on. Whether there are
-/// such comes second.
+/// Windows in the order of their beginnings. A round lasts while its windows belong to different threads that lived at
+/// the same time. Windows of threads that lived then without being seen together join the rounds of the others from the
+/// first on. The second value says whether such windows exist.
 fn rounds<'w>(windows: &'w [Window], points: &'w [Vec<Point>], spots: &[Spot]) -> (Vec<Round<'w>>, bool) {
     let lives = lives(windows, points, spots);
     let initial = windows.first().map(|window| window.thread);
     let live_together = |one: u32, other: u32| one != other && lives[&one].overlaps(&lives[&other]);
-    // Who was seen at one time with others meets them then alone.
+    // A thread that was seen together with others meets only those.
     let may_live_together = |one: u32, other: u32| {
         let are_started = Some(one) != initial && Some(other) != initial;
         let were_seen = live_together(one, other);
@@ -323,7 +323,8 @@ fn shared_lines(round: &Round<'_>, line_bytes: u64) -> BTreeSet<u64> {
     users.into_iter().filter(|(_, one)| one.is_shared && one.is_written).map(|(line, _)| line).collect()
 }
 
-/// The accesses of a window, with the number of their step, and their instruction. The thread and the tag are not set yet.
+/// The accesses of a window, with the number of their step, and their instruction. The thread and the tag are not set
+/// yet.
 fn accesses<'w>(
     window: &'w Window,
     points: &'w [Point],
@@ -426,7 +427,7 @@ mod tests {
         assert_eq!(between(&started).all, Waits::default());
     }
 
-    /// What both add to is needed by both.
+    /// Both threads need a counter to which both add.
     #[test]
     fn a_counter_of_both_is_no_fight_for_a_line_alone() {
         let turn = |number| window(number, number as u32 % 2, &[0x1000; 200]);

@@ -6,7 +6,8 @@ use lineup_model::{Library, first_names};
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
-/// The edit in words; `None` where a command makes it. What is used much stays together, where the layout says what that is.
+/// The edit in words; `None` where a command makes it. Members that are used much stay together, if the layout says
+/// which those are.
 pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&MemberMap>) -> Option<String> {
     let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
     let of_all = map.map(|map| {
@@ -45,7 +46,7 @@ pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&Mem
     Some(format!("by hand, since no patch is made for this: {sketch}"))
 }
 
-/// What is left to do about a type that is not the program's own.
+/// The remaining options for a type that is not the program's own.
 pub(crate) fn of_library(name: &str, library: &Library) -> String {
     let can_do = match library {
         Library::Allocator => {

@@ -10,8 +10,8 @@ const LEAST_OF_SUBJECT: f64 = 0.1;
 const LEAST_OF_CYCLES: f64 = 0.001;
 
 impl Finding {
-    /// The gain as a share of the time: the model's, but for the function of which a clock contradicts it, where it is taken
-    /// to grow and shrink with the function's time.
+    /// The gain as a share of the time: the model's, but for the function of which a clock contradicts it, where it is
+    /// taken to grow and shrink with the function's time.
     pub fn gain_by_time(&self) -> f64 {
         let factor = self.clock.as_ref().map_or(1.0, |clock| {
             let of_function = clock.share / clock.of_cycles.max(LEAST_OF_CYCLES);
@@ -21,7 +21,8 @@ impl Finding {
     }
 }
 
-/// What a clock says against the model of the functions in which a finding's subject stalls: of several the one that matters most.
+/// The clock's contradiction of the model in a function in which a finding's subject stalls; of several, the one that
+/// matters most.
 pub(crate) fn contradiction(
     finding: &Finding,
     owners: &[OwnerStalls],

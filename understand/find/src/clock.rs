@@ -1,4 +1,4 @@
-//! Where time really goes: samples by the clock beside the model's shares.
+//! Measured time: samples by the clock, compared with the model's shares.
 
 use crate::attribution::FunctionCounts;
 use crate::findings::ClockShare;
@@ -6,7 +6,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_model::image::LoadedImage;
 use lineup_model::sampling::ClockEvent;
 
-/// What 95 % of a normal distribution lie within, in standard deviations.
+/// Half the width of the interval that holds 95 % of a normal distribution, in standard deviations.
 const WITHIN: f64 = 1.959_964;
 
 /// Fewer samples of a run contradict nothing.
@@ -14,7 +14,7 @@ const LEAST_SAMPLES: u64 = 20;
 /// Fewer samples of a function do not say that it takes more time than the model has for it.
 const LEAST_OF_FUNCTION: u64 = 3;
 
-/// Where a run at the program's own speed was seen, by the clock.
+/// Samples by the clock of a run at the program's own speed.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Clock {
     /// By which clock.
@@ -52,7 +52,7 @@ impl Clock {
     }
 }
 
-/// The clock's share of a function, with its interval, beside the model's.
+/// The clock's share of a function with its interval, and the model's share.
 pub(crate) fn share(samples: u64, all: u64, model: f64) -> ClockShare {
     let (low, high) = interval(samples, all);
     let share = samples as f64 / all.max(1) as f64;

@@ -94,7 +94,7 @@ pub(crate) fn configurations(modelled: &[CacheSpec]) -> Vec<Configuration> {
     all.into_iter().flatten().collect()
 }
 
-/// The caches of some levels changed; `None` when there is none of these levels or the change is not possible.
+/// The caches with some levels changed; `None` when there are no such levels or the change is not possible.
 fn changed(
     modelled: &[CacheSpec],
     levels: &[CacheLevel],

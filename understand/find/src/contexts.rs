@@ -8,7 +8,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_recording::{Context, ContextKind, KernelTask, Latency, Misses};
 use std::collections::BTreeMap;
 
-/// Functions told of each.
+/// The largest number of functions listed for each.
 const MOST_FUNCTIONS: usize = 5;
 
 /// Stalls by context, most first; `None` where none was recorded.

@@ -1,15 +1,15 @@
-//! Why nothing could be found.
+//! Errors of the search for findings.
 
 use lineup_cache::SpecError;
 use lineup_explain::ExplainError;
 
-/// Why nothing could be found.
+/// The reason why nothing could be found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The disassembler failed.
     #[error(transparent)]
     Explain(#[from] ExplainError),
-    /// The recording's header names a cache that is none.
+    /// The recording's header describes an impossible cache.
     #[error(transparent)]
     Cache(#[from] SpecError),
     /// It was made without what is needed.

@@ -1,16 +1,16 @@
-//! What was found: plain values.
+//! The results of the search: plain values.
 
 use lineup_model::sampling::ClockEvent;
 use serde::{Serialize, Serializer};
 
-/// What is worth fixing in a program, and where its stalls are.
+/// The findings of a program and the places of its stalls.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Findings {
     /// Version of this value as JSON.
     pub schema: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What recorded it.
+    /// The recorder.
     pub recorder: String,
     /// The caches that were modelled.
     pub caches: Vec<String>,
@@ -22,24 +22,24 @@ pub struct Findings {
     pub instructions: u64,
     /// Modelled stalls of the whole program.
     pub stalls: Stalls,
-    /// How much of them has names.
+    /// The share of them that has names.
     pub coverage: Coverage,
     /// The windows of the run.
     pub sample: Sample,
     /// The caches that gains were tried under, the modelled ones first.
     pub configurations: Vec<String>,
-    /// What is worth fixing, by what can be gained: of the time, where the clock contradicts the model.
+    /// The findings, by gain: of the time, where the clock contradicts the model.
     pub findings: Vec<Finding>,
-    /// How many more were tried whose best case is under the threshold.
+    /// The number of further subjects whose upper bound is below the threshold.
     pub below_threshold: usize,
-    /// Where data stalled: types, variables, buffers and all else that has a name, most stalls first. What never stalled
-    /// is left out.
+    /// Data stalls by owner: types, variables, buffers and everything else with a name, most stalls first. Owners that
+    /// never stalled are left out.
     pub owners: Vec<OwnerStalls>,
-    /// Where the program allocated memory, most stalls first; `None` when that was not seen.
+    /// Stalls by the program's allocation sites, most stalls first; `None` when those were not seen.
     pub allocation_sites: Option<Vec<AllocationStalls>>,
-    /// What threads did to each other's caches; `None` when one thread alone was seen, and of kernels.
+    /// Contention between threads; `None` when only one thread was seen, and for kernels.
     pub between_threads: Option<BetweenThreads>,
-    /// What a kernel's stalls were for, most first; `None` of programs.
+    /// A kernel's stalls by the work it did, most first; `None` for programs.
     pub contexts: Option<Vec<ContextStalls>>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
@@ -48,10 +48,10 @@ pub struct Findings {
     pub stacks: Vec<Stack>,
     /// Samples of a run at the program's own speed, by the clock; `None` when there was none.
     pub clock_samples: Option<u64>,
-    /// What they were taken by; `None` when there was none.
+    /// The event of the samples; `None` without samples.
     #[serde(serialize_with = "by_name")]
     pub clock_event: Option<ClockEvent>,
-    /// What else is to be known.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
@@ -62,9 +62,9 @@ fn by_name<S: Serializer>(event: &Option<ClockEvent>, serializer: S) -> Result<S
 /// Modelled stalls, in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Stalls {
-    /// Of fetches.
+    /// Stalls for fetches.
     pub code_cycles: u64,
-    /// Of loads and stores.
+    /// Stalls for loads and stores.
     pub data_cycles: u64,
 }
 
@@ -75,13 +75,13 @@ impl Stalls {
     }
 }
 
-/// What threads did to each other's caches, if those whose windows of the run follow each other ran side by side at one
-/// pace. It is in none of the stalls, which are those of each thread's own caches.
+/// Contention between threads, if threads whose windows of the run follow each other ran side by side at one pace. The
+/// stalls do not include it: those are of each thread's own caches.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct BetweenThreads {
     /// Threads that have windows.
     pub threads: u64,
-    /// What one wait is taken to cost, in cycles: it is not measured.
+    /// The assumed cost of one wait, in cycles: it is not measured.
     pub wait_cycles: f64,
     /// Waits for lines that another thread had.
     pub waits: ThreadWaits,
@@ -110,7 +110,7 @@ pub struct Coverage {
     pub of_all: Option<f64>,
     /// Named, of all stalls of data; `None` when there were none.
     pub named: Option<f64>,
-    /// Of each class.
+    /// The shares of the classes.
     pub classes: Vec<ClassShare>,
 }
 
@@ -126,7 +126,7 @@ pub struct ClassShare {
 /// The windows of the run in which every access is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Sample {
-    /// How many.
+    /// The number of windows.
     pub windows: u64,
     /// Accesses in them.
     pub accesses: u64,
@@ -136,7 +136,7 @@ pub struct Sample {
     pub stall_cycles: u64,
 }
 
-/// What a finding proposes.
+/// The kind of change that a finding proposes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -154,11 +154,11 @@ pub enum Kind {
     BoxedVariant,
     /// Code without what is not executed between.
     Code,
-    /// What different threads use on lines of their own.
+    /// Data of different threads on lines of their own.
     OwnLines,
 }
 
-/// Whether a gain depends on the cache.
+/// The dependence of a gain on the cache.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
@@ -171,7 +171,7 @@ pub enum Sign {
 /// A layout that was tried.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trial {
-    /// What was tried.
+    /// The kind of change that was tried.
     pub kind: Kind,
     /// The share of all modelled stalls that it saves.
     pub gain: f64,
@@ -182,30 +182,30 @@ pub struct Trial {
 pub struct Finding {
     /// The type, or the function; `None` for the code of the whole program.
     pub subject: Option<String>,
-    /// What to do: what saves most, or what is less to edit where that saves nearly as much.
+    /// The proposed change: the one that saves most, or one that is less to edit where it saves nearly as much.
     pub kind: Kind,
     /// The share of all modelled stalls that the subject has.
     pub stalls: f64,
-    /// The share of all modelled stalls that it would save at best.
+    /// The upper bound of what it saves, as a share of all modelled stalls.
     pub gain: f64,
     /// The same under each configuration, in the order of [`Findings::configurations`].
     pub gains: Vec<f64>,
-    /// Whether that depends on the cache.
+    /// The dependence of the gain on the cache.
     pub sign: Sign,
-    /// What it rests on.
+    /// The evidence for it.
     pub evidence: Evidence,
     /// Everything that was tried for this subject: the one that the finding is of, then the best first.
     pub trials: Vec<Trial>,
     /// The functions in which the subject stalls most.
     pub functions: Vec<String>,
-    /// The command to go on with; empty when there is none.
+    /// The next command; empty without one.
     pub next: String,
     /// The edit in words, where a person has to make it: no patch is made for the kind, or the type is a library's.
     pub by_hand: Option<String>,
-    /// How the members of a type are used, and where the layout puts them; `None` of code.
+    /// The uses of a type's members, and their places in the layout; `None` for code.
     pub map: Option<MemberMap>,
-    /// What the clock says against the model of a function in which the subject stalls; `None` where they agree, and where the
-    /// clock was not asked.
+    /// The clock's contradiction of the model in a function in which the subject stalls; `None` where they agree, and
+    /// without samples by the clock.
     pub clock: Option<ClockContradiction>,
 }
 
@@ -258,11 +258,11 @@ pub struct LaidMember {
     pub uses: Vec<(usize, f64, f64)>,
 }
 
-/// What a finding rests on.
+/// The evidence for a finding.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Evidence {
-    /// Of a type.
+    /// The evidence for a type.
     Type {
         /// Bytes of an object.
         size_bytes: u64,
@@ -274,7 +274,7 @@ pub enum Evidence {
         largest_variant: Option<LargestVariant>,
         /// Members that were used in the windows, most used first.
         used: Vec<String>,
-        /// How many members were not.
+        /// The number of members that were not used.
         unused: usize,
         /// Objects seen in the windows.
         objects: u64,
@@ -283,7 +283,7 @@ pub enum Evidence {
         /// Bytes used of each line that was fetched for it, on average.
         used_bytes_per_line: Option<f64>,
     },
-    /// Of code.
+    /// The evidence for code.
     Code {
         /// Bytes executed in the windows.
         executed_bytes: u64,
@@ -292,15 +292,15 @@ pub enum Evidence {
         /// Lines they would need.
         lines_needed: u64,
     },
-    /// Of threads that fight over lines. Shares are of all modelled stalls with the waits between threads.
+    /// The evidence for false sharing. Shares are of all modelled stalls with the waits between threads.
     Fight {
         /// Lines.
         lines: u64,
         /// Threads that took part.
         threads: u64,
-        /// What they use are parts of one object.
+        /// Whether the used bytes belong to one object.
         of_one_object: bool,
-        /// What they use, most waits first.
+        /// The used members, most waits first.
         members: Vec<String>,
         /// Waits for the lines.
         waits: ThreadWaits,
@@ -310,7 +310,7 @@ pub enum Evidence {
 /// A variant that makes all objects of an enum larger.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LargestVariant {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Bytes to the end of what it holds.
     pub size_bytes: u64,
@@ -323,7 +323,7 @@ pub struct LargestVariant {
 /// Data stalls of one owner.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OwnerStalls {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its class: `member` for types.
     pub class: &'static str,
@@ -331,7 +331,7 @@ pub struct OwnerStalls {
     pub size_bytes: Option<u64>,
     /// Loads and stores.
     pub accesses: f64,
-    /// Of them, missed in the first level.
+    /// Accesses that missed in the first level.
     pub l1_misses: f64,
     /// And in the second.
     pub l2_misses: f64,
@@ -360,7 +360,7 @@ pub struct MemberStalls {
     pub size_bytes: u64,
     /// Loads and stores.
     pub accesses: f64,
-    /// Of them, missed in the first level.
+    /// Accesses that missed in the first level.
     pub l1_misses: f64,
     /// And in the second.
     pub l2_misses: f64,
@@ -379,7 +379,7 @@ pub struct AllocationStalls {
     pub function: String,
     /// The file it is in.
     pub image: String,
-    /// `FILE:LINE` of its call that led to the allocator, where debug information tells it.
+    /// `FILE:LINE` of its call that led to the allocator, if debug information has it.
     pub line: Option<String>,
     /// The function that called it, where that is known.
     pub caller: Option<String>,
@@ -403,7 +403,7 @@ pub struct AllocationStalls {
     pub share: f64,
     /// Bytes used of each line that was fetched of them, on average, in the windows.
     pub used_bytes_per_line: Option<f64>,
-    /// What they are accessed as, with shares of their accesses, most first.
+    /// The types they are accessed as, with shares of their accesses, most first.
     pub types: Vec<(String, f64)>,
 }
 
@@ -418,7 +418,8 @@ pub struct ContextStalls {
     pub task: Option<String>,
     /// The number that the kernel gives it.
     pub pid: Option<u32>,
-    /// The lowest address of the task's stack, in hexadecimal; `None` of interrupts, and before the first switch of tasks.
+    /// The lowest address of the task's stack, in hexadecimal; `None` of interrupts, and before the first switch of
+    /// tasks.
     pub stack: Option<String>,
     /// Modelled stalls.
     pub stalls: Stalls,
@@ -445,7 +446,7 @@ pub struct FunctionStalls {
     pub code_l2_misses: u64,
     /// Loads and stores.
     pub accesses: u64,
-    /// Of them, missed in the first level.
+    /// Accesses that missed in the first level.
     pub l1_misses: u64,
     /// And in the second.
     pub l2_misses: u64,
@@ -457,7 +458,7 @@ pub struct FunctionStalls {
     pub share: f64,
     /// The share of all modelled cycles: one for each instruction, and the stalls.
     pub of_cycles: f64,
-    /// What the clock says; `None` when it was not asked.
+    /// The clock's share; `None` without samples by the clock.
     pub clock: Option<ClockShare>,
 }
 

@@ -1,4 +1,4 @@
-//! What each subject would gain at best: layouts tried on the windows of the run.
+//! The upper bound of each subject's gain: layouts tried on the windows of the run.
 
 use crate::attribution::{Attribution, FunctionCounts, NO_SYMBOL};
 use crate::configurations::Configuration;
@@ -25,33 +25,35 @@ use std::sync::OnceLock;
 const MOST_TYPES: usize = 16;
 /// Functions, besides the code of the whole program, which holds them all.
 const MOST_FUNCTIONS: usize = 3;
-/// An order or a split, which are less to edit than the rest, is preferred when it gains at least this share of the best.
+/// An order or a split, which are less to edit than the rest, is preferred when it gains at least this share of the
+/// best.
 const GOOD_ENOUGH: f64 = 0.8;
-/// A member is used much when it is accessed at least once for so many accesses of the most used one.
+/// A member is used much when it has at least one access for this number of accesses of the most used one.
 const MUCH: u64 = 8;
 /// Or once for so few visits of it.
 const MORE: u64 = 3;
-/// What lies in arrays to at least this share can be laid by columns.
+/// The smallest share of objects in arrays at which a layout by columns is tried.
 const LEAST_IN_ARRAYS: f64 = 0.5;
 
-/// What could be gained for one subject.
+/// The possible gain of one subject.
 pub(crate) struct Gain {
     pub(crate) subject: Subject,
     /// The one to go for first, then the best.
     pub(crate) trials: Vec<Trial>,
-    /// Of the first one, under each configuration, or the modelled caches alone when it is not told.
+    /// The first one's gain under each configuration, or under the modelled caches alone when it is below the
+    /// threshold.
     pub(crate) gains: Vec<f64>,
     /// Cycles that the subject stalled for in the windows.
     pub(crate) window_cycles: u64,
     pub(crate) evidence: Evidence,
-    /// Where the first one puts members.
+    /// The members' places in the first one.
     pub(crate) moved: Option<Moved>,
-    /// Where objects begin in their line, when most do so alike.
+    /// The objects' offset in their line, when most share it.
     pub(crate) start_in_line: Option<u64>,
 }
 
 impl Gain {
-    /// Whether that depends on the cache.
+    /// The dependence of the gain on the cache.
     pub(crate) fn sign(&self, configurations: &[Configuration]) -> Sign {
         let losing = self.gains.iter().zip(configurations).filter(|(gain, _)| **gain < 0.0);
         let losing: Vec<String> = losing.map(|(_, one)| one.name.clone()).collect();
@@ -59,7 +61,7 @@ impl Gain {
     }
 }
 
-/// What a layout is of.
+/// The subject of a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
     Type(Ty),
@@ -72,20 +74,21 @@ pub(crate) enum Subject {
 pub(crate) struct Scale {
     /// The subject's share of the stalls in the windows.
     in_windows: f64,
-    /// How many times as large its share of all stalls is.
+    /// The ratio of its share of all stalls to its share in the windows.
     factor: f64,
 }
 
 impl Scale {
-    /// A gain in the windows, of the run. How much the subject stalls is known of the whole run, and what part of that is saved,
-    /// of the windows. What is saved beyond that is what others stall for, to whom it leaves room.
+    /// Scales a gain in the windows to the whole run. The subject's stalls are known of the whole run, and the saved
+    /// part of them only of the windows. Savings beyond that are stalls of others, to whom the subject leaves room;
+    /// they are not scaled.
     pub(crate) fn of_run(self, gain: f64) -> f64 {
         let own = gain.min(self.in_windows);
         own * self.factor + (gain - own)
     }
 }
 
-/// What layouts are tried on.
+/// The data that layouts are tried on.
 pub(crate) struct Bench<'b> {
     pub(crate) windows: &'b [Window],
     pub(crate) points: &'b [Vec<Point>],
@@ -96,7 +99,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) line_bytes: u64,
     /// Stalls of the whole run.
     pub(crate) all_cycles: f64,
-    /// What gains less of them is not told, and so not tried under other caches.
+    /// The smallest reported gain. A layout that gains less is not tried under other caches.
     pub(crate) least_gain: f64,
     /// Stalls in the windows as they were, under the modelled caches.
     pub(crate) base: u64,
@@ -129,7 +132,7 @@ impl<'b> Bench<'b> {
         }
     }
 
-    /// How what a subject saves in the windows is told of the run, in which it stalls for so many cycles.
+    /// The scale from a subject's savings in the windows to the run, in which it stalls for `subject_cycles`.
     pub(crate) fn scale(&self, subject_cycles: f64, window_cycles: u64) -> Scale {
         let in_windows = window_cycles as f64 / self.base.max(1) as f64;
         let of_run = subject_cycles / self.all_cycles;
@@ -156,7 +159,7 @@ impl<'b> Bench<'b> {
         });
         let mut tried: Vec<(Trial, Layout)> = tried.collect();
         tried.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
-        // Of two ways of the same kind, the better.
+        // Only the better of two layouts of one kind is kept.
         let mut trials: Vec<Trial> = Vec::new();
         for (trial, _) in &tried {
             if !trials.iter().any(|known| known.kind == trial.kind) {
@@ -169,8 +172,8 @@ impl<'b> Bench<'b> {
         Some(Tried { trials, best })
     }
 
-    /// What the one to go for gains under each configuration, where it is told; `scale` says how. One subject after the other:
-    /// all configurations are tried at a time.
+    /// The first trial's gain under each configuration, if it is large enough to report, scaled by `scale`. One subject
+    /// after the other, because all configurations are tried at a time.
     fn told(&self, Tried { trials, best }: Tried, scale: Scale) -> Best {
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let gains = match scale.of_run(trials[0].gain) >= self.least_gain {
@@ -189,13 +192,13 @@ impl<'b> Bench<'b> {
     }
 }
 
-/// What was tried, the one to go for first, with its layout.
+/// The trials, the preferred one first, with its layout.
 struct Tried {
     trials: Vec<Trial>,
     best: Layout,
 }
 
-/// What was tried, the one to go for first.
+/// The trials, the preferred one first, with its gains.
 struct Best {
     trials: Vec<Trial>,
     gains: Vec<f64>,
@@ -210,7 +213,7 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
     Some(trials.iter().position(is_less_to_edit).unwrap_or(0))
 }
 
-/// What could be gained for the types with most stalls.
+/// The possible gains of the types with most stalls.
 pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty, f64)]) -> Vec<Gain> {
     let stalls = |ty: Ty| bench.watched.owner_cycles.get(&Owner::Type(ty)).copied().unwrap_or_default();
     let types = types.iter().take(MOST_TYPES);
@@ -264,7 +267,7 @@ fn hot_parts(objects: &Objects) -> BTreeSet<Vec<bool>> {
     [at_all, by_heat, by_visits, of(&objects.visits, MORE)].into()
 }
 
-/// Who lays the members of a type.
+/// The decider of a type's layout.
 enum Nature {
     /// The source.
     Other,
@@ -281,7 +284,8 @@ struct Visit {
 }
 
 impl Visit {
-    /// Whether a piece was not used yet since this object is. Of pieces beyond the 127th each access counts.
+    /// Whether a piece has not been used since this object became the current one. Each access to a piece beyond the
+    /// 127th counts.
     fn is_first(&mut self, base: u64, piece: usize) -> bool {
         if self.base != base {
             *self = Visit { base, pieces: 0 };
@@ -309,7 +313,7 @@ fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Object
     let is_own: Vec<bool> = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
     let mut places_object = is_own.clone();
     for (spot, places) in bench.spots.iter().zip(&mut places_object).filter(|(_, own)| **own) {
-        // Which element of an array was accessed may not be known, and so not where its object begins.
+        // The accessed element of an array may be unknown, and then so is the beginning of its object.
         let field = naming.namer.catalog().field(ty, spot.at, spot.size_bytes);
         *places = field.is_some_and(|field| field.stride_bytes.is_none());
     }
@@ -370,7 +374,7 @@ fn evidence(
     }
 }
 
-/// What could be gained for the code of the functions with most stalls, and for all code, of files that can be put in
+/// The possible gains of the code of the functions with most stalls, and of all code, in files that can be put in
 /// another order.
 pub(crate) fn of_code(
     bench: &Bench<'_>,
@@ -460,8 +464,8 @@ mod tests {
         assert_eq!(first, [true, true, false, true, true, true, true]);
     }
 
-    /// A subject that stalls for seven hundredths of the run, and hardly in the windows, does not save all that others stall
-    /// for there many times over.
+    /// A subject that stalls for seven hundredths of the run, and hardly in the windows, does not save all that others
+    /// stall for there many times over.
     #[test]
     fn no_more_of_a_subject_is_saved_than_it_stalls_for() {
         let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");

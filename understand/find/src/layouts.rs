@@ -12,14 +12,14 @@ const APART: u64 = 1 << 60;
 const APART_EACH: u64 = 1 << 56;
 /// Bytes of the address of the other part of an object.
 pub(crate) const LINK_BYTES: u64 = 8;
-/// Of larger pieces it does not matter which of them is used more for each byte.
+/// The largest piece whose uses for each byte are compared.
 const MOST_PIECE_BYTES: u64 = 1 << 12;
-/// Elements of an array that are used lie less than so many apart.
+/// The largest distance, in objects, between used elements of one array.
 const NEAR_OBJECTS: u64 = 256;
 
-/// Where addresses go.
+/// A mapping of addresses.
 pub(crate) enum Layout {
-    /// Where they were.
+    /// The recorded addresses.
     AsIs,
     /// The objects of a type anew.
     Objects(Relaid),
@@ -28,7 +28,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Where data goes.
+    /// The new address of data.
     #[inline]
     pub(crate) fn data(&self, address: u64, point: Point) -> u64 {
         match self {
@@ -37,7 +37,7 @@ impl Layout {
         }
     }
 
-    /// Where code goes.
+    /// The new address of code.
     #[inline]
     pub(crate) fn code(&self, pc: u64) -> u64 {
         match self {
@@ -59,16 +59,17 @@ impl Layout {
 /// Objects of one type, as the windows show them.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
-    /// Which spots are of the type, by number.
+    /// The spots that belong to the type, by number.
     pub(crate) is_own: Vec<bool>,
     /// Bytes of an object.
     pub(crate) size_bytes: u64,
     pub(crate) pieces: Vec<Piece>,
     /// Accesses of each piece.
     pub(crate) heat: Vec<u64>,
-    /// How often each piece was used while one object was: what a constructor writes many times counts once.
+    /// Visits of each piece: several uses of a piece during one use of an object count once, such as a constructor's
+    /// many writes.
     pub(crate) visits: Vec<u64>,
-    /// Where objects begin, sorted.
+    /// Addresses of objects, sorted.
     pub(crate) bases: Vec<u64>,
 }
 
@@ -85,9 +86,9 @@ impl Objects {
         first.unwrap_or_default()..last.unwrap_or_default().saturating_add(self.size_bytes)
     }
 
-    /// The share of objects that lie in arrays: that have another of the type right behind them. Of an array that is used here
-    /// and there, not all elements are seen: where some touch, and all that lie near each other are whole numbers of objects
-    /// apart, those count, too. Objects that are allocated one by one never touch.
+    /// The share of objects that lie in arrays: that have another of the type right behind them. Not all elements of a
+    /// sparsely used array are seen. If some objects touch, and all near each other are whole numbers of objects apart,
+    /// the near ones count too. Objects that are allocated one by one never touch.
     pub(crate) fn share_in_arrays(&self) -> f64 {
         let gaps = || self.bases.windows(2).map(|pair| pair[1] - pair[0]);
         let touching = gaps().filter(|gap| *gap == self.size_bytes).count();
@@ -98,7 +99,7 @@ impl Objects {
         counted as f64 / (self.bases.len().max(2) - 1) as f64
     }
 
-    /// Where objects begin in a line of so many bytes, when most do so alike.
+    /// The objects' offset in a line of this size, when most share it.
     pub(crate) fn start_in_line(&self, line_bytes: u64) -> Option<u64> {
         let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
         self.bases.iter().for_each(|base| *counts.entry(base % line_bytes).or_default() += 1);
@@ -113,8 +114,8 @@ impl Objects {
         (offset < self.pieces[index].end).then_some(index)
     }
 
-    /// The most used pieces first, each object where it is: by accesses, by visits and by visits for each byte. Fewer where they do
-    /// not fit into it, or are the same.
+    /// The most used pieces first, each object where it is: by accesses, by visits and by visits for each byte. Fewer
+    /// where they do not fit into it, or are the same.
     pub(crate) fn in_orders_of_use(&self) -> Vec<Relaid> {
         let of_byte = |(visits, piece): (&u64, &Piece)| visits * MOST_PIECE_BYTES / piece.size_bytes().max(1);
         let by_byte: Vec<u64> = self.visits.iter().zip(&self.pieces).map(of_byte).collect();
@@ -150,14 +151,14 @@ impl Objects {
         })
     }
 
-    /// Bytes that the part of an object that is used much needs for the address of the other: those that do not lie in arrays
-    /// are reached by their address.
+    /// Bytes that the part of an object that is used much needs for the address of the other: those that do not lie in
+    /// arrays are reached by their address.
     pub(crate) fn link_bytes(&self) -> u64 {
         if self.share_in_arrays() > 0.5 { 0 } else { LINK_BYTES }
     }
 
-    /// The pieces that are `hot` by themselves and all others by themselves, with so many bytes in each of the former for the
-    /// address of the latter.
+    /// The `hot` pieces in one array and all others in another. Each of the former has `link_bytes` for the address of
+    /// the latter.
     pub(crate) fn split_linked(&self, is_hot: impl Fn(usize) -> bool, link_bytes: u64) -> Option<Relaid> {
         let (hot, cold): (Vec<usize>, Vec<usize>) = (0..self.pieces.len()).partition(|index| is_hot(*index));
         if hot.is_empty() || cold.is_empty() {
@@ -198,7 +199,7 @@ impl Objects {
     }
 }
 
-/// Where a layout puts the pieces of an object.
+/// The places of an object's pieces in a layout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Moved {
     /// Bytes of the object then, or of the part that is used much.
@@ -207,14 +208,14 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Where a byte goes.
+    /// The new offset of a byte.
     pub(crate) fn to(&self, offset: u64) -> Option<u64> {
         let own = self.pieces.iter().find(|(piece, _)| (piece.start..piece.end).contains(&offset));
         own.and_then(|(piece, to)| to.map(|to| to + (offset - piece.start)))
     }
 }
 
-/// Where a piece goes.
+/// The new place of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// To this offset of its object.
@@ -231,18 +232,18 @@ pub(crate) struct Relaid {
     places: Vec<Place>,
     pitch: u64,
     starts: Starts,
-    /// Where objects are: most of what caches hold is elsewhere.
+    /// The range of the objects: most of the cached data is elsewhere.
     room: Range<u64>,
 }
 
-/// Where to look for an address among sorted ones: they are divided into stretches of equal length, about as many as there
-/// are addresses.
+/// An index into sorted addresses. They are divided into stretches of equal length, about as many as there are
+/// addresses.
 #[derive(Clone, Debug)]
 struct Starts {
     start: u64,
     /// The length of a stretch, as a power of two.
     shift: u32,
-    /// How many addresses come before each stretch.
+    /// The number of addresses before each stretch.
     before: Vec<u32>,
 }
 
@@ -261,7 +262,7 @@ impl Starts {
         Starts { start, shift, before }
     }
 
-    /// How many of the addresses are below one.
+    /// The number of addresses below one.
     fn below(&self, sorted: &[u64], address: u64) -> usize {
         let stretch = (address.saturating_sub(self.start) >> self.shift) as usize;
         match self.before.get(stretch..) {
@@ -275,7 +276,7 @@ impl Starts {
 }
 
 impl Relaid {
-    /// Where an access goes.
+    /// The new address of an access.
     #[inline]
     fn place(&self, address: u64, point: Point) -> u64 {
         let offset = u64::from(point.offset);
@@ -285,20 +286,22 @@ impl Relaid {
         }
     }
 
-    /// Where a byte of an object goes; `None` when it is padding, or behind the object.
+    /// The new address of an object's byte; `None` when it is padding, or behind the object.
     fn of_object(&self, base: u64, offset: u64) -> Option<u64> {
         let piece = self.objects.piece_at(offset)?;
         let into = offset - self.objects.pieces[piece].start;
         Some(match self.places[piece] {
             Place::Within(start) => base + start + into,
-            // Objects of kernels lie near the end of the addresses. No real memory is meant: what goes beyond goes on at 0.
+            // Objects of kernels lie near the end of the addresses. No real memory is meant: addresses beyond the end
+            // wrap to 0.
             Place::Apart { array, stride, start } => {
                 array.wrapping_add((base / self.pitch).wrapping_mul(stride)).wrapping_add(start + into)
             }
         })
     }
 
-    /// Where each piece goes in the object, or in the first of the arrays that objects are split into; `None` is another.
+    /// The new place of each piece in the object, or in the first of the arrays that objects are split into; `None` is
+    /// another.
     pub(crate) fn moved(&self) -> Moved {
         let to = |place: &Place| match place {
             Place::Within(start) | Place::Apart { array: APART, start, .. } => Some(*start),
@@ -351,7 +354,7 @@ pub(crate) const LINE_BYTES: u64 = 64;
 mod tests {
     use super::*;
 
-    /// So many members of eight bytes.
+    /// Members of eight bytes.
     fn words(count: u64) -> Vec<Piece> {
         (0..count).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 }).collect()
     }
@@ -413,7 +416,7 @@ mod tests {
         assert_eq!(first_object(&all), [[40, 48, 0, 32], [40, 48, 8, 0]]);
     }
 
-    /// Where each order puts what begins at the offsets of the first object's pieces.
+    /// The new offsets of the first object's pieces in each order.
     fn first_object(all: &Objects) -> Vec<[u64; 4]> {
         let places = all.in_orders_of_use().into_iter().map(|relaid| {
             let layout = Layout::Objects(relaid);

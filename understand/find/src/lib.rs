@@ -1,5 +1,4 @@
-//! What is worth fixing in a whole program: where its modelled stalls are, by type, member and function, and what each
-//! would gain at best.
+//! The findings of a whole program: its modelled stalls by type, member and function, and the upper bound of each gain.
 //!
 //! Design constraints:
 //!

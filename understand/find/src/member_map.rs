@@ -1,4 +1,4 @@
-//! How the members of a type are used, and where a layout puts them.
+//! The uses of a type's members, and their places in a layout.
 
 use crate::attribution::{Attribution, FunctionNumber, Tally};
 use crate::findings::{LaidMember, MemberMap};
@@ -9,7 +9,7 @@ use lineup_explain::catalog::Ty;
 use lineup_explain::fields::leaves;
 use std::collections::BTreeMap;
 
-/// Functions told one by one.
+/// The largest number of functions that are listed one by one.
 const MOST_FUNCTIONS: usize = 4;
 
 /// The members of a type, those that were accessed and all others.

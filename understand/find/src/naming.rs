@@ -12,16 +12,16 @@ use lineup_model::access::{Access, AccessKind, StackRange, ThreadId};
 use lineup_recording::{Window, WindowStep};
 use std::collections::BTreeSet;
 
-/// Pages in which stacks are told apart.
+/// The size of the pages in which stacks are looked for.
 const PAGE_BYTES: u64 = 4096;
 /// Pages between two that belong to one stack, at most: frames may be large.
 const GAP_PAGES: u64 = 64;
-/// Where addresses begin that only kernels have: their stacks are small, and lie close to each other.
+/// The first address of kernels: their stacks are small, and lie close to each other.
 const KERNEL: u64 = 1 << 63;
 /// Pages between two that belong to one stack of a kernel, at most.
 const KERNEL_GAP_PAGES: u64 = 2;
 
-/// Where an access lies.
+/// The place of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Point {
     /// Number of its spot.
@@ -38,7 +38,7 @@ pub(crate) struct Naming<'a> {
     /// By number.
     pub(crate) spots: Vec<Spot>,
     numbers: HashMap<Spot, u32>,
-    /// Of each window, the points of its accesses in their order.
+    /// For each window, the points of its accesses in their order.
     pub(crate) points: Vec<Vec<Point>>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Naming<'a> {
         self.number(Spot::UNNAMED)
     }
 
-    /// The spot that the code tells of an instruction of which no window has an access, and the address of one that missed.
+    /// The spot of an instruction that no window has, from its code and the address of an access that missed.
     pub(crate) fn by_code(&mut self, pc: u64, is_store: bool, address: u64) -> Result<u32, FindError> {
         let access = Access { pc, address, size_bytes: 1, kind: kind(is_store), value: None };
         let spot = match self.namer.name_by_code(&access)? {
@@ -124,7 +124,7 @@ fn kind(is_store: bool) -> AccessKind {
     if is_store { AccessKind::Store } else { AccessKind::Load }
 }
 
-/// Where stacks are: around what the code accesses there.
+/// The ranges of stacks: the surroundings of accesses that the code makes there.
 fn stacks(namer: &mut Namer<'_>, windows: &[Window]) -> Result<Vec<StackRange>, FindError> {
     let mut known: HashMap<(u64, AccessKind), bool> = HashMap::default();
     let mut pages = BTreeSet::new();

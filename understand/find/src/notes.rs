@@ -1,18 +1,18 @@
-//! What else is to be known of findings.
+//! Further notes on findings.
 
 use crate::replay::cycles;
 use crate::work_out::Work;
 use lineup_recording::Summary;
 use std::collections::BTreeMap;
 
-/// A file whose debug information lacks something is told of when its code has at least this share of all stalls.
+/// A file whose debug information lacks something is reported when its code has at least this share of all stalls.
 const LEAST_LACKING: f64 = 0.01;
 
-/// What a recording says that was made inside the program.
+/// The recorder's name in recordings that were made inside the program.
 const NATIVE_ENGINE: &str = "native engine";
 
 impl Work<'_, '_> {
-    /// What the recorder says, and which files would have to tell more for names.
+    /// The recorder's notes, and the files whose debug information lacks names.
     pub(crate) fn notes(&self, all_cycles: f64) -> Vec<String> {
         let mut lacking: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for run in &self.recorded.runs {
@@ -44,7 +44,7 @@ impl Work<'_, '_> {
         self.uncounted().into_iter().chain(in_turn).chain(told).chain(self.unseen()).chain(lacks).collect()
     }
 
-    /// Why it is not told where objects were allocated; of guests it never is.
+    /// The reason why allocation sites are unknown; `None` for guests, whose sites are never known.
     fn unseen(&self) -> Option<String> {
         let is_guest = self.options.next.is_some();
         let is_told = !self.recorded.sites.is_empty();

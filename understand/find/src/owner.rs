@@ -1,4 +1,4 @@
-//! Whose bytes an access touched, and what that is called.
+//! The owner of accessed bytes, and its name.
 
 use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Ty;
@@ -6,7 +6,7 @@ use lineup_explain::name::{Class, Name, Named, VariableId};
 use lineup_explain::namer::Namer;
 use lineup_explain::owner::{OwnerKey, block_part, parts, variable_ref};
 
-/// What accesses are added up by.
+/// The keys that accesses are added up by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Owner {
     /// Objects of a type, wherever they lie.
@@ -23,13 +23,13 @@ pub(crate) enum Owner {
     Constant(usize, u32),
     /// The head of a thread's block.
     ThreadHead,
-    /// What a function of a library touches, by its name's number.
+    /// Data that a function of a library touches, by its name's number.
     Library(usize, u32),
     /// Nothing is known.
     Unnamed,
 }
 
-/// Where in its owner an access lies.
+/// The place of an access in its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Spot {
     pub(crate) owner: Owner,
@@ -112,7 +112,7 @@ pub(crate) fn class(owner: Owner) -> Class {
     }
 }
 
-/// What an owner is called.
+/// The name of an owner.
 pub(crate) fn name(namer: &mut Namer<'_>, owner: Owner) -> String {
     let text = |namer: &Namer<'_>, number: u32| namer.names().text(number).to_owned();
     match owner {
@@ -151,7 +151,7 @@ pub(crate) fn file(namer: &Namer<'_>, image: usize) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// What a member is called in its owner; empty where there are none.
+/// The name of a member in its owner; empty for owners without members.
 pub(crate) fn member_name(namer: &mut Namer<'_>, spot: Spot) -> String {
     match spot.owner {
         Owner::Type(ty) => {

@@ -4,7 +4,7 @@ use crate::layouts::LINE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where code is laid anew.
+/// The address of packed code.
 const CODE: u64 = 3 << 60;
 
 /// Code laid without what was not executed.
@@ -22,7 +22,8 @@ impl Packed {
         Packed::at(CODE, fetched)
     }
 
-    /// As [`Packed::new`], of one function, where its code begins now: with which other code it shares sets stays as it is.
+    /// As [`Packed::new`] for one function, at its present address: it shares cache sets with the same other code as
+    /// before.
     pub(crate) fn in_place(fetched: &BTreeMap<u64, u64>) -> Packed {
         Packed::at(fetched.keys().next().copied().unwrap_or(CODE), fetched)
     }

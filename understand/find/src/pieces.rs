@@ -14,7 +14,7 @@ pub(crate) struct Piece {
     pub(crate) start: u64,
     /// Offset after the last.
     pub(crate) end: u64,
-    /// Where it may begin: at multiples of this.
+    /// Its alignment in bytes.
     pub(crate) align: u64,
 }
 
@@ -91,15 +91,15 @@ pub(crate) fn largest_variant(types: &Types, id: TypeId) -> Option<LargestVarian
     (size_bytes_boxed < size_bytes).then_some(found)
 }
 
-/// What a member of this size at this offset may need: no more than its offset has.
+/// The alignment that a member of this size at this offset may need: no more than its offset has.
 fn align(start: u64, size_bytes: u64) -> u64 {
     let of_size = 1 << size_bytes.trailing_zeros().min(63);
     let of_start = if start == 0 { MOST_ALIGN_BYTES } else { 1 << start.trailing_zeros().min(63) };
     MOST_ALIGN_BYTES.min(of_size).min(of_start)
 }
 
-/// The pieces of `rest` in an order that leaves little room between them after `end`: always the one with most alignment
-/// of those that can begin right there.
+/// The pieces of `rest` in an order that leaves little room between them after `end`: always the one with most
+/// alignment of those that can begin right there.
 pub(crate) fn closely(pieces: &[Piece], mut end: u64, mut rest: Vec<usize>) -> Vec<usize> {
     let mut order = Vec::new();
     while !rest.is_empty() {
@@ -115,7 +115,7 @@ pub(crate) fn closely(pieces: &[Piece], mut end: u64, mut rest: Vec<usize>) -> V
     order
 }
 
-/// Where pieces begin when they are put one after the other in this order, and where the last ends.
+/// The starts of pieces that follow each other in this order, and the end of the last.
 pub(crate) fn put_in_order<'p>(pieces: impl Iterator<Item = &'p Piece>) -> (Vec<u64>, u64) {
     let mut end = 0u64;
     let starts = pieces.map(|piece| {

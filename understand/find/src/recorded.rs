@@ -1,4 +1,4 @@
-//! What is read from the recording of a whole program.
+//! The contents of a whole program's recording.
 
 use lineup_explain::image::Placed;
 use lineup_explain::kernel_files::KernelFiles;
@@ -14,26 +14,26 @@ use std::io::Read;
 /// A recording of a whole program, with windows of its run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
-    /// What was recorded, and how.
+    /// The recording's header.
     pub header: Header,
     /// Files mapped into the program; of a guest its kernel and the modules of which sections were recorded.
     pub images: Vec<LoadedImage>,
-    /// Where the sections of modules lie.
+    /// The places of modules' sections.
     pub places: Vec<Placed>,
-    /// The same by the modules' positions among the images, and by the address that a section has when the file is read by
-    /// itself. All addresses in such an image are those at which it ran.
+    /// The same by the modules' positions among the images, and by the address that a section has when the file is read
+    /// by itself. All addresses in such an image are those at which it ran.
     pub modules: BTreeMap<usize, BTreeMap<u64, u64>>,
-    /// Stacks that the recorder told of.
+    /// Stacks that the recorder reported.
     pub stacks: Vec<StackRange>,
-    /// Bases that threads were given, as far as it told.
+    /// Base addresses of threads, as far as the recorder reported them.
     pub thread_bases: Vec<u64>,
     /// Counts of runs of instructions.
     pub runs: Vec<ProfileRun>,
     /// Counts of instructions that access data.
     pub instructions: Vec<ProfileInstruction>,
-    /// Where it allocated memory, as far as that was seen.
+    /// Its allocation sites, as far as they were seen.
     pub sites: Vec<AllocationSite>,
-    /// What a kernel missed, by what it worked for.
+    /// A kernel's misses, by the work they were for.
     pub contexts: Vec<Context>,
     /// Its tasks.
     pub tasks: Vec<KernelTask>,
@@ -41,15 +41,15 @@ pub struct Recorded {
     pub windows: Vec<Window>,
     /// The recorder's counts.
     pub summary: Option<Summary>,
-    /// How the program ended.
+    /// The program's ending.
     pub ending: Option<Ending>,
-    /// Where the file stopped being readable, when it did.
+    /// The place where the file stopped being readable, if it did.
     pub damage: Option<Damage>,
 }
 
 impl Recorded {
-    /// Leaves out the counts of code below an address, as that of a guest's programs; gives its share of all instructions.
-    /// Windows stay whole, since such code uses the caches as well.
+    /// Leaves out the counts of code below an address, as that of a guest's programs; gives its share of all
+    /// instructions. Windows stay whole, since such code uses the caches as well.
     pub fn leave_out_below(&mut self, start: u64) -> f64 {
         let sum = |runs: &[ProfileRun]| runs.iter().map(|run| run.instructions).sum::<u64>();
         let all = sum(&self.runs);
@@ -58,8 +58,8 @@ impl Recorded {
         (all - sum(&self.runs)) as f64 / all.max(1) as f64
     }
 
-    /// The image that is mapped at a runtime address, by its position, and the link address there. A module's before its
-    /// kernel's, which the module lies in.
+    /// The image that is mapped at a runtime address, by its position, and the link address there. A module's before
+    /// its kernel's, which the module lies in.
     pub(crate) fn place_of(&self, runtime: u64) -> Option<(usize, u64)> {
         let section = self.places.iter().find(|place| place.loaded.contains(runtime));
         if let Some(place) = section {

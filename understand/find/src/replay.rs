@@ -6,7 +6,7 @@ use crate::naming::Point;
 use lineup_cache::{CacheLevel, Missed};
 use lineup_recording::{Latency, Misses, Window, WindowStep};
 
-/// What was missed.
+/// The counted misses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Misses,
@@ -32,9 +32,9 @@ pub(crate) fn count(misses: &mut Misses, missed: Missed) {
     misses.l2 += u64::from(missed == Missed::L2);
 }
 
-/// Runs the windows through caches. `observe` gets every step, with where an access lies, and what it missed. Caches are not
-/// emptied between windows: what a window finds there is what the recorder's caches held at its beginning, and under that
-/// what windows before left.
+/// Runs the windows through caches. `observe` gets every step, with where an access lies, and what it missed. Caches
+/// are not emptied between windows: what a window finds there is what the recorder's caches held at its beginning, and
+/// under that what windows before left.
 pub(crate) fn replay(
     configuration: &Configuration,
     (windows, points): (&[Window], &[Vec<Point>]),

@@ -20,7 +20,7 @@ impl Work<'_, '_> {
         ThreadWaits { of_same_bytes: of_run(waits.of_same_bytes), of_line_alone: of_run(waits.of_line_alone) }
     }
 
-    /// What threads did to each other in all; `None` when one thread alone has windows, and of kernels.
+    /// All contention between threads; `None` when only one thread has windows, and for kernels.
     pub(crate) fn between_threads(&self) -> Option<BetweenThreads> {
         let between = &self.between;
         (between.threads > 1).then(|| BetweenThreads {
@@ -30,7 +30,7 @@ impl Work<'_, '_> {
         })
     }
 
-    /// What threads fight over without need.
+    /// The findings of false sharing.
     pub(crate) fn fights(&mut self, all_cycles: f64) -> Vec<Finding> {
         let fights = std::mem::take(&mut self.between.fights);
         // Waits come on top of what the caches of each thread alone stall for.
@@ -93,8 +93,8 @@ impl Work<'_, '_> {
         functions.into_iter().take(MOST_FUNCTIONS).map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// `lineup study` parts what is declared: members and objects of a type, and variables. Of memory behind pointers `lineup
-    /// threads` tells more.
+    /// `lineup study` parts declared data: members and objects of a type, and variables. For memory behind pointers the
+    /// next command is `lineup threads`.
     fn next_of_fight(&self, fighters: &Fighters, functions: &[String]) -> String {
         match fighters.are_declared() || functions.is_empty() {
             true => self.next(Kind::OwnLines, functions),

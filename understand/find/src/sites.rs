@@ -1,8 +1,8 @@
-//! Stalls by where objects were allocated.
+//! Stalls by allocation site.
 //!
-//! Programs allocate through functions of their own. Of the functions under way the first is named that is none of those: one
-//! that does not return a `void *`, and whose name does not tell of allocating. With it goes the function that called it, since
-//! many objects may come from one that makes several kinds.
+//! Programs allocate through functions of their own. A site is named after the first function under way that does not
+//! return a `void *` and whose name does not suggest allocation. The function that called it is named too, since one
+//! function may make objects of several kinds.
 
 use crate::attribution::{Attribution, Tally, function_at};
 use crate::findings::AllocationStalls;
@@ -16,9 +16,9 @@ use lineup_model::types::{TypeKind, Types};
 use lineup_recording::{Latency, Misses};
 use std::collections::BTreeMap;
 
-/// What holds in a name that tells of allocating, in small letters.
+/// Parts of names that suggest allocation, in small letters.
 const TELLS: [&str; 5] = ["alloc", "strdup", "strndup", "memdup", "operator new"];
-/// Types that are told of a site at most, and the share of its accesses that each has at least.
+/// The largest number of types listed for a site, and the smallest share of its accesses that each has.
 const MOST_TYPES: usize = 3;
 const LEAST_OF_SITE: f64 = 0.02;
 
@@ -94,11 +94,11 @@ pub(crate) fn stalls(
     all
 }
 
-/// What the objects of a site are accessed as, most first, with the shares of their accesses.
+/// The types that a site's objects are accessed as, most first, with the shares of their accesses.
 fn types(naming: &mut Naming<'_>, own: Vec<(Owner, Tally)>, accesses: f64) -> Vec<(String, f64)> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for (owner, tally) in own {
-        // Of what no code names, the site is all that is known.
+        // For objects that no code names, only the site is known.
         if !matches!(owner, Owner::Unnamed | Owner::Library(..)) {
             *sums.entry(owner::name(&mut naming.namer, owner)).or_default() += tally.accesses;
         }
@@ -145,8 +145,8 @@ impl Sites {
     }
 }
 
-/// The site of a chain of return addresses: its first function that is not for allocating, with the one that called it. Where
-/// all are, it is the outermost that is known.
+/// The site of a chain of return addresses: its first function that is not for allocating, with the one that called it.
+/// If all functions are for allocating, it is the outermost known one.
 fn key(chain: &[u64], frames: &HashMap<u64, Frame>) -> Key {
     let own = |number: usize| chain.get(number).and_then(|pc| frames.get(pc));
     let first = (0..chain.len()).find(|number| own(*number).is_some_and(|frame| !frame.is_wrapper));
@@ -158,7 +158,7 @@ fn key(chain: &[u64], frames: &HashMap<u64, Frame>) -> Key {
     }
 }
 
-/// What is known of every return address.
+/// The function, file and call of every return address.
 fn frames(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> HashMap<u64, Frame> {
     let all: HashSet<u64> = recorded.sites.iter().flat_map(|site| site.frames.iter().copied()).collect();
     let makers = makers(recorded, debug, &all);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const MOST_FUNCTIONS: usize = 3;
 /// A function that has less of an owner's stalls than this share is not worth a look.
 const LEAST_OF_OWNER: f64 = 0.1;
-/// A function that never stalls is told of when it executes at least this share of all instructions.
+/// A function that never stalls is listed when it executes at least this share of all instructions.
 const LEAST_EXECUTED: f64 = 0.0001;
 
 impl Work<'_, '_> {
@@ -54,7 +54,7 @@ impl Work<'_, '_> {
         (!self.recorded.sites.is_empty()).then(told)
     }
 
-    /// Where data stalled, or threads waited.
+    /// Data stalls, or waits of threads, by owner.
     pub(crate) fn owners(&mut self, all_cycles: f64) -> Vec<OwnerStalls> {
         let mut all: Vec<OwnerStalls> = Vec::new();
         let spots = self.spots_by_owner();
@@ -147,7 +147,7 @@ impl Work<'_, '_> {
         named
     }
 
-    /// Those of them that can be regions.
+    /// The functions among them that can be regions.
     pub(crate) fn regions_of(&self, owner: Owner) -> Vec<String> {
         let named = self.functions_among(owner, |counts| self.can_be_region(counts));
         let mut named: Vec<String> = named.into_iter().map(|(name, _)| name).collect();
@@ -230,7 +230,7 @@ pub(crate) fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
         named: (all > 0.0).then(|| share(all - of(Class::Unnamed))),
         classes: Class::ALL
             .into_iter()
-            // Which instructions copy for programs is told of recorded calls alone.
+            // Only recordings of calls know the instructions that copy for programs.
             .filter(|class| *class != Class::Copied)
             .map(|class| ClassShare { class: class_name(class), share: share(of(class)) })
             .collect(),

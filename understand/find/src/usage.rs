@@ -1,4 +1,4 @@
-//! How many bytes of each line that was fetched are used before it has to be fetched again.
+//! The bytes of each fetched line that are used before it has to be fetched again.
 
 use foldhash::HashMap;
 use lineup_cache::Missed;

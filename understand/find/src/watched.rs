@@ -1,4 +1,4 @@
-//! What the windows show as they were.
+//! The windows' stalls in the recorded layout.
 
 use crate::attribution::Observed;
 use crate::configurations::Configuration;
@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use lineup_recording::{Latency, Misses, WindowStep};
 use std::collections::BTreeMap;
 
-/// What the windows show, through the caches that were modelled.
+/// The windows' stalls through the modelled caches.
 pub(crate) struct Watched {
     pub(crate) observed: Observed,
     /// Cycles that accesses to each owner stalled for.

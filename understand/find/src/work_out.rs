@@ -27,30 +27,30 @@ use lineup_model::abi::Machine;
 use lineup_recording::Latency;
 use std::path::{Path, PathBuf};
 
-/// What is wanted.
+/// The options of the search.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Findings that gain less than this share of all modelled stalls are left out.
     pub least_gain: f64,
     /// Findings at most.
     pub most_findings: usize,
-    /// What misses cost.
+    /// The costs of misses.
     pub latency: Latency,
-    /// Words of the command that a finding goes on with, up to its functions; `None` for a program that `lineup study`
-    /// can build.
+    /// Words of a finding's next command, up to its functions; `None` for a program that `lineup study` can build.
     pub next: Option<Vec<String>>,
-    /// How the commands that a finding goes on with run the program.
+    /// The words with which a finding's next command runs the program.
     pub again: Again,
 }
 
-/// How a program is run again as it was recorded: words of commands.
+/// Words of commands that run a program again as it was recorded.
 #[derive(Clone, Default, Debug)]
 pub struct Again {
     /// Options of every command that runs it, such as `--drive` with its line.
     pub run: Vec<String>,
     /// Options of what records it: `--engine` and `--cache`.
     pub recorder: Vec<String>,
-    /// Options of `lineup record` besides: what is added to the environment, which a study takes as part of its command.
+    /// Options of `lineup record` besides: what is added to the environment, which a study takes as part of its
+    /// command.
     pub environment: Vec<String>,
     /// Options of `lineup study` besides: where the sources are, and what builds them.
     pub build: Vec<String>,
@@ -72,8 +72,8 @@ impl Default for Options {
     }
 }
 
-/// Works out what is worth fixing. `debug` holds the debug info of each of the recording's images, `program` is the path
-/// of the one whose functions can be studied, `clock` what samples of a run at its own speed say.
+/// Works out what is worth fixing. `debug` holds the debug info of each of the recording's images, `program` is the
+/// path of the one whose functions can be studied, `clock` what samples of a run at its own speed say.
 ///
 /// # Errors
 /// When the recording holds no windows, or the disassembler fails.
@@ -114,7 +114,7 @@ pub fn work_out(
     let all_cycles = (work.stalls().cycles() as f64).max(1.0);
     let caches = (configurations.as_slice(), line_bytes(&specs, CacheLevel::L1d));
     let bench = Bench::new(windows, &spots, &watched, caches, options, all_cycles);
-    // What stalls for less cannot gain more, but for the room that it leaves to others.
+    // A subject cannot gain more than it stalls for, except for the room that it leaves to others.
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
     let types = work.types_by_stalls(least_cycles);
     let mut gains = gains::of_types(&bench, &mut work.naming, &types);
@@ -128,7 +128,7 @@ pub fn work_out(
     Ok(findings)
 }
 
-/// What threads of a program did to each other's caches.
+/// Contention between threads of a program.
 fn between(recorded: &Recorded, naming: &mut Naming<'_>, line_bytes: u64) -> Between {
     let mut between = Between::of(&recorded.windows, &naming.points, &naming.spots, line_bytes);
     between.leave_out_little(&mut naming.namer);
@@ -190,7 +190,7 @@ impl Work<'_, '_> {
         sums.into_iter().collect()
     }
 
-    /// Types that stall for at least so many cycles, most stalls first.
+    /// Types that stall for at least this number of cycles, most stalls first.
     fn types_by_stalls(&self, least_cycles: f64) -> Vec<(Ty, f64)> {
         let types = self.by_owner().into_iter().filter_map(|(owner, tally)| match owner {
             Owner::Type(ty) => Some((ty, tally.cycles(self.options.latency))),
@@ -210,7 +210,7 @@ impl Work<'_, '_> {
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         found.extend(self.fights(all_cycles));
-        // What gains nothing is no finding, whatever the threshold.
+        // A subject without a gain is no finding under any threshold.
         found.retain(|finding| finding.gain > 0.0);
         for finding in &mut found {
             finding.clock = by_time::contradiction(finding, &owners, &functions);
@@ -277,7 +277,8 @@ impl Work<'_, '_> {
             Subject::Function(None) => (None, self.own_code_cycles(), Vec::new()),
         };
         let scale = bench.scale(stalls, gain.window_cycles);
-        // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
+        // The address of one function's code is luck as well: the function saves no more than the lines that it does
+        // not need.
         let avoidable = match (gain.subject, &gain.evidence) {
             (Subject::Function(Some(_)), Evidence::Code { lines, lines_needed, .. }) => {
                 1.0 - *lines_needed as f64 / (*lines).max(1) as f64
@@ -324,13 +325,14 @@ impl Work<'_, '_> {
         })
     }
 
-    /// Cycles for which the code stalled that a study can put in another order: a library's is not the program's to change.
+    /// Cycles for which the code stalled that a study can put in another order: a library's is not the program's to
+    /// change.
     fn own_code_cycles(&self) -> f64 {
         let own = self.attribution.functions.iter().filter(|counts| self.can_be_region(counts));
         own.map(|counts| self.of_function(counts).code_cycles as f64).sum()
     }
 
-    /// Whether the command to go on with takes a function: one of the program, or of a kernel's module.
+    /// Whether the next command takes a function: one of the program, or of a kernel's module.
     pub(crate) fn can_be_region(&self, counts: &FunctionCounts) -> bool {
         let mut modules = self.recorded.modules.keys().filter_map(|index| self.recorded.images.get(*index));
         counts.image == self.program || modules.any(|module| counts.image == module.path)
@@ -368,7 +370,7 @@ impl Work<'_, '_> {
                 join(&["lineup", "record", "--whole-program"], &own, command)
             }
             Kind::OwnLines => study(&["--allow-growth"]),
-            // Of the others the study orders the members: what gains more is done by hand.
+            // For the others the study orders the members; changes that gain more are made by hand.
             Kind::Order | Kind::Split | Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => {
                 study(&[])
             }
@@ -385,7 +387,7 @@ impl Work<'_, '_> {
         format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))
     }
 
-    /// Whose a type is that is none of the program's own sources.
+    /// The library of a type that the program's own sources do not declare.
     fn library(&mut self, subject: Subject) -> Option<Library> {
         let Subject::Type(ty) = subject else { return None };
         if self.options.next.is_some() {

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// The schema that [`Analysis`] follows as JSON.
 pub const SCHEMA: &str = "lineup.calls/1";
 
-/// What recorded calls cost. In JSON: `lineup.calls/1`.
+/// The cost of recorded calls. In JSON: `lineup.calls/1`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Analysis {
     /// Always [`SCHEMA`].
@@ -35,9 +35,9 @@ pub struct RegionAnalysis {
     pub name: String,
     /// True for spans of execution that are no calls: with interrupts off.
     pub is_span: bool,
-    /// What each run with calls of it shows.
+    /// One entry for each run with calls of it.
     pub runs: Vec<RegionRun>,
-    /// How each further run differs from another, among calls before which nothing was done: from one with other caches
+    /// The difference of each further run from another, among calls without a treatment: from one with other caches
     /// that executed as many instructions, where there is one, else from the first.
     pub between_runs: Vec<RunDifference>,
 }
@@ -57,10 +57,10 @@ pub struct RegionRun {
     pub kept: usize,
     /// By what was done to the caches before the call.
     pub arms: Vec<ArmCalls>,
-    /// How calls of each further arm differ from those of the first. They were drawn at random, so what was done is
-    /// the cause.
+    /// The difference between the calls of each further arm and those of the first. Calls were assigned to arms at
+    /// random, so the treatment is the cause.
     pub between_arms: Vec<ArmDifference>,
-    /// What goes together with cycles, among calls before which nothing was done.
+    /// Correlations of counts with cycles, among calls without a treatment.
     pub correlations: Vec<Correlation>,
     /// Groups of calls by their cycles, among calls before which nothing was done.
     pub modes: Vec<Mode>,
@@ -68,7 +68,7 @@ pub struct RegionRun {
     pub second_tail: Option<SecondTail>,
     /// New maxima of cycles.
     pub high_water: Vec<Mark>,
-    /// Where spans begin and end; `None` for calls.
+    /// The places where spans begin and end; `None` for calls.
     pub spans: Option<Spans>,
 }
 
@@ -88,14 +88,14 @@ impl RegionRun {
 /// Calls before which the same was done.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ArmCalls {
-    /// What was done.
+    /// The treatment before each call.
     #[serde(serialize_with = "arm_name")]
     pub arm: Arm,
     /// Distributions of every count.
     pub distributions: Vec<Distribution>,
 }
 
-/// How calls of one arm differ from those of another.
+/// The difference between the calls of two arms.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ArmDifference {
     /// The arm compared with.
@@ -108,7 +108,7 @@ pub struct ArmDifference {
     pub differences: Vec<Difference>,
 }
 
-/// How calls of one run differ from those of another.
+/// The difference between the calls of two runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunDifference {
     /// Position of the run compared with.

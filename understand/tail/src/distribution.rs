@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 /// A count over calls.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Distribution {
-    /// Which count.
+    /// The count.
     pub metric: Metric,
     /// Calls.
     pub calls: usize,
@@ -31,13 +31,12 @@ pub struct Distribution {
     pub mean: f64,
     /// Standard deviation; `None` for one call.
     pub deviation: Option<f64>,
-    /// Where calls lie closest together: the median of the interval that holds half of them and whose ends have the
-    /// smallest ratio.
+    /// The densest value: the median of the interval that holds half of them and whose ends have the smallest ratio.
     pub peak: f64,
 }
 
 impl Distribution {
-    /// Of a count over calls; `None` without calls.
+    /// The distribution of a count over calls; `None` without calls.
     pub fn of<'a>(metric: Metric, calls: impl Iterator<Item = &'a Measured>) -> Option<Self> {
         let values = values(metric, calls);
         let summary = Summary::of(&values).ok()?;
@@ -75,17 +74,17 @@ pub(crate) fn shortest_half(sorted: &[f64], length: impl Fn(f64, f64) -> f64) ->
     sorted.windows(half).min_by(|a, b| length(a).total_cmp(&length(b)))
 }
 
-/// Where most values lie: the median of the shortest half, by the ratio of its ends, because what is divided by it is
-/// compared as multiples. Unlike a mode it does not follow a few equal values.
+/// The densest value: the median of the shortest half, by the ratio of its ends, because quotients by it are compared
+/// as multiples. Unlike a mode it does not follow a few equal values.
 fn peak(mut sample: Vec<f64>) -> Option<f64> {
     sample.sort_by(f64::total_cmp);
     quantile(shortest_half(&sample, |first, last| (last + 1.0) / (first + 1.0))?, 0.5).ok()
 }
 
-/// How far a count goes together with cycles.
+/// The correlation of a count with cycles.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Correlation {
-    /// The count beside [`Metric::Cycles`].
+    /// The count that is correlated with [`Metric::Cycles`].
     pub with: Metric,
     /// Calls.
     pub calls: usize,
@@ -101,7 +100,7 @@ fn plan(count: usize, run_length: usize) -> Resampling {
     Resampling { resamples, run_length: run_length.clamp(1, count.max(1)), ..Resampling::default() }
 }
 
-/// How cycles go together with a count; `None` with fewer than ten calls or where either does not vary. Calls that
+/// The correlation of cycles with a count; `None` with fewer than ten calls or where either does not vary. Calls that
 /// follow each other resemble each other, so runs of neighbours are resampled together where they do.
 pub fn correlation(with: Metric, calls: &[&Measured]) -> Option<Correlation> {
     if calls.len() < 10 {
@@ -119,7 +118,7 @@ pub fn correlation(with: Metric, calls: &[&Measured]) -> Option<Correlation> {
     })
 }
 
-/// What of two samples is compared.
+/// The compared statistic of two samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -160,14 +159,14 @@ impl Statistic {
     }
 }
 
-/// How much more of a count the second of two samples has.
+/// The difference in a count between the second and the first of two samples.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Difference {
-    /// Which count.
+    /// The count.
     pub metric: Metric,
-    /// Of what.
+    /// The compared statistic.
     pub statistic: Statistic,
-    /// Of the first sample.
+    /// Its value in the first sample.
     pub first: f64,
     /// Second less first, with its 95 % interval.
     pub difference: IntervalEstimate,
@@ -183,7 +182,8 @@ pub const COMPARED: [Metric; 6] = [
     Metric::Instructions,
 ];
 
-/// How two samples of calls differ in these counts. Statistics for which there are too few calls are left out.
+/// The differences between two samples of calls in these counts. Statistics for which there are too few calls are left
+/// out.
 pub fn differences(first: &[&Measured], second: &[&Measured], metrics: &[Metric]) -> Vec<Difference> {
     let one = |metric: Metric, statistic: Statistic| {
         if first.len().min(second.len()) < statistic.least_calls() {

@@ -16,12 +16,12 @@ pub struct Mark {
     pub cpu: u16,
     /// Instructions that the CPU had executed when it began.
     pub begun_at: u64,
-    /// What it cost.
+    /// Its cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Where it began: the return address of a call, or the instruction that turned interrupts off.
+    /// The place where it began: the return address of a call, or the instruction that turned interrupts off.
     pub from: Place,
-    /// Where it ended.
+    /// The place where it ended.
     pub to: Place,
     /// Calls of other regions inside, in order.
     pub inner: Vec<Inner>,
@@ -34,13 +34,13 @@ pub struct Mark {
 pub struct Inner {
     /// The region.
     pub region: String,
-    /// How many calls of regions it lies in, from 1.
+    /// The number of calls of regions it lies in, from 1.
     pub depth: usize,
     /// Instructions of the CPU from the beginning of the maximum to its own.
     pub after_instructions: u64,
     /// The same to its end.
     pub until_instructions: u64,
-    /// What it cost.
+    /// Its cost.
     #[serde(flatten)]
     pub cost: Cost,
 }

@@ -44,7 +44,7 @@ impl Metric {
         Metric::SpinInstructions,
     ];
 
-    /// What it counts, in words.
+    /// Its name, in words.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Instructions => "instructions",
@@ -96,21 +96,21 @@ impl Metric {
     }
 }
 
-/// What a call or span cost: the counts that lists of single ones show.
+/// The cost of a call or span: the counts in lists of single ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cost {
     /// Modelled cycles.
     pub cycles: u64,
-    /// Of these, stalled for code.
+    /// The part of these that stalled for code.
     pub code_stall_cycles: u64,
-    /// Of these, stalled for data.
+    /// The part of these that stalled for data.
     pub data_stall_cycles: u64,
     /// Instructions.
     pub instructions: u64,
 }
 
 impl Cost {
-    /// Of a call or span.
+    /// The cost of a call or span.
     pub fn of(call: &MeasuredCall) -> Self {
         Cost {
             cycles: Metric::Cycles.of(call),

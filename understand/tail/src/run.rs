@@ -23,10 +23,10 @@ impl Measured {
     }
 }
 
-/// What a recording tells of itself.
+/// A recording's facts about itself.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Facts {
-    /// What to call it.
+    /// Its label.
     pub label: String,
     /// The command that was recorded.
     pub command: Vec<String>,
@@ -42,17 +42,18 @@ pub struct Facts {
     pub instructions: Option<u64>,
     /// Hardware interrupts; `None` when the recording was cut off.
     pub interrupts: Option<u64>,
-    /// Of these, how many came while the tracked state said off: 0 when spans with interrupts off are exact.
+    /// The number of these that came while the tracked state said off: 0 when spans with interrupts off are exact.
     pub interrupts_while_off: Option<u64>,
-    /// How often the kernel showed another flag than the tracked one: 0 when spans with interrupts off are exact.
+    /// The number of times the kernel showed another flag than the tracked one: 0 when spans with interrupts off are
+    /// exact.
     pub failed_flag_checks: Option<u64>,
-    /// How often the flag could not be told: spans that this cut are not in the recording.
+    /// The number of times the flag was unknown. The recording lacks the spans that this cut.
     pub flag_lost: Option<u64>,
     /// Task switches; `None` when the recording was cut off.
     pub switches: Option<u64>,
     /// True when the recording's end was reached.
     pub is_complete: bool,
-    /// Why and where the file stops being readable; `None` when it is whole.
+    /// The reason and the place where the file stops being readable; `None` when it is whole.
     pub damage: Option<String>,
     /// True when functions have names.
     pub has_symbols: bool,
@@ -60,7 +61,7 @@ pub struct Facts {
 
 /// A recording with its calls in order.
 pub struct Run {
-    /// What it tells of itself.
+    /// Its facts about itself.
     pub facts: Facts,
     /// Its regions.
     pub regions: Regions,
@@ -75,7 +76,7 @@ pub struct Run {
     kernel_start: u64,
 }
 
-/// True for a recording that a [`Run`] can be made of.
+/// True for a recording that [`Run`] accepts.
 pub fn is_system(recording: &Recording) -> bool {
     recording.header.mode == Mode::System
 }
@@ -138,7 +139,7 @@ impl Run {
         found
     }
 
-    /// What of `measured` began while a call or span ran on its CPU.
+    /// The entries of `measured` that began while a call or span ran on its CPU.
     fn window(&self, position: usize) -> impl Iterator<Item = usize> {
         let outer = self.measured.get(position).map(|measured| measured.call);
         let after = self.measured.iter().enumerate();
@@ -157,7 +158,7 @@ impl Run {
         region.is_some_and(Region::is_span)
     }
 
-    /// Where an address lies; addresses below the kernel's are `user mode`.
+    /// The place of an address; addresses below the kernel's are `user mode`.
     pub fn place(&self, address: u64) -> Place {
         if address < self.kernel_start {
             return Place { address, function: Some("user mode".to_owned()), offset_bytes: 0 };
@@ -199,9 +200,9 @@ fn nest(calls: &[MeasuredCall], is_span: impl Fn(&MeasuredCall) -> bool) -> (Vec
     (parents, arms)
 }
 
-/// Tells which call lies right inside which by time, where that is certain. While a task is switched away, calls of
-/// other tasks run within the time of its open ones. What switches tasks is known by its calls, of which half or more
-/// are switched away: within such a call's time, what runs belongs to no call around it.
+/// Finds the innermost call around each call by time, where that is certain. While a task is switched away, calls of
+/// other tasks run within the time of its open ones. A function that switches tasks is recognised by its calls, of
+/// which half or more are switched away. Within such a call's time, the running code belongs to no call around it.
 struct Nesting<'a> {
     calls: &'a [MeasuredCall],
     /// By region, whether it switches tasks.

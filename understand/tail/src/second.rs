@@ -33,7 +33,7 @@ pub struct SecondTail {
     pub share_of_instructions: f64,
     /// Most instructions of a call, as a multiple of the distribution's peak.
     pub instructions_per_peak: Option<f64>,
-    /// Most I-stall cycles of a call *of the tail*, as a multiple of the peak over all calls. Where it is much less than
+    /// Most I-stall cycles of a call *of the tail*, as a multiple of the peak over all calls. If it is much less than
     /// the former, the tail's instructions are in code that is already cached: it repeats.
     pub code_stall_per_peak: Option<f64>,
     /// Each count's mean over calls of both kinds.
@@ -79,7 +79,7 @@ pub struct InnerRegion {
     pub cycles_per_tail_call: f64,
 }
 
-/// Fewest calls among which any can be told to be unusual.
+/// The smallest number of calls among which one can be called unusual.
 const LEAST_CALLS: usize = 20;
 
 /// The count of instructions beyond which a call is unusual among these; `None` with fewer than 20 calls.

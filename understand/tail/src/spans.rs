@@ -19,12 +19,12 @@ pub struct Spans {
 /// One span.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Span {
-    /// What it cost.
+    /// Its cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Where interrupts were turned off.
+    /// The place where interrupts were turned off.
     pub from: Place,
-    /// Where they were turned on.
+    /// The place where they were turned on.
     pub to: Place,
     /// The outermost calls of regions inside, in order, each name once.
     pub inside: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Between {
     pub from: String,
     /// The one that turned them on.
     pub to: String,
-    /// How many.
+    /// The number of spans.
     pub spans: u64,
     /// Most cycles.
     pub max_cycles: u64,

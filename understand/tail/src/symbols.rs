@@ -9,7 +9,7 @@ pub struct Symbols {
     functions: Vec<(u64, u64, String)>,
 }
 
-/// Where an address lies.
+/// The place of an address: its symbol and the distance from it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Place {
     /// The address.
@@ -64,7 +64,7 @@ impl Symbols {
         Symbols::new(text.lines().filter_map(function))
     }
 
-    /// True when there is none.
+    /// True without symbols.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
@@ -74,7 +74,7 @@ impl Symbols {
         Symbols::new(self.functions.into_iter().chain(others.functions))
     }
 
-    /// Where an address lies.
+    /// The place of an address.
     pub fn place(&self, address: u64) -> Place {
         match self.index(address).and_then(|index| self.functions.get(index)) {
             Some((start, _, name)) => {

@@ -71,7 +71,7 @@ fn place(line: u32, column: u32) -> Place {
     Place { line, column: (column > 0).then_some(column) }
 }
 
-/// Where a branch lies: a function, and within it a copy that was inlined.
+/// The place of a branch: a function, and within it an inlined copy.
 struct Frame<'f> {
     debug: &'f DebugInfo,
     described: &'f Descriptions,
@@ -81,7 +81,8 @@ struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// Where in the frame the instructions from `start` on stand, as far as they are executed one after the other.
+    /// The source places in the frame of the instructions from `start` on, as far as they are executed one after the
+    /// other.
     fn places(&self, start: u64) -> Vec<Place> {
         let mut places: Vec<Place> =
             straight(self.debug, start).into_iter().filter_map(|at| self.place_of(at)).collect();
@@ -90,7 +91,7 @@ impl Frame<'_> {
         places
     }
 
-    /// Where an instruction stands. Of what was inlined, where it was called.
+    /// The source place of an instruction. For inlined code it is the place of the call.
     fn place_of(&self, address: u64) -> Option<Place> {
         let function = self.described.at(address).filter(|one| std::ptr::eq(*one, self.function))?;
         let own = copies_at(function, address);

@@ -19,7 +19,7 @@ pub(super) fn never_called(code: &Code<'_>, described: &Descriptions) -> Vec<Nev
     for function in &code.functions {
         add_passed(code, function, &mut passed);
     }
-    // What was inlined or cloned and executed elsewhere is no cold function.
+    // A function that was inlined or cloned and executed elsewhere is not cold.
     let executed: BTreeSet<&str> = described
         .functions
         .iter()
@@ -90,8 +90,8 @@ fn add_passed<'c>(code: &'c Code<'_>, function: &'c Function, passed: &mut Passe
     }
 }
 
-/// How often executed branches that may lead to one of these blocks went another way. What a `switch` leads to does not
-/// count: a case that did not come is another kind of work, which another run may have.
+/// The number of times that executed branches to one of these blocks went another way. Branches of a `switch` do not
+/// count: a case that did not occur is another kind of work, which another run may have.
 fn decisions(graph: &Graph, before: &BTreeMap<usize, Vec<usize>>, blocks: BTreeSet<usize>) -> u64 {
     let mut open: Vec<usize> = blocks.iter().copied().collect();
     let mut seen = blocks;

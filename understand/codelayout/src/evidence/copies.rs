@@ -7,10 +7,10 @@ use lineup_model::program::Inlined;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// A copy with fewer bytes, two lines, is not told.
+/// A copy with fewer bytes (two lines) is not reported.
 const LEAST_BYTES: u64 = 128;
 
-/// Whether nothing of a copy was executed that is large enough to be told.
+/// Whether a copy is large enough to be reported and none of it was executed.
 pub(super) fn is_unused(code: &Code<'_>, copy: &Inlined) -> bool {
     let is_used = copy.ranges.iter().any(|range| is_executed(&code.executed, range));
     !is_used && bytes_of(copy) >= LEAST_BYTES
@@ -20,7 +20,8 @@ fn bytes_of(copy: &Inlined) -> u64 {
     copy.ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum()
 }
 
-/// Copies of which nothing was executed, in functions that were, largest first. Of nested ones the outermost is told.
+/// Copies of which nothing was executed, in functions that were, largest first. Of nested ones only the outermost is
+/// listed.
 pub(super) fn unused(code: &Code<'_>, described: &Descriptions) -> Vec<UnusedCopy> {
     let mut all = Vec::new();
     for function in &described.functions {

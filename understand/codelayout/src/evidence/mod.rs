@@ -1,4 +1,4 @@
-//! What the counts tell of branches, calls and inlined copies, for whoever writes hints into the sources.
+//! Evidence about branches, calls and inlined copies from the counts, for hints in the sources.
 
 mod branches;
 mod calls;
@@ -14,7 +14,7 @@ use lineup_model::program::{Function as Described, Inlined};
 use std::ops::Range;
 
 impl Code<'_> {
-    /// What tells of hints.
+    /// The evidence for hints.
     pub fn evidence(&self) -> Evidence {
         let mut starts = self.functions.iter().map(|function| function.addresses.start);
         let described = Descriptions::of(self.debug, &mut starts);
@@ -28,7 +28,7 @@ impl Code<'_> {
     }
 }
 
-/// What debug information tells of some functions, by their ranges.
+/// Descriptions of some functions from debug information, by their ranges.
 struct Descriptions {
     functions: Vec<Described>,
     /// First address, the one behind the last, and the function; by address.

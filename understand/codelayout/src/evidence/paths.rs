@@ -10,12 +10,12 @@ use lineup_model::branch::UnusedPath;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// A path with fewer bytes, two lines, is not told.
+/// A path with fewer bytes (two lines) is not reported.
 const LEAST_BYTES: u64 = 128;
 /// Times that the conditions before it must have come out otherwise.
 const LEAST_DECISIONS: u64 = 10_000;
 
-/// Such paths of all functions, largest first. Inlined copies are told by themselves.
+/// Such paths of all functions, largest first. Inlined copies are listed separately.
 pub(super) fn unused(code: &Code<'_>, described: &Descriptions) -> Vec<UnusedPath> {
     let mut all: Vec<UnusedPath> =
         code.functions.iter().flat_map(|function| of_function(code, described, function)).collect();
@@ -59,8 +59,8 @@ fn between(blocks: &[Block]) -> Vec<Range<usize>> {
     all
 }
 
-/// Where executed conditions lead into these blocks, and how often these went elsewhere. `None` where none does, and where a
-/// `switch` does: a case that did not come is other work.
+/// The number of times that executed conditions led into these blocks, and the number of times they went elsewhere.
+/// `None` without such a condition, and where a `switch` leads there: a case that did not occur is other work.
 fn entered(graph: &Graph, ways: &EdgeCounts, blocks: &Range<usize>) -> Option<(u64, u64)> {
     let leads = |wanted: &Wanted| {
         let to = wanted.to.filter(|to| blocks.contains(to))?;
@@ -80,7 +80,7 @@ fn entered(graph: &Graph, ways: &EdgeCounts, blocks: &Range<usize>) -> Option<(u
     Some((entry?, decisions))
 }
 
-/// Whether a place lies in an inlined copy that is told as one.
+/// Whether a place lies in an inlined copy that is listed as one.
 fn is_copy(code: &Code<'_>, described: &Descriptions, at: u64) -> bool {
     let Some(function) = described.at(at) else { return false };
     let mut own = copies_at(function, at).into_iter().filter_map(|copy| function.inlined.get(copy));

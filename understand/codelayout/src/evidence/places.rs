@@ -1,4 +1,4 @@
-//! How often places of the sources were executed.
+//! Execution counts of source places.
 
 use super::{Descriptions, copies_at};
 use crate::code::Code;

@@ -1,12 +1,12 @@
-//! What Clang packs into a discriminator: the block's own number, then how many copies the compiler made of its code by
-//! unrolling and vectorising, then a number of the copy. Each is stored in as few bits as it needs.
+//! The parts that Clang packs into a discriminator: the block's own number, then the number of copies the compiler made
+//! of its code by unrolling and vectorising, then a number of the copy. Each is stored in as few bits as it needs.
 
 /// The block's own number.
 pub(super) fn base(packed: u32) -> u32 {
     first(packed)
 }
 
-/// How many times the compiler has repeated the code.
+/// The number of times the compiler has repeated the code.
 pub(super) fn copies(packed: u32) -> u64 {
     u64::from(first(behind(packed)).max(1))
 }
@@ -23,7 +23,7 @@ fn first(packed: u32) -> u32 {
     }
 }
 
-/// What is stored behind the first number.
+/// The bits behind the first number.
 fn behind(packed: u32) -> u32 {
     match (packed & 1, packed & 0x40) {
         (1, _) => packed >> 1,

@@ -1,15 +1,15 @@
-//! What a model says of functions, held against samples of the clock.
+//! A model's shares of functions, compared with samples of the clock.
 
 use super::findings::{AgainstModel, SampledFindings, SampledFunction};
 use crate::clock;
 use std::collections::BTreeMap;
 
-/// Functions below this share of both are not told.
+/// Functions below this share of both are not listed.
 const LEAST: f64 = 0.005;
 
-/// The functions' shares of a program's modelled cycles, by name, beside their shares of the samples in programs of the event
-/// that has most of those without addresses: what time says. `None` when there is no such event. Code without a name is in
-/// the sums, and is not told.
+/// The functions' shares of a program's modelled cycles, by name, compared with their shares of time. Those are shares
+/// of the samples in programs, of the event that has most samples without addresses. `None` without such an event. Code
+/// without a name is in the sums, and is not listed.
 pub fn against_model(
     found: &SampledFindings,
     of_cycles: &BTreeMap<String, f64>,

@@ -1,14 +1,14 @@
-//! What samples say: plain values.
+//! Findings from samples: plain values.
 
 use crate::findings::ClockShare;
 use serde::Serialize;
 
-/// What the samples of a file say.
+/// The findings from a file's samples.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SampledFindings {
     /// Version of this value as JSON.
     pub schema: &'static str,
-    /// How perf was called.
+    /// The command line of perf.
     pub command: Vec<String>,
     /// The machine's name.
     pub host: Option<String>,
@@ -28,7 +28,7 @@ pub struct SampledFindings {
     pub lost_samples: u64,
     /// Samples whose address was worked out from sampled registers.
     pub worked_out_addresses: u64,
-    /// How often the kernel stopped sampling for a while.
+    /// The number of times the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Records too short for what they should hold.
     pub unreadable_records: u64,
@@ -42,17 +42,17 @@ pub struct SampledFindings {
     pub functions: Vec<SampledFunction>,
     /// Types, variables and all else that was accessed, most weight first.
     pub data: Vec<SampledData>,
-    /// Where the data came from, most weight first.
+    /// The sources of the data, most weight first.
     pub sources: Vec<SampledSource>,
     /// Lines that were passed between CPUs, most loads first.
     pub lines: Vec<SampledLine>,
-    /// What is worth a look, the largest share first.
+    /// The findings, the largest share first.
     pub findings: Vec<SampledFinding>,
     /// Functions whose share a model and samples tell, most samples first; `None` when no model was given.
     pub against_model: Option<Vec<AgainstModel>>,
     /// Commands that tell what samples cannot.
     pub next: Vec<SampledNext>,
-    /// What else is to be known.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
@@ -61,11 +61,11 @@ pub struct SampledFindings {
 pub struct SampledEvent {
     /// Its name.
     pub name: String,
-    /// What its samples carry, in words.
+    /// The fields of its samples, in words.
     pub carries: Vec<&'static str>,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
-    /// How many events they stand for.
+    /// The number of events they stand for.
     pub period: u64,
     /// Their weights: on most machines cycles.
     pub weight: u64,
@@ -82,7 +82,7 @@ pub struct SampledProcess {
     pub process: u32,
     /// Its name.
     pub name: String,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct SampledProcess {
 pub struct SampledCpu {
     /// Its number.
     pub cpu: u32,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
@@ -104,11 +104,11 @@ pub struct SampledFile {
     pub build_id: Option<String>,
     /// Samples whose instruction lies in it.
     pub samples: u64,
-    /// What was read of it.
+    /// The information read from it.
     pub known: Known,
 }
 
-/// What was read of a file.
+/// The information read from a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
@@ -129,9 +129,9 @@ pub struct SampledFunction {
     pub name: String,
     /// The file's path.
     pub file: String,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
-    /// How many events they stand for.
+    /// The number of events they stand for.
     pub period: u64,
     /// Share of the event's, by `period`.
     pub share: f64,
@@ -142,9 +142,9 @@ pub struct SampledFunction {
 /// A function's samples with those of the functions that it called.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SampledWithCallees {
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
-    /// How many events they stand for.
+    /// The number of events they stand for.
     pub period: u64,
     /// Share of the event's, by `period`.
     pub share: f64,
@@ -153,9 +153,9 @@ pub struct SampledWithCallees {
 /// Something that was accessed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SampledData {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What kind of thing: `member` for objects of a type, `variable`, `stack` and so on.
+    /// Its kind: `member` for objects of a type, `variable`, `stack` and so on.
     pub kind: lineup_explain::name::Class,
     /// Its accesses.
     #[serde(flatten)]
@@ -171,16 +171,16 @@ pub struct SampledMember {
     pub path: String,
     /// Its offset.
     pub offset: u64,
-    /// How many bytes.
+    /// Its size in bytes.
     pub size_bytes: u64,
     /// Its accesses.
     #[serde(flatten)]
     pub accesses: SampledAccesses,
     /// Weight of the loads of lines that another CPU's cache had changed.
     pub hitm_weight: u64,
-    /// Where its data came from, most weight first.
+    /// The sources of its data, most weight first.
     pub sources: Vec<SampledSource>,
-    /// What its name rests on, with how many samples.
+    /// The evidence for its name, with numbers of samples.
     pub evidence: Vec<SampledEvidence>,
     /// The functions that accessed it, most samples first.
     pub functions: Vec<SampledUser>,
@@ -189,11 +189,11 @@ pub struct SampledMember {
 /// Samples of accesses.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
 pub struct SampledAccesses {
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
-    /// Of them, loads.
+    /// The loads among them.
     pub loads: u64,
-    /// Of them, stores.
+    /// The stores among them.
     pub stores: u64,
     /// Loads of lines that another CPU's cache had changed.
     pub hitm: u64,
@@ -212,9 +212,9 @@ pub struct SampledAccesses {
 /// Evidence of names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct SampledEvidence {
-    /// What the name rests on.
+    /// The evidence for the name.
     pub evidence: lineup_explain::name::Evidence,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
@@ -223,16 +223,16 @@ pub struct SampledEvidence {
 pub struct SampledUser {
     /// Its name.
     pub name: String,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
-/// Where data came from.
+/// The source of data.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SampledSource {
     /// The kind of access and the level of memory, in words.
     pub from: String,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
     /// Their weights.
     pub weight: u64,
@@ -253,22 +253,22 @@ pub struct SampledLine {
     pub weight: u64,
     /// By the CPU that loaded it.
     pub cpus: Vec<SampledCpu>,
-    /// What was loaded from it so, in the order of its bytes.
+    /// The bytes that were loaded from it so, in their order.
     pub bytes: Vec<SampledByte>,
-    /// What was stored to it, as far as stores were sampled, in the order of its bytes.
+    /// The bytes that were stored to it, as far as stores were sampled, in their order.
     pub stores: Vec<SampledByte>,
 }
 
-/// What was loaded from a line, or stored to it.
+/// Bytes that were loaded from a line, or stored to it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SampledByte {
     /// Byte of the line.
     pub at: u8,
-    /// What it is called: `type.member` or a variable.
+    /// Their name: `type.member` or a variable.
     pub name: String,
     /// The function that did it.
     pub function: String,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
 }
 
@@ -283,16 +283,16 @@ pub struct AgainstModel {
     pub clock: ClockShare,
 }
 
-/// A command that tells what samples cannot.
+/// A command for facts that samples do not contain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SampledNext {
-    /// What it is about.
+    /// The command's subject.
     pub subject: String,
     /// The command; the program's arguments are for the user to add.
     pub command: String,
 }
 
-/// Why something is worth a look.
+/// The reason why something is worth a look.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
@@ -307,13 +307,13 @@ pub enum Worth {
 /// Something that is worth a look.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SampledFinding {
-    /// Why.
+    /// The reason.
     pub worth: Worth,
     /// The type, variable or function.
     pub subject: String,
     /// Share of the weight of all accesses; of the samples where there are no weights; of its event for a function.
     pub share: f64,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
     /// Their weights.
     pub weight: u64,
@@ -321,7 +321,7 @@ pub struct SampledFinding {
     pub members: Vec<String>,
     /// The functions that accessed them, most samples first.
     pub functions: Vec<String>,
-    /// What was stored to the lines, and by which function, as far as stores were sampled.
+    /// The bytes that were stored to the lines, and the storing functions, as far as stores were sampled.
     pub written: Vec<String>,
     /// The recording that would tell which members a call touches together; the program's arguments are for the user to
     /// add.

@@ -7,10 +7,10 @@ use crate::error::FindError;
 use lineup_samples::data_source::{DataSource, Operation};
 use lineup_samples::tally::{ByPlace, PassedLine, Tally};
 
-/// Lines told one by one.
+/// The largest number of lines that are listed one by one.
 const LINES: usize = 100;
 
-/// Those with most loads, most first.
+/// The lines with most loads, most first.
 pub(super) fn lines(
     tally: &Tally,
     places: &mut Places<'_>,
@@ -47,7 +47,7 @@ fn told(
     })
 }
 
-/// What lies where on a line, by who accessed it.
+/// The bytes of a line with their names, by the function that accessed them.
 fn bytes_of(
     places: &mut Places<'_>,
     all: &ByPlace,

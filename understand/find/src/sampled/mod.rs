@@ -1,8 +1,8 @@
-//! What samples say: functions, types and members, each access with what its name rests on.
+//! Findings from samples: functions, types and members, and the evidence for the name of each access.
 //!
-//! Files are laid side by side, each once, whatever address each process had it at. An access is named by its address when
-//! that lies in a variable, else by what the analysis of the code says of the instruction's operand. What was learned of
-//! memory from other accesses is not asked: samples do not say when memory was given out.
+//! Files are laid side by side, each once, whatever address each process had it at. An access is named by its address
+//! when that lies in a variable, else by the analysis of the instruction's operand. Names that other accesses gave to
+//! memory are not used: samples do not say when memory was allocated.
 
 mod against;
 mod findings;
@@ -92,10 +92,10 @@ pub fn sampled(
     Ok(found)
 }
 
-/// Which of the samples are told.
+/// A choice of samples.
 #[derive(Clone, Debug)]
 pub struct SampledOptions {
-    /// Accesses by these functions alone; by all when there are none.
+    /// Accesses by these functions alone; accesses by all functions if empty.
     pub functions: Vec<String>,
     /// The share from which on something is a finding.
     pub least_share: f64,
@@ -113,12 +113,13 @@ impl SampledOptions {
     }
 }
 
-/// What names code beside programs' files.
+/// Names for code outside programs' files.
 #[derive(Default, Debug)]
 pub struct MoreNames {
-    /// Of code that was made at run time, by process.
+    /// Names for code that was made at run time, by process.
     pub processes: BTreeMap<u32, CodeNames>,
-    /// Of a file by its position among the tally's, by the distance from where it was mapped: the kernel's.
+    /// Names for the code of a file, such as the kernel's. The key is its position among the tally's files; the names
+    /// go by the distance from its mapping's start.
     pub files: BTreeMap<u32, CodeNames>,
 }
 
@@ -148,7 +149,7 @@ fn files(tally: &Tally, debug: &[Option<DebugInfo>]) -> Vec<SampledFile> {
     all
 }
 
-/// What would tell which members a call touches together: calls of the functions that access a type most.
+/// The recordings that would show the members a call touches together: calls of the functions that access a type most.
 fn next(tally: &Tally, data: &[SampledData], sums: &Sums) -> Vec<SampledNext> {
     let types = data.iter().filter(|one| one.kind == Class::Member).take(PROPOSALS);
     let proposal = |one: &SampledData| {

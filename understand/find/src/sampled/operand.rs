@@ -1,4 +1,4 @@
-//! What an instruction accesses, in the registers that perf samples.
+//! The memory an instruction accesses, in the registers that perf samples.
 
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::instruction::{InstructionSet, Register, decode};
@@ -14,8 +14,8 @@ const X86_64: [u32; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 2
 /// Registers of AArch64 up to the stack pointer have the same numbers in both.
 const AARCH64: u16 = 32;
 
-/// The one operand in memory of the instruction at a link address. `None` when there is none, or several, or the machine's
-/// registers are not known.
+/// The one operand in memory of the instruction at a link address. `None` without such an operand, with several, or
+/// when the machine's registers are not known.
 pub fn operand_at(debug: &DebugInfo, at: u64) -> Option<Operand> {
     let machine = debug.abi().machine;
     if !matches!(machine, Machine::X86_64 | Machine::AArch64) {

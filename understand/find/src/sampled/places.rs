@@ -15,7 +15,7 @@ use lineup_samples::data_source::{DataSource, Operation};
 use lineup_samples::tally::Tally;
 use lineup_samples::{Code, Data, MappedFile};
 
-/// Where the first file is laid, and how far apart they are at least.
+/// The address of the first file, and the least distance between files.
 const FIRST: u64 = 0x10_0000_0000;
 const APART: u64 = 2 << 20;
 /// An address that nothing lies at.
@@ -33,7 +33,7 @@ pub(super) struct Places<'a> {
     pub(super) namer: Namer<'a>,
     files: &'a [MappedFile],
     loaded: Vec<LoadedImage>,
-    /// What to add to a place in each file for the address that it is laid at.
+    /// The shift from a place in each file to its address.
     shifts: Vec<Shift>,
     debug: &'a [Option<DebugInfo>],
     names: &'a MoreNames,
@@ -86,7 +86,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What an access went to, and why that is believed.
+    /// The target of an access, and the evidence for it.
     pub(super) fn accessed(
         &mut self,
         code: Code,
@@ -131,7 +131,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// What a spot is called: `type.member` or a variable.
+    /// The name of a spot: `type.member` or a variable.
     pub(super) fn spot_name(&mut self, spot: Spot) -> String {
         let name = owner::name(&mut self.namer, spot.owner);
         let member = owner::member_name(&mut self.namer, spot);
@@ -146,12 +146,12 @@ fn runtime(shifts: &[Shift], code: Code) -> Option<u64> {
     }
 }
 
-/// What turns a place in a file into the address that it is laid at.
+/// The shift from a place in a file to its address.
 #[derive(Clone, Default, Debug)]
 struct Shift {
-    /// What is added.
+    /// The distance to add.
     by: u64,
-    /// Of a module of the kernel, the stretches of code that it was loaded as: first distance, bytes, link address.
+    /// For a module of the kernel, the stretches of code that it was loaded as: first distance, bytes, link address.
     parts: Vec<(u64, u64, u64)>,
 }
 
@@ -178,7 +178,7 @@ fn laid(file: &MappedFile, debug: Option<&DebugInfo>, start: u64) -> (LoadedImag
     let first = addresses.clone().map(|one| one.start).min().unwrap_or_default() & !(APART - 1);
     let last = addresses.map(|one| one.end).max().unwrap_or_default();
     let bias = start.wrapping_sub(first);
-    // Of the kernel, places are told from the start of its code on.
+    // Places in the kernel count from the start of its code.
     let text = debug.filter(|_| file.is_kernel()).and_then(|debug| {
         let symbol = debug.symbols().iter().find(|symbol| symbol.name == "_text" || symbol.name == "_stext");
         symbol.map(|symbol| symbol.address)

@@ -17,7 +17,7 @@ use lineup_samples::tally::{Sum, Tally};
 use lineup_samples::{Code, Data};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions told of a member.
+/// The largest number of functions listed for a member.
 const USERS: usize = 4;
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Of the accesses by the functions that are wanted.
+    /// The sums of the accesses by the wanted functions.
     pub(super) fn of(
         tally: &Tally,
         places: &mut Places<'_>,
@@ -169,7 +169,7 @@ impl Sums {
         all
     }
 
-    /// What was accessed, most weight first.
+    /// The accessed data, most weight first.
     pub(super) fn data(&self, places: &mut Places<'_>) -> Vec<SampledData> {
         let mut owners: BTreeMap<Owner, Vec<(Spot, &MemberSum)>> = BTreeMap::new();
         for (spot, sum) in &self.members {
@@ -218,7 +218,7 @@ impl Sums {
         }
     }
 
-    /// Where data came from, most weight first.
+    /// The sources of data, most weight first.
     pub(super) fn sources(&self) -> Vec<SampledSource> {
         self.by_source(&self.sources)
     }
@@ -250,7 +250,7 @@ impl Sums {
     }
 }
 
-/// Whether it says something of an access.
+/// Whether a sample describes an access.
 fn is_access(tally: &Tally, spot: &lineup_samples::tally::Spot) -> bool {
     let event = tally.events.get(spot.event as usize);
     let has_address = event.is_some_and(|event| event.carries.address);

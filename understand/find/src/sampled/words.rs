@@ -1,4 +1,4 @@
-//! What samples say, in words.
+//! Findings from samples, in words.
 
 use super::findings::{SampledData, SampledEvent};
 use lineup_explain::name::Class;
@@ -30,7 +30,7 @@ pub(super) fn event(event: &EventTally) -> SampledEvent {
     }
 }
 
-/// Where data came from: `load, L3, changed by another CPU`.
+/// The source of data: `load, L3, changed by another CPU`.
 pub(super) fn source(source: DataSource) -> String {
     let operation = match source.operation {
         Operation::Unknown => "access",
@@ -69,7 +69,7 @@ pub(super) fn source(source: DataSource) -> String {
     format!("{operation}, {missed}{level}{snoop}{remote}")
 }
 
-/// What else is to be known.
+/// Further notes.
 pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Ending::CutOff { after_bytes } = tally.ending {

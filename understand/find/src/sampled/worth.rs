@@ -1,14 +1,14 @@
-//! What of the samples is worth a look, and the recording that would tell what samples cannot.
+//! Findings from samples, and the recordings that would add what samples do not contain.
 
 use super::findings::{SampledData, SampledFinding, SampledFindings, SampledFunction, SampledLine, Worth};
 use std::collections::BTreeMap;
 
-/// Findings told, members and functions of each.
+/// The largest numbers of listed findings, and of members and functions of each.
 const FINDINGS: usize = 10;
 const NAMES: usize = 4;
 
 impl SampledFindings {
-    /// What took at least this share of the latency of all accesses; of samples without weights, of the samples. Where no
+    /// Data with at least this share of the latency of all accesses, or of the samples if those have no weights. If no
     /// sample came with an address, the functions with most time.
     pub(super) fn worth(&self, least: f64) -> Vec<SampledFinding> {
         let mut all: Vec<SampledFinding> = self.data.iter().filter_map(|data| self.passed(data)).collect();
@@ -20,7 +20,7 @@ impl SampledFindings {
             all.extend(self.functions.iter().filter_map(|function| self.ran(function)));
         }
         all.retain(|finding| finding.share >= least && finding.samples > 0);
-        // What is passed between CPUs says more than that its type is waited for, and is told before it.
+        // Passing between CPUs is more specific than waiting for the same type, and is listed before it.
         all.sort_by(|one, other| {
             (other.share.total_cmp(&one.share)).then_with(|| one.worth.cmp(&other.worth))
         });
@@ -105,7 +105,7 @@ impl SampledFindings {
     }
 }
 
-/// Whether a name is `type.member`, or the variable itself.
+/// Whether a name is `owner.member`, or the variable `owner` itself.
 fn is_of(name: &str, owner: &str) -> bool {
     name.strip_prefix(owner).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

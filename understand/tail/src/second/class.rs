@@ -1,4 +1,5 @@
-//! Kinds of work, recognised by the functions that do it. What is not recognised is left to the list of functions.
+//! Kinds of work, recognised by the functions that do it. Functions that are not recognised appear only in the list of
+//! functions.
 
 use super::functions::{Functions, Ran};
 use super::split::{Split, mean, means};
@@ -109,8 +110,8 @@ impl Class {
         }
     }
 
-    /// The class that a function belongs to. What compilers append to a function's name (`.isra.0`, `.part.0`, `.cold`)
-    /// does not matter.
+    /// The class that a function belongs to. Suffixes that compilers append to a function's name (`.isra.0`, `.part.0`,
+    /// `.cold`) are ignored.
     pub fn of_function(name: &str) -> Option<Class> {
         let plain = name.split('.').next().unwrap_or(name);
         Class::ALL.into_iter().find(|class| class.functions().contains(&plain))
@@ -120,7 +121,7 @@ impl Class {
 /// A kind of work seen in the tail.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ClassFound {
-    /// Which.
+    /// The class.
     pub class: Class,
     /// Kept calls of the tail that did it; for contention all calls of the tail that spun.
     pub tail_calls: usize,
@@ -128,10 +129,10 @@ pub struct ClassFound {
     pub usual_calls: usize,
     /// Instructions spent spinning per call of the tail, mean, over all of them; 0 but for contention.
     pub spin_instructions_per_tail_call: f64,
-    /// Instructions by which the tail's calls that did it exceed the mean of usual calls, mean; what else they did counts
-    /// too.
+    /// Instructions by which the tail's calls that did it exceed the mean of usual calls, mean; what else they did
+    /// counts too.
     pub excess_instructions_per_call: f64,
-    /// The functions it is known by, as they ran in the tail's calls; empty when spinning alone tells.
+    /// The functions it is known by, as they ran in the tail's calls; empty when spinning is the only sign.
     pub functions: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which functions ran in calls of the tail, and how much data they accessed there.
+//! Functions that ran in calls of the tail, with the amount of data they accessed there.
 
 use super::split::Split;
 use crate::run::Run;
@@ -34,7 +34,7 @@ impl FunctionFound {
 /// Functions listed at most.
 const LISTED: usize = 40;
 
-/// What one kept call ran, by the function's number: accesses, pieces of code.
+/// The functions one kept call ran, by number: accesses, pieces of code.
 pub(super) type Ran = BTreeMap<usize, (u64, u64)>;
 
 /// Functions in both kinds of kept calls.

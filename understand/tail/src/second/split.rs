@@ -19,7 +19,7 @@ pub(super) fn mean(run: &Run, positions: &[usize], value: impl Fn(&Measured) -> 
 /// A count in calls of both kinds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Means {
-    /// Which count.
+    /// The count.
     pub metric: Metric,
     /// Mean over usual calls.
     pub usual: f64,

@@ -18,7 +18,7 @@ pub(crate) const SPANS: u16 = 3;
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const FUNCTIONS: [&str; 3] = ["timer_entry", "try_to_wake_up", "__schedule"];
 
-/// Where a function begins.
+/// The address of a function.
 pub(crate) fn address(function: &str) -> u64 {
     let index = FUNCTIONS.iter().position(|known| *known == function).unwrap();
     KERNEL + 0x1000 * index as u64
