@@ -1,4 +1,4 @@
-//! What is known of the value in a register or stack slot.
+//! The known facts about a value in a register or stack slot.
 
 use crate::catalog::Ty;
 use crate::congruence::{Congruence, gcd};
@@ -80,7 +80,7 @@ impl Number {
         Self { constant: both.residue, factor: both.modulus as i64, symbol: SymbolicId(0) }
     }
 
-    /// The same remainders, whatever the smallest value: what a counter that a loop changes comes to.
+    /// The same remainders without a smallest value: the values of a counter that a loop changes.
     fn widened(self) -> Self {
         match self.factor.checked_abs() {
             Some(step) if step > 0 => {
@@ -91,7 +91,7 @@ impl Number {
     }
 }
 
-/// Where a pointer came from, for naming what it points to when that is no struct.
+/// The source of a pointer. It names the pointer's target if that is no struct.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Origin {
     /// Not known, or several.
@@ -109,11 +109,11 @@ pub struct Pointer {
     pub target: Ty,
     /// Distance from its start in bytes.
     pub offset: Congruence,
-    /// Where the pointer came from.
+    /// The pointer's source.
     pub origin: Origin,
     /// True while debug info says at this very place that the register holds this.
     pub is_located: bool,
-    /// What the register holds on paths where it holds no pointer: null, or the address of a variable.
+    /// The register's value on paths where it holds no pointer: null, or the address of a variable.
     pub or_constant: Option<i64>,
 }
 
@@ -141,8 +141,8 @@ impl Pointer {
     }
 }
 
-/// What is known of a value. Paths that know no type do not contradict those that do: a register that
-/// is used as an address after two paths meet held the same kind of pointer on both.
+/// The known facts about a value. Paths that know no type do not contradict those that do: a register that is used as
+/// an address after two paths meet held the same kind of pointer on both.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AbstractValue {
     /// Nothing.
@@ -162,9 +162,9 @@ pub enum AbstractValue {
 }
 
 impl AbstractValue {
-    /// What is known where two paths meet: the least upper bound of a lattice. It is commutative, associative and
-    /// idempotent, so that the order in which paths meet does not matter. A constant does not contradict a pointer,
-    /// two different ones do: together they are as good as any number.
+    /// The known facts where two paths meet: the least upper bound of a lattice. It is commutative, associative and
+    /// idempotent, so that the order in which paths meet does not matter. A constant does not contradict a pointer, two
+    /// different ones do: together they are as good as any number.
     pub fn join(self, other: AbstractValue) -> AbstractValue {
         match (self, other) {
             (same, other) if same == other => same,
@@ -183,7 +183,7 @@ impl AbstractValue {
         }
     }
 
-    /// What a value comes to that changes each time a loop is gone through.
+    /// The value after any number of passes through a loop that changes it each time.
     pub fn widened(self) -> AbstractValue {
         match self {
             AbstractValue::Number(number) => AbstractValue::Number(number.widened()),
@@ -225,7 +225,7 @@ impl AbstractValue {
         matches!(self, AbstractValue::Pointer(_) | AbstractValue::Stack(_) | AbstractValue::Thread(_))
     }
 
-    /// What remains of it when the location that debug info gave ends.
+    /// The facts that remain when the location that debug info gave ends.
     pub fn carried(self) -> AbstractValue {
         match self {
             AbstractValue::Pointer(pointer) => {

@@ -1,11 +1,11 @@
-//! What the accesses of a call before one say of it.
+//! The context of an access: the accesses of its call before it.
 
 use crate::live_times::Moment;
 use foldhash::HashMap;
 use lineup_model::access::{Access, AccessKind, ProcessId};
 
-/// What the accesses of a call before one say of it: the machine splits accesses into adjacent pieces, and code
-/// without a symbol belongs to the function before it. Made anew for each call.
+/// The context of an access: the accesses of its call before it. The machine splits accesses into adjacent pieces, and
+/// code without a symbol belongs to the function before it. Each call has a context of its own.
 #[derive(Clone, Default, Debug)]
 pub struct AccessContext {
     process: ProcessId,
@@ -18,7 +18,7 @@ pub struct AccessContext {
 }
 
 impl AccessContext {
-    /// Of a call that this process makes.
+    /// The context of a call in this process.
     pub fn of(process: ProcessId) -> Self {
         AccessContext { process, ..Self::default() }
     }

@@ -1,7 +1,7 @@
-//! What each instruction of a function accesses, worked out without running it.
+//! The accesses of each instruction of a function, derived without running it.
 //!
-//! Forward over the control-flow graph: debug info says which registers hold which pointers where;
-//! moves, sums, loads from typed memory, stack slots and call results carry that on.
+//! Forward over the control-flow graph: debug info gives the pointers in registers at each place; moves, sums, loads
+//! from typed memory, stack slots and call results pass them on.
 
 use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
 use crate::callees::{Callees, Parameter};
@@ -26,21 +26,21 @@ use lineup_debuginfo::Region;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
 
-/// What functions call first that can be traced, on x86. It stands for a place to put a call, and changes nothing.
+/// The function that traceable functions call first, on x86. The call is a placeholder, and changes nothing.
 const TRACED_ENTRY: &str = "__fentry__";
 
-/// What one operand of an instruction accesses.
+/// The memory operand of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Load or store.
     pub kind: AccessKind,
     /// Bytes the operand covers; 0 when unknown.
     pub size_bytes: u32,
-    /// Where.
+    /// The place of the accessed bytes.
     pub place: Place,
 }
 
-/// What is known of an accessed address.
+/// The known facts about an accessed address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Nothing.
@@ -80,19 +80,19 @@ pub struct World<'w, 'a> {
     pub names: &'w mut Names,
     /// The variables of which every CPU has a copy.
     pub(crate) percpu: &'w PerCpu,
-    /// What functions take and return.
+    /// The parameters and results of functions.
     pub callees: &'w Callees,
-    /// Which types have which members.
+    /// The types that have certain members.
     pub(crate) holders: &'w mut Holders,
 }
 
-/// What a pointer into the middle of an object is taken for, where debug info says which object that is.
+/// The interpretation of a pointer into the middle of an object that debug info identifies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum View {
     /// A pointer into the object.
     OfWhole,
-    /// A pointer to the member there: where one path knows the object and another, which follows the links of a list, knows the
-    /// member alone, both know that.
+    /// A pointer to the member there: where one path knows the object and another, which follows the links of a list,
+    /// knows the member alone, both know that.
     OfMember,
 }
 
@@ -176,7 +176,7 @@ struct Pass<'p, 'w, 'a> {
     located: &'p Located,
     facts: Vec<Vec<u32>>,
     view: View,
-    /// What functions called from here take off the stack, by entry.
+    /// Bytes that functions called from here take off the stack, by entry.
     popped: HashMap<u64, i64>,
 }
 
@@ -186,8 +186,8 @@ impl Pass<'_, '_, '_> {
         self.sites(&entries)
     }
 
-    /// The state at the start of each block. When the analysis comes to no end, nothing of it is kept but what debug
-    /// info says at each place.
+    /// The state at the start of each block. If the analysis does not converge, only the facts from debug info at each
+    /// place are kept.
     fn settle(&mut self) -> Vec<State> {
         let convention = self.graph.convention;
         let unknown = vec![State::nothing(&convention); self.graph.blocks.len()];
@@ -327,7 +327,7 @@ impl Pass<'_, '_, '_> {
         }
     }
 
-    /// What a pointer stored in a type gives when it is loaded.
+    /// The value of a pointer stored in a type when it is loaded.
     fn pointer_in(
         &mut self,
         ty: Ty,
@@ -426,7 +426,7 @@ impl Surroundings for Pass<'_, '_, '_> {
 }
 
 impl Pass<'_, '_, '_> {
-    /// What a load from a thread-local variable gives.
+    /// The value of a load from a thread-local variable.
     fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<AbstractValue> {
         let spot = self.world.blocks.spot(self.image, from_base)?;
         let global = self.world.globals.get(spot.image)?.thread_local_at(spot.offset).copied()?;
@@ -437,7 +437,7 @@ impl Pass<'_, '_, '_> {
         self.pointer_in(global.ty, offset, size_bytes, origin)
     }
 
-    /// What a load from a CPU's copy of a variable gives.
+    /// The value of a load from a CPU's copy of a variable.
     fn loaded_of_cpu(&mut self, link: u64, size_bytes: u32) -> Option<AbstractValue> {
         if let Some(base) = self.loaded_base(link, size_bytes) {
             return Some(base);
@@ -445,14 +445,14 @@ impl Pass<'_, '_, '_> {
         self.loaded_global(link, Congruence::exactly(0), size_bytes)
     }
 
-    /// How far a CPU's copies lie from the section, which is where that CPU's base lies.
+    /// The distance of a CPU's copies from the section, which is that CPU's base.
     fn loaded_base(&self, link: u64, size_bytes: u32) -> Option<AbstractValue> {
         let is_whole = size_bytes == self.graph.convention.pointer_bytes;
         (is_whole && self.world.percpu.holds_base(self.image_of(link), link))
             .then_some(AbstractValue::Thread(0))
     }
 
-    /// What a load from a global gives: its pointer, or a constant that stands in the code.
+    /// The value of a load from a global: its pointer, or a constant in the code.
     fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<AbstractValue> {
         let start = address.constant as u64;
         if let Some(base) = self.loaded_base(start, size_bytes) {
@@ -484,7 +484,8 @@ impl Pass<'_, '_, '_> {
     }
 }
 
-/// What the function at an entry, or that a stub there leads to, takes off the stack when it returns.
+/// The bytes that the function at an entry takes off the stack when it returns. The entry may be a stub that leads
+/// there.
 fn popped_bytes(images: &[Image<'_>], image: &Image<'_>, entry: u64) -> Option<i64> {
     let named = |image: &Image<'_>, name: &str| {
         let mut symbols = image.symbols().iter();

@@ -1,7 +1,7 @@
-//! What the code of a whole program accesses by type, and what an audited run tells against moving members.
+//! The accesses of a whole program's code by type, and the evidence of an audited run against moving members.
 //!
-//! The code is analysed without running it, as for a recording. A run then shows which of these accesses met other types'
-//! bytes, system calls or shared memory; here that becomes evidence in words.
+//! The code is analysed without running it, as for a recording. A run then shows which of these accesses met other
+//! types' bytes, system calls or shared memory. This module turns that into evidence in words.
 
 use crate::analysis::{Place, Site};
 use crate::catalog::{Catalog, Ty};
@@ -19,7 +19,7 @@ use lineup_recording::audit::{
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// What is known of a program's code and variables.
+/// The known facts about a program's code and variables.
 pub struct CodeTypes<'a> {
     debug: &'a DebugInfo,
     namer: Namer<'a>,
@@ -44,20 +44,20 @@ pub enum Kind {
 pub struct TypeEvidence {
     /// The type.
     pub ty: TypeId,
-    /// What kind it is of.
+    /// Its kind.
     pub kind: Kind,
     /// The code that showed it.
     pub at: Option<SourceLocation>,
     /// In words.
     pub because: String,
-    /// How often it was seen.
+    /// The number of times it was seen.
     pub times: u64,
     /// Bytes in all.
     pub bytes: u64,
 }
 
 impl<'a> CodeTypes<'a> {
-    /// Analyses all functions of a program. `regions` are the functions that are recorded anyway.
+    /// Analyses all functions of a program. `regions` are the functions that are recorded as well.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -99,7 +99,7 @@ impl<'a> CodeTypes<'a> {
             found.is_on_stack |= matches!(site.place, Place::Stack(_));
             let byte = self.typed_byte(site);
             found.size_bytes = found.size_bytes.max(site.size_bytes);
-            // An instruction with two operands of a kind is not told apart by them.
+            // Two operands of one kind in an instruction cannot be distinguished.
             let slot = if site.kind == AccessKind::Store { &mut found.store } else { &mut found.load };
             *slot = if slot.is_none() { byte } else { slot.filter(|known| Some(*known) == byte) };
         }
@@ -149,8 +149,8 @@ impl<'a> CodeTypes<'a> {
         self.table.globals.dedup_by_key(|global| global.start);
     }
 
-    /// Evidence against moving members, by type. What says nothing about an order is left out: one member's bytes by
-    /// themselves, a type that is part of another.
+    /// Evidence against moving members, by type. Evidence that does not concern the order is left out: on one member's
+    /// bytes alone, or on a type that is part of another.
     pub fn evidence(&mut self, findings: &Findings) -> Vec<TypeEvidence> {
         let mut all: Vec<TypeEvidence> = Vec::new();
         let mut known = BTreeMap::new();

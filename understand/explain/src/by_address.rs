@@ -7,12 +7,12 @@ pub(crate) struct Ranged<T> {
     pub(crate) start: u64,
     /// After the last byte.
     pub(crate) end: u64,
-    /// What is known.
+    /// The range's value.
     pub(crate) value: T,
 }
 
-/// Ranges by their size, rounded up to a power of two, and by their first byte. What holds an address begins no further below
-/// it than its size. So one large range does not have all smaller ones behind it looked at.
+/// Ranges by their size, rounded up to a power of two, and by their first byte. A range that holds an address begins no
+/// further below it than its size. So the search near one large range does not visit all smaller ones.
 #[derive(Clone, Debug)]
 pub(crate) struct ByAddress<T> {
     classes: Vec<Class>,
@@ -28,7 +28,7 @@ impl<T> Default for ByAddress<T> {
 /// Ranges of nearly one size.
 #[derive(Clone, Debug)]
 struct Class {
-    /// As many bytes as any of them has.
+    /// The upper limit of their sizes.
     most_bytes: u64,
     /// By their first byte, and the one after their last.
     groups: Vec<Group>,
@@ -39,13 +39,13 @@ struct Class {
 struct Group {
     start: u64,
     end: u64,
-    /// Where they are in the list of all.
+    /// Their positions in the list of all.
     first: usize,
     after: usize,
 }
 
 impl<T> ByAddress<T> {
-    /// Of these ranges. Equal ones stay in their order.
+    /// An index of these ranges. Equal ones stay in their order.
     pub(crate) fn new(mut all: Vec<Ranged<T>>) -> Self {
         let class_of = |one: &Ranged<T>| one.end.saturating_sub(one.start).max(1).next_power_of_two();
         all.sort_by_key(|one| (class_of(one), one.start, one.end));

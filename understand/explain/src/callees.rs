@@ -1,4 +1,4 @@
-//! What functions take and return: what a call says of the registers before and after it.
+//! The parameters and results of functions: types of the registers before and after a call.
 
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
@@ -13,16 +13,16 @@ use lineup_model::program::{Function, Location};
 pub struct Parameter {
     /// The register.
     pub register: Register,
-    /// What it points to.
+    /// The type it points to.
     pub target: Ty,
     /// The parameter.
     pub origin: Origin,
 }
 
-/// What the described functions that were executed take and return.
+/// The parameters and results of the described functions that were executed.
 #[derive(Default, Debug)]
 pub struct Callees {
-    /// What they return a pointer to, by image and link address of the entry.
+    /// The targets of the pointers they return, by image and link address of the entry.
     results: HashMap<(usize, u64), Ty>,
     /// The same by name.
     results_by_name: HashMap<String, Ty>,
@@ -55,12 +55,12 @@ impl Callees {
         self.results_by_name.entry(name.clone()).or_insert(target);
     }
 
-    /// What the function at an entry returns a pointer to.
+    /// The target of the pointer that the function at an entry returns.
     pub(crate) fn result(&self, image: usize, entry: u64) -> Option<Ty> {
         self.results.get(&(image, entry)).copied()
     }
 
-    /// What a function of this name returns a pointer to.
+    /// The target of the pointer that a function of this name returns.
     pub(crate) fn result_by_name(&self, name: &str) -> Option<Ty> {
         self.results_by_name.get(name).copied()
     }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Ty(pub u32);
 
-/// Where a [`Ty`] is described.
+/// The image and number under which a [`Ty`] is described.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Described {
     /// Index of the image.
@@ -42,7 +42,7 @@ pub struct Catalog<'a> {
     held: HashMap<(Ty, u64, Ty), bool>,
 }
 
-/// Where in a type an address lies.
+/// The place of an address in a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spot {
     /// Offset in the type.
@@ -100,7 +100,7 @@ impl<'a> Catalog<'a> {
         ty
     }
 
-    /// Where a declaration is completed: in its own image, else in any.
+    /// The definition that completes a declaration: from its own image, else from any.
     fn definition(&self, image: usize, id: TypeId) -> (usize, TypeId) {
         let declared = self.tables.get(image).and_then(|types| types.get(id));
         let Some(name) = declared.and_then(|ty| match &ty.kind {
@@ -125,7 +125,7 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// Where a type is described.
+    /// The image and number under which a type is described.
     pub fn described(&self, ty: Ty) -> Option<Described> {
         self.all.get(ty.0 as usize).copied()
     }
@@ -154,7 +154,7 @@ impl<'a> Catalog<'a> {
         place.or_else(|| self.pointer_name(ty)).unwrap_or_else(|| "(anonymous)".to_owned())
     }
 
-    /// What a pointer is called: `T *`.
+    /// The name of a pointer: `T *`.
     fn pointer_name(&self, ty: Ty) -> Option<String> {
         let (types, described) = self.table(ty)?;
         let (mut id, mut stars) = (described.id, String::new());
@@ -250,7 +250,7 @@ impl<'a> Catalog<'a> {
         found
     }
 
-    /// What the pointer at an offset of a type points to.
+    /// The target type of the pointer at an offset of a type.
     pub fn pointee_at(&mut self, ty: Ty, offset: u64, pointer_bytes: u64) -> Option<Ty> {
         let field = self.field(ty, offset, pointer_bytes)?;
         let (types, described) = self.table(ty)?;
@@ -262,8 +262,8 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// What the distances of a pointer at an offset of a type are known up to: the size of its target, when it points
-    /// to elements of an array, else 0.
+    /// The step between the possible distances of a pointer at an offset of a type: the size of its target, when it
+    /// points to elements of an array, else 0.
     pub fn step_at(&self, ty: Ty, offset: u64, pointer_bytes: u64, target: Ty) -> u64 {
         let is_of_elements = self.table(ty).is_some_and(|(types, described)| {
             fields::points_to_elements(types, described.id, offset, pointer_bytes)
@@ -305,7 +305,7 @@ impl<'a> Catalog<'a> {
         self.table(ty).is_some_and(|(types, described)| fields::has_open_end(types, described.id))
     }
 
-    /// Where in an object of type `ty` (or in an array of them) an address at this distance lies.
+    /// The place in an object of type `ty` (or in an array of them) of an address at this distance.
     pub fn spot(&mut self, ty: Ty, distance: Congruence, size_bytes: u64) -> Option<Spot> {
         let size = self.size_bytes(ty).filter(|size| *size > 0)?;
         if let Some(distance) = distance.exact() {
@@ -386,7 +386,7 @@ fn holds(catalog: &mut Catalog<'_>, outer: Ty, offset: u64, inner: Ty) -> bool {
     false
 }
 
-/// What an array is made of, or the type itself.
+/// The element type of an array, or the type itself.
 fn element(types: &Types, id: TypeId) -> Option<TypeId> {
     let mut id = types.strip(id)?;
     for _ in 0..8 {
@@ -444,7 +444,7 @@ fn definitions(types: &Types) -> HashMap<&str, TypeId> {
     map
 }
 
-/// Tells aggregates of equal name and size apart.
+/// A fingerprint that distinguishes aggregates of equal name and size.
 fn shape(aggregate: &Aggregate) -> u64 {
     let mut hasher = DefaultHasher::new();
     for member in &aggregate.members {

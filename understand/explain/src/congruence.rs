@@ -32,8 +32,8 @@ impl Congruence {
         self.has_smallest.then_some(self.residue)
     }
 
-    /// Adds two sets of integers. The residue of the first is kept as it is: for an address it is the
-    /// displacement that the instruction carries.
+    /// Adds two sets of integers. The residue of the first is not reduced: for an address it is the displacement that
+    /// the instruction carries.
     pub fn plus(self, other: Congruence) -> Self {
         Self {
             residue: self.residue.wrapping_add(other.residue),
@@ -61,7 +61,7 @@ impl Congruence {
         .normal()
     }
 
-    /// The same remainders without a smallest value: what a pointer that steps downwards comes to.
+    /// The same remainders without a smallest value: the values of a pointer that steps downwards.
     pub fn without_smallest(self) -> Self {
         Self { has_smallest: self.modulus == 0, ..self }.normal()
     }

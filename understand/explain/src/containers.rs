@@ -1,9 +1,10 @@
 //! `container_of`: objects that are reached through a pointer to one of their members.
 //!
-//! Lists, trees and hooks of intrusive containers lie in the middle of objects. Code holds a pointer to the member and accesses
-//! what lies at fixed distances around it; debug info often forgets the pointer to the object. Then the arithmetic tells: a type
-//! that has such a member, and at each of these distances from it a scalar of just the size that is accessed. Types that the
-//! function has pointers to come first. Where several types fit, or none, nothing is said.
+//! Lists, trees and hooks of intrusive containers lie in the middle of objects. Code holds a pointer to the member and
+//! accesses data at fixed distances around it; debug info often omits the pointer to the object. Then the distances
+//! identify the type: it has such a member, and at each of these distances from it a scalar of just the size that is
+//! accessed. Types that the function has pointers to come first. If several types fit, or none, the accesses get no
+//! name.
 
 use crate::abstract_value::Pointer;
 use crate::analysis::{Place, Site};
@@ -25,11 +26,11 @@ const LEAST_FITTING: usize = 2;
 pub(crate) struct Holder {
     /// The type.
     pub(crate) ty: Ty,
-    /// Where the member begins in it.
+    /// The member's offset in it.
     pub(crate) offset: u64,
 }
 
-/// Which types of an image have members of which: worked out once an image is asked for.
+/// The types of an image that have certain members: worked out when an image is first needed.
 #[derive(Default, Debug)]
 pub(crate) struct Holders {
     of_images: HashMap<usize, HashMap<Ty, Rc<[Holder]>>>,
@@ -88,20 +89,20 @@ pub(crate) fn member_at(catalog: &mut Catalog<'_>, ty: Ty, offset: u64) -> Optio
     catalog.intern(described.image, innermost.0)
 }
 
-/// An access beside an object that the code has a pointer to.
+/// An access outside the object that the code has a pointer to.
 #[derive(Clone, Copy, Debug)]
 struct Outside {
     pc: u64,
-    /// Which of the instruction's operands.
+    /// The operand's number in its instruction.
     operand: usize,
-    /// Where the pointer points to, and how far from its start the access is.
+    /// The pointer, and the distance of the access from the start of its target.
     pointer: Pointer,
     distance: i64,
     size_bytes: u64,
 }
 
-/// Names what is accessed around members, in the sites of one function. `blocks` tells of each instruction which block of the
-/// function it is in, `pointees` which types the function's variables point to.
+/// Names the accesses around members, in the sites of one function. `blocks` gives the block of the function that each
+/// instruction is in, `pointees` the types that the function's variables point to.
 pub(crate) fn resolve(
     (catalog, holders): (&mut Catalog<'_>, &mut Holders),
     image: usize,
@@ -133,7 +134,8 @@ pub(crate) fn resolve(
     }
 }
 
-/// The type of the object that a site's pointer points to, and how far from its start the site is, where that is outside.
+/// The type of the object that a site's pointer points to, and how far from its start the site is, where that is
+/// outside.
 fn outside(catalog: &mut Catalog<'_>, site: &Site) -> Option<(Ty, i64)> {
     let Place::Object(pointer) = site.place else { return None };
     let distance = pointer.offset.exact()?;
@@ -144,8 +146,8 @@ fn outside(catalog: &mut Catalog<'_>, site: &Site) -> Option<(Ty, i64)> {
     is_outside.then_some((pointer.target, distance))
 }
 
-/// Accesses around one member with the type whose member it is: all of the function together where one type fits them, else those
-/// of each block.
+/// Accesses around one member with the type whose member it is: all of the function together where one type fits them,
+/// else those of each block.
 fn by_holder(
     catalog: &mut Catalog<'_>,
     (candidates, pointees): (&[Holder], &BTreeSet<Ty>),
@@ -166,7 +168,8 @@ fn by_holder(
     by_block.into_values().filter_map(with_holder).collect()
 }
 
-/// The one type that fits all of these accesses. Of a type and one that has it as a member at that place it is the inner one.
+/// The one type that fits all of these accesses. If a type and its member's type both fit at that place, it is the
+/// inner one.
 fn holder_of(
     catalog: &mut Catalog<'_>,
     candidates: &[Holder],
@@ -190,7 +193,8 @@ fn holder_of(
     found.iter().all(is_same).then_some(smallest)
 }
 
-/// How many different scalars of a type these accesses are, when all of them are something of it and at least one is a scalar.
+/// The number of different scalars of a type that these accesses hit, when all of them fit it and at least one is a
+/// scalar.
 fn fit(catalog: &mut Catalog<'_>, holder: Holder, all: &[Outside]) -> Option<usize> {
     let mut scalars: BTreeSet<u64> = BTreeSet::new();
     for one in all {

@@ -1,11 +1,11 @@
-//! What a kernel copies for programs, and the pages that it copies and clears: memory without members, of which no layout
-//! is anybody's to choose.
+//! Data that a kernel copies for programs, and the pages that it copies and clears. This memory has no members, and
+//! nobody can choose its layout.
 
 use crate::loaded_images::LoadedImages;
 use foldhash::{HashMap, HashSet};
 
-/// Functions that copy to or from a program's memory, or copy or clear it or whole pages, and do nothing else. Some use other
-/// instructions for either side.
+/// Functions that copy to or from a program's memory, or copy or clear it or whole pages, and do nothing else. Some use
+/// other instructions for either side.
 const COPYING: [&str; 28] = [
     "__arch_clear_user",
     "__arch_copy_from_user",
@@ -37,21 +37,21 @@ const COPYING: [&str; 28] = [
     "rep_stos_alternative",
 ];
 
-/// What is known of a kernel's copying; nothing for a program.
+/// The known facts about a kernel's copying; empty for a program.
 #[derive(Default, Debug)]
 pub(crate) struct Copied {
-    /// Where programs' part of the addresses ends.
+    /// The end of programs' part of the addresses.
     programs_end: u64,
     /// Instructions that accessed a program's memory.
     crossing: HashSet<u64>,
-    /// Whether an instruction is in one of the functions, kept so that it is looked up once.
+    /// Whether an instruction is in one of the functions, cached.
     by_function: HashMap<u64, bool>,
 }
 
 impl Copied {
     /// The code is a kernel's, whose part of the addresses begins here.
     pub(crate) fn see_kernel(&mut self, start: u64) {
-        // Of 64 bits its half is the upper one.
+        // With 64-bit addresses, the kernel has the upper half.
         self.programs_end = start.min(1 << 63);
     }
 
@@ -67,7 +67,8 @@ impl Copied {
         }
     }
 
-    /// Whether an instruction copies or clears such memory: it accessed a program's as well, or its function does that alone.
+    /// Whether an instruction copies or clears such memory: it accessed a program's as well, or its function does
+    /// nothing else.
     pub(crate) fn is_by(&mut self, pc: u64, images: &LoadedImages<'_>) -> bool {
         let is_copying = || {
             let symbol = images.at(pc).and_then(|(image, link)| images.get(image)?.symbol_at(link));

@@ -1,6 +1,6 @@
-//! What can go wrong.
+//! Errors of explaining accesses.
 
-/// Why accesses could not be explained.
+/// The reason why accesses could not be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
     /// The disassembler could not be set up or refused to run.

@@ -7,7 +7,7 @@ use crate::instruction::{Address, CallTarget, Convention, Expression, Flow, Inst
 use lineup_model::access::AccessKind;
 use std::collections::BTreeMap;
 
-/// What is known at one place of a function.
+/// The known facts at one place of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     registers: Vec<AbstractValue>,
@@ -15,9 +15,9 @@ pub struct State {
     slots: BTreeMap<i64, AbstractValue>,
 }
 
-/// Answers what cannot be told from registers.
+/// Facts that registers do not contain.
 pub trait Surroundings {
-    /// What a load gives whose address is known, from the type of what is there.
+    /// The value of a load whose address is known, from the type of the loaded data.
     fn loaded(&mut self, pc: u64, at: AbstractValue, size_bytes: u32, state: &State) -> AbstractValue;
     /// The register in which the called function returns the address that it returns to (i386 code that does not
     /// depend on its place asks for it this way).
@@ -30,7 +30,7 @@ pub trait Surroundings {
     fn passed(&mut self, target: CallTarget) -> &[Parameter];
     /// Bytes of arguments that the called function takes off the stack (on i386 one that returns a structure).
     fn popped_bytes(&mut self, target: CallTarget) -> i64;
-    /// What a call returns.
+    /// The value that a call returns.
     fn returned(&mut self, target: CallTarget) -> AbstractValue;
 }
 
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// What a register holds.
+    /// The value of a register.
     pub fn register(&self, register: Register) -> AbstractValue {
         if register == Register::ZERO {
             return AbstractValue::Number(Number::exactly(0));
@@ -58,13 +58,13 @@ impl State {
         }
     }
 
-    /// What the slot at this distance from the canonical frame address holds.
+    /// The value of the slot at this distance from the canonical frame address.
     pub fn slot(&self, distance: i64) -> AbstractValue {
         self.slots.get(&distance).copied().unwrap_or(AbstractValue::Nothing)
     }
 
-    /// Merges what another path knows; true when that changed something. With `widen`, what changed is given up as
-    /// far as each time through a loop changes it, so that this comes to an end.
+    /// Merges the facts of another path; true when that changed something. With `widen`, changed values are widened to
+    /// cover every pass through a loop, so that the analysis terminates.
     pub fn merge(&mut self, other: &State, widen: bool) -> bool {
         let mut changed = false;
         let mut meet = |own: &mut AbstractValue, other: AbstractValue| {

@@ -1,4 +1,4 @@
-//! Where accesses come from: a recording, or anything else that can give calls with accesses.
+//! Sources of accesses: a recording, or any other source of calls with accesses.
 
 use crate::error::ExplainError;
 use crate::explainer::{Explainer, Options};
@@ -14,7 +14,7 @@ use lineup_model::region::Regions;
 use lineup_recording::Reach;
 use std::collections::BTreeSet;
 
-/// A source of evidence: calls of regions with their accesses, and what is known of the memory they went to.
+/// A source of evidence: calls of regions with their accesses, and the known facts about the memory they went to.
 ///
 /// An example that is a whole source, a list of samples:
 ///
@@ -72,12 +72,12 @@ use std::collections::BTreeSet;
 /// let samples = Samples { regions, stacks, accesses: vec![access(0x7010), access(0x9000)] };
 /// let explanation = explain(&samples, &[], Options::default())?;
 /// assert_eq!(explanation.coverage.named, Some(0.5), "one is on the stack, the other is nowhere");
-/// // What only whole calls tell is not made up.
+/// // Results that need whole calls are not invented.
 /// assert!(explanation.regions[0].lines.is_empty() && explanation.usage.is_empty());
 /// # Ok::<(), ExplainError>(())
 /// ```
 pub trait EvidenceSource {
-    /// What this source can tell.
+    /// The kinds of facts that this source has.
     fn tells(&self) -> Tells;
 
     /// The regions that the calls are of.
@@ -86,7 +86,7 @@ pub trait EvidenceSource {
     /// The files mapped into the program.
     fn images(&self) -> &[LoadedImage];
 
-    /// Where these files were mapped besides, by other processes.
+    /// The places where other processes mapped these files.
     fn places(&self) -> &[Placed] {
         &[]
     }
@@ -115,12 +115,14 @@ pub trait EvidenceSource {
         &[]
     }
 
-    /// How many calls the program made of each region, told or not, by the regions' ids; empty when not counted.
+    /// The number of calls the program made of each region, whether given or not, by the regions' ids; empty when not
+    /// counted.
     fn calls_made(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Of a kernel on several CPUs: which tasks they worked for when, and where its calls lie in the order of all CPUs.
+    /// For a kernel on several CPUs: the tasks they worked for with the times, and the places of its calls in the order
+    /// of all CPUs.
     fn order(&self) -> (Tasks, Vec<Reach>) {
         (Tasks::default(), Vec::new())
     }

@@ -1,4 +1,4 @@
-//! What a recording tells of one program, with the program's debug info.
+//! The explanation of one program's recording, with the program's debug info.
 
 use crate::explanation::{Explanation, ImageUsage};
 use crate::recorded::Survey;
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 pub struct Explained {
     /// Everything of the recording but its calls.
     pub survey: Survey,
-    /// What the recorded calls touched.
+    /// The memory that the recorded calls touched.
     pub explanation: Explanation,
     debug: Option<DebugInfo>,
     program: usize,
@@ -71,7 +71,7 @@ impl Explained {
         Some(self.survey.summary.as_ref()?.regions.get(usize::from(region.0))?.seen)
     }
 
-    /// How regions use the program's own types and variables.
+    /// Uses of the program's own types and variables by regions.
     pub fn own_usage(&self) -> Option<&ImageUsage> {
         self.explanation.usage.iter().find(|usage| usage.index == self.program)
     }
@@ -81,7 +81,7 @@ impl Explained {
         self.own_usage().map(|own| own.objects.as_slice()).unwrap_or_default()
     }
 
-    /// What was recorded, and how.
+    /// The recording's header.
     pub fn header(&self) -> &Header {
         &self.survey.header
     }
@@ -98,7 +98,7 @@ impl Explained {
         counts.into_iter().filter(|(_, (all, on_stack))| on_stack * 2 > *all).map(|(ty, _)| ty).collect()
     }
 
-    /// Where Linux puts the variables of which every CPU has a copy.
+    /// The range where Linux puts the variables of which every CPU has a copy.
     pub fn per_cpu(&self) -> Option<Range<u64>> {
         let sections = self.debug.as_ref()?.sections();
         Some(sections.iter().find(|section| section.name == ".data..percpu")?.addresses.clone())

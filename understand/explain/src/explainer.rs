@@ -28,7 +28,7 @@ use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::Reach;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What is to be worked out.
+/// The options of an explanation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Line size of the maps.
@@ -39,9 +39,10 @@ pub struct Options {
     pub pressure_bytes: Vec<u64>,
     /// The program's own run time in seconds, for calls per second.
     pub program_seconds: Option<f64>,
-    /// How many functions with unnamed accesses are listed.
+    /// The number of listed functions with unnamed accesses.
     pub unnamed_functions: usize,
-    /// For each region of a kernel, the count of instructions beyond which a call is of its tail: waits of either are told apart.
+    /// For each region of a kernel, the count of instructions beyond which a call is of its tail. Waits of the tail are
+    /// listed separately.
     pub unusual: BTreeMap<RegionId, f64>,
 }
 
@@ -74,13 +75,13 @@ pub struct Explainer<'a> {
     owned: Owned,
     /// Bytes of objects, from where and how many, that instructions ask to be aligned.
     aligned: BTreeSet<(Ty, (u64, u64), AskedAlignment)>,
-    /// What the instructions at program counters ask for.
+    /// The alignments that instructions require, by program counter.
     asked: HashMap<u64, Option<AskedAlignment>>,
     mappings: Mappings,
     options: Options,
 }
 
-/// What an instruction asks of its operand in memory.
+/// The alignment that an instruction requires of its operand in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct AskedAlignment {
     bytes: u64,
@@ -100,7 +101,7 @@ impl<'a> Explainer<'a> {
         tells: Tells,
         options: Options,
     ) -> Self {
-        // What is first of a whole system's images is the kernel.
+        // The first image of a whole system is the kernel.
         let kernel = images.first().filter(|_| tells.of == Of::Cpus).map(|kernel| kernel.loaded.start);
         let mut namer = Namer::new(images, places, memory, stacks);
         kernel.into_iter().for_each(|start| namer.see_kernel(start));
@@ -122,7 +123,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// How many calls the program made of each region, recorded or not, in the order of their ids.
+    /// Takes the number of calls the program made of each region, recorded or not, in the order of their ids.
     pub fn see_calls_made(&mut self, calls: impl IntoIterator<Item = u64>) {
         self.calls_made = calls.into_iter().collect();
     }

@@ -13,12 +13,12 @@ use lineup_model::usage::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a recording's accesses touched.
+/// The memory that a recording's accesses touched.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Explanation {
     /// `lineup.explain/1`.
     pub schema: &'static str,
-    /// What the accesses came from could tell.
+    /// The kinds of facts that the source of the accesses has.
     pub tells: Tells,
     /// Line size of the maps, in bytes.
     pub line_bytes: u64,
@@ -30,16 +30,16 @@ pub struct Explanation {
     pub shared_lines: Vec<SharedLine>,
     /// Threads with recorded calls.
     pub threads: u64,
-    /// What threads did to each other's caches; `None` when calls of one thread only carry times. Not part of the JSON: it has
-    /// one of its own.
+    /// Contention between threads; `None` when calls of one thread only carry times. Not part of the JSON: it has one
+    /// of its own.
     #[serde(skip)]
     pub between: Option<BetweenThreads>,
-    /// What advice is worked out from, per image with types; not part of the JSON.
+    /// The data that advice is derived from, per image with types; not part of the JSON.
     #[serde(skip)]
     pub usage: Vec<ImageUsage>,
 }
 
-/// What a source can tell. What it cannot is shown as not observed.
+/// The kinds of facts that a source has. Others are shown as not observed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Tells {
     /// Every access of a call from its entry to its return. Else a call holds some of them, as samples do: lines per
@@ -49,13 +49,14 @@ pub struct Tells {
     pub values: bool,
     /// When memory was given out and given back.
     pub memory: bool,
-    /// What calls were given in registers: pointers among it tell which object they meant.
+    /// The values of registers at the beginning of calls: pointers among them identify the objects that calls were
+    /// given.
     pub registers: bool,
-    /// What runs side by side: threads, or the CPUs of a whole system.
+    /// The units that run side by side: threads, or the CPUs of a whole system.
     pub of: Of,
 }
 
-/// How many accesses have which kind of name, and why.
+/// Numbers of accesses by the kind of their names and by the evidence for them.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Coverage {
     /// Data accesses.
@@ -114,7 +115,7 @@ pub struct RegionExplanation {
     pub calls: u64,
     /// Calls left out because they had not ended when the recording did.
     pub unfinished: u64,
-    /// Of the calls explained, those left by `longjmp` or an exception.
+    /// The explained calls that `longjmp` or an exception left.
     pub abandoned: u64,
     /// Blocks whose accesses the recorder did not see, over all calls.
     pub missed_blocks: u64,
@@ -173,24 +174,24 @@ pub struct UnnamedIn {
     pub image: String,
     /// Accesses without a name.
     pub accesses: u64,
-    /// What the function's debug information lacks, when that is why.
+    /// The missing part of the function's debug information, when that is the reason.
     pub lacks: Option<Lack>,
 }
 
-/// What debug information lacks so that accesses can have names.
+/// The missing part of debug information without which accesses get no names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// There is none.
+    /// There is no debug information.
     DebugInfo,
     /// It describes functions and lines but no types: compiled with `-g1`.
     Types,
-    /// A kernel's own description of its types (BTF) tells nothing of variables' places.
+    /// A kernel's own description of its types (BTF) does not contain variables' places.
     Places,
 }
 
 impl Lack {
-    /// What it is and what to do about it.
+    /// The missing part and the remedy.
     pub fn advice(self) -> &'static str {
         match self {
             Lack::DebugInfo => "no debug information; build with -g",
@@ -218,9 +219,9 @@ pub struct LineUse {
     pub stores_per_call: f64,
     /// Bytes used of a fetched line, on average.
     pub bytes_used: f64,
-    /// What is touched on it, in memory order.
+    /// The touched parts, in memory order.
     pub parts: Vec<PartUse>,
-    /// What rides along untouched, in memory order.
+    /// The untouched parts, in memory order.
     pub cold: Vec<ColdPart>,
     /// True when a thread writes bytes of it and another reads or writes it.
     pub is_shared: bool,
@@ -252,7 +253,7 @@ pub struct ColdPart {
     pub size_bytes: u64,
 }
 
-/// What a footprint costs when other data passes through a cache between calls.
+/// The expected misses of a footprint when other data passes through a cache between calls.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ExpectedMisses {
     /// The cache, as given: `l1d=32K,8,64`.
@@ -282,7 +283,7 @@ pub struct SharedLine {
     pub false_handovers: u64,
 }
 
-/// How regions use the types and variables of one image.
+/// Uses of one image's types and variables by regions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ImageUsage {
     /// Path of the image.
@@ -299,9 +300,9 @@ pub struct ImageUsage {
     pub variables: Vec<VariableUse>,
     /// Sharing between threads.
     pub sharing: Vec<Sharing>,
-    /// Whose the memory was that objects lay in; `None` where nobody looked.
+    /// The kinds of memory in which objects lay; `None` if the recorder did not look.
     pub memory: Option<MemoryOfObjects>,
-    /// What threads do with objects that several threads use.
+    /// The threads' uses of objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.
     pub fought_over: Vec<FoughtOver>,
@@ -309,7 +310,7 @@ pub struct ImageUsage {
     pub fought_variables: Vec<FoughtVariables>,
     /// Locks in objects, which several threads take.
     pub locks: Vec<LockUse>,
-    /// What waits there would be with data elsewhere; `None` where threads hardly wait.
+    /// Waits if data lay elsewhere; `None` if threads hardly wait.
     pub elsewhere: Option<Elsewhere>,
     /// Bytes of objects that instructions ask to be aligned.
     pub aligned_uses: Vec<AlignedUse>,

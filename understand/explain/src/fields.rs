@@ -1,4 +1,4 @@
-//! Which members bytes of a type belong to.
+//! The members that bytes of a type belong to.
 
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, Type, TypeId, TypeKind, Types,
@@ -18,7 +18,7 @@ pub struct Field {
     pub leaf: Option<TypeId>,
     /// Size of an element of the innermost array on the path.
     pub stride_bytes: Option<u64>,
-    /// How many members the bytes belong to; 0 in a gap.
+    /// The number of members the bytes belong to; 0 in a gap.
     pub members: usize,
     /// True for bit-fields: code reaches them with accesses of any width.
     pub is_bit_field: bool,
@@ -58,10 +58,10 @@ pub fn field_at(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> Opti
 #[derive(Clone, Copy)]
 struct Cursor {
     id: TypeId,
-    /// Of the access, in this type.
+    /// The offset of the access in this type.
     offset: u64,
     size_bytes: u64,
-    /// Of this type, in the outermost.
+    /// The offset of this type in the outermost one.
     base: u64,
 }
 
@@ -140,9 +140,9 @@ fn in_aggregate(
     }
 }
 
-/// Of a union's arms, those that an access of just this size would be made for, and bit-fields, which code reaches
-/// with any size; if there are none, all. Several keep the names of all: nothing tells which one is meant. Of these
-/// a pointer is followed, for it leads further.
+/// The arms of a union that an access of just this size would be made for, and bit-fields, which code reaches with any
+/// size; if there are none, all arms. Several arms keep the names of all, since nothing distinguishes them. Of these a
+/// pointer is followed, for it leads further.
 fn possible_arms(types: &Types, candidates: Vec<Field>, at: Cursor, path: &str) -> Option<Field> {
     let start = at.base + at.offset;
     let fits = |field: &Field| field.members == 1 && field.bytes == (start..start + at.size_bytes);
@@ -226,7 +226,7 @@ fn with(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What the discriminant of a Rust enum is called.
+/// The name of a Rust enum's discriminant.
 const DISCRIMINANT: &str = "(discriminant)";
 
 /// Anonymous members and base classes add nothing to a path.
@@ -238,7 +238,7 @@ fn joined(path: &str, member: &Member) -> String {
     }
 }
 
-/// The bytes that hold a member. A last array of unknown length goes on without end.
+/// The bytes that hold a member. A last array of unknown length has no end.
 pub(crate) fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Range<u64>> {
     let bits = member.offset_bits?;
     if let Some(width) = member.bit_size {
@@ -292,8 +292,8 @@ pub fn has_open_end(types: &Types, id: TypeId) -> bool {
     types.aggregate(id).is_some_and(|(id, _)| is_open(types, id))
 }
 
-/// Where the only array of a type begins, and the size of its elements; `None` when there are several, or none. What
-/// lies in its elements, or in a union, is not looked at.
+/// The offset of the only array of a type, and the size of its elements; `None` with several arrays or without one.
+/// Arrays in its elements, or in a union, do not count.
 pub fn only_array(types: &Types, id: TypeId) -> Option<(u64, u64)> {
     let mut arrays = Vec::new();
     collect_arrays(types, id, 0, 0, &mut arrays);
@@ -348,8 +348,8 @@ pub fn points_to_elements(types: &Types, id: TypeId, offset: u64, size_bytes: u6
     enclosing(types, id, offset, size_bytes, is_sequence).is_some()
 }
 
-/// What `choose` gives first of the Rust types that hold the bytes, from the outermost inwards. It is told the
-/// offset of the bytes in each.
+/// The first result of `choose` for the Rust types that hold the bytes, from the outermost inwards. Its second argument
+/// is the offset of the bytes in the type.
 fn enclosing<'t, R>(
     types: &'t Types,
     id: TypeId,

@@ -1,4 +1,4 @@
-//! What is known where each block of a function begins, repeated until nothing new is learned.
+//! The known facts at the beginning of each block of a function, found by iteration to a fixed point.
 
 use crate::evaluate::State;
 use crate::graph::Block;
@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 /// Visits of one block after which what a loop changes is widened.
 const WIDEN_AFTER: u32 = 20;
 
-/// Visits of one block after which the analysis is given up. Widened values come to rest long before.
+/// The number of visits of one block after which the analysis is given up. Widened values stop changing long before.
 pub(crate) const MAX_VISITS: u32 = 1000;
 
-/// The states at the start of the blocks, from `entries` on; `run` changes a state as the block of a number does. `None` when a
-/// block was visited `max_visits` times and there is no end to it: what was learned until then is not certain.
+/// The states at the start of the blocks, from `entries` on; `run` changes a state as the block of a number does.
+/// `None` when a block was visited `max_visits` times and there is no end to it: what was learned until then is not
+/// certain.
 pub(crate) fn fixpoint(
     blocks: &[Block],
     first: Option<usize>,
@@ -47,8 +48,8 @@ pub(crate) fn fixpoint(
     Some(entries)
 }
 
-/// The place of each block in an order in which blocks come before those that they lead to, but for loops: from
-/// the first block on, then what it does not lead to. Where the blocks lie does not matter.
+/// The place of each block in an order in which blocks come before those that they lead to, but for loops: from the
+/// first block on, then the blocks that it does not lead to. The blocks' addresses do not matter.
 fn ranks(blocks: &[Block], first: Option<usize>) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     let mut is_seen = vec![false; blocks.len()];

@@ -4,12 +4,12 @@
 use lineup_model::program::Function;
 use std::ops::Range;
 
-/// Where the code of functions lies, in link addresses.
+/// The code ranges of functions, in link addresses.
 #[derive(Debug)]
 pub(crate) struct FunctionsByPlace {
     /// Pieces of code with the positions of their functions, by where they begin.
     pieces: Vec<(Range<u64>, usize)>,
-    /// How far any piece up to this one reaches.
+    /// The largest end of any piece up to this one.
     ends: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of one file of the program.
+//! The known facts about one file of the program.
 
 use crate::instruction::InstructionSet;
 use lineup_debuginfo::{DebugInfo, FileKind, Mapping, Section};
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// One file of the program: where it was and what its debug info says.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
-    /// Where it was mapped.
+    /// Its mapping.
     pub loaded: LoadedImage,
     /// Its symbols and debug info, when the file could be read.
     pub debug: Option<&'a DebugInfo>,
@@ -25,12 +25,12 @@ pub struct Image<'a> {
 pub struct Placed {
     /// Position of the file among the images.
     pub image: usize,
-    /// Where it was.
+    /// Its mapping.
     pub loaded: LoadedImage,
 }
 
-/// The image that code of an image means by a link address: itself. What a kernel's module refers to may lie in the kernel or
-/// another module, all of which have their addresses in common.
+/// The image that code of an image means by a link address: itself. The target of a kernel module's reference may lie
+/// in the kernel or another module, all of which have their addresses in common.
 pub(crate) fn meant(images: &[Image<'_>], own: usize, link: u64) -> usize {
     let module = images.get(own).filter(|own| own.is_module() && own.section_at(link).is_none());
     let other = module.and_then(|_| images.iter().position(|image| image.section_at(link).is_some()));

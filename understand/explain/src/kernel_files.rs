@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 /// The files of a recorded kernel, each once, where a recording has an image of each section of a module.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KernelFiles {
-    /// The kernel, and then its modules. Addresses in a module are those at which it ran; it reaches from its first section to
-    /// the end of its last, and others may lie between.
+    /// The kernel, and then its modules. Addresses in a module are those at which it ran; it reaches from its first
+    /// section to the end of its last, and others may lie between.
     pub images: Vec<LoadedImage>,
     /// Each section of a module.
     pub places: Vec<Placed>,
-    /// Where the sections lie, by the modules' positions among the images: by the address that a section has when the file is
-    /// read by itself.
+    /// The addresses of sections, by the modules' positions among the images, and by the address that a section has
+    /// when the file is read by itself.
     pub sections: BTreeMap<usize, BTreeMap<u64, u64>>,
 }
 
 impl KernelFiles {
-    /// Of the images in a recording, of which the first is the kernel.
+    /// The files of a recording's images, of which the first is the kernel.
     pub fn of(recorded: Vec<LoadedImage>) -> KernelFiles {
         let mut files = KernelFiles { images: Vec::new(), places: Vec::new(), sections: BTreeMap::new() };
         for image in recorded {

@@ -1,4 +1,4 @@
-//! Names what every access of a recording touched, and tells which cache lines that takes.
+//! Names the target of every access of a recording, and lists the touched cache lines.
 //!
 //! Design constraints:
 //!
@@ -12,11 +12,10 @@
 //! * One vocabulary for instructions ([`instruction`]), one file per machine.
 //! * Nothing is printed; an [`explanation::Explanation`] is a plain value.
 //!
-//! Where the name of an access comes from, strongest first: the address lies in a variable; debug info
-//! says that the base register holds a pointer to a type, or the pointer was followed there through
-//! moves, sums, loads from typed memory, stack slots and calls; an object known at that address from
-//! other accesses or from a pointer that held its address; a known distance from the frame or from the
-//! thread's base; the range of a thread's stack.
+//! The sources of an access's name, strongest first: the address lies in a variable; debug info says that the base
+//! register holds a pointer to a type, or the pointer was followed there through moves, sums, loads from typed memory,
+//! stack slots and calls; an object known at that address from other accesses or from a pointer that held its address;
+//! a known distance from the frame or from the thread's base; the range of a thread's stack.
 
 pub mod abstract_value;
 pub mod access_context;

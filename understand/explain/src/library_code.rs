@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use lineup_model::program::Function;
 use lineup_model::types::Language;
 
-/// True when debug information tells more of a function than that it is there, as it does of one in assembler.
+/// True when debug information describes more than a function's existence, unlike that of an assembler.
 fn is_told_of(function: &Function) -> bool {
     !(matches!(function.language, Language::Assembly | Language::Other)
         && function.parameters.is_empty()
@@ -16,7 +16,7 @@ fn is_told_of(function: &Function) -> bool {
         && function.inlined.is_empty())
 }
 
-/// What is known of program counters, kept so that it is looked up once.
+/// Cached facts about program counters.
 #[derive(Default, Debug)]
 pub(crate) struct LibraryCode {
     /// Whether a described function of the studied code covers it.

@@ -22,15 +22,15 @@ pub struct Block {
     died: u64,
 }
 
-/// The lifetimes of all memory that the recording tells of. Processes give out the same addresses, each its own memory.
+/// The lifetimes of all memory in the recording. Processes give out the same addresses, each its own memory.
 #[derive(Default, Debug)]
 pub struct ObjectLifetimes {
     processes: HashMap<ProcessId, ProcessLifetimes>,
-    /// Who was forked off by whom, and when.
+    /// The parent of each forked process, with the time.
     forks: HashMap<ProcessId, (ProcessId, u64)>,
 }
 
-/// What the events of one process tell.
+/// The memory events of one process.
 #[derive(Default, Debug)]
 struct ProcessLifetimes {
     /// Equal ones in the order in which they were given back.
@@ -67,8 +67,8 @@ impl ObjectLifetimes {
         self.forks.extend(forked);
     }
 
-    /// The lifetime that an address was in at a time in a process, by what that process did, with its heap block when it is
-    /// in one. A block given out later counts when no earlier one is alive: the call that began at `at` may have
+    /// The lifetime that an address was in at a time in a process, by what that process did, with its heap block when
+    /// it is in one. A block given out later counts when no earlier one is alive: the call that began at `at` may have
     /// allocated it.
     pub fn at(&self, process: ProcessId, address: u64, at: u64) -> (Lifetime, Option<Block>) {
         let lifetime = |number: u32| Lifetime(u64::from(process.0) << 32 | u64::from(number));
@@ -79,11 +79,11 @@ impl ObjectLifetimes {
         }
     }
 
-    /// Where a process has the memory at an address from: the process that it was forked off by, and when. `None` when it
-    /// was not, or when the process gave that memory back since.
+    /// The source of a process's memory at an address: the process that it was forked off by, with the time. `None`
+    /// when it was not forked off, or when it gave that memory back since.
     pub fn inherited(&self, process: ProcessId, address: u64, at: u64) -> Option<(ProcessId, u64)> {
         let is_gone = self.processes.get(&process).is_some_and(|own| own.ended_before(address, at));
-        // Who was forked off began later than who forked it: no circle leads back.
+        // A forked process began later than its parent, so there is no cycle.
         self.forks.get(&process).copied().filter(|(from, _)| !is_gone && *from < process)
     }
 }

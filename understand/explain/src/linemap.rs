@@ -11,7 +11,7 @@ use lineup_model::line::LineSize;
 use lineup_model::usage::ByteUse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands for a type where the object is a thread's block of thread-local variables.
+/// The type's name if the object is a thread's block of thread-local variables.
 pub const THREAD_LOCAL: &str = "(thread-local)";
 
 /// Sums for one line.

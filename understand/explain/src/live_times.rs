@@ -23,10 +23,10 @@ const BEGINNING: Moment = Moment { call: 0, access: 0, process: ProcessId(0) };
 /// After everything.
 const END: Moment = Moment { call: u64::MAX, access: u32::MAX, process: ProcessId(u32::MAX) };
 
-/// Times kept per object. Of earlier ones nothing is said then.
+/// The largest number of times kept per object. Earlier times are then unknown.
 const MAX_TIMES: usize = 256;
 
-/// Runs of written bytes kept apart per object. Those of a larger array count as one.
+/// The largest number of separate runs of written bytes kept per object. Those of a larger array count as one.
 const MAX_RUNS: usize = 64;
 
 /// When an object was there.

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct LoadedImages<'a> {
     all: Vec<Image<'a>>,
-    /// Of each image.
+    /// The functions of each image.
     functions: Vec<FunctionsByPlace>,
     /// By the start of its runtime range.
     placed: BTreeMap<u64, Placed>,
-    /// Whether some lie inside others, as modules do in what is the kernel's.
+    /// Whether some lie inside others, as modules do in the kernel's address range.
     are_nested: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> LoadedImages<'a> {
         &self.all
     }
 
-    /// Where they were.
+    /// The places of all images.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Placed> {
         self.placed.values()
     }
@@ -84,8 +84,8 @@ impl<'a> LoadedImages<'a> {
         here.map(|copy| lineup_debuginfo::spelled(&copy.name)).collect()
     }
 
-    /// What the instruction at a program counter does, when it changes memory in one step that no other processor comes
-    /// between.
+    /// The effect of the instruction at a program counter, when it changes memory in one step that no other processor
+    /// comes between.
     pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
         self.instruction_at(pc).and_then(|(set, bytes)| atomic(set, bytes))
     }
@@ -106,7 +106,8 @@ impl<'a> LoadedImages<'a> {
         set.zip(bytes)
     }
 
-    /// Whether calls by the code at a program counter store the return address, as on x86; elsewhere the called function
+    /// Whether calls by the code at a program counter store the return address, as on x86. On other machines the called
+    /// function does.
     /// does.
     pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
         let at = self.at(pc).and_then(|(image, link)| Some((self.get(image)?, link)));
@@ -114,8 +115,8 @@ impl<'a> LoadedImages<'a> {
         matches!(set, None | Some(InstructionSet::X86_64 | InstructionSet::I386))
     }
 
-    /// What the debug information of the code at a program counter lacks so that its accesses can have names.
-    /// Nothing is said of shared libraries, of which no more is expected.
+    /// The missing part of debug information without which accesses of the code at a program counter get no names.
+    /// `None` for shared libraries, which are not expected to have more.
     pub(crate) fn lack_at(&self, pc: u64) -> Option<Lack> {
         let (image, link) = self.at(pc)?;
         let image = self.get(image).filter(|image| !image.is_shared_library())?;

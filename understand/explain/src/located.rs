@@ -1,4 +1,4 @@
-//! What debug info says about registers and stack slots of a function, place by place.
+//! The places of a function's variables in registers and stack slots, from debug info.
 
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
@@ -54,7 +54,7 @@ pub struct RegisterFact {
 pub struct Local {
     /// Link addresses for which it does.
     pub range: Range<u64>,
-    /// Where.
+    /// The place.
     pub slot: Slot,
     /// The whole variable's type.
     pub ty: Ty,
@@ -64,7 +64,7 @@ pub struct Local {
     pub variable: u32,
 }
 
-/// Where the first of a local variable's bytes is.
+/// The place of the first of a local variable's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
     /// At the frame base plus this.
@@ -80,7 +80,7 @@ pub struct Located {
     pub registers: Vec<RegisterFact>,
     /// Variables on the stack.
     pub locals: Vec<Local>,
-    /// What its variables point to, wherever they are.
+    /// The types that its variables point to, at any place.
     pub pointees: BTreeSet<Ty>,
 }
 
@@ -88,7 +88,7 @@ pub struct Located {
 struct Known {
     ty: Ty,
     size_bytes: u64,
-    /// What it points to, when it is a pointer.
+    /// The type it points to, when it is a pointer.
     pointee: Option<Ty>,
     /// Its name's number.
     name: u32,
@@ -157,7 +157,7 @@ impl Located {
         }
     }
 
-    /// What a place says of a part of a variable. A value that is nowhere says nothing of memory.
+    /// Adds the place of a part of a variable. A value without a place adds nothing about memory.
     fn part(&mut self, known: &Known, range: &Range<u64>, at: &Location, part: Part) {
         let Part { bytes, target, step, origin, is_piece } = part;
         let is_empty = bytes.is_empty();

@@ -1,18 +1,18 @@
-//! Whose the memory is that objects lay in, as far as the recorder looked.
+//! The kind of memory in which objects lay, as far as the recorder looked.
 
 use lineup_model::access::{MemoryEvent, MemoryEventKind};
 
 /// The mappings that the recorder saw.
 #[derive(Default, Debug)]
 pub(crate) struct Mappings {
-    /// Those of a process alone, sorted, none beside the next.
+    /// Mappings of one process alone, sorted, with gaps between them.
     private: Vec<(u64, u64)>,
-    /// How many it shares with others, or are a device's.
+    /// The number of mappings that are shared with others, or are a device's.
     shared: usize,
 }
 
 impl Mappings {
-    /// From all that the recorder told of memory.
+    /// The mappings in all memory events of the recorder.
     pub(crate) fn new(events: &[MemoryEvent]) -> Mappings {
         let of = |kind| events.iter().filter(move |event| event.kind == kind);
         let ends = |event: &MemoryEvent| {
@@ -35,7 +35,7 @@ impl Mappings {
         !self.private.is_empty() || self.shared > 0
     }
 
-    /// How many were seen that others share, or are a device's.
+    /// The number of mappings that others share, or that are a device's.
     pub(crate) fn shared(&self) -> usize {
         self.shared
     }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn what_lies_in_private_mappings_whole_is_the_processs_own() {
         use MemoryEventKind::{Private, Shared};
-        // The heap grew between two looks, and lies beside the program's data.
+        // The heap grew between two looks, and lies next to the program's data.
         let events = [
             mapping(Private, 0x2000, 0x1000),
             mapping(Private, 0x1000, 0x1000),

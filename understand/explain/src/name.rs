@@ -1,10 +1,10 @@
-//! What an access is called, and why.
+//! The name of an access, and the evidence for it.
 
 use crate::abstract_value::Origin;
 use crate::catalog::Ty;
 use serde::Serialize;
 
-/// What an access touched.
+/// The target of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Name {
     /// A global or static variable.
@@ -43,7 +43,7 @@ pub enum Name {
     },
     /// An array of scalars or pointers behind a pointer. No member.
     Buffer {
-        /// Where the pointer came from.
+        /// The pointer's source.
         origin: Origin,
         /// Type of an element.
         element: Ty,
@@ -91,7 +91,7 @@ pub enum VariableId {
     Symbol(u32),
 }
 
-/// Why an access has its name.
+/// The evidence for an access's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
@@ -158,7 +158,7 @@ pub enum Class {
     Constant,
     /// Inside library functions with a symbol.
     Library,
-    /// What a kernel copies for programs: their memory, the other side of a copy, and pages.
+    /// Data that a kernel copies for programs: their memory, the other side of a copy, and pages.
     Copied,
     /// Without a name.
     Unnamed,
@@ -181,14 +181,14 @@ impl Class {
 /// A name with its evidence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Named {
-    /// What was touched.
+    /// The touched memory.
     pub name: Name,
-    /// Why that is believed.
+    /// The evidence for the name.
     pub evidence: Evidence,
 }
 
 impl Named {
-    /// What library code touches, by the name of that code.
+    /// The name of memory that library code touches, by the name of that code.
     pub(crate) fn in_library(name: Name) -> Self {
         let is_named = matches!(name, Name::Library { symbol: Some(_), .. });
         Named::new(name, if is_named { Evidence::Code } else { Evidence::None })

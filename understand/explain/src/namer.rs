@@ -38,7 +38,7 @@ use std::rc::Rc;
 pub struct NamedRange {
     /// Runtime address of the first byte.
     pub address: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub size_bytes: u32,
     /// The name of the first byte, which holds for all.
     pub named: Named,
@@ -82,8 +82,8 @@ struct Seen {
 }
 
 impl<'a> Namer<'a> {
-    /// A namer for these images and the places where they were besides, with the lifetimes of memory and the stacks that
-    /// were recorded.
+    /// A namer for these images and the places where they were besides, with the lifetimes of memory and the stacks
+    /// that were recorded.
     pub fn new(
         images: Vec<Image<'a>>,
         places: &[Placed],
@@ -180,8 +180,8 @@ impl<'a> Namer<'a> {
         self.images.inlined_at(pc)
     }
 
-    /// What the instruction at a program counter does, when it changes memory in one step that no other processor comes
-    /// between.
+    /// The effect of the instruction at a program counter, when it changes memory in one step that no other processor
+    /// comes between.
     pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
         self.images.atomic_at(pc)
     }
@@ -203,7 +203,7 @@ impl<'a> Namer<'a> {
         Some(format!("{}:{}", place.file.rsplit('/').next().unwrap_or_default(), place.line))
     }
 
-    /// What the debug information of the code at a program counter lacks so that its accesses can have names.
+    /// The missing part of debug information without which accesses of the code at a program counter get no names.
     pub fn lack_at(&self, pc: u64) -> Option<Lack> {
         self.images.lack_at(pc)
     }
@@ -223,7 +223,8 @@ impl<'a> Namer<'a> {
         self.lifetimes.see_processes(processes);
     }
 
-    /// Before the first pass: bases that threads were given, or that CPUs have of a kernel. Others are learned from the code.
+    /// Before the first pass: bases that threads were given, or that CPUs have of a kernel. Others are learned from the
+    /// code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         for base in bases {
             self.blocks.see(*base);
@@ -241,7 +242,7 @@ impl<'a> Namer<'a> {
         self.stacks.extend(stacks);
     }
 
-    /// True when the code says that an access goes to the stack, whatever its address.
+    /// True when the code says that an access goes to the stack, at any address.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -250,9 +251,9 @@ impl<'a> Namer<'a> {
         Ok(matches!(seen.place, Place::Stack(_)))
     }
 
-    /// What the code says of the only load, or the only store, of an instruction of which one address is known. What was
-    /// learned of memory is not asked, since the instruction ran at other times, but for what lies behind all objects of a
-    /// type. `None` when that leaves nothing.
+    /// The name that the code gives to the only load, or the only store, of an instruction of which one address is
+    /// known. The instruction also ran at other times, so facts learned of memory are not used. The exception are types
+    /// that lie behind all objects of a type. `None` when no name remains.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -277,9 +278,8 @@ impl<'a> Namer<'a> {
         Ok(if is_sure { Some(by_address) } else { library.map(Named::in_library) })
     }
 
-    /// What an access went to of which the instruction was sampled, and the address where it lies in an image: a variable at
-    /// that address, else what [`Namer::name_by_code`] says. An address in no image names nothing, since what lay there when
-    /// is not known.
+    /// The target of a sampled access: a variable at its address, else the result of [`Namer::name_by_code`]. An
+    /// address outside all images names nothing, since its content at that time is not known.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -305,7 +305,7 @@ impl<'a> Namer<'a> {
         self.name_by_code(access)
     }
 
-    /// What the analysis of the code says of one operand.
+    /// The name that the analysis of the code gives to one operand.
     fn at_site(&mut self, site: Site) -> Option<Named> {
         match site.place {
             Place::Stack(local) => {

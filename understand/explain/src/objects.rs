@@ -1,4 +1,4 @@
-//! Which objects lay where: learned from every access that names one, used for those that do not.
+//! The places of objects: learned from every access that names one, used for accesses that do not.
 
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
@@ -10,7 +10,7 @@ use lineup_model::access::AccessKind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How an object was seen.
+/// The reliability of an object's sighting.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Strength {
     /// A pointer of its type held its address.
@@ -30,7 +30,7 @@ pub struct Object {
     pub end: u64,
     /// Its type.
     pub ty: Ty,
-    /// How it was seen.
+    /// The reliability of its sighting.
     pub strength: Strength,
     count: u64,
     /// True when another type lived here at another time, so that only the times count at which it was there.
@@ -54,7 +54,7 @@ struct Seen {
 /// Moments at which an object was written as something else that are kept.
 const MAX_OVERWRITTEN: usize = 32;
 
-/// What was seen of an object.
+/// A sighting of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sighting {
     /// A pointer of its type held its address.
@@ -67,12 +67,12 @@ pub enum Sighting {
         kind: AccessKind,
         /// From where in the object.
         offset: u64,
-        /// How many bytes.
+        /// The number of bytes.
         size_bytes: u64,
     },
 }
 
-/// What heap block, if any, an address is in, and in which lifetime.
+/// The heap block that an address is in, if any, and its lifetime.
 pub type Home = (Lifetime, Option<Block>);
 
 /// The objects of a recording. Filled by the first pass, settled, then asked by the second.
@@ -125,8 +125,8 @@ impl Objects {
         }
     }
 
-    /// Notes that a pointer to a scalar wrote bytes. `is_member` tells whether such a scalar is a member of a type at
-    /// an offset: then nothing is said against an object that is known there.
+    /// Notes that a pointer to a scalar wrote bytes. If `is_member` finds such a scalar among a type's members at an
+    /// offset, the write does not contradict an object that is known there.
     pub fn see_scalar(
         &mut self,
         home: Home,
@@ -200,14 +200,14 @@ impl Objects {
         })
     }
 
-    /// True when the object was there at a moment: its bytes were read through its type later, before they were
-    /// written through it. Of an object that was not accessed through its type nothing tells.
+    /// True when the object was there at a moment: its bytes were read through its type later, before they were written
+    /// through it. For an object that was not accessed through its type this is not known.
     pub fn is_live(&self, home: Home, object: &Object, at: Moment) -> bool {
         let live = self.settled.get(&home.0).and_then(|settled| settled.live.get(&(object.start, object.ty)));
         live.is_some_and(|live| live.contains(at))
     }
 
-    /// Where the next object begins behind an address.
+    /// The beginning of the next object behind an address.
     pub fn next_start(&self, home: Home, address: u64) -> Option<u64> {
         let after = address.checked_add(1)?;
         let layers = &self.settled.get(&home.0)?.layers;

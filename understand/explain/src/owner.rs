@@ -1,4 +1,4 @@
-//! Whose bytes an access touched: the object and the variable that a layout would move.
+//! The owner of accessed bytes: the object and the variable that a layout would move.
 
 use crate::catalog::{Catalog, Ty};
 use crate::name::{Name, VariableId};
@@ -21,11 +21,11 @@ pub enum OwnerKey {
 /// A run of bytes of an owner.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Part {
-    /// Whose.
+    /// The owner.
     pub owner: OwnerKey,
     /// From where.
     pub offset: u64,
-    /// How many bytes, at most to the owner's end.
+    /// The number of bytes, at most to the owner's end.
     pub size_bytes: u64,
     /// True when these bytes are a variable's, which has a part of its own, seen as the object in it.
     pub is_in_variable: bool,

@@ -1,4 +1,4 @@
-//! Which bytes of an object one call uses together, and how often each combination occurs.
+//! The bytes of an object that one call uses together, with the count of each combination.
 
 use crate::byte_sums::ByteSums;
 use foldhash::HashMap;
@@ -55,7 +55,7 @@ fn shape(runs: &[ByteUse]) -> Shape {
     runs.iter().map(|run| (run.offset, run.size_bytes, run.loads > 0, run.stores > 0)).collect()
 }
 
-/// How often each combination occurred, for any number of subjects (a type, or a set of variables).
+/// The counts of combinations, for any number of subjects (a type, or a set of variables).
 #[derive(Debug)]
 pub struct Patterns<Subject> {
     known: HashMap<Subject, HashMap<Shape, Counted>>,
@@ -67,9 +67,9 @@ pub struct Patterns<Subject> {
 pub struct Counted {
     /// The bytes, with loads and stores over all occurrences.
     pub bytes: Vec<ByteUse>,
-    /// How often it occurred.
+    /// The number of its occurrences.
     pub occurrences: u64,
-    /// In how many of them a line at an end of the subject was needed anyway.
+    /// The number of occurrences in which a line at an end of the subject was a background line.
     pub needed_anyway: NeededAnyway,
 }
 
@@ -130,7 +130,7 @@ impl<Subject: Hash + Eq + Clone + Ord> Patterns<Subject> {
         all
     }
 
-    /// How many occurrences were folded because there were too many distinct combinations.
+    /// The number of occurrences that were folded because there were too many distinct combinations.
     pub fn folded(&self) -> u64 {
         self.folded.values().map(|folded| folded.occurrences).sum()
     }

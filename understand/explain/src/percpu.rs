@@ -11,12 +11,12 @@ const SECTION: &str = ".data..percpu";
 /// Variables that hold how far a CPU's copies lie from the section: each CPU's own (x86), and those of all.
 const BASES: [&str; 2] = ["this_cpu_off", "__per_cpu_offset"];
 
-/// Where the copies are, learned from accesses relative to the thread's base.
+/// The places of the copies, learned from accesses relative to the thread's base.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PerCpu {
     /// The image that has the section, and the section's link addresses.
     section: Option<(usize, Range<u64>)>,
-    /// What is added to a link address of the section, for each CPU seen.
+    /// The distance to add to a link address of the section, for each CPU seen.
     bases: BTreeSet<u64>,
     /// Link addresses of the variables that hold such numbers.
     holders: Vec<Range<u64>>,

@@ -1,4 +1,4 @@
-//! Which process made how many calls of each region, or executed how many instructions.
+//! Calls of each region, or executed instructions, by process.
 
 use lineup_model::access::ProcessId;
 use lineup_model::process::{Origin, Process};
@@ -16,7 +16,7 @@ pub struct ProcessSummary {
     pub program: String,
     /// The number that the system gave it.
     pub pid: u32,
-    /// How it came to be.
+    /// The event that started it.
     pub origin: &'static str,
     /// The number, in the recording, of the process that it was forked off by or that became it; the first has none.
     pub parent: Option<u32>,
@@ -44,7 +44,7 @@ impl ProcessSummary {
     }
 }
 
-/// Reads a recording through. None for one that does not tell of processes.
+/// Reads a recording through. None for one without processes.
 pub fn summarise<R: Read>(mut reader: Reader<R>) -> Vec<ProcessSummary> {
     let regions = reader.header().regions.clone();
     let mut processes: BTreeMap<ProcessId, Process> = BTreeMap::new();

@@ -17,7 +17,7 @@ pub struct Quantiles {
     pub mean: f64,
 }
 
-/// How many calls had a value.
+/// The number of calls with a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Bar {
     /// The value.
@@ -27,7 +27,7 @@ pub struct Bar {
 }
 
 impl Quantiles {
-    /// Of these values; `None` when there are none.
+    /// The quantiles of these values; `None` without values.
     pub fn of(values: &[u64]) -> Option<Quantiles> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();

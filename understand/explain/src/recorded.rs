@@ -22,20 +22,21 @@ use std::io::Read;
 /// Everything in a recording but its calls.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Survey {
-    /// What was recorded, and how.
+    /// The recording's header.
     pub header: Header,
     /// Its processes, in order of their start.
     pub processes: Vec<Process>,
     /// Files mapped into the processes that made calls, each once, where the first had it.
     pub images: Vec<LoadedImage>,
-    /// Where the others had them.
+    /// The places of other processes' images.
     pub places: Vec<Placed>,
-    /// Where a kernel has put the sections of its modules, by the modules' positions among the images: by the address that a
-    /// section has when the file is read by itself. All addresses in such an image are those at which it ran.
+    /// The addresses to which a kernel loaded the sections of its modules, by the modules' positions among the images,
+    /// and by the address that a section has when the file is read by itself. All addresses in such an image are those
+    /// at which it ran.
     pub modules: BTreeMap<usize, BTreeMap<u64, u64>>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
-    /// Bases that its threads were given, as far as system calls told.
+    /// Base addresses of its threads, as far as system calls gave them.
     pub thread_bases: Vec<u64>,
     /// When memory began and ended its life.
     pub memory: Vec<MemoryEvent>,
@@ -43,21 +44,21 @@ pub struct Survey {
     pub pcs: BTreeSet<u64>,
     /// The recorder's counts; `None` when it did not get to write them.
     pub summary: Option<Summary>,
-    /// How the program ended; `None` when that was not written.
+    /// The ending of the program; `None` when that was not written.
     pub ending: Option<Ending>,
-    /// Where the file stops being readable, when it does.
+    /// The place where the file stops being readable, if it does.
     pub damage: Option<Damage>,
     /// Calls in the recording.
     pub calls: u64,
     /// True when it holds what calls were given in registers.
     pub has_arguments: bool,
-    /// What the recorder's processor model stalled for.
+    /// The stalls in the recorder's processor model.
     pub stalls: Stalls,
     /// The tasks of a whole system.
     pub tasks: Vec<KernelTask>,
-    /// Which of them its CPUs worked for when.
+    /// The tasks that its CPUs worked for, with the times.
     pub turns: Vec<Turn>,
-    /// Where its calls lie in the order of all CPUs.
+    /// The places of its calls in the order of all CPUs.
     pub reaches: Vec<Reach>,
     /// Instructions of each of its measured calls that returned and before which nothing was done.
     pub instructions: BTreeMap<RegionId, Vec<u64>>,

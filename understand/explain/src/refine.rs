@@ -1,4 +1,4 @@
-//! What the flow of a function says of a register, and what debug info says of it, made one.
+//! Joins the facts about a register from the flow of a function with those from debug info.
 
 use crate::abstract_value::{AbstractValue, Pointer};
 use crate::catalog::Catalog;

@@ -1,4 +1,4 @@
-//! What the recorded calls come to, by region.
+//! The summary of the recorded calls, by region.
 
 use crate::quantiles::Quantiles;
 use lineup_debuginfo::spelled;
@@ -14,7 +14,7 @@ use std::io::Read;
 pub struct RegionSummary {
     /// The function, as its source spells it.
     pub name: String,
-    /// How much its calls count beside those of other regions.
+    /// The weight of its calls relative to those of other regions.
     pub weight: f64,
     /// Calls the program made; `None` when the recorder did not get to say.
     pub seen: Option<u64>,
@@ -30,7 +30,8 @@ pub struct RegionSummary {
     pub process_ended: u64,
     /// Had not ended when the recording did.
     pub unfinished: u64,
-    /// Recorded calls in which the dynamic linker looked up functions, and its instructions, which are in no other figure.
+    /// Recorded calls in which the dynamic linker looked up functions, and its instructions, which are in no other
+    /// figure.
     pub binding_calls: u64,
     /// Instructions of those look-ups.
     pub binding_instructions: u64,
@@ -40,7 +41,7 @@ pub struct RegionSummary {
     pub in_handlers: Option<u64>,
     /// Blocks entered whose accesses were not recorded.
     pub missed_blocks: u64,
-    /// Per call that ended; `None` when there is none.
+    /// Instructions per call that ended; `None` without such calls.
     pub instructions: Option<Quantiles>,
     /// Lines of data, as for `instructions`.
     pub data_lines: Option<Quantiles>,

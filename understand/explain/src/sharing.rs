@@ -57,7 +57,7 @@ pub struct SharedUse {
     pub parts: Vec<(Part, u64, bool, bool)>,
 }
 
-/// What threads did to a run of bytes of a type or variable.
+/// The threads' accesses to a run of bytes of a type or variable.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ByteSharing {
     /// Threads that read it.

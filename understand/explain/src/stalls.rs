@@ -1,4 +1,4 @@
-//! What the recorder's processor model stalled for. It runs over whole systems only, and measures every call.
+//! The stalls in the recorder's processor model. It runs over whole systems only, and measures every call.
 
 use lineup_recording::{Counts, MeasuredCall, SystemSummary};
 
@@ -7,7 +7,7 @@ use lineup_recording::{Counts, MeasuredCall, SystemSummary};
 pub struct Stalls {
     /// By number of the region: its calls, and what they counted in all.
     regions: Vec<(u64, Counts)>,
-    /// What all that ran stalled for, in cycles; `None` when the recorder did not get to say.
+    /// The stalls of everything that ran, in cycles; `None` when the recorder could not report them.
     all_cycles: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Stalls {
         self.all_cycles = Some(cycles(&all)).filter(|all| *all > 0);
     }
 
-    /// Of one region, by its number; `None` where nothing was modelled.
+    /// The stalls of one region, by its number; `None` if nothing was modelled.
     pub fn of_region(&self, region: usize) -> Option<RegionStalls> {
         let (calls, counts) = self.regions.get(region).filter(|(calls, _)| *calls > 0)?;
         let per_call = |cycles: u64| cycles as f64 / *calls as f64;

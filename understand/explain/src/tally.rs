@@ -34,7 +34,7 @@ pub struct ObjectPlace {
 /// Variables one call touched together, each with the bytes touched.
 pub type VariableSet = Vec<(VariableKey, Vec<(u64, u64)>)>;
 
-/// What one region did.
+/// The tally of one region.
 #[derive(Default, Debug)]
 pub struct RegionTally {
     pub(crate) calls: u64,
@@ -56,7 +56,7 @@ pub struct RegionTally {
     pub(crate) objects_in_variables: Patterns<ObjectPlace>,
     /// The same of threads' blocks of thread-local variables, by image.
     pub(crate) blocks: Patterns<(usize, u8)>,
-    /// Where objects of each type lay.
+    /// The addresses of each type's objects.
     pub(crate) placed: BTreeSet<(Ty, u64)>,
     /// Per combination of variables, to group them.
     pub(crate) together: HashMap<VariableSet, (u64, BTreeMap<VariableKey, ByteSums>)>,
@@ -112,7 +112,7 @@ impl RegionTally {
         }
     }
 
-    /// Ends a call. `size_of` tells the bytes of a type.
+    /// Ends a call. `size_of` gives the bytes of a type.
     pub fn end(&mut self, call: &Call, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         self.calls += 1;
         self.abandoned += u64::from(call.end == CallEnd::Abandoned);
@@ -206,7 +206,7 @@ impl RegionTally {
     }
 }
 
-/// How each object was used; nothing of what is no object. In the order of the parts.
+/// The uses of each object; `None` for parts that are no object. In the order of the parts.
 fn uses(parts: &[(OwnerKey, Vec<ByteUse>)]) -> Vec<Option<Use>> {
     let mut numbers: BTreeMap<(Ty, Vec<(u64, u64)>), usize> = BTreeMap::new();
     let number = |(owner, runs): &(OwnerKey, Vec<ByteUse>)| {
@@ -218,8 +218,8 @@ fn uses(parts: &[(OwnerKey, Vec<ByteUse>)]) -> Vec<Option<Use>> {
     parts.iter().map(number).collect()
 }
 
-/// All that was touched, by the uses of the objects that it is of. `of_none` are granules with their bytes that are of no
-/// object.
+/// All that was touched, by the uses of the objects that it is of. `of_none` are granules with their bytes that are of
+/// no object.
 fn touched(
     of_none: &HashMap<u64, u32>,
     parts: &[(OwnerKey, Vec<ByteUse>)],
@@ -248,7 +248,7 @@ fn footprint(call: &Call, tally: &CallTally) -> Footprint {
     Footprint { data, code }
 }
 
-/// How many distinct lines sorted granules lie on.
+/// The number of distinct lines that sorted granules lie on.
 fn distinct(granules: &[u64], granules_per_line: u64) -> u64 {
     let mut count = 0;
     let mut last = None;

@@ -1,7 +1,7 @@
 //! Thread-local variables: every thread has a block of them for each file that declares some.
 //!
-//! The program's own block lies at a fixed distance from the thread's base. Where a library's lies the loader decides:
-//! that is learned from the words it filled in, when code loads them.
+//! The program's own block lies at a fixed distance from the thread's base. The loader places a library's block: its
+//! place is learned from the words the loader filled in, when code loads them.
 
 use crate::image::Image;
 use crate::loaded_images::LoadedImages;
@@ -22,7 +22,7 @@ pub(crate) struct ThreadBlocks {
     blocks: BTreeMap<(AddressSpace, usize), Block>,
     /// The images whose block's place the ABI fixes.
     programs: BTreeSet<usize>,
-    /// The bases seen. Where a thread ended another may begin, with the same base and the same blocks.
+    /// The bases seen. A new thread may get the base and the blocks of one that ended.
     bases: BTreeSet<u64>,
     /// By runtime address.
     slots: HashMap<u64, (usize, SlotValue)>,
@@ -140,8 +140,8 @@ impl ThreadBlocks {
         })
     }
 
-    /// The spot of the program's block at a distance from any thread's base, for code of an image: the program itself, or
-    /// a library of the one program that there is.
+    /// The spot of the program's block at a distance from any thread's base, for code of an image: the program itself,
+    /// or a library of the one program that there is.
     pub(crate) fn spot(&self, code: usize, from_base: i64) -> Option<BlockSpot> {
         let image = match (self.programs.contains(&code), self.programs.len()) {
             (true, _) => code,

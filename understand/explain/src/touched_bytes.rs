@@ -1,4 +1,4 @@
-//! What a call touched beside an object: lines that it needs anyway.
+//! A call's touched bytes outside an object: they decide which lines are background lines.
 
 use crate::catalog::Ty;
 use lineup_model::line::LineSize;
@@ -20,8 +20,8 @@ pub(crate) struct Use {
 /// The bytes that one call touched, by whose they are. A granule is a line of 32 bytes.
 #[derive(Debug)]
 pub(crate) struct TouchedBytes {
-    /// In order: number of the granule, how the object that the bytes are of was used, which bytes (the lowest bit is the
-    /// first).
+    /// In order: number of the granule, how the object that the bytes are of was used, which bytes (the lowest bit is
+    /// the first).
     granules: Vec<(u64, Option<Use>, u32)>,
 }
 
@@ -34,9 +34,9 @@ impl FromIterator<(u64, Option<Use>, u32)> for TouchedBytes {
 }
 
 impl TouchedBytes {
-    /// Which lines at the ends of an object the call needed anyway: for what is of no object of its type, and of those that it
-    /// touched there itself, for objects of its type that were used in another way. Another order moves the latter as well,
-    /// and what it saves is then more, but not less.
+    /// The background lines at the ends of an object: lines that the call needed for bytes outside objects of its type.
+    /// On lines where the object itself was touched, objects of its type that were used in another way count as well.
+    /// Another order moves the latter too, so its saving is then a lower bound.
     pub(crate) fn needed_anyway(&self, used: Use, start: u64, size_bytes: u64) -> NeededAnyway {
         let Some(last) = size_bytes.checked_sub(1).and_then(|more| start.checked_add(more)) else {
             return NeededAnyway::default();
@@ -110,7 +110,7 @@ mod tests {
         Some(Use { ty: Ty(ty), number })
     }
 
-    /// What a call that touches these bytes of an object of 48 bytes at `start` needs anyway when it also touches the others.
+    /// The background lines of a call that touches these bytes of an object of 48 bytes at `start` and also the others.
     fn anyway_of(
         (start, own): (u64, std::ops::Range<u64>),
         others: &[(Option<Use>, u64, u64)],
@@ -157,7 +157,8 @@ mod tests {
         let nothing = NeededAnyway::default();
         let behind = [(used(0, 1), 1112, 8)];
         assert_eq!(anyway(1064, &behind), NeededAnyway { last: [1; 3], ..nothing });
-        // Where the object itself touches no byte of the line, an order could bring one there while it moves the other's away.
+        // If the object itself touches no byte of the line, an order could bring one there while it moves the other's
+        // away.
         let own = 0..8;
         assert_eq!(anyway_of((1064, own.clone()), &behind), NeededAnyway { last: [0, 0, 1], ..nothing });
         assert_eq!(anyway_of((1064, own), &[(None, 1112, 8)]), NeededAnyway { last: [1; 3], ..nothing });

@@ -1,5 +1,5 @@
-//! What a recorded stream would have missed, had the members of some types lain elsewhere: the caches run again over
-//! the stream, with the objects laid anew.
+//! The misses of a recorded stream if the members of some types lay elsewhere: the caches run again over the stream,
+//! with the objects laid anew.
 
 mod comparison;
 
@@ -16,19 +16,19 @@ use std::ops::Range;
 pub struct NewOrder {
     /// The type, in the table of the recorded image.
     pub ty: TypeId,
-    /// Where each member begins, in bytes, by its place in the present declaration.
+    /// The offset of each member, in bytes, by its place in the present declaration.
     pub offsets_bytes: Vec<u64>,
-    /// Objects begin at multiples of so many bytes, a power of two.
+    /// The alignment of objects in bytes, a power of two.
     pub align_bytes: u64,
 }
 
 /// Elements of an array in which objects of a type are looked for.
 const MOST_ELEMENTS: u64 = 64;
 
-/// How deep types lie in each other.
+/// The largest depth of types in each other.
 const MOST_NESTED: u32 = 16;
 
-/// Where recorded addresses go.
+/// The new places of recorded addresses.
 #[derive(Clone, Default, Debug)]
 pub struct Relayout {
     /// Each object, by its address.
@@ -41,15 +41,15 @@ pub struct Relayout {
 #[derive(Clone, Copy, Debug)]
 struct Object {
     size_bytes: u64,
-    /// Of the orders given.
+    /// The position of its order among the given ones.
     order: usize,
-    /// Where it would begin.
+    /// Its new address.
     start: u64,
 }
 
 impl Relayout {
-    /// Lays the objects of some types anew, each from where it was, or from the multiple of the new alignment before it.
-    /// `objects` are types and addresses of objects, which may hold others.
+    /// Lays the objects of some types anew, each from where it was, or from the multiple of the new alignment before
+    /// it. `objects` are types and addresses of objects, which may hold others.
     pub fn new(types: &Types, orders: &[NewOrder], objects: &[(TypeId, u64)]) -> Relayout {
         let mut relayout = Relayout::default();
         for (index, order) in orders.iter().enumerate() {
@@ -67,13 +67,14 @@ impl Relayout {
         relayout
     }
 
-    /// How many objects of an order are laid anew, and of these how many began where the new alignment allows none.
+    /// The number of an order's objects that are laid anew, and the number of these whose present address the new
+    /// alignment does not allow.
     pub fn objects(&self, order: usize) -> (usize, usize) {
         let own = || self.objects.iter().filter(|(_, object)| object.order == order);
         (own().count(), own().filter(|(begin, object)| **begin != object.start).count())
     }
 
-    /// Where an address goes.
+    /// The new place of an address.
     pub fn place(&self, address: u64) -> u64 {
         let Some((begin, object)) = self.objects.range(..=address).next_back() else {
             return address;
@@ -90,7 +91,7 @@ impl Relayout {
     }
 }
 
-/// Where objects of type `wanted` lie in one of type `ty`, or of its own.
+/// The offsets of objects of type `wanted` in one of type `ty`, or of the type itself.
 pub fn places_in(types: &Types, ty: TypeId, wanted: TypeId) -> Vec<u64> {
     let mut found = Vec::new();
     note_places(types, (ty, 0), wanted, MOST_NESTED, &mut found);
@@ -153,11 +154,11 @@ pub struct Replay {
     relayout: Relayout,
     /// By CPU; those of which no step was seen yet are empty.
     cpus: Vec<Option<Cpu>>,
-    /// Whose steps follow.
+    /// The CPU whose steps follow.
     cpu: u16,
-    /// Who has which line, in the stream of several CPUs.
+    /// The holders of each line, in the stream of several CPUs.
     directory: Option<Directory>,
-    /// What calls of each region missed, over all of them.
+    /// The misses of all calls of each region.
     regions: Vec<RegionMisses>,
 }
 
@@ -168,7 +169,7 @@ struct Cpu {
     inside: Vec<u16>,
 }
 
-/// What calls of a region missed.
+/// The misses of a region's calls.
 #[derive(Clone, Copy, Default)]
 struct RegionMisses {
     code: Misses,
@@ -178,7 +179,7 @@ struct RegionMisses {
 }
 
 impl Replay {
-    /// Empty caches, for so many regions.
+    /// Empty caches, for this number of regions.
     pub fn new(specs: &[CacheSpec], regions: usize, relayout: Relayout) -> Replay {
         Replay {
             specs: specs.to_vec(),
@@ -238,7 +239,7 @@ impl Replay {
         self.cpus.iter().flatten().count()
     }
 
-    /// What calls of each region missed, and how long that stalls them. Instructions are not counted.
+    /// The misses of each region's calls, and their stalls. Instructions are not counted.
     pub fn regions(&self, latency: Latency) -> Vec<Counts> {
         let stalled = |misses: &Misses| {
             let from_memory = if self.has_l2 { misses.l2 } else { misses.l1 };

@@ -1,4 +1,4 @@
-//! What advice is worked out from.
+//! The data that advice is derived from.
 
 use super::{AskedAlignment, Explainer};
 use crate::catalog::Ty;
@@ -137,7 +137,7 @@ impl Explainer<'_> {
         Elsewhere::new(replay, image, types)
     }
 
-    /// Whose the memory was that objects lay in, of the types that an image describes; `None` where nobody looked.
+    /// The kinds of memory in which objects of an image's types lay; `None` if the recorder did not look.
     fn memory_of(
         &mut self,
         image: usize,
@@ -158,7 +158,7 @@ impl Explainer<'_> {
         Some(MemoryOfObjects { private_types, shared_mappings: self.mappings.shared() as u64 })
     }
 
-    /// Where the objects lay whose types an image describes.
+    /// The addresses of objects whose types an image describes.
     fn objects_in(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, u64)> {
         let placed: BTreeSet<(Ty, u64)> =
             tallies.values().flat_map(|tally| tally.placed.iter().copied()).collect();

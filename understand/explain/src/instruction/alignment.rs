@@ -1,10 +1,10 @@
-//! Which instructions fault where their operand in memory does not lie at a multiple of its size.
+//! Instructions that fault if their operand in memory does not lie at a multiple of its size.
 
 use super::InstructionSet;
 use iced_x86::{Decoder, DecoderOptions, EncodingKind, Mnemonic, OpKind};
 
-/// The alignment that the instruction asks of its operand in memory. `bytes` begin with it and may go on behind it. Of
-/// processors other than x86 nothing is known.
+/// The alignment that the instruction requires of its operand in memory. `bytes` begin with it and may continue behind
+/// it. Only x86 is covered.
 pub(crate) fn asked_alignment(set: InstructionSet, bytes: &[u8]) -> Option<u64> {
     let bits = match set {
         InstructionSet::X86_64 => 64,

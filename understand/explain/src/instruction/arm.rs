@@ -260,7 +260,7 @@ impl Reader {
     }
 }
 
-/// What write-back leaves in the base register; a pre-indexed address already carries it.
+/// The value that write-back leaves in the base register; a pre-indexed address already carries it.
 fn write_back(step: Option<&ArmOperand>, at: &mut Address, size_bytes: u32) -> Expression {
     let Some(base) = at.base else { return Expression::Unknown };
     match step.map(|operand| &operand.op_type) {

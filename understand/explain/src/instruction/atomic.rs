@@ -1,21 +1,21 @@
-//! Which instructions change memory in one step that no other processor comes between.
+//! Instructions that change memory in one step that no other processor comes between.
 
 use super::InstructionSet;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 
-/// What such an instruction does.
+/// The effect of such an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Atomic {
-    /// Puts a value there whatever was there.
+    /// Stores a value unconditionally.
     Swaps,
-    /// Puts a value there if what was there is as expected, or sets a bit and tells what it was.
+    /// Stores a value if the old one is as expected, or sets a bit and returns its old value.
     Tests,
     /// Anything else: sums, and the halves of what other machines do with two instructions.
     Other,
 }
 
-/// What an atomic instruction does, or the half of one: an exclusive load or store. `bytes` begin with it and may go on behind
-/// it. `None` for all others.
+/// The effect of an atomic instruction, or of the half of one: an exclusive load or store. `bytes` begin with it and
+/// may continue behind it. `None` for all others.
 pub(crate) fn atomic(set: InstructionSet, bytes: &[u8]) -> Option<Atomic> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let is_other = match set {

@@ -15,7 +15,7 @@ pub(super) struct Decoded<'a> {
     pub(super) detail: ArchDetail<'a>,
 }
 
-/// Translates every instruction in `bytes`; after bytes that are none, goes on `step` bytes later.
+/// Translates every instruction in `bytes`; after bytes that are no instruction, continues `step` bytes later.
 pub(super) fn translate_all(
     session: &Capstone,
     address: u64,

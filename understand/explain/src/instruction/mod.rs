@@ -1,4 +1,4 @@
-//! What an instruction does to registers and memory, in terms common to all machines.
+//! The effects of an instruction on registers and memory, in terms common to all machines.
 //!
 //! Only what matters for addresses is kept: copies, sums with constants and scaled registers, loads
 //! and stores. Everything else that writes a register makes its value unknown. All expressions of one
@@ -28,7 +28,7 @@ impl Register {
     pub const ZERO: Register = Register(u16::MAX - 1);
 }
 
-/// How the bytes of a stretch of code are to be read.
+/// The encoding of a stretch of code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InstructionSet {
     /// 64-bit x86.
@@ -58,7 +58,7 @@ impl InstructionSet {
 /// Base plus scaled index plus displacement. With neither register it is a link address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Address {
-    /// Added as it is.
+    /// Added unscaled.
     pub base: Option<Register>,
     /// Added after multiplication with the factor.
     pub index: Option<(Register, i64)>,
@@ -85,7 +85,7 @@ impl Address {
     }
 }
 
-/// What a register is set to.
+/// A register's new value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Expression {
     /// Something that is not followed.
@@ -119,34 +119,35 @@ pub enum Expression {
     },
     /// Either of two registers (conditional moves).
     Either(Register, Register),
-    /// What memory holds.
+    /// The content of memory.
     Loaded {
-        /// Where.
+        /// The address.
         at: Address,
-        /// How many bytes.
+        /// The number of bytes.
         size_bytes: u32,
     },
     /// A register plus what memory holds.
     PlusLoaded {
         /// The register.
         register: Register,
-        /// Where.
+        /// The address.
         at: Address,
-        /// How many bytes.
+        /// The number of bytes.
         size_bytes: u32,
     },
     /// The thread's base address.
     ThreadBase,
-    /// The address of the task that runs, which Linux for 64-bit Arm keeps in a register of its own. Programs cannot read it.
+    /// The address of the task that runs, which Linux for 64-bit Arm keeps in a register of its own. Programs cannot
+    /// read it.
     KernelTask,
 }
 
 /// One access to memory that an instruction makes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Touch {
-    /// Where.
+    /// The address.
     pub at: Address,
-    /// How many bytes; 0 when the instruction does not say.
+    /// The number of bytes; 0 when the instruction does not say.
     pub size_bytes: u32,
     /// Load or store.
     pub kind: AccessKind,
@@ -154,7 +155,7 @@ pub struct Touch {
     pub from: Option<Register>,
 }
 
-/// What a call goes to.
+/// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CallTarget {
     /// A link address.
@@ -165,7 +166,7 @@ pub enum CallTarget {
     Unknown,
 }
 
-/// Where control goes after an instruction.
+/// The control flow after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flow {
     /// To the next instruction.
@@ -197,7 +198,7 @@ pub struct Instruction {
     pub touches: Vec<Touch>,
     /// True when it may have no effect (predicated execution).
     pub is_conditional: bool,
-    /// Where control goes.
+    /// The control flow after it.
     pub flow: Flow,
 }
 
@@ -242,7 +243,7 @@ pub fn decode(set: InstructionSet, address: u64, bytes: &[u8]) -> Result<Vec<Ins
     }
 }
 
-/// What the procedure call standard of a machine says about registers.
+/// The rules of a machine's procedure call standard for registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Convention {
     /// The stack pointer.
@@ -253,7 +254,7 @@ pub struct Convention {
     pub result: Register,
     /// Registers that a call may change.
     pub clobbered: &'static [u16],
-    /// How many registers are followed: the DWARF numbers below this.
+    /// The number of tracked registers: the DWARF numbers below this.
     pub registers: u16,
     /// Size of a pointer in bytes.
     pub pointer_bytes: u32,

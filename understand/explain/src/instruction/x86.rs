@@ -326,7 +326,7 @@ impl Mode {
         }
     }
 
-    /// The DWARF number of a general or vector register, whatever part of it is named.
+    /// The DWARF number of a general or vector register, also if only a part of it is named.
     fn dwarf(self, register: Reg) -> Option<Register> {
         const NUMBERS_64: [u16; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
         const NUMBERS_32: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];

@@ -1,8 +1,8 @@
-//! What lies behind objects of a type: programs put headers in front of objects of all kinds, and reach what is behind one
-//! through a pointer to the header.
+//! Data behind objects of a type: programs put headers in front of objects of all kinds, and reach the object behind
+//! one through a pointer to the header.
 //!
-//! The code says nothing then but the header's type and how far behind its end. What is known of the memory there tells:
-//! where all objects behind a type's can be used as one type, that is what lies behind the others, too.
+//! The code then gives only the header's type and the distance behind its end. Known memory gives the rest: if all
+//! known objects behind a type's can be used as one type, the unknown ones have that type, too.
 
 use super::Namer;
 use crate::catalog::{Catalog, Ty};
@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 const MOST_ENDS: usize = 1 << 12;
 /// Objects of a type behind which something is known, at least.
 const LEAST_KNOWN: usize = 8;
-/// Of so many, one may be something else.
+/// Of this number of objects, one may be something else.
 const ONE_IN: usize = 20;
 
-/// What lies behind objects.
+/// The types of data behind objects.
 #[derive(Default)]
 pub(super) struct Behind {
-    /// Where objects end behind which something is accessed, by their type, and when.
+    /// The ends of objects behind which something is accessed, by their type, with the time.
     ends: HashMap<Ty, BTreeMap<u64, Moment>>,
-    /// What lies there.
+    /// The type of the data there.
     types: HashMap<Ty, Ty>,
 }
 

@@ -1,4 +1,5 @@
-//! What the code says of an access: the analysis of its function, and which of an instruction's operands it is.
+//! The name that the code gives to an access: by the analysis of its function and the choice among an instruction's
+//! operands.
 
 use super::{Namer, Seen};
 use crate::access_context::AccessContext;
@@ -9,7 +10,7 @@ use lineup_model::access::Access;
 use std::rc::Rc;
 
 impl Namer<'_> {
-    /// What the code says of an access.
+    /// The place that the code gives to an access.
     pub(super) fn seen(
         &mut self,
         access: &Access,
@@ -35,7 +36,7 @@ impl Namer<'_> {
         Ok(Seen { into: 0, place })
     }
 
-    /// Which of several operands: the adjacent ones of a multiple store count as one; else the one that
+    /// The choice among several operands. The adjacent ones of a multiple store count as one; else it is the one that
     /// the address can belong to.
     pub(super) fn of_several(&self, sites: &[Site], access: &Access, into: u64) -> Seen {
         let mut same_kind = sites.iter().filter(|site| site.kind == access.kind);
@@ -63,7 +64,7 @@ impl Namer<'_> {
         Ok(self.sites.entry(place).or_insert_with(|| Rc::from([])).clone())
     }
 
-    /// What every instruction of every function of the first image accesses, by address.
+    /// The accesses of every instruction of every function of the first image, by address.
     pub(crate) fn all_sites(&mut self) -> Result<HashMap<u64, Rc<[Site]>>, ExplainError> {
         let entries =
             self.images.get(0).map(|image| image.functions.iter().filter_map(|one| one.entry()).collect());

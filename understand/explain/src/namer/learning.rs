@@ -1,4 +1,4 @@
-//! The first pass: what accesses tell of the memory they go to.
+//! The first pass: facts about memory from the accesses to it.
 
 use super::Namer;
 use crate::abstract_value::{Origin, Pointer};
@@ -56,7 +56,7 @@ impl Namer<'_> {
         Ok(())
     }
 
-    /// First pass: learns from the pointers that a call was given. Debug info tells of which parameter each is, and a
+    /// First pass: learns from the pointers that a call was given. Debug info gives the parameter of each, and a
     /// function's copies that have others are not described.
     pub fn observe_arguments(&mut self, call: &Call) {
         let Some(arguments) = &call.arguments else { return };

@@ -1,4 +1,4 @@
-//! What lies at an address: names from variables, threads' blocks, objects and memory.
+//! The contents of an address: names from variables, threads' blocks, objects and memory.
 
 use super::Namer;
 use crate::abstract_value::Pointer;
@@ -37,7 +37,7 @@ impl Namer<'_> {
         }
     }
 
-    /// What has no name of its own is copied where the instruction does that.
+    /// Memory without a name of its own is copied memory if the instruction copies.
     pub(super) fn or_copied(&mut self, pc: u64, named: Named) -> Named {
         let may_be = matches!(named.class(), Class::Unnamed | Class::Library | Class::Buffer);
         match may_be && self.copied.is_by(pc, &self.images) {
@@ -46,7 +46,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Where ends what a name covers: at its own end, or where another known object begins.
+    /// The end of the bytes that a name covers: its own end, or the beginning of another known object.
     pub(super) fn end_of(&mut self, named: &Named, address: u64, at: Moment) -> u64 {
         let own = match named.name {
             Name::Member { ty, offset, .. } | Name::Stack { local: Some((_, ty, offset)) } => {

@@ -1,7 +1,7 @@
 //! Variables that programs hand out memory from: arrays of bytes and integers in which objects of other types lie.
 //!
-//! Of such memory the address says no more than which array it is. What the code uses it as is a better name, and the array's
-//! is left for what has no other.
+//! The address of such memory identifies only the array. The type that the code uses it as is a better name; memory
+//! without one keeps the array's name.
 
 use super::Namer;
 use crate::catalog::Ty;
@@ -47,8 +47,7 @@ impl Namer<'_> {
         pool.is_some_and(|pool| size < pool.end - pool.start && link.saturating_add(size) <= pool.end)
     }
 
-    /// The name of what lies in a pool: a member that the code or what was learned of the memory tells, else that of the
-    /// variable.
+    /// The name of memory in a pool: the member that the code or the learned facts give, else the variable's name.
     pub(super) fn or_variable(&mut self, found: Named, of_variable: Named) -> Named {
         match found.name {
             Name::Member { ty, base: Some(base), is_on_stack: false, .. } if self.may_lie_at(base, ty) => {

@@ -16,8 +16,8 @@ use lineup_model::access::{self, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, HashMap};
 
-/// Lines of one thread alone are not kept. What lies within so many bytes is taken for one line there, so that other line
-/// sizes and places can be tried.
+/// The distance within which bytes count as one line when lines of one thread alone are dropped. Other line sizes and
+/// places can then be tried.
 const GRANULE_BYTES: u64 = 256;
 
 /// Accesses to shared lines kept of all threads at most, and their bytes: what follows grows with both.
@@ -34,7 +34,7 @@ pub(super) struct Use {
     pub(super) part: Option<Part>,
     /// The same bytes as those of the innermost object of a named type.
     pub(super) object: Option<Part>,
-    /// What they are called when they belong to neither.
+    /// Their name when they belong to neither.
     pub(super) label: Option<&'static str>,
     /// The number of the lock that the thread took last and has.
     pub(super) under: Option<u32>,
@@ -44,19 +44,19 @@ pub(super) struct Use {
     pub(super) within: Option<Within>,
 }
 
-/// What a thread did on lines that others use.
+/// A thread's accesses to lines that others use.
 #[derive(Default, Debug)]
 pub(super) struct Log {
     pub(super) accesses: Vec<Timed>,
     pub(super) spans: Vec<Span>,
-    /// Of all calls with times.
+    /// Accesses of all calls with times.
     pub(super) all_accesses: u64,
     pub(super) time: u64,
     pub(super) regions: BTreeMap<RegionId, u64>,
     pub(super) left_out: u64,
 }
 
-/// What is collected of all calls.
+/// The collected accesses of all calls.
 pub struct Collector {
     lines: LineThreads,
     pub(super) logs: BTreeMap<ProcessId, BTreeMap<ThreadId, Log>>,
@@ -71,7 +71,7 @@ pub struct Collector {
     kept: (usize, u64),
 }
 
-/// What an access is done for.
+/// The circumstances of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Cause {
     /// The lock under which it is done.
@@ -80,7 +80,7 @@ struct Cause {
     within: Option<Within>,
 }
 
-/// An access as it is named once in a call: pc, address, size and kind, and what it is done for.
+/// An access as it is named once in a call: pc, address, size and kind, and its circumstances.
 type Known = HashMap<((u64, u64, u32, AccessKind), Cause), Vec<(u64, u32, u32)>>;
 
 impl Collector {
@@ -183,7 +183,8 @@ impl Collector {
         Ok(())
     }
 
-    /// The parts of what was touched that lie where several threads use lines: a string instruction may touch megabytes.
+    /// The parts of what was touched that lie where several threads use lines: a string instruction may touch
+    /// megabytes.
     fn on_shared_lines<'n>(
         &'n self,
         process: ProcessId,
@@ -214,8 +215,8 @@ impl Collector {
         of_process.get_mut(&call.thread).map(std::mem::take).unwrap_or_default()
     }
 
-    /// The ranges that an access touched, with their tags. What the same instruction accesses at the same place in the same
-    /// call has the same name.
+    /// The ranges that an access touched, with their tags. Accesses of one instruction at the same place in the same
+    /// call have the same name.
     fn named(
         &mut self,
         (access, cause): (&access::Access, Cause),

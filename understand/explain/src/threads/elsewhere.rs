@@ -13,14 +13,14 @@ use lineup_model::usage::VariableRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Where nothing of a program lies: variables that would have lines of their own.
+/// An address far from all of a program's data, for variables that would have lines of their own.
 const APART: u64 = 0xf0 << 56;
 /// Bytes from one such variable to the next.
 const VARIABLE_BYTES: u64 = 1 << 32;
-/// What lies further from an object than this keeps its place in its line when the object grows.
+/// Data further than this from an object keep their place in their line when the object grows.
 const NEAR_BYTES: u64 = 128;
 
-/// What threads accessed, in the orders in which they may have done it.
+/// The accesses of threads, in the orders in which they may have happened.
 #[derive(Debug)]
 pub(crate) struct Replay {
     processes: Vec<OfProcess>,
@@ -33,9 +33,9 @@ pub(crate) struct Replay {
 #[derive(Debug)]
 struct OfProcess {
     orders: Orders,
-    /// Where objects begin.
+    /// Addresses of objects, by type.
     objects: BTreeMap<Ty, BTreeSet<u64>>,
-    /// Where variables begin, by image.
+    /// Addresses of variables, by image.
     variables: BTreeMap<(usize, VariableRef), u64>,
 }
 
@@ -83,7 +83,7 @@ fn of_process(process: Process, uses: &[Use], line: LineSize, namer: &mut Namer<
     OfProcess { orders: process.orders, objects, variables }
 }
 
-/// Where each address goes.
+/// A mapping from each address to its new one.
 type Placing = Box<dyn Fn(u64) -> u64>;
 
 /// Waits as data lie, and as they would lie.
@@ -91,13 +91,13 @@ type Placing = Box<dyn Fn(u64) -> u64>;
 pub struct WaitsElsewhere {
     /// Accesses of all threads.
     pub accesses: u64,
-    /// Of all threads, now.
+    /// Waits of all threads in the present layout.
     pub before: WaitsByOrder,
-    /// And then.
+    /// Waits of all threads in the other layout.
     pub after: WaitsByOrder,
 }
 
-/// What the objects of a type would be.
+/// The changed layout of a type's objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectsElsewhere {
     /// Size now, in bytes.
@@ -117,8 +117,8 @@ pub struct VariableElsewhere {
     pub strides: Option<(u64, u64)>,
 }
 
-/// One image's view of the recorded accesses, to ask what waits there would be with its data elsewhere. Two are equal when they
-/// are of the same recording.
+/// One image's view of the recorded accesses, to ask what waits there would be with its data elsewhere. Two are equal
+/// when they are of the same recording.
 #[derive(Clone)]
 pub struct Elsewhere {
     replay: Arc<Replay>,
@@ -153,8 +153,8 @@ impl Elsewhere {
         self.replay.waits
     }
 
-    /// Waits in the recorded order with the objects of a type as they would be; all else stays. `None` when no such object
-    /// lies on a line that several threads use.
+    /// Waits in the recorded order with the objects of a type as they would be; all else stays. `None` when no such
+    /// object lies on a line that several threads use.
     pub fn objects_as_recorded(&self, ty: TypeId, new: &ObjectsElsewhere) -> Option<Waits> {
         let ty = self.types.get(&ty)?;
         let shape = Lines::of(self.replay.line.bytes());
@@ -218,10 +218,10 @@ fn in_all_orders(orders: &Orders, shape: Lines, place: &dyn Fn(u64) -> u64) -> W
     }
 }
 
-/// Objects of another layout and size. What lies near behind an object moves with its end, as in an array or on the heap; what
-/// lies further away keeps its place in its line.
+/// Objects of another layout and size. Data close behind an object move with its end, as in an array or on the heap.
+/// Data further away keep their place in their line.
 struct Stretched {
-    /// Where objects begin, now and then.
+    /// The addresses of objects, present and new.
     starts: BTreeMap<u64, u64>,
     new: ObjectsElsewhere,
 }
@@ -257,7 +257,7 @@ impl Stretched {
     }
 }
 
-/// Where an address behind an object goes.
+/// The new address of data behind an object.
 fn behind((start, placed): (u64, u64), address: u64, new: &ObjectsElsewhere) -> u64 {
     let is_near = address - start < new.size_bytes + NEAR_BYTES;
     let by = placed.wrapping_sub(start).wrapping_add(new.new_size_bytes.wrapping_sub(new.size_bytes));
@@ -281,13 +281,13 @@ mod tests {
         assert_eq!(stretched.place(0x0ff8), 0x0ff8);
         assert_eq!((stretched.place(0x1000), stretched.place(0x100c)), (0x1000, 0x1044));
         assert_eq!((stretched.place(0x1010), stretched.place(0x1018)), (0x1048, 0x1088));
-        // What follows near moves with them. All that is far moves by whole lines.
+        // Close followers move with the objects. Everything further away moves by whole lines.
         assert_eq!(stretched.place(0x1020), 0x1090);
         assert_eq!(stretched.place(0x5008) % 128, 8);
         assert_eq!(stretched.place(0x5010) - stretched.place(0x5008), 64);
         assert!(stretched.place(0x1020 + 128) > stretched.place(0x1020 + 127));
         assert_eq!(stretched.place(0x3000) % 128, 0);
-        // Of types without objects nothing moves.
+        // Nothing moves for types without objects.
         assert_eq!(Stretched::new(None, &new).place(0x1010), 0x1010);
     }
 }

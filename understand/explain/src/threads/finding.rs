@@ -20,12 +20,12 @@ const LEAST_WAITS: u64 = 100;
 /// Objects in objects that are looked into.
 const MOST_DEPTH: usize = 8;
 
-/// What holds two uses of one line together.
+/// The relation between two uses of one line.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Bond {
     /// They are members of one object.
     Members(Ty),
-    /// They are in objects of one type that lie beside each other.
+    /// They are in adjacent objects of one type.
     Objects(Ty),
     /// They are elements of one variable.
     Elements(OwnerKey),
@@ -35,7 +35,7 @@ enum Bond {
     Allocations,
 }
 
-/// What is worth parting, worst first.
+/// The findings of false sharing, worst first.
 pub(super) fn findings(
     processes: &[Process],
     lines: &[LineBetween],
@@ -48,7 +48,7 @@ pub(super) fn findings(
         let bond = process.and_then(|process| bond(process, of_line.address / line.bytes(), uses, namer));
         groups.entry(bond.unwrap_or(Bond::Allocations)).or_default().push(of_line);
     }
-    // What the system's own types hold inside, such as a lock's word and its owner, nobody can move.
+    // Nobody can move members of the system's own types, such as a lock's word and its owner.
     groups.retain(|bond, _| !matches!(bond, Bond::Members(ty) if is_of_system(*ty, namer)));
     let mut all: Vec<FalseSharing> = groups
         .into_iter()

@@ -1,4 +1,4 @@
-//! What is told in words only: counters that threads could each have a copy of, and where a lock would lie better.
+//! Advice without an edit: counters that threads could each have a copy of, and better places for locks.
 
 use super::collect::Use;
 use super::report::{Beside, LockPlaces, LockReport, LockWithin, SharedCounter, Waits};
@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer waits are nothing to act on.
 const LEAST_WAITS: u64 = 100;
-/// Nor is less than one in so many accesses.
+/// Waits that are rarer than one in this number of accesses are nothing to act on either.
 const ACCESSES_PER_WAIT: u64 = 1000;
-/// Where nothing of a program lies.
+/// An address far from all of a program's data.
 const APART: u64 = 0xf0 << 56;
 
-/// Who uses some bytes, and how.
+/// The users of some bytes.
 #[derive(Default)]
 struct Bytes {
     threads: BTreeSet<u32>,
@@ -24,8 +24,8 @@ struct Bytes {
     is_other_than_added_to: bool,
 }
 
-/// Numbers that several threads add to by one instruction and nobody only reads or writes in the recorded calls: each thread
-/// could have its own, if only the sum is needed. Locks' words are none.
+/// Counters: several threads add to them by one instruction, and nobody only reads or writes them in the recorded
+/// calls. Each thread could have its own, if only the sum is needed. Locks' words are excluded.
 pub(super) fn shared_counters(
     (processes, line): (&[Process], LineSize),
     accesses: u64,
@@ -66,8 +66,8 @@ pub(super) fn shared_counters(
     found
 }
 
-/// All waits of a process in the recorded order as a lock lies, with its word alone on a line, and with what is waited for most
-/// while it is held on a line with it. `None` where few wait for either.
+/// All waits of a process in the recorded order as a lock lies, with its word alone on a line, and with what is waited
+/// for most while it is held on a line with it. `None` where few wait for either.
 pub(super) fn lock_places(
     process: &Process,
     (word, own_bytes): (u64, u64),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_lock_goes_away_from_what_others_read_and_next_to_what_it_guards() {
         let mut name = |tag: u32| format!("tag {tag}");
-        // The second thread never takes the lock: it reads what lies beside the word.
+        // The second thread never takes the lock: it reads data next to the word.
         let read_beside = in_turn(1000, [&[TAKES], &[(WORD + 32, Kind::Load, 1)]]);
         let places = lock_places(&read_beside, (WORD, 4), &[], LineSize::B64, &mut name).expect("many wait");
         assert!(places.as_it_lies.of_line_alone > 900 && places.alone.all() == 0, "{places:?}");

@@ -1,8 +1,8 @@
-//! What threads that run together do to each other's caches.
+//! Contention between threads that run together.
 //!
-//! Calls that carry times are put in order with those of other threads, and what they access on lines that several threads
-//! use goes through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. Calls without
-//! times tell nothing of their order, and are counted as such.
+//! Calls that carry times are put in order with those of other threads. Their accesses to lines that several threads
+//! use go through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. The order
+//! of calls without times is unknown; they are only counted.
 
 mod collect;
 mod elsewhere;

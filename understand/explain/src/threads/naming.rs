@@ -1,4 +1,4 @@
-//! What uses are called.
+//! The names of uses.
 
 use super::collect::Use;
 use super::report::UseOf;
@@ -24,7 +24,7 @@ impl<'u> Names<'u> {
         self.uses.get(tag as usize)
     }
 
-    /// What it accesses.
+    /// The accessed bytes.
     pub(super) fn part(&mut self, tag: u32, namer: &mut Namer<'_>) -> String {
         if let Some(known) = self.parts.get(&tag) {
             return known.clone();
@@ -33,7 +33,7 @@ impl<'u> Names<'u> {
             Some(Use { part: Some(part), .. }) => {
                 let name = part_name(namer, part.owner, part.offset, part.size_bytes);
                 match part.owner {
-                    // Nothing tells its members.
+                    // The members of such a variable are unknown.
                     OwnerKey::Variable(_, VariableId::Symbol(_)) if part.offset > 0 => {
                         format!("{name}+{:#x}", part.offset)
                     }
@@ -47,8 +47,7 @@ impl<'u> Names<'u> {
         name
     }
 
-    /// What it accesses by the innermost object of a named type, and the variable that it is in, if it is in one of another
-    /// name.
+    /// The accessed innermost object of a named type, and the variable that contains it if that has another name.
     pub(super) fn object(&mut self, tag: u32, namer: &mut Namer<'_>) -> (String, Option<String>) {
         let Some(used @ Use { object: Some(object), .. }) = self.of(tag) else {
             return (self.part(tag, namer), None);

@@ -1,14 +1,14 @@
-//! Which threads use which bytes of objects that several threads use, on shared lines or not.
+//! The bytes of shared objects that each thread uses, on shared lines or not.
 
 use crate::catalog::Ty;
 use crate::owner::{OwnerKey, Part};
 use lineup_model::access::{AccessKind, ProcessId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Bytes of objects kept at most. Of later ones nothing is said.
+/// The largest number of kept bytes of objects. Later ones are ignored.
 const MOST_PARTS: usize = 1 << 20;
 
-/// What threads do with some bytes.
+/// The threads' uses of some bytes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Uses {
     pub(crate) readers: BTreeSet<ThreadId>,

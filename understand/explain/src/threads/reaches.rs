@@ -1,4 +1,4 @@
-//! What calls of a kernel's functions waited for in the windows that tell the order of all CPUs, by how long the calls are.
+//! Waits of a kernel's functions in windows that keep the order of all CPUs, by the length of the calls.
 
 use super::collect::Use;
 use super::naming::Names;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Calls under way around one another, looked through for the innermost.
 const MOST_NESTED: usize = 16;
 
-/// Data told of each region.
+/// The largest number of data listed for each region.
 const MOST_DATA: usize = 12;
 
 /// A call of a region, as a kind: whether it executes more instructions than usual.
@@ -35,20 +35,20 @@ pub(crate) struct Reaches {
 }
 
 impl Reaches {
-    /// Puts in order what was read. `unusual` are the counts of instructions beyond which calls are a region's tail; of others
-    /// nothing is told.
+    /// Puts in order what was read. `unusual` are the counts of instructions beyond which calls are a region's tail;
+    /// regions without one are not reported.
     pub(crate) fn new(mut all: Vec<Reach>, unusual: BTreeMap<RegionId, f64>) -> Reaches {
         all.retain(|reach| unusual.contains_key(&reach.region));
         all.sort_unstable();
         Reaches { all, unusual, windows: BTreeSet::new() }
     }
 
-    /// A window is kept. Of more that were recorded some were left out at the end.
+    /// A window is kept. Some of the recorded windows are left out at the end.
     pub(super) fn see_window(&mut self, window: u64) {
         self.windows.insert(window);
     }
 
-    /// Between the passes: calls that lie partly in windows that were left out are none here.
+    /// Between the passes, drops calls that lie partly in windows that were left out.
     pub(super) fn settle(&mut self) {
         let windows = &self.windows;
         self.all.retain(|reach| reach.windows().all(|window| windows.contains(&window)));
@@ -59,7 +59,7 @@ impl Reaches {
         Some(Within { region: reach.region, is_tail: reach.instructions as f64 > *above })
     }
 
-    /// The innermost call that an access on a CPU, in so many interrupts, belongs to.
+    /// The innermost call that an access on a CPU, at this level of interrupts, belongs to.
     pub(super) fn at(&self, cpu: u32, level: u32, at: u64) -> Option<Within> {
         let after = self.all.partition_point(|reach| (reach.cpu, reach.from) <= (cpu, at));
         let near = self.all[..after].iter().rev().take(MOST_NESTED);
@@ -67,7 +67,7 @@ impl Reaches {
         near.filter(is_around).max_by_key(|reach| reach.from).and_then(|reach| self.kind(reach))
     }
 
-    /// What each region's calls waited for.
+    /// The waits of each region's calls.
     pub(super) fn told(
         &self,
         processes: &[Process],
@@ -123,7 +123,8 @@ fn waits(processes: &[Process], uses: &[Use], kind: Within) -> WaitsByOrder {
     }
 }
 
-/// What the tail's calls waited for, and the others, that first which a call of the tail waits for more often than another one.
+/// The waits of the tail's calls and of the others. Data that a call of the tail waits for more often than another one
+/// come first.
 fn data(
     (processes, uses): (&[Process], &[Use]),
     region: RegionId,
@@ -178,7 +179,7 @@ mod tests {
                 Some((0, true)),
                 Some((1, false)),
                 Some((0, true)),
-                // Of a region without a tail nothing is told.
+                // A region without a tail is not reported.
                 Some((0, true)),
                 None
             ]

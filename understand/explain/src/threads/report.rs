@@ -5,12 +5,12 @@ use crate::catalog::Ty;
 use lineup_model::usage::VariableRef;
 use serde::Serialize;
 
-/// What threads did to each other's caches.
+/// Contention between threads.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BetweenThreads {
     /// Line size in bytes.
     pub line_bytes: u64,
-    /// What runs side by side, and what its times count.
+    /// The units that run side by side, and the unit of their times.
     pub of: Of,
     /// The threads, by number.
     pub threads: Vec<ThreadSeen>,
@@ -18,32 +18,33 @@ pub struct BetweenThreads {
     pub accesses: u64,
     /// Waits on all lines.
     pub waits: WaitsByOrder,
-    /// What threads fight over without need, worst first.
+    /// False sharing, worst first.
     pub false_sharing: Vec<FalseSharing>,
     /// Numbers that threads add to, of which each could have its own if only the sum is needed, most waits first.
     pub counters: Vec<SharedCounter>,
     /// Lines that several threads used and one wrote, those with the most waits first.
     pub lines: Vec<LineBetween>,
-    /// Who made whom wait.
+    /// Waits by the thread that waited and the thread that caused it.
     pub matrix: Vec<Matrix>,
     /// The tasks of a kernel, and its interrupts, as far as they are known: those that wait and make wait most first.
     pub tasks: Vec<TaskBetween>,
-    /// Who of these made whom wait, most waits first.
+    /// Waits by the task that waited and the task that caused it, most waits first.
     pub task_matrix: Vec<TaskMatrix>,
-    /// What calls of a kernel's functions waited for, where they were recorded beside all that the CPUs access.
+    /// Waits of a kernel's calls, if calls were recorded together with all accesses of the CPUs.
     pub calls_in_windows: Vec<CallsInWindows>,
     /// Locks, the one first for which threads waited longest.
     pub locks: Vec<LockReport>,
-    /// What would be if everything lay some bytes further up, as after another header of the heap or another order of the
-    /// linker, in the recorded order.
+    /// Waits in the recorded order if everything lay some bytes further up, as after another header of the heap or
+    /// another order of the linker.
     pub placements: Vec<Placement>,
-    /// Waits in the recorded order if processors fetched lines of 128 bytes, as those that fetch lines in pairs nearly do.
+    /// Waits in the recorded order if processors fetched lines of 128 bytes, as those that fetch lines in pairs nearly
+    /// do.
     pub in_pairs_of_lines: Waits,
-    /// What is not in these figures.
+    /// Data that these figures do not cover.
     pub not_seen: NotSeen,
 }
 
-/// What runs side by side.
+/// The units that run side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
@@ -63,7 +64,7 @@ impl Of {
         }
     }
 
-    /// What times count.
+    /// The unit of times.
     pub fn time_unit(self) -> &'static str {
         match self {
             Of::Threads => "cycles",
@@ -83,9 +84,9 @@ pub struct ThreadSeen {
     pub accesses: u64,
     /// Accesses to lines that several threads use.
     pub accesses_to_shared_lines: u64,
-    /// How long these calls took, as they were recorded.
+    /// The recorded time of these calls.
     pub time: u64,
-    /// Of this, how long a call of another thread of its process was under way, too.
+    /// The part of this time in which a call of another thread of its process was under way, too.
     pub time_beside_others: u64,
     /// The region that it called most.
     pub region: String,
@@ -119,7 +120,7 @@ impl Waits {
 /// Waits in three orders of the same accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct WaitsByOrder {
-    /// As they were recorded.
+    /// The waits in the recorded order.
     pub recorded: Waits,
     /// With few changes between threads.
     pub fewest: Waits,
@@ -157,17 +158,18 @@ pub struct FalseSharing {
     pub lines: u64,
     /// Waits on them.
     pub waits: WaitsByOrder,
-    /// Of a thousand accesses of the threads so many wait for these lines alone in the recorded order.
+    /// The accesses in a thousand of the threads' that wait for these lines alone, in the recorded order.
     pub per_thousand_accesses: f64,
     /// And in the order that has most such waits.
     pub per_thousand_accesses_at_most: f64,
-    /// What is accessed by several threads or beside what others write: name, threads that read it, threads that write it.
+    /// Data that several threads access, or that lie next to data others write: name, threads that read it, threads
+    /// that write it.
     pub parts: Vec<PartBetween>,
-    /// What would part them.
+    /// The change that would part them.
     pub remedy: Remedy,
 }
 
-/// What parts data of different threads.
+/// The change that parts data of different threads.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
@@ -209,7 +211,7 @@ pub enum Remedy {
         #[serde(skip)]
         places: Vec<(usize, VariableRef)>,
     },
-    /// What is allocated gets lines of its own.
+    /// Allocated objects get lines of their own.
     AlignAllocations,
 }
 
@@ -228,20 +230,20 @@ pub struct LineBetween {
     pub invalidations: u64,
     /// Misses that another thread's cache served, in the recorded order.
     pub transfers: u64,
-    /// What was accessed on it.
+    /// The data that were accessed on it.
     pub parts: Vec<PartBetween>,
-    /// Which code of which thread made which wait, in the recorded order, most waits first.
+    /// Waits in the recorded order by the code and thread that caused them, most waits first.
     pub pairs: Vec<PairBetween>,
 }
 
 /// Bytes of a line that were accessed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct PartBetween {
-    /// Where they begin in the line.
+    /// Their offset in the line.
     pub offset: u64,
-    /// How many.
+    /// Their number.
     pub size_bytes: u64,
-    /// What they are.
+    /// Their name.
     pub name: String,
     /// Threads that read them.
     pub readers: Vec<u32>,
@@ -254,9 +256,9 @@ pub struct PartBetween {
 pub struct PairBetween {
     /// The store that took the line.
     pub taken_by: UseOf,
-    /// What needed it, or had it before.
+    /// The use that needed it, or had it before.
     pub needed_by: UseOf,
-    /// How often.
+    /// The waits.
     pub waits: Waits,
 }
 
@@ -267,45 +269,48 @@ pub struct UseOf {
     pub thread: u32,
     /// The function.
     pub function: String,
-    /// File and line, where debug information tells.
+    /// File and line, if debug information has them.
     pub place: Option<String>,
-    /// What it accesses.
+    /// The accessed data.
     pub part: String,
 }
 
 /// A lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LockReport {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// Its implementation.
     pub kind: LockKind,
     /// Address of its word.
     pub address: u64,
-    /// How often it was taken and given back.
+    /// The number of times it was taken and given back.
     pub taken: u64,
-    /// How long threads had it.
+    /// The time for which threads had it.
     pub held_time: u64,
-    /// Of the longest time.
+    /// The longest of these times.
     pub longest_held_time: u64,
-    /// How long threads asked for it until they got it, whoever had it meanwhile: it may be a call that was not recorded.
+    /// The time for which threads asked for it until they got it. Its holder may have been in a call that was not
+    /// recorded.
     pub asked_time: u64,
-    /// How many threads took it.
+    /// The number of threads that took it.
     pub threads: u64,
-    /// Who waited for whom.
+    /// The waits of threads for each other.
     pub waits: Vec<LockWait>,
     /// The code that takes it, that first for which others waited longest.
     pub sections: Vec<LockSection>,
     /// Waits for the line on which its word is.
     pub line_waits: Waits,
-    /// What is accessed while it is held, on the line of 64 bytes on which its word is.
+    /// Data accessed while it is held, on the line of 64 bytes on which its word is.
     pub data_on_its_line: Vec<String>,
-    /// What came over from another thread's cache while it was held, most waits first: these data travel with the lock.
+    /// Data that came over from another thread's cache while it was held, most waits first. These data travel with the
+    /// lock.
     pub needed_while_held: Vec<Needed>,
-    /// Where it lies in an object of a type.
+    /// Its place in an object of a type.
     #[serde(skip)]
     pub within: Option<LockWithin>,
-    /// What threads would wait if it lay elsewhere; `None` where they hardly wait for it and with it, or more for many others.
+    /// Waits of threads if it lay elsewhere. `None` if they hardly wait for it and its line, or wait more for many
+    /// other lines.
     pub places: Option<LockPlaces>,
 }
 
@@ -314,16 +319,16 @@ pub struct LockReport {
 pub struct LockWithin {
     /// The type.
     pub ty: Ty,
-    /// Where in it the lock's word is.
+    /// The offset of the lock's word in it.
     pub offset: u64,
-    /// What only those who have it use, for the most part: offset and size.
+    /// Data that mostly its holders use: offset and size.
     pub guards: Vec<(u64, u64)>,
 }
 
 /// A number that several threads add to by one instruction, and that none only reads or writes in the recorded calls.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SharedCounter {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Threads that add to it.
     pub threads: u64,
@@ -335,7 +340,7 @@ impl Remedy {
     /// More variables than this on the lines are no case for an alignment each.
     pub const MOST_VARIABLES: usize = 16;
 
-    /// Whether `lineup study --allow-growth` has an edit for it. Whether it can be made, the sources decide then.
+    /// Whether `lineup study --allow-growth` has an edit for it. The sources then decide whether the edit can be made.
     pub fn has_edit(&self) -> bool {
         match self {
             Remedy::PartMembers { id, .. } | Remedy::AlignObjects { id, .. } => id.is_some(),
@@ -349,7 +354,8 @@ impl Remedy {
 }
 
 impl SharedCounter {
-    /// What would part its uses, and why no edit is made of it. The name is not part of the sentence.
+    /// The change that would part its uses, and the reason why no edit is proposed. The name is not part of the
+    /// sentence.
     pub fn in_words(&self, of: Of) -> String {
         let (one, times) = (of.one(), if self.waits == 1 { "time" } else { "times" });
         format!(
@@ -363,7 +369,7 @@ impl SharedCounter {
 /// All waits of a process in the recorded order, by where a lock lies.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LockPlaces {
-    /// As it is.
+    /// The waits in the present layout.
     pub as_it_lies: Waits,
     /// With its word alone on a line.
     pub alone: Waits,
@@ -378,7 +384,7 @@ impl LockPlaces {
         beside.into_iter().fold(self.alone.all(), u64::min)
     }
 
-    /// Whether that is a tenth less: else the lock lies well.
+    /// Whether the waits are at least a tenth fewer: otherwise the lock lies well.
     pub fn are_better(&self) -> bool {
         let now = self.as_it_lies.all();
         self.best() + now / 10 < now
@@ -397,14 +403,14 @@ pub struct Beside {
 /// Data that a thread waited for while it had a lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Needed {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Waits for it, in the recorded order.
     pub waits: Waits,
 }
 
 impl LockReport {
-    /// How long threads waited while another had it.
+    /// The time for which threads waited while another had it.
     pub fn waited_time(&self) -> u64 {
         self.waits.iter().map(|wait| wait.time).sum()
     }
@@ -422,11 +428,11 @@ pub struct LockWait {
     pub thread: u32,
     /// The one that had it.
     pub waits_for: u32,
-    /// How often.
+    /// The number of waits.
     pub times: u64,
     /// From asking to getting it.
     pub time: u64,
-    /// Of the longest wait.
+    /// The time of the longest wait.
     pub longest_time: u64,
 }
 
@@ -435,13 +441,13 @@ pub struct LockWait {
 pub struct LockSection {
     /// The function.
     pub function: String,
-    /// File and line of what it accessed last before, where debug information tells.
+    /// File and line of its last access before, if debug information has them.
     pub place: Option<String>,
-    /// How often it took the lock.
+    /// The number of times it took the lock.
     pub taken: u64,
-    /// How long it had it.
+    /// The time for which it had the lock.
     pub held_time: u64,
-    /// How long others waited meanwhile.
+    /// The time for which others waited meanwhile.
     pub others_waited_time: u64,
 }
 
@@ -452,7 +458,7 @@ pub struct Matrix {
     pub taken_by: u32,
     /// The thread that needed them.
     pub needed_by: u32,
-    /// How often, in the recorded order.
+    /// The waits in the recorded order.
     pub waits: Waits,
 }
 
@@ -482,7 +488,7 @@ pub struct TaskMatrix {
     pub taken_by: usize,
     /// The one that needed them.
     pub needed_by: usize,
-    /// How often, in the recorded order.
+    /// The waits in the recorded order.
     pub waits: Waits,
 }
 
@@ -495,16 +501,16 @@ pub struct CallsInWindows {
     pub above_instructions: f64,
     /// Calls that are not.
     pub usual: CallWaits,
-    /// Those that are.
+    /// The calls of the tail.
     pub tail: CallWaits,
-    /// What was waited for in either, in the recorded order, that first which the tail's calls wait for more often.
+    /// The data waited for in either, in the recorded order. Data that the tail's calls wait for more often come first.
     pub data: Vec<WaitedFor>,
 }
 
 /// Waits in some calls.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct CallWaits {
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
     /// Waits in all of them.
     pub waits: WaitsByOrder,
@@ -513,7 +519,7 @@ pub struct CallWaits {
 /// Data that calls waited for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WaitedFor {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Waits of usual calls.
     pub usual: Waits,
@@ -524,13 +530,13 @@ pub struct WaitedFor {
 /// Waits if everything lay elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Placement {
-    /// Further up by so many bytes.
+    /// The distance by which everything lies further up, in bytes.
     pub moved_by_bytes: u64,
     /// Waits in the recorded order.
     pub waits: Waits,
 }
 
-/// What is not in the figures.
+/// Data that the figures do not cover.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct NotSeen {
     /// Recorded calls without times, those inside other recorded calls not counted: nothing is known of their order.

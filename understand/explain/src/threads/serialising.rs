@@ -14,17 +14,19 @@ pub struct Serialising<'l> {
 }
 
 impl Serialising<'_> {
-    /// As many threads as can be at work at once, if they all do what the recorded calls do; `None` where that is all of them.
+    /// The largest number of threads that can be at work at once, if all do the work of the recorded calls; `None` if
+    /// that is all of them.
     pub fn most_threads(&self) -> Option<f64> {
-        // What is waited is no work.
+        // Waiting is no work.
         let most = (1.0 - self.asked).max(self.held) / self.held.max(f64::MIN_POSITIVE);
         Some(most).filter(|most| *most < self.lock.threads as f64)
     }
 }
 
 impl BetweenThreads {
-    /// The locks that only one thread has at a time and that are held for so much of the calls' time, or asked for so long, that
-    /// threads hardly run side by side; the worst first. Nothing of kernels, whose times are counts of accesses.
+    /// The locks that only one thread has at a time and that are held for so much of the calls' time, or asked for so
+    /// long, that threads hardly run side by side; the worst first. Nothing of kernels, whose times are counts of
+    /// accesses.
     pub fn serialising(&self) -> Vec<Serialising<'_>> {
         const LEAST_HELD: f64 = 0.3;
         const LEAST_ASKED: f64 = 0.1;

@@ -17,7 +17,7 @@ pub(super) enum Whom {
     First(u32),
 }
 
-/// What a recording tells of tasks.
+/// A recording's facts about tasks.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Tasks {
     tasks: BTreeMap<u32, KernelTask>,
@@ -32,7 +32,7 @@ impl Tasks {
         Tasks { tasks: tasks.into_iter().map(|task| (task.number, task)).collect(), turns }
     }
 
-    /// For whom a CPU worked at a position; `None` where nothing tells.
+    /// The task for which a CPU worked at a position; `None` if unknown.
     pub(super) fn at(&self, cpu: u32, at: u64) -> Option<Whom> {
         let after = self.turns.partition_point(|turn| (turn.cpu, turn.at) <= (cpu, at));
         let turn = self.turns.get(after.checked_sub(1)?).filter(|turn| turn.cpu == cpu)?;
@@ -68,7 +68,7 @@ impl Tasks {
     }
 }
 
-/// What people call a task.
+/// The usual name of a task.
 pub fn name_of(task: &KernelTask) -> String {
     match task.pid {
         Some(pid) => format!("{} ({pid})", task.name),
@@ -76,8 +76,8 @@ pub fn name_of(task: &KernelTask) -> String {
     }
 }
 
-/// What tasks did to each other, those that waited and made wait most first; who made whom wait, by their places there; and
-/// the places by the tasks' numbers. Empty where nothing tells of tasks.
+/// Contention between tasks: the tasks with most waits and caused waits first; the waits by causing and waiting task,
+/// by their places in that list; and the places by the tasks' numbers. Empty if the recording has no tasks.
 pub(super) fn between_tasks(
     processes: &[Process],
     uses: &[Use],

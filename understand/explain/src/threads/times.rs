@@ -5,9 +5,10 @@ use lineup_model::access::{Access, AccessKind, TimeMark};
 /// Cycles from one access to the next where the call's times do not tell.
 const USUAL_CYCLES: u64 = 4;
 
-/// The time of each of a call's accesses, and when the call began and ended. Between two marks accesses are spread evenly;
-/// behind the last they follow each other as they did on average before. What an instruction stores where it has just loaded
-/// from happens when it loads: nothing comes between the two of an atomic instruction. `None` without marks.
+/// The time of each of a call's accesses, and the times of its beginning and end. Between two marks accesses are spread
+/// evenly; behind the last they follow each other as they did on average before. An instruction's store to bytes that
+/// it has just loaded has the time of the load: nothing comes between the two of an atomic instruction. `None` without
+/// marks.
 pub(super) fn times(marks: &[TimeMark], accesses: &[Access]) -> Option<(Vec<u64>, u64)> {
     let (first, last) = (marks.first()?, marks.last()?);
     let known = u64::from(last.access.saturating_sub(first.access));

@@ -21,20 +21,21 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Pairs of code places listed with a line at most.
 const MOST_PAIRS: usize = 20;
 
-/// What nothing tells the name of.
+/// The name of data whose name is unknown.
 const UNNAMED: &str = "(unnamed)";
 
-/// Who reads and who writes.
+/// The threads that read, and the threads that write.
 type Users = (BTreeSet<u32>, BTreeSet<u32>);
 
-/// What one process's threads came to in each order.
+/// The results of one process's threads in each order.
 pub(super) struct Outcomes {
     pub(super) recorded: Outcome,
     pub(super) fewest: Outcome,
     pub(super) most: Outcome,
 }
 
-/// Bytes of a line that a thread used: where in it, how many, by which use and which thread; whether it reads and writes.
+/// Bytes of a line that a thread used: where in it, how many, by which use and which thread; whether it reads and
+/// writes.
 type Touched = BTreeMap<(u64, u64, u32, u32), (bool, bool)>;
 
 /// The threads of a process, by the numbers that the model knows them by.
@@ -49,7 +50,7 @@ pub(super) struct Process {
     pub(super) orders: Orders,
     placements: Vec<Placement>,
     in_pairs: Waits,
-    /// How often each thread uses lines of several, by tag.
+    /// The number of uses of shared lines by each thread, by tag.
     by_thread: BTreeMap<(u32, u32), u64>,
 }
 
@@ -61,8 +62,8 @@ impl Process {
 }
 
 impl Collector {
-    /// What threads did to each other's caches, and what is needed to ask for other layouts; `None` when fewer than two threads
-    /// have calls with times.
+    /// Contention between threads, and the data needed to try other layouts; `None` when fewer than two threads have
+    /// calls with times.
     pub(crate) fn work_out(
         self,
         namer: &mut Namer<'_>,
@@ -160,7 +161,7 @@ fn seen(thread: ThreadId, log: &Log, time_beside_others: u64, regions: &Regions)
     }
 }
 
-/// How long a call of another thread was under way during a thread's calls.
+/// The time during a thread's calls in which a call of another thread was under way.
 fn time_beside(logs: &BTreeMap<ThreadId, Log>, thread: ThreadId) -> u64 {
     let spans = |log: &Log| -> Vec<(u64, u64)> {
         log.spans.iter().map(|span| (span.began_at, span.ended_at)).collect()
@@ -168,7 +169,7 @@ fn time_beside(logs: &BTreeMap<ThreadId, Log>, thread: ThreadId) -> u64 {
     let others = logs.iter().filter(|(other, _)| **other != thread).flat_map(|(_, log)| spans(log));
     let mut others: Vec<(u64, u64)> = others.collect();
     others.sort_unstable();
-    // As one run after the other.
+    // Joined, so that no time counts twice.
     others.dedup_by(|next, run| {
         let meets = next.0 <= run.1;
         run.1 = if meets { run.1.max(next.1) } else { run.1 };
@@ -251,7 +252,7 @@ fn line_waits(outcome: &Outcome, line: u64) -> Waits {
     Waits { of_same_bytes, of_line_alone }
 }
 
-/// Waits for locks that tasks have are told by the tasks' places.
+/// Identifies the tasks in waits for locks by their places.
 fn by_places_of_tasks(locks: &mut [LockReport], places: &BTreeMap<u32, usize>) {
     let place = |number: u32| places.get(&number).and_then(|place| u32::try_from(*place).ok());
     for lock in locks.iter_mut().filter(|lock| lock.kind.is_of_tasks()) {
@@ -311,7 +312,7 @@ fn told_of_locks(
     locks.report(namer, &lines)
 }
 
-/// What threads waited for while they had a lock, by the lock's number: the accesses' tags.
+/// Data that threads waited for while they had a lock, by the lock's number: the accesses' tags.
 fn needed_under_locks(processes: &[Process], uses: &[Use]) -> BTreeMap<u32, Vec<(u32, Waits)>> {
     let mut all: BTreeMap<u32, Vec<(u32, Waits)>> = BTreeMap::new();
     for (tag, counts) in processes.iter().flat_map(|process| &process.outcomes.recorded.waits) {
@@ -331,7 +332,7 @@ fn tag_at(process: &Process, uses: &[Use], address: u64, line: LineSize) -> Opti
     tags.max_by_key(|tag| uses.get(*tag as usize).is_some_and(|used| used.part.is_some()))
 }
 
-/// Several threads use it and one writes: lines that lie beside such ones were kept, too.
+/// Whether several threads use the data and one writes. Lines next to such ones were kept, too.
 fn is_shared(parts: &[PartBetween]) -> bool {
     let threads: BTreeSet<u32> =
         parts.iter().flat_map(|part| part.readers.iter().chain(&part.writers)).copied().collect();

@@ -7,10 +7,10 @@ use lineup_recording::{Counts, Event, Latency, MeasuredCall, Reader, SystemSumma
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// Why a recording could not be replayed.
+/// The reason why a recording could not be replayed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A cache that the recording names is none.
+    /// The recording describes an impossible cache.
     #[error("the recorded caches: {0}")]
     Caches(SpecError),
     /// The file ends before the recorder's last words.
@@ -23,7 +23,7 @@ pub enum ReplayError {
     NoWholeStream,
 }
 
-/// What two replays found.
+/// The results of two replays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Comparison {
     /// By region.
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub is_exact: bool,
 }
 
-/// What the kept calls of one region missed.
+/// The misses of one region's kept calls.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RegionComparison {
     /// Calls kept in the recording.
@@ -48,7 +48,7 @@ pub struct RegionComparison {
 /// Replays the stream of a recording with and without a new layout.
 ///
 /// # Errors
-/// When the recording holds no whole stream or names caches that are none.
+/// When the recording holds no whole stream or describes impossible caches.
 pub fn compare<R: Read>(recording: Reader<R>, relayout: Relayout) -> Result<Comparison, ReplayError> {
     let caches: Result<Vec<CacheSpec>, _> =
         recording.header().caches.iter().map(|text| text.parse()).collect();
@@ -79,7 +79,7 @@ pub fn compare<R: Read>(recording: Reader<R>, relayout: Relayout) -> Result<Comp
     Ok(Comparison { regions, cpus: before.cpus(), is_exact })
 }
 
-/// What the recorder wrote beside the stream.
+/// The recorder's data outside the stream.
 struct Seen {
     /// Sequence numbers of the kept calls, by region.
     kept: Vec<BTreeSet<u64>>,
@@ -98,7 +98,7 @@ impl Seen {
         self.kept.get(region).map_or(0, |kept| kept.len() as u64)
     }
 
-    /// What the recorder saw of the kept calls of a region.
+    /// The recorder's counts for the kept calls of a region.
     fn counts(&self, region: usize) -> Counts {
         let is_kept = |call: &&MeasuredCall| {
             usize::from(call.region.0) == region
@@ -107,7 +107,7 @@ impl Seen {
         self.measured.iter().filter(is_kept).fold(Counts::default(), |sum, call| sum.plus(&call.own))
     }
 
-    /// What misses cost, from the recorder's last words, which also say whether the stream is whole.
+    /// The costs of misses, from the recorder's last record, which also says whether the stream is whole.
     fn latency(&self) -> Result<Latency, ReplayError> {
         let system = self.system.as_ref().ok_or(ReplayError::CutOff)?;
         if system.has_whole_stream { Ok(system.latency) } else { Err(ReplayError::NoWholeStream) }

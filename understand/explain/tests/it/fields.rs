@@ -1,4 +1,4 @@
-//! Which member bytes of a type belong to.
+//! The members that bytes of a type belong to.
 
 use lineup_explain::fields::{field_at, has_open_end, leaves};
 use lineup_model::types::{

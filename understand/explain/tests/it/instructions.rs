@@ -1,4 +1,4 @@
-//! What instructions of each machine do, in the common vocabulary. Bytes come from the assemblers of binutils.
+//! The effects of each machine's instructions, in the common vocabulary. Bytes come from the assemblers of binutils.
 
 use lineup_explain::instruction::{
     Address, CallTarget, Expression, Flow, Instruction, InstructionSet, Register, decode,

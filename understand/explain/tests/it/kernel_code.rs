@@ -1,5 +1,5 @@
-//! What code of kernels says, with the types and prototypes of BTF alone: a snippet is compiled as kernels are, its accesses
-//! are made up, and the name must be what the source says.
+//! Names from code of kernels, with the types and prototypes of BTF alone: a snippet is compiled as kernels are, its
+//! accesses are made up, and the name must agree with the source.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions, btf};
 use lineup_explain::access_context::AccessContext;
@@ -120,7 +120,7 @@ fn image(info: &DebugInfo) -> Image<'_> {
     Image::new(loaded, Some(info), &mut functions.map(|symbol| symbol.address))
 }
 
-/// What the last access of a function of x86 off its stack goes to.
+/// The target of the last access off its stack of an x86 function.
 fn last_access_of(function: &str) -> String {
     last_access(InstructionSet::X86_64, function)
 }

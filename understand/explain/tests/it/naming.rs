@@ -1,5 +1,5 @@
-//! What an access is called and why, rule by rule: a snippet is compiled, its accesses are made up, and
-//! the name must be what the source says.
+//! The name of an access and the evidence for it, rule by rule: a snippet is compiled, its accesses are made up, and
+//! the name must agree with the source.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
 use lineup_explain::access_context::AccessContext;
@@ -121,7 +121,7 @@ impl Snippet {
 }
 
 impl Snippet {
-    /// What each access of a function is called when it is all that is known, and goes to an address.
+    /// The names of a function's accesses when each is known alone, and goes to an address.
     fn texts(&self, function: &str, address: u64) -> Vec<String> {
         let all = 0..self.touches(function).len();
         all.map(|index| self.name(&[(1, self.access(function, index, address, None))], &[]).1).collect()
@@ -224,7 +224,7 @@ fn any_number_of_elements_away_is_the_only_array_of_a_type() {
     let snippet = device(node);
     let (_, text) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0018, None))], &[]);
     assert_eq!(text, "node.level[].span");
-    // Of two arrays either may be meant.
+    // Either of two arrays may be meant.
     let snippet = device(&node.replace("long key", "struct { long a, b; } first[4]"));
     let (named, _) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0058, None))], &[]);
     assert_eq!(named.class(), Class::Unnamed);
@@ -543,21 +543,22 @@ const HEADERS: &str = "
     long beyond(struct header *h) { return ((long *)(h + 1))[2]; }
 ";
 
-/// Objects behind headers, some of which are seen through their types, and the address of one of which nothing else is known.
+/// Objects behind headers, some of which are seen through their types, and the address of one of which nothing else is
+/// known.
 fn headers(snippet: &Snippet, [objects, lists, others]: [u64; 3]) -> (Vec<(u64, Access)>, u64) {
     let end = |number: u64| 0x10_0010 + 0x100 * number;
     let all = objects + lists + others;
     let seen = (0..all).map(|number| match number {
         number if number < objects => snippet.access("of_object", 0, end(number) + 8, None),
         number if number < objects + lists => snippet.access("of_list", 0, end(number) + 16, None),
-        // What lies there begins before the end of the header.
+        // This list begins before the end of the header.
         number => snippet.access("of_list", 0, end(number) + 8, None),
     });
     let reached = (0..=all).map(|number| snippet.access("f", 0, end(number), None));
     ((1..).zip(seen.chain(reached)).collect(), end(all))
 }
 
-/// What the last of them is called.
+/// The name of the last of them.
 fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, others: u64) -> String {
     let (accesses, end) = headers(snippet, [objects, lists, others]);
     let last = snippet.access(function, 0, end + if function == "f" { 0 } else { 16 }, None);
@@ -565,7 +566,7 @@ fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, o
     snippet.name(&accesses, &[]).1
 }
 
-/// Of an instruction that was not watched the code says the same.
+/// The code gives the same name to an instruction that was not watched.
 #[test]
 fn what_lies_behind_headers_is_known_of_code_that_was_not_watched() {
     let snippet = Snippet::new(HEADERS);
@@ -682,10 +683,10 @@ fn objects_in_a_programs_own_pool_are_named_by_what_the_code_uses_it_as() {
     let texts = snippet.texts("list", pool + 0x140);
     has_all(&texts, &["item.key", "item.next"]);
     has_all(&snippet.texts("list", snippet.symbol("words").0 + 0x20), &["item.key"]);
-    // Where nothing else is known the variable's name is left, and a variable that holds the array is no pool's object.
+    // If nothing else is known the variable's name is left, and a variable that holds the array is no pool's object.
     assert_eq!(snippet.texts("byte", pool + 0x140), ["pool+320"]);
     assert_eq!(snippet.texts("entry", snippet.symbol("state").0 + 8), ["state+8"]);
-    // A later access that tells no type goes to an object that is known there.
+    // A later access without a type goes to an object that is known there.
     let key = texts.iter().position(|text| text == "item.key").unwrap();
     let known = [
         (1, snippet.access("list", key, pool + 0x148, None)),

@@ -1,4 +1,4 @@
-//! What the pieces of a variable say of registers and stack slots, whatever debug info claims of them.
+//! Facts about registers and stack slots from the pieces of a variable, even if debug info contradicts them.
 
 use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Catalog;

@@ -1,8 +1,8 @@
-//! What code does with locks, by the names that those who wrote the locks gave it.
+//! Recognition of code that handles locks, by the names of the locks' functions.
 
 use serde::Serialize;
 
-/// Whose a lock is.
+/// The implementation of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockKind {
@@ -51,14 +51,14 @@ impl LockKind {
             LockKind::KernelReadWriteSemaphore | LockKind::KernelSleepingReadWrite => 40,
             LockKind::KernelSemaphore => 24,
             LockKind::KernelReadWrite | LockKind::KernelSleepingSpin | LockKind::ParkingLotReadWrite => 8,
-            // With the flag that tells of panics.
+            // The word and the flag for panics.
             LockKind::RustStd => 5,
             LockKind::RustStdReadWrite => 9,
             LockKind::ParkingLot | LockKind::SpinLoop => 1,
         }
     }
 
-    /// True for locks that a task of a kernel has, on whatever CPU it runs.
+    /// True for locks that a task of a kernel has, on any CPU it runs on.
     pub fn is_of_tasks(self) -> bool {
         use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSemaphore};
         use LockKind::{KernelSleepingReadWrite, KernelSleepingSpin};
@@ -66,7 +66,7 @@ impl LockKind {
             || matches!(self, KernelSleepingReadWrite | KernelSleepingSpin)
     }
 
-    /// True for locks that one holder has at a time, whatever it does.
+    /// True for locks that only one holder can have at a time.
     pub(in crate::threads) fn is_exclusive(self) -> bool {
         use LockKind::{CLibrary, Kernel, KernelMutex, KernelSleepingSpin, ParkingLot, RustStd, SpinLoop};
         matches!(self, CLibrary | RustStd | ParkingLot | SpinLoop | Kernel | KernelMutex | KernelSleepingSpin)
@@ -77,8 +77,8 @@ impl LockKind {
         self.is_of_tasks() || matches!(self, LockKind::Kernel | LockKind::KernelReadWrite)
     }
 
-    /// Whether a lock that tasks sleep for, of which an access to `word` was seen, is accessed at an address as well. What
-    /// PREEMPT_RT makes of reader-writer locks has the readers' number, and the writer's task 32 bytes behind it.
+    /// Whether `address` belongs to the same lock as `word`, for locks that tasks sleep for. PREEMPT_RT's reader-writer
+    /// locks have the readers' number, and the writer's task 32 bytes behind it.
     pub(super) fn is_at(self, word: u64, address: u64) -> bool {
         const OWNER_BYTES: u64 = 32;
         let distance = word.abs_diff(address);
@@ -111,7 +111,7 @@ impl LockKind {
         }
     }
 
-    /// True when a store to a part of the word gives it back, whatever code it is in: a kernel's unlocking is inlined.
+    /// True when a store to a part of the word gives it back from any code: a kernel's unlocking is inlined.
     pub(super) fn ends_with_a_small_store(self) -> bool {
         matches!(self, LockKind::Kernel | LockKind::KernelReadWrite)
     }
@@ -139,23 +139,23 @@ impl LockKind {
     }
 }
 
-/// What code does.
+/// The role of code in handling locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Code {
-    /// Takes a lock, alone or beside others.
+    /// Takes a lock, alone or together with others.
     Takes(LockKind, IsShared),
     GivesBack,
-    /// Gives a semaphore back, whoever took it.
+    /// Gives a semaphore back, from any thread.
     Posts,
     /// On behalf of either.
     Inside,
     Other,
 }
 
-/// Whether others may have the lock as well.
+/// Whether others may have the lock at the same time.
 pub(super) type IsShared = bool;
 
-/// What a function of that name begins with, and what it does.
+/// Beginnings of function names, with the role of those functions.
 const BEGINNINGS: &[(&str, Code)] = &[
     ("pthread_mutex_unlock", Code::GivesBack),
     ("pthread_mutex_lock", Code::Takes(LockKind::CLibrary, false)),
@@ -197,7 +197,7 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("lll_mutex_lock", Code::Inside),
     ("futex_", Code::Inside),
     ("syscall", Code::Inside),
-    // Who asks for a lock looks why a wait ended when the lock was given back before the wait began.
+    // After a wait that failed because the lock was given back before it began, the asking code reads the error.
     ("errno_location", Code::Inside),
     ("(no symbol)", Code::Inside),
     ("raw_spin_unlock", Code::GivesBack),
@@ -216,17 +216,17 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("queued_write_lock_slowpath", Code::Takes(LockKind::KernelReadWrite, false)),
 ];
 
-/// What code of a kernel does with locks that tasks sleep for.
+/// The role of a kernel's code in handling locks that tasks sleep for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SleepingCode {
-    /// Takes a lock, alone or beside others.
+    /// Takes a lock, alone or together with others.
     Takes(LockKind, IsShared),
     GivesBack,
     /// Gives a semaphore back.
     Posts,
 }
 
-/// What a function of that name begins with does; the first that fits.
+/// Beginnings of function names, with the role of those functions; the first that fits counts.
 const SLEEPING: &[(&str, SleepingCode)] = &[
     ("mutex_unlock", SleepingCode::GivesBack),
     ("mutex_lock", SleepingCode::Takes(LockKind::KernelMutex, false)),
@@ -247,7 +247,7 @@ const SLEEPING: &[(&str, SleepingCode)] = &[
     ("rt_read_trylock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, true)),
     ("rt_write_lock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, false)),
     ("rt_write_trylock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, false)),
-    // What PREEMPT_RT makes its reader-writer locks and semaphores of.
+    // PREEMPT_RT implements its reader-writer locks and semaphores with these functions.
     ("rwbase_read_unlock", SleepingCode::GivesBack),
     ("rwbase_write_unlock", SleepingCode::GivesBack),
     ("rwbase_read_lock", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, true)),
@@ -264,7 +264,7 @@ const SLEEPING: &[(&str, SleepingCode)] = &[
 const DOWN: [&str; 6] =
     ["down", "down_interruptible", "down_killable", "down_trylock", "down_timeout", "down_common"];
 
-/// What a function of a kernel does with locks that tasks sleep for.
+/// The role of a kernel's function in handling locks that tasks sleep for.
 pub(super) fn sleeping_code(function: &str) -> Option<SleepingCode> {
     let name = function.trim_start_matches('_');
     match name.split('.').next().unwrap_or_default() {
@@ -274,14 +274,14 @@ pub(super) fn sleeping_code(function: &str) -> Option<SleepingCode> {
     }
 }
 
-/// What stands with the first beginning of a name.
+/// The entry of the first beginning that a name has.
 fn of_beginning<T: Copy>(beginnings: &[(&str, T)], name: &str) -> Option<T> {
     let known = beginnings.iter().find(|(beginning, _)| name.starts_with(beginning));
     known.map(|(_, code)| *code)
 }
 
-/// What code does with locks: the innermost of the functions that are inlined there that does something, or the function
-/// itself.
+/// The role of code in handling locks: that of the innermost function inlined there that has one, or that of the
+/// function itself.
 pub(super) fn code_at(function: &str, inlined: &[String]) -> Code {
     let of_library = |name: &str| match rust_code_of(name) {
         Code::Other => cpp_code_of(name),
@@ -294,7 +294,7 @@ pub(super) fn code_at(function: &str, inlined: &[String]) -> Code {
     })
 }
 
-/// What a function of a Rust library does with locks.
+/// The role of a Rust library's function in handling locks.
 fn rust_code_of(function: &str) -> Code {
     let path = function.split('<').next().unwrap_or_default();
     let method = path.rsplit("::").find(|part| !part.starts_with('{')).unwrap_or_default();
@@ -324,8 +324,8 @@ fn rust_code_of(function: &str) -> Code {
     }
 }
 
-/// What a function of GCC's C++ library does with semaphores; mutexes are those of the C library. Only the attempt changes the
-/// semaphore: around it is what waits, in a pool that all semaphores share.
+/// The role of a GCC C++ library function in handling semaphores; mutexes are those of the C library. Only the attempt
+/// changes the semaphore: the code around it waits, in a pool that all semaphores share.
 fn cpp_code_of(function: &str) -> Code {
     const WAITING: [&str; 5] = ["__platform_wait", "__waiter", "__atomic_spin", "__atomic_wait", "__thread_"];
     let waits = || function.strip_prefix("std::__detail::").or(function.strip_prefix("std::"));
@@ -342,7 +342,7 @@ fn cpp_code_of(function: &str) -> Code {
     }
 }
 
-/// What a function does with locks.
+/// The role of a function in handling locks.
 pub(super) fn code_of(function: &str) -> Code {
     let name = function.trim_start_matches('_').trim_start_matches("GI_").trim_start_matches('_');
     of_beginning(BEGINNINGS, name).unwrap_or(Code::Other)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Holds looked through for one that overlaps: of a reader-writer lock several may.
 const NEAR_HOLDS: usize = 64;
 
-/// How a hold began and ended.
+/// The known ends of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Course {
     /// The thread took a lock, and it was given back.
@@ -52,23 +52,24 @@ impl Hold {
         }
     }
 
-    /// How long the thread had it.
+    /// The time for which the thread had it.
     pub(super) fn lasted(&self) -> u64 {
         self.given_back_at.saturating_sub(self.got_at)
     }
 
-    /// Whether it counts as one.
+    /// Whether it counts as a hold.
     pub(super) fn is_taken(&self) -> bool {
         self.course != Course::OnlyGiven
     }
 
-    /// How long the thread asked for it.
+    /// The time for which the thread asked for it.
     pub(super) fn waited(&self) -> u64 {
         self.got_at.saturating_sub(self.asked_at)
     }
 
-    /// Whether another hold is why this one began so late. Who got it when it asked waited for nobody, whatever time the other's
-    /// end is taken to have. A semaphore is waited for until somebody gives it back; how many may have it at a time is not known.
+    /// Whether this hold began late because of another. A thread that got the lock when it asked waited for nobody,
+    /// even if the other's end is estimated to be later. A semaphore is waited for until somebody gives it back; its
+    /// limit of holders is not known.
     fn waits_for(&self, other: &Hold) -> bool {
         if other.thread == self.thread || self.asked_at >= other.given_back_at || self.waited() == 0 {
             return false;
@@ -83,9 +84,9 @@ impl Hold {
     }
 }
 
-/// A plain store that gives a lock back has a time only by the accesses around it. Where the next thread has the lock before
-/// that time, and no time that was read speaks against it, the lock was given back by then. `holds` are in the order in which
-/// threads got the lock.
+/// A plain store that gives a lock back has a time only by the accesses around it. If the next thread has the lock
+/// before that time, and no recorded time contradicts it, the lock was given back by then. `holds` are in the order in
+/// which threads got the lock.
 pub(super) fn end_before_the_next(holds: &mut [Hold]) {
     for index in 1..holds.len() {
         let (before, from_next) = holds.split_at_mut(index);
@@ -97,8 +98,8 @@ pub(super) fn end_before_the_next(holds: &mut [Hold]) {
     }
 }
 
-/// The hold of another thread at the time a lock was asked for, when there was one that kept the lock from this one. `holds`
-/// are in the order in which threads got the lock.
+/// The hold of another thread at the time a lock was asked for, when there was one that kept the lock from this one.
+/// `holds` are in the order in which threads got the lock.
 fn waited_for<'h>(holds: &'h [Hold], asking: &Hold) -> Option<&'h Hold> {
     let until = if asking.course == Course::Lock { asking.asked_at } else { asking.got_at };
     let before = holds.partition_point(|other| other.got_at <= until);
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_semaphore_is_waited_for_until_another_thread_gives_it_back() {
         let of = |course, hold| Hold { course, ..hold };
-        // Two may have it: 1 gets it at once beside 0, 2 waits until 0 gives it back, 1 gives nothing back.
+        // Two may have it: 1 gets it at once together with 0, 2 waits until 0 gives it back, 1 gives nothing back.
         let holds = [
             of(Course::Semaphore, hold(0, 0, 1, 100)),
             of(Course::OnlyTaken, hold(1, 10, 11, 11)),

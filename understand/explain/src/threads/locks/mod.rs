@@ -1,9 +1,10 @@
-//! Locks: who waited for whom, how long, what lies beside the lock's word, and what is needed while it is held.
+//! Locks: waits of threads for each other, their times, data next to the lock's word, and data needed while it is held.
 //!
-//! A lock is known by the code that takes it ([`code`]), and its word by the first atomic access there. Times are those that
-//! calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every access. C++'s
-//! `std::mutex` is a mutex of the C library. A loop that a program spins in is known by what it does ([`spins`]). Whether an
-//! attempt to take a lock succeeded is not seen: one that failed counts only if the thread gives the lock back later.
+//! A lock is known by the code that takes it ([`code`]), and its word by the first atomic access there. Times are those
+//! that calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every
+//! access. C++'s `std::mutex` is a mutex of the C library. A loop that a program spins in is recognised by its accesses
+//! ([`spins`]). Whether an attempt to take a lock succeeded is not seen: one that failed counts only if the thread
+//! gives the lock back later.
 
 mod code;
 mod holds;
@@ -29,7 +30,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_HOLDS: usize = 1 << 20;
 /// Data on a lock's line that is listed at most.
 const MOST_DATA: usize = 20;
-/// Locks for which other places are tried at most, those with most waits for lines: each goes through all accesses twice.
+/// Locks for which other places are tried at most, those with most waits for lines: each goes through all accesses
+/// twice.
 const MOST_PLACED: usize = 20;
 
 /// A lock by its process and the address of its word.
@@ -40,7 +42,8 @@ struct Held {
     word: u64,
     kind: LockKind,
     is_shared: IsShared,
-    /// How many interrupts were under way when it was taken: what is done in others on top is not done with the lock.
+    /// The number of interrupts under way when it was taken. Accesses of further interrupts are not made under the
+    /// lock.
     depth: u32,
     asked_at: u64,
     got_at: u64,
@@ -64,14 +67,14 @@ struct Ask {
     place: u64,
     kind: LockKind,
     is_shared: IsShared,
-    /// The number of the function that asked: what others do until it goes on belongs to the asking.
+    /// The number of the function that asked. Accesses of other functions until it continues belong to the asking.
     home: Option<u32>,
 }
 
-/// What a thread is doing with locks. An interrupt asks for locks of its own.
+/// A thread's locks and requests. An interrupt asks for locks of its own.
 #[derive(Default)]
 struct Doing {
-    /// Of which call, or which window of a whole system.
+    /// The call, or the window of a whole system, that it was last seen in.
     of: Option<(RegionId, u64)>,
     has: Vec<Held>,
     asks: BTreeMap<u32, Ask>,
@@ -85,7 +88,8 @@ impl Doing {
         home.is_some_and(|home| home != function)
     }
 
-    /// Code that belongs to no function of a name accesses something: of the C library's semaphores such code waits, and gets them.
+    /// Code that belongs to no function of a name accesses something: of the C library's semaphores such code waits,
+    /// and gets them.
     fn go_on_asking(&mut self, seen: &Seen<'_>, atomic: Option<Atomic>) {
         let ask = self.asks.get_mut(&seen.call.depth);
         if let Some(ask) = ask.filter(|ask| ask.kind == LockKind::CLibrarySemaphore) {
@@ -119,12 +123,12 @@ impl Seen<'_> {
         self.access.kind == AccessKind::Store
     }
 
-    /// Whether it is the store of an instruction that loads the same.
+    /// Whether it is the store of an instruction that loads the same bytes.
     fn is_update(&self) -> bool {
         self.before.is_some_and(|before| is_store_of(before, self.access))
     }
 
-    /// Whether a store outside of what takes and gives back locks gives this one back.
+    /// Whether a store outside lock functions gives this lock back.
     fn gives_back(&self, held: &Held, atomic: Option<Atomic>) -> bool {
         let is_end = match atomic {
             _ if held.kind.ends_with_a_small_store() => self.access.size_bytes < 4,
@@ -135,7 +139,7 @@ impl Seen<'_> {
     }
 }
 
-/// What is known of an instruction.
+/// The facts about an instruction.
 #[derive(Clone, Copy)]
 struct Known {
     code: Code,
@@ -168,19 +172,19 @@ pub(super) struct Locks {
 /// The name of something, and the variable that it is in, if it is in one of another name.
 type NameWithin = (String, Option<String>);
 
-/// What the caller knows of lines.
+/// The caller's facts about lines.
 pub(super) struct Lines<'l> {
-    /// What lies at an address of a process that some access went to.
+    /// The name of an accessed address of a process.
     pub(super) name: &'l dyn Fn(&mut Namer<'_>, ProcessId, u64) -> String,
     /// The same by the innermost object of a named type.
     pub(super) object: &'l dyn Fn(&mut Namer<'_>, ProcessId, u64) -> NameWithin,
     /// Waits for the line of an address.
     pub(super) waits: &'l dyn Fn(ProcessId, u64) -> Waits,
-    /// What threads waited for while they had the lock of a number.
+    /// Data that threads waited for while they had the lock with this number.
     pub(super) needed: &'l dyn Fn(&mut Namer<'_>, u32) -> Vec<Needed>,
-    /// Where the lock of a word and of a number lies in an object.
+    /// The place, in an object, of the lock with this word and number.
     pub(super) within: &'l dyn Fn(ProcessId, u64, u32) -> Option<LockWithin>,
-    /// What threads would wait if the lock of a word, with so many bytes of its own and this number, lay elsewhere.
+    /// Waits of threads if the lock lay elsewhere, by its word, the number of its own bytes and its number.
     pub(super) places: &'l dyn Fn(&mut Namer<'_>, Word, u64, u32) -> Option<LockPlaces>,
 }
 
@@ -231,8 +235,8 @@ impl Locks {
         })
     }
 
-    /// Goes through a call's accesses with their times; gives for each the number of the lock that the thread has taken last
-    /// and has, when there is one.
+    /// Goes through a call's accesses with their times; gives for each the number of the lock that the thread has taken
+    /// last and has, when there is one.
     pub(super) fn see(
         &mut self,
         call: &Call,
@@ -242,8 +246,8 @@ impl Locks {
     ) -> Vec<Option<u32>> {
         let thread = (call.process, call.thread);
         let mut doing = self.doing.remove(&thread).unwrap_or_default();
-        // What happened since the thread's call before is not known, but the pieces of a window follow each other, and so do
-        // windows that lie beside each other.
+        // Accesses since the thread's previous call are unknown. But the pieces of a window follow each other, and so
+        // do adjacent windows.
         let goes_on = doing.of.is_some_and(|(region, sequence)| {
             let is_beside = call.sequence.wrapping_sub(sequence) <= 1;
             self.of == Of::Cpus && region == call.region && is_beside
@@ -351,7 +355,7 @@ impl Locks {
         if seen.is_store() && (known.atomic.is_some() || changes) {
             ask.word.get_or_insert(access.address);
         }
-        // Who slept until the lock was free need not change its word.
+        // A thread that slept until the lock was free need not change its word.
         let is_inside = |word: u64| access.address.wrapping_sub(word) < kind.word_bytes();
         let may_sleep = !kind.ends_with_a_small_store() && kind != LockKind::SpinLoop;
         if may_sleep || seen.is_store() && ask.word.is_some_and(is_inside) {
@@ -359,7 +363,7 @@ impl Locks {
         }
     }
 
-    /// What was asked for was got, since other code runs.
+    /// Other code runs, so the thread has got the lock it asked for.
     fn end_asking(&mut self, call: &Call, doing: &mut Doing) {
         let Some(Ask { since, word: Some(word), until, place, kind, is_shared, .. }) =
             doing.asks.remove(&call.depth)
@@ -419,7 +423,7 @@ impl Locks {
         self.keep((call.process, word), hold);
     }
 
-    /// What a thread was not seen to give back: of semaphores it is known that they were waited for.
+    /// Ends holds that a thread was not seen to give back. Semaphores among them are known to have been waited for.
     fn lose(&mut self, (process, thread): (ProcessId, ThreadId), has: Vec<Held>) {
         for Held { word, is_shared, asked_at, got_at, place, .. } in
             has.into_iter().filter(|held| held.kind.is_semaphore())
@@ -446,8 +450,8 @@ impl Locks {
         }
     }
 
-    /// Words that are another lock's own: where what is recorded begins while a thread takes a lock, the first word that it changes
-    /// may be one that counts, not the one that others wait for.
+    /// Words that are another lock's own: where what is recorded begins while a thread takes a lock, the first word
+    /// that it changes may be one that counts, not the one that others wait for.
     fn inside_others(&self) -> BTreeSet<Word> {
         let kind = |word: &Word| {
             let number = self.numbers.get(word).copied()?;
@@ -467,7 +471,7 @@ impl Locks {
         inside
     }
 
-    /// What is known of each lock.
+    /// The report of each lock.
     pub(super) fn report(mut self, namer: &mut Namer<'_>, lines: &Lines<'_>) -> Vec<LockReport> {
         for (thread, doing) in std::mem::take(&mut self.doing) {
             self.lose(thread, doing.has);

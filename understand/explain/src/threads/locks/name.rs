@@ -1,9 +1,9 @@
-//! What a lock is called.
+//! The names of locks.
 
 use super::code::LockKind;
 
-/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`, the C
-/// library's and those of C++ that hold one of these.
+/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`,
+/// the C library's and those of C++ that hold one of these.
 const INSIDE: [&str; 14] = [
     ".rlock",
     ".raw_lock",

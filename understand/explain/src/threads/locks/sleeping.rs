@@ -1,10 +1,10 @@
 //! Locks of a kernel that a task sleeps for: mutexes and reader-writer semaphores, and the spin locks of PREEMPT_RT.
 //!
-//! A task has such a lock, on whatever CPU it goes on. It asks from the call of the function that takes the lock to the return
-//! from it: what lies between, such as the switch to another task, belongs to the asking. On x86 a call stores the return
-//! address, and the return loads it. On Arm the function stores it first of all, where it calls others, and loads it last; one
-//! that calls none has the lock when it changed it. Pieces of a task come from several CPUs and not in their order; so all
-//! accesses of such functions are collected first, and gone through by time.
+//! A task has such a lock, on any CPU it continues on. It asks from the call of the function that takes the lock to the
+//! return from it. Accesses between them, such as the switch to another task, belong to the asking. On x86 a call
+//! stores the return address, and the return loads it. On Arm the function stores it first of all, where it calls
+//! others, and loads it last; one that calls none has the lock when it changed it. Pieces of a task come from several
+//! CPUs and not in their order; so all accesses of such functions are collected first, and gone through by time.
 
 use super::code::{LockKind, SleepingCode, sleeping_code};
 use super::holds::{Course, Hold};
@@ -40,7 +40,7 @@ struct Event {
 /// A function begins.
 #[derive(Clone, Copy)]
 struct Begins {
-    /// Where its return address lies, if it does.
+    /// The place of its return address, if it is stored.
     slot: Option<u64>,
     /// The code that was there before.
     place: u64,
@@ -48,7 +48,7 @@ struct Begins {
 
 /// A task asks for a lock.
 struct Ask {
-    /// Where its return address lies.
+    /// The place of its return address.
     slot: u64,
     since: u64,
     place: u64,
@@ -89,8 +89,8 @@ pub(super) struct Sleeping {
     codes: HashMap<u64, Option<SleepingCode>>,
     events: Vec<Event>,
     windows: BTreeSet<u64>,
-    /// By task, the slots of functions that take a lock and did not return yet, the outermost first. Another function that such
-    /// a one ends with may return for it.
+    /// By task, the slots of functions that take a lock and did not return yet, the outermost first. Another function
+    /// that such a one ends with may return for it.
     slots: HashMap<u32, Vec<(u64, SleepingCode)>>,
     /// Words of locks that were taken.
     words: BTreeMap<u64, LockKind>,
@@ -101,13 +101,13 @@ pub(super) struct Sleeping {
 }
 
 impl Begins {
-    /// Where calls store the return address: the access before is such a store.
+    /// On machines whose calls store the return address, the access before is such a store.
     fn behind_a_call(store: &Access) -> Option<Begins> {
         let is_push = store.kind == AccessKind::Store && store.size_bytes == 8;
         is_push.then_some(Begins { slot: Some(store.address), place: store.pc })
     }
 
-    /// Where functions store it: as their first access, or not at all.
+    /// On machines whose functions store it, their first access stores it, or none does.
     fn of_its_first(access: &Access, changes: bool, before: Option<&Access>) -> Option<Begins> {
         let slot = Some(access.address).filter(|_| !changes);
         let begins = Begins { slot, place: before?.pc };
@@ -116,7 +116,7 @@ impl Begins {
 }
 
 impl Sleeping {
-    /// What code at a program counter does with such locks, if a piece held an access by it.
+    /// The role of code at a program counter in handling such locks, if a piece held an access by it.
     pub(super) fn code_at(&self, pc: u64) -> Option<SleepingCode> {
         self.codes.get(&pc).copied().flatten()
     }
@@ -241,7 +241,8 @@ impl Sleeping {
 }
 
 impl Event {
-    /// Whether its address tells which lock is asked for. A kernel's semaphores are changed as any other data, under a spin lock.
+    /// Whether its address identifies the requested lock. A kernel's semaphores are changed as any other data, under a
+    /// spin lock.
     fn may_be_word(&self, kind: LockKind, slot: u64) -> bool {
         let changes = if kind == LockKind::KernelSemaphore { self.is_store } else { self.changes };
         changes && self.address.abs_diff(slot) >= STACK_BYTES
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_task_that_sleeps_until_it_has_a_mutex_waits_for_the_one_that_has_it() {
-        // Task 1 asks while 0 has it, sleeps, and goes on elsewhere; pieces come in the order of CPUs.
+        // Task 1 asks while 0 has it, sleeps, and continues elsewhere; pieces arrive in the order of CPUs.
         let late = [takes(1, 30, 160, MUTEX).to_vec(), vec![gives_back(1, 190)]].concat();
         let early = [takes(0, 10, 20, MUTEX).to_vec(), vec![gives_back(0, 150)]].concat();
         let all = told(late.into_iter().chain(early), [0, 1]);

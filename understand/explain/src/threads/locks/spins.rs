@@ -1,9 +1,10 @@
 //! Locks that a program has written itself: words that its threads wait for in loops.
 //!
-//! A word counts as one when a thread was seen to try again: an instruction that puts a value there and tells what was there
-//! runs twice in a row, with nothing between but loads of the word. Whoever runs it takes the lock, and a later plain store, or
-//! exchange, of the thread elsewhere gives it back. What is taken so by two threads at once is none. Loops that nobody had to
-//! run twice, and locks taken with sums (tickets), are not known. Other machines than x86 do it with instructions that do not tell.
+//! A word counts as one when a thread was seen to try again: an instruction that puts a value there and returns the old
+//! one runs twice in a row, with nothing between but loads of the word. The thread that runs it takes the lock, and its
+//! later plain store or exchange elsewhere gives it back. A word that two threads take so at once is not a lock. Loops
+//! that nobody had to run twice, and locks taken with sums (tickets), are not recognised. Machines other than x86 use
+//! instructions that do not return the old value.
 
 use super::holds::Hold;
 use super::{Namer, Word};
@@ -11,7 +12,7 @@ use crate::instruction::Atomic;
 use lineup_model::access::{Access, AccessKind, Call, ThreadId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Of a hundred holds so many may be unlike those of a lock: not all is recorded of long calls.
+/// The largest number of holds in a hundred that may be unlike those of a lock: long calls are not recorded completely.
 const MOST_DOUBTS: usize = 10;
 
 /// A thread took a word.
@@ -26,13 +27,13 @@ pub(super) struct Take {
 pub(super) struct Spins {
     /// By word, the instructions that try to take it.
     takers: HashMap<Word, HashSet<u64>>,
-    /// Of these words, those that something was put to as a lock is given back.
+    /// The waited-for words that a value was put to as a lock is given back.
     given_back: HashSet<Word>,
     /// By instruction: whether it tries to take a lock.
     tries: HashMap<u64, bool>,
-    /// Who took a word when.
+    /// The threads that took a word, with the times.
     taken: BTreeMap<Word, Vec<Take>>,
-    /// How often a thread took a word that it had, or accessed nothing else while it had it.
+    /// The number of times a thread took a word that it already had, or accessed nothing else while it had it.
     doubts: HashMap<Word, usize>,
 }
 
@@ -81,13 +82,13 @@ impl Spins {
         self.taken.entry(word).or_default().push(Take { at, thread });
     }
 
-    /// What a thread did with a word may be unlike what is done with a lock.
+    /// Counts an access to a word that may be unlike an access to a lock.
     pub(super) fn doubt(&mut self, word: Word, is_unlike: bool) {
         *self.doubts.entry(word).or_default() += usize::from(is_unlike);
     }
 
-    /// Whether threads had a word one after the other, as they have a lock: several threads gave it back, and hardly any took
-    /// it while another or it itself had it, or for nothing. `holds` are in order of their beginning.
+    /// Whether threads had a word one after the other, as they have a lock. Several threads gave it back. Hardly any
+    /// took it while it was held, or without accessing anything else. `holds` are in order of their beginning.
     pub(super) fn is_lock(&self, word: Word, holds: &[Hold]) -> bool {
         let threads: HashSet<ThreadId> = holds.iter().map(|hold| hold.thread).collect();
         let is_inside = |take: &&Take| {

@@ -16,7 +16,7 @@ pub(crate) struct Target {
     pub(crate) compiler: &'static str,
     pub(crate) emulator: &'static str,
     pub(crate) packages: &'static str,
-    /// Where guest memory starts in the emulator.
+    /// The start of guest memory in the emulator.
     pub(crate) guest_base: u64,
     pub(crate) pointer_bytes: u64,
 }
@@ -66,7 +66,7 @@ fn run(command: &mut Command, packages: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a program said about its memory.
+/// A program's description of its memory.
 #[derive(Clone, Default)]
 pub(crate) struct Truth {
     /// Objects by address: type and size.
@@ -90,8 +90,8 @@ impl Truth {
         (address - start < *size).then(|| (ty.as_str(), address - start))
     }
 
-    /// What a function takes a block of a pool for, when the address is in one: functions that are not listed copy
-    /// text.
+    /// The type for which a function takes a block of a pool, when the address is in one. Functions that are not listed
+    /// copy text.
     pub(crate) fn in_pool(&self, address: u64, function: &str) -> Option<&str> {
         let (start, size) = self.pools.range(..=address).next_back()?;
         (address - start < *size).then(|| self.in_pools.get(function).map_or("char", String::as_str))
@@ -219,7 +219,7 @@ fn number(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// What the program printed.
+/// The program's output.
 #[derive(Default)]
 struct Heard {
     truth: Truth,

@@ -44,8 +44,8 @@ fn describe(namer: &mut Namer<'_>, access: &Access, named: &Named) -> String {
     }
 }
 
-/// True when a field is what the program says lies there. Of a union's arms that are alike, all must be named: the
-/// access may mean any.
+/// True when a field agrees with the program's description of its memory. If several of a union's arms are alike, all
+/// must be named: the access may mean any.
 fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, field: &Field) -> bool {
     let Some(parts) = truth.parts.get(ty) else { return true };
     let mut known = parts.iter().filter(|(_, at, part_size)| *at == offset && *part_size == size);
@@ -100,7 +100,7 @@ fn is_header(name: &str, known: &str) -> bool {
         .is_some_and(|own| [number(known, "small"), number(known, "large")].contains(&Some(own)))
 }
 
-/// Names every access of a compiled program. `label` tells it from the others.
+/// Names every access of a compiled program. `label` distinguishes it from the others.
 fn score(target: &Target, program: &Path, label: &str, score: &mut Score) {
     let run = trace(target, program, program.parent().unwrap());
     let debug = DebugInfo::parse(run.bytes.clone(), &mut NoCompanions).unwrap();
@@ -192,8 +192,8 @@ fn hold_views(target: &Target, told_by_code: f64) {
     is_told_by_code(&total, told_by_code);
 }
 
-/// Of what lies outside the stack, most is named by the code that accesses it: not only because other code said
-/// what lies there.
+/// Most memory outside the stack is named by the code that accesses it, not only through other code that used the same
+/// memory.
 fn is_told_by_code(total: &Score, at_least: f64) {
     let of = |evidence| total.by_evidence.get(&evidence).map_or(0, |(_, named)| *named);
     let by_code = of(Evidence::LocatedRegister) + of(Evidence::Propagated);
