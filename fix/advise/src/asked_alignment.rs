@@ -1,4 +1,4 @@
-//! Members that recorded instructions use which fault where those do not lie at a multiple of so many bytes.
+//! Members used by recorded instructions that fault if the member does not lie at a multiple of a number of bytes.
 
 use crate::constraint::{Binding, Constraint};
 use crate::problem::{RecordedOffsets, Subject, members_in};
@@ -6,8 +6,8 @@ use crate::reasons::member_name;
 use lineup_model::usage::AlignedUse;
 use std::collections::BTreeSet;
 
-/// Members that keep their offsets, and the last member, which keeps the size, so that they lie right in each element of an
-/// array.
+/// Members that keep their offsets, and the last member, which keeps the size, so that they lie right in each element
+/// of an array.
 pub(crate) fn asked(subject: &Subject<'_>) -> Vec<Binding> {
     let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
     let is_of_type =

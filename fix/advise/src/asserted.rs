@@ -1,7 +1,8 @@
 //! A predicted layout as static assertions, and as what debug information has to show.
 //!
-//! A program of one large file takes minutes to compile and a moment to parse. A candidate is therefore first checked by
-//! assertions behind the declaration, which the compiler judges without making code; the whole program is compiled once.
+//! A program of one large file takes minutes to compile and a moment to parse. A candidate is therefore first checked
+//! by assertions behind the declaration, which the compiler judges without making code; the whole program is compiled
+//! once.
 
 use crate::group_text::is_marker;
 use crate::parting_text::is_room;
@@ -11,7 +12,7 @@ use crate::spelling::Spelling;
 use lineup_model::types::{Aggregate, Language, MemberRole, TypeId, Types};
 use std::fmt::Write;
 
-/// What a declaration is said to give.
+/// The asserted layout of a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asserted {
     /// The file that declares it, relative to the source folder.
@@ -22,7 +23,7 @@ pub struct Asserted {
     spelled: String,
     members: Vec<AssertedMember>,
     size_bytes: Option<u64>,
-    /// What a variable is aligned to at least, in bytes.
+    /// The least alignment of a variable, in bytes.
     align_bytes: Option<u64>,
     /// The same for the sources as they are; `None` when they do not declare it.
     pub present: Option<Box<Asserted>>,
@@ -33,7 +34,7 @@ pub struct Asserted {
 struct AssertedMember {
     name: Option<String>,
     offset_bits: u64,
-    /// False for bit-fields, base classes and members without a name, whose place no constant expression tells.
+    /// False for bit-fields, base classes and members without a name, whose place no constant expression gives.
     can_be_named: bool,
 }
 
@@ -79,7 +80,7 @@ impl Asserted {
         }
     }
 
-    /// A variable that lies at multiples of these bytes, and has so many.
+    /// A variable with this alignment and size.
     pub(crate) fn of_placed(path: &str, variable: &str, align_bytes: u64, size_bytes: Option<u64>) -> Self {
         Asserted {
             path: path.to_owned(),
@@ -146,7 +147,8 @@ impl Asserted {
     }
 
     fn has_members(&self, aggregate: &Aggregate) -> bool {
-        // What an order writes besides: a group is two members more, which take no room, and room is a member that nobody uses.
+        // An order also writes other members: two members without size for a group, and members that nobody uses for
+        // room.
         let is_asserted = |name: &str| self.members.iter().any(|member| member.name.as_deref() == Some(name));
         let is_besides = |name: Option<&str>| {
             is_marker(name) || name.is_some_and(|name| is_room(name) && !is_asserted(name))
@@ -164,7 +166,7 @@ fn member(aggregate: &Aggregate, field: usize, offset_bits: u64) -> AssertedMemb
     AssertedMember { can_be_named: is_plain && name.is_some(), name, offset_bits }
 }
 
-/// How the source names a type that debug information calls `name`.
+/// The source's name of a type that debug information calls `name`.
 fn spelled(types: &Types, id: TypeId, name: &str) -> String {
     let ty = types.get(id);
     match ty.map(|ty| ty.language) {

@@ -1,4 +1,5 @@
-//! What a guard holds, as assertions in the language of the code: a build that breaks a promise then fails by itself.
+//! The promises of a guard, as assertions in the language of the code: a build that breaks a promise then fails by
+//! itself.
 
 use crate::guard::{Group, Lock, find_member};
 use lineup_model::types::{Language, TypeId, TypeKind, Types};
@@ -27,8 +28,8 @@ impl Dialect {
     }
 }
 
-/// Assertions for all groups of the lock, guarded by data model. `types` tells how types are spelled, and which members are
-/// bit-fields: these have no offset that can be asserted, and a comment names them.
+/// Assertions for all groups of the lock, guarded by data model. `types` gives the spelling of types, and the
+/// bit-fields among the members: these have no offset that can be asserted, and a comment names them.
 pub fn assertions(lock: &Lock, types: &Types, dialect: Dialect) -> String {
     match dialect {
         Dialect::C => c(lock, types),
@@ -171,7 +172,7 @@ fn asserted<'g>(group: &'g Group, types: &Types) -> (Vec<&'g String>, Vec<&'g St
         .iter()
         .chain(&group.apart)
         .partition(|member| is_bit_field(types, &group.type_name, member));
-    // Nothing can stay off a line that no member tells.
+    // Without a member that marks the line, nothing can be asserted to stay off it.
     let has_home = group.members.iter().any(|member| plain.contains(&member));
     (if has_home { plain } else { Vec::new() }, bits)
 }
@@ -189,7 +190,7 @@ fn complete(types: &Types, name: &str) -> Option<TypeId> {
         .find(|&id| types.aggregate(id).is_some_and(|(_, aggregate)| !aggregate.is_declaration))
 }
 
-/// True when the named member is a bit-field, of which no language tells the offset.
+/// True when the named member is a bit-field, whose offset no language gives.
 fn is_bit_field(types: &Types, type_name: &str, member: &str) -> bool {
     let named = types.by_name();
     let ids = named.get(type_name).into_iter().flatten();
@@ -201,7 +202,8 @@ fn is_bit_field(types: &Types, type_name: &str, member: &str) -> bool {
     })
 }
 
-/// How C spells a type that debug info calls `type_name`: `struct name`, or the typedef's own name. C++ knows both.
+/// The C spelling of a type that debug info calls `type_name`: `struct name`, or the typedef's own name. C++ knows
+/// both.
 fn c_spelling(types: &Types, type_name: &str) -> String {
     let tagged = types.iter().any(|(_, ty)| {
         ty.name.as_deref() == Some(type_name)

@@ -1,4 +1,4 @@
-//! Lines at the ends of objects that calls need anyway, for bytes beside the objects.
+//! Background lines at the ends of objects: lines that calls load for bytes outside the objects, in any layout.
 
 use crate::placement::Placed;
 use crate::score::{Demand, Granules, ONE};
@@ -10,24 +10,24 @@ use lineup_model::usage::NeededAnyway;
 pub(crate) struct BackgroundLines(NeededAnyway);
 
 impl BackgroundLines {
-    /// Adds what so many calls showed.
+    /// Adds the counts of a number of calls.
     pub(crate) fn add(&mut self, counts: &NeededAnyway, calls: u64) {
         let per_call = |count: u64| u128::from(count) * u128::from(ONE) / u128::from(calls.max(1));
         let add = |sum: u64, count| sum.saturating_add(u64::try_from(per_call(count)).unwrap_or(u64::MAX));
         self.0 = self.0.zip(counts, add);
     }
 
-    /// What is left without a part of it.
+    /// The rest without a part of it.
     pub(crate) fn without(&self, part: &BackgroundLines) -> BackgroundLines {
         BackgroundLines(self.0.zip(&part.0, u64::saturating_sub))
     }
 
-    /// True when no line is needed anyway.
+    /// True without background lines.
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Lines per call that `ends` of objects lie on and that are needed anyway.
+    /// Background lines per call that `ends` of objects lie on.
     pub(crate) fn lines(&self, size: usize, ends: Ends) -> u64 {
         let (first, last, both) = (self.0.first[size], self.0.last[size], self.0.both[size]);
         match (ends.first, ends.last) {
@@ -39,7 +39,7 @@ impl BackgroundLines {
         }
     }
 
-    /// The fewest lines per call that cost something when objects touch at least so many. `may_be_one`: an object's two
+    /// The fewest lines per call that cost something when objects touch at least `lines` lines. `may_be_one`: an
     /// ends may lie on one line.
     pub(crate) fn least_cost(&self, size: usize, per_call: u64, lines: u64, may_be_one: bool) -> u64 {
         let cost =
@@ -53,7 +53,7 @@ impl BackgroundLines {
     }
 }
 
-/// Which ends of an object lie on lines that are touched.
+/// The ends of an object that lie on touched lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ends {
     /// The line of the first byte is touched.
@@ -72,9 +72,9 @@ impl Ends {
     const FIRST: Ends = Ends { last: false, ..Self::BOTH };
     const LAST: Ends = Ends { first: false, ..Self::BOTH };
 
-    /// Of an object at `base`, for lines of 32, 64 and 128 bytes. `touched` tells which lines are. What lay behind an object of
-    /// `recorded_bytes` moves with its end, or stays: it is known to be on the object's last line where that is the same line,
-    /// no further from the object's end.
+    /// The ends of an object at `base`, for lines of 32, 64 and 128 bytes. `touched` says whether a line is touched.
+    /// Bytes behind an object of `recorded_bytes` move with its end, or stay. They are known to be on the object's last
+    /// line if that is the same line and the object has not grown.
     pub(crate) fn of(
         base: u64,
         (size_bytes, recorded_bytes): (u64, u64),
@@ -92,13 +92,13 @@ impl Ends {
     }
 }
 
-/// Lines of 32, 64 and 128 bytes per call that one demand needs and nothing else does, in units of 2^-20. Objects count alone,
-/// whether or not they have neighbours.
+/// Lines of 32, 64 and 128 bytes per call that one demand needs and nothing else does, in units of 2^-20. Objects count
+/// alone, whether or not they have neighbours.
 pub(crate) fn lines_per_call(demand: &Demand, layout: &Placed) -> [u64; 3] {
     lines_of(demand, layout, (demand.per_call, &demand.anyway))
 }
 
-/// The same of so many of a demand's objects per call, with what of `anyway` is theirs.
+/// The lines of `per_call` objects of a demand per call, with their part of the background lines.
 pub(crate) fn lines_of(
     demand: &Demand,
     layout: &Placed,
@@ -181,7 +181,7 @@ mod tests {
             offsets in proptest::collection::btree_set(0u64..64, 1..6),
         ) {
             let offsets: Vec<u64> = offsets.into_iter().map(|word| word % size * 8).collect();
-            // As many calls have both as must, or as can.
+            // The lowest and the highest possible number of calls with both.
             for both in [(first + last).saturating_sub(100), first.min(last)] {
                 let mut demand = demand(base * 8, anyway(first, last, both), &offsets);
                 demand.recorded_bytes = recorded * 8;

@@ -18,17 +18,18 @@ pub(crate) struct TextUnit {
     pub(crate) names: Vec<String>,
     /// Units move within their segment only.
     pub(crate) segment: u32,
-    /// What the unit is, by its first piece.
+    /// The kind of the unit, by its first piece.
     pub(crate) kind: BodyPartKind,
     /// True when a comment heads its members: others stay apart by a blank line.
     pub(crate) is_headed: bool,
-    /// So many comments at its start head the section that it is the first of: they stay there when it moves.
+    /// The number of comments at its start that head the section that it is the first of: they stay there when it
+    /// moves.
     pub(crate) comments_left: usize,
     /// It shares a line with such a comment, and so stays with it.
     pub(crate) is_heading_line: bool,
 }
 
-/// How text moves.
+/// The way text moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Whole lines are cut and inserted.
@@ -69,8 +70,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Lets the declarators of the only declaration move, where their texts can change places. Their types have to be one:
-    /// what stands before the first may be a macro that says more of it than of the others.
+    /// Lets the declarators of the only declaration move, where their texts can change places. Their types have to be
+    /// one: what stands before the first may be a macro that says more of it than of the others.
     pub(crate) fn part_declarators(&mut self) {
         let Some(pieces) = one_declaration::split(&self.found.lexed, &self.pieces) else { return };
         self.pieces = pieces;
@@ -104,7 +105,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Where the text of a unit begins, whose first piece this is.
+    /// The start of the text of a unit with this first piece.
     fn start(&self, unit: &TextUnit, first: &BodyPart) -> usize {
         let tokens = &self.found.lexed.tokens[..first.tokens.end];
         let own = tokens.partition_point(|token| token.start() < first.span.start);
@@ -264,8 +265,8 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// True when a constructor of the class is declared in the body: `class API value { value(int); }`, where the grammar does
-    /// not know which word is the class, too.
+    /// True when a constructor of the class is declared in the body: `class API value { value(int); }`, where the
+    /// grammar does not know which word is the class, too.
     pub(crate) fn declares_constructor(&self, class: &str) -> bool {
         let lexed = &self.found.lexed;
         let is_word_before = |word: &str| matches!(word, "explicit" | "constexpr" | "inline");
@@ -278,8 +279,8 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// True when the text puts a unit on a cache line of its own, which BTF does not tell: `____cacheline_aligned_in_smp`,
-    /// `__aligned(SMP_CACHE_BYTES)`, `aligned(64)`.
+    /// True when the text puts a unit on a cache line of its own, which BTF does not tell:
+    /// `____cacheline_aligned_in_smp`, `__aligned(SMP_CACHE_BYTES)`, `aligned(64)`.
     pub(crate) fn is_line_aligned(&self, unit: &TextUnit) -> bool {
         let lexed = &self.found.lexed;
         let (Some(first), Some(last)) = (
@@ -398,14 +399,14 @@ fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
     user_space_header(found).or_else(|| pragma_pack(found))
 }
 
-/// What Linux shows to user space never changes.
+/// Headers that Linux shows to user space never change.
 fn user_space_header(found: &Found<'_>) -> Option<Binding> {
     let is_shown = found.path.split('/').any(|folder| folder == "uapi");
     let binding = Binding::new(Constraint::CrossesAbi).at(&found.path, found.line());
     is_shown.then(|| binding.because("a header for user space"))
 }
 
-/// What `#pragma pack(push, 8)` says of a machine whose members need no more.
+/// Numbers in `#pragma pack(push, 8)` that change nothing on a machine whose members need no more.
 const NATURAL_PACK: [&str; 3] = ["8", "16", "32"];
 
 /// `#pragma pack(n)` in force at the declaration, for an `n` that may press members together.

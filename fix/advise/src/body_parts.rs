@@ -9,7 +9,7 @@ use crate::language::SourceLanguage;
 use crate::lex::{Kind, Lexed, Token};
 use std::ops::Range;
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BodyPartKind {
     /// Declares data members, by name.
@@ -121,7 +121,7 @@ impl Cutter<'_, '_> {
         Some((end, kind, names))
     }
 
-    /// What lies between `#if` and `#endif` takes no room in objects.
+    /// Text between `#if` and `#endif` that takes no room in objects.
     fn has_only_methods(&self, inside: Range<usize>) -> bool {
         let parts = cut(self.lexed, inside, self.language, self.members);
         self.language == SourceLanguage::Cpp
@@ -192,7 +192,7 @@ impl Cutter<'_, '_> {
         spelled.filter(|name| self.members.contains(&name.as_str())).collect()
     }
 
-    /// What debug info calls a member: the kernel's `rcu_head` is a macro for another name, also where a member has it.
+    /// Debug info's name of a member: the kernel's `rcu_head` is a macro for another name, also where a member has it.
     fn member_named(&self, name: String) -> String {
         const NAMED: &str = "callback_head";
         let is_other = name == "rcu_head" && !self.members.contains(&&*name) && self.members.contains(&NAMED);
@@ -340,7 +340,7 @@ fn trails(lexed: &Lexed<'_>, end: usize, comment: usize) -> bool {
     if newlines_before == 0 || (newlines_before == 1 && points_back(lexed.str(comment))) {
         return true;
     }
-    // The rest of a comment that begins beside a member, in comments of their own below it.
+    // The rest of a comment that begins next to a member, in comments of their own below it.
     let continues_comment = comment > end
         && token.kind == lexed.tokens[comment - 1].kind
         && column(lexed.text, token.start()) == column(lexed.text, lexed.tokens[comment - 1].start())

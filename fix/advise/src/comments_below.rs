@@ -5,15 +5,15 @@ use crate::headings::is_heading;
 use crate::lex::Lexed;
 use std::ops::Range;
 
-/// Whether comments of a body speak of the member above: some stand between a member and a blank line, and none between a
-/// blank line, or the brace, and a member.
+/// Whether comments of a body refer to the member above: some stand between a member and a blank line, and none between
+/// a blank line, or the brace, and a member.
 pub(crate) fn are_usual(lexed: &Lexed<'_>, body: &Range<usize>) -> bool {
     let comments = body.clone().filter(|&index| begins_run(lexed, index));
     let clear: Vec<bool> = comments.filter_map(|index| is_clear(lexed, index, body)).collect();
     !clear.is_empty() && clear.iter().all(|is_below| *is_below)
 }
 
-/// Whether a comment, right behind what belongs to a member, belongs to that too.
+/// Whether a comment right behind a member and its text belongs to that member too.
 pub(crate) fn belongs_above(lexed: &Lexed<'_>, comment: usize, are_below: bool) -> bool {
     let is_own_line = is_own_line(lexed, comment);
     let follows = comment > 0 && newlines(lexed, &lexed.tokens[comment - 1], &lexed.tokens[comment]) == 1;
@@ -23,7 +23,7 @@ pub(crate) fn belongs_above(lexed: &Lexed<'_>, comment: usize, are_below: bool) 
     are_below || distance_to_next(lexed, comment).is_some_and(|newlines| newlines > 1)
 }
 
-/// Whether a run of comments is seen to speak of the member above; `None` where that is not clear.
+/// Whether a run of comments clearly refers to the member above; `None` if that is not clear.
 fn is_clear(lexed: &Lexed<'_>, comment: usize, body: &Range<usize>) -> Option<bool> {
     if is_heading(lexed.str(comment)) {
         return None;
@@ -38,7 +38,7 @@ fn is_clear(lexed: &Lexed<'_>, comment: usize, body: &Range<usize>) -> Option<bo
     }
 }
 
-/// Whether a comment on a line of its own is the first of those that follow each other.
+/// Whether a comment on a line of its own begins a run of comments.
 fn begins_run(lexed: &Lexed<'_>, index: usize) -> bool {
     index > 0
         && is_own_line(lexed, index)

@@ -4,7 +4,7 @@ use crate::sources::SourcePlace;
 use serde::Serialize;
 use std::fmt;
 
-/// Why members may not move, or a type or variable may not be edited.
+/// The reason why members may not move, or a type or variable may not be edited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constraint {
@@ -88,17 +88,18 @@ pub enum Constraint {
     SectionAttribute,
     /// The variable is too large to be gathered.
     TooLarge,
-    /// Threads write it: whatever lies beside it would have its line taken away.
+    /// Threads write it, and so take away the line of any neighbour.
     WrittenByOthers,
     /// A comment says how members must lie.
     Comment,
     /// A comment heads a group of members, which stays together under it.
     Heading,
-    /// A reader takes neighbours for one thing, by their names or because one tells what the other holds.
+    /// A reader sees neighbours as one thing: by their names, or because one selects the content of the other.
     OneThing,
     /// A member is `volatile`: the type lies over registers, or its layout is known to others.
     Volatile,
-    /// Members are `volatile`, but all objects lay in the program's own memory: that moves them with a type that may move.
+    /// Members are `volatile`, but all objects lay in the program's own memory: that moves them with a type that may
+    /// move.
     OrdinaryMemory,
     /// Another type begins with the same members, and objects may be used as either.
     SharedBeginning,
@@ -195,9 +196,9 @@ pub struct Binding {
     pub constraint: Constraint,
     /// The members or variables it concerns; empty when it concerns the whole type.
     pub names: Vec<String>,
-    /// Where in the source it comes from, when it comes from the source.
+    /// The source place it comes from, if it comes from the source.
     pub at: Option<SourcePlace>,
-    /// What exactly was seen, when the constraint's name does not say it all.
+    /// The exact observation, if the constraint's name does not say it all.
     pub detail: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Comments and macros of a declaration that say how its members must lie. They are contracts: members are pinned, or kept
-//! together, and the words are quoted.
+//! Comments and macros of a declaration that say how its members must lie. They are contracts: members are pinned, or
+//! kept together, and the words are quoted.
 
 use crate::body::{Body, TextUnit};
 use crate::body_parts::{BodyPart, BodyPartKind};
@@ -9,19 +9,19 @@ use crate::options::Options;
 use crate::spelling::bare;
 use std::ops::Range;
 
-/// What a comment demands of the members that it speaks of.
+/// The demand of a comment on the members that it mentions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Demand {
     First,
     Last,
-    /// Beside each other, or in their order.
+    /// Next to each other, or in their order.
     Run,
 }
 
 /// Longest quotation.
 const QUOTE_CHARACTERS: usize = 100;
 
-/// Whether `--lift` frees a type, or one of its members, from what comments say.
+/// The types and members that `--lift` frees from comments' demands.
 #[derive(Clone, Copy)]
 pub(crate) struct Lifts<'o> {
     options: &'o Options,
@@ -41,8 +41,8 @@ impl<'o> Lifts<'o> {
     }
 }
 
-/// What comments in and above the declaration demand, each with the members that stay for it; without members the whole
-/// type stays.
+/// The demands of comments in and above the declaration, each with the members that stay for it; without members the
+/// whole type stays.
 pub(crate) fn read(body: &Body<'_>, lifts: Lifts<'_>) -> Vec<Binding> {
     let lexed = &body.found.lexed;
     let declaration = &body.found.declaration;

@@ -1,4 +1,5 @@
-//! Numbers that several threads add to. A copy for each thread is another program, so it is told and never written.
+//! Numbers that several threads add to. A copy for each thread changes the program, so it is suggested and never
+//! written.
 
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
@@ -7,7 +8,7 @@ use crate::proposal::{Advice, COPY_PER_THREAD, Suggestion};
 /// A copy for each thread of what all add to.
 pub(crate) struct Copies;
 
-/// As many are told, those with most waits first: further ones are in `lineup threads`.
+/// The largest number of suggestions, most waits first: `lineup threads` shows the others.
 const TOLD: usize = 5;
 
 impl FixKind for Copies {

@@ -1,4 +1,4 @@
-//! What a type's objects need as they lie: to hold a second recording against what was predicted.
+//! The present demand of a type's objects, for comparing a second recording with the prediction.
 
 use crate::figures::compare;
 use crate::placement::{Placed, place};
@@ -8,8 +8,8 @@ use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeSet;
 
-/// Lines per call of the objects of a type, for every region that uses it, counted as proposals count them. Nothing for a
-/// type that was not used, or whose layout does not follow from its members.
+/// Lines per call of the objects of a type, for every region that uses it, counted as proposals count them. Nothing for
+/// a type that was not used, or whose layout does not follow from its members.
 pub fn current_lines(usage: &Usage, types: &Types, name: &str) -> Vec<RegionLines> {
     let is_called = |id: &TypeId| types.get(*id).and_then(|ty| ty.name.as_deref()) == Some(name);
     let aggregates = usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id));

@@ -1,4 +1,4 @@
-//! What a type's layout would be under another data model.
+//! The layout of a type under another data model.
 //!
 //! Debug info describes one ABI. Under another, `long` and pointers change size, and alignments follow.
 //! A type that is 64 bits wide by name (`int64_t`, `u64`, `ktime_t`) stays so even where its definition
@@ -274,7 +274,7 @@ impl<'a> DataModel<'a> {
         })
     }
 
-    /// Where a byte range of a value of type `id` under the recorded ABI lies under the target ABI.
+    /// The place under the target ABI of a byte range of a value of type `id` under the recorded ABI.
     pub fn translate(&self, id: TypeId, offset: u64, size_bytes: u64) -> Vec<(u64, u64)> {
         if self.is_recorded() {
             return vec![(offset, size_bytes)];
@@ -339,7 +339,7 @@ impl Translation<'_, '_> {
     }
 }
 
-/// Why a recorded layout could not be reproduced.
+/// The reason why a recorded layout could not be reproduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unexplained {
     /// A member's size is not known.

@@ -1,12 +1,12 @@
-//! What one declaration inside a struct or class declares.
+//! The names and kinds that one declaration inside a struct or class declares.
 //!
-//! The names that debug info knows guide the reading: in `spinlock_t lock __aligned_somehow;` the
-//! member is `lock`, whatever the macro means.
+//! The names that debug info knows guide the reading: in `spinlock_t lock __aligned_somehow;` the member is `lock`, for
+//! any meaning of the macro.
 
 use crate::lex::{Kind, Lexed};
 use std::ops::Range;
 
-/// What a declaration is.
+/// The kind of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// Data members.
@@ -209,7 +209,7 @@ impl Reader<'_, '_> {
         }) || (0..self.flat.len()).any(|at| self.word(at) == "operator")
     }
 
-    /// How many template argument lists are open before `at`.
+    /// The number of template argument lists that are open before `at`.
     fn angle_depth(&self, at: usize) -> usize {
         (0..at).fold(0, |depth: usize, at| match self.word(at) {
             "<" => depth + 1,

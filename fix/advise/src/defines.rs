@@ -1,5 +1,5 @@
 //! `#define` between members. It takes no room: members may pass it when none of them is spelled with it, and when the
-//! user says that no reader need find it beside them.
+//! user allows it to stand apart from them.
 
 use crate::body::Body;
 use crate::body_parts::{BodyPart, BodyPartKind, directive_word};
@@ -54,7 +54,7 @@ fn made_with<'a>(lexed: &Lexed<'a>, name: &'a str) -> BTreeSet<&'a str> {
     }
 }
 
-/// What a `#define` defines.
+/// The name that a `#define` defines.
 fn defined<'a>(lexed: &Lexed<'a>, token: usize) -> Option<&'a str> {
     let is_directive = lexed.tokens.get(token)?.kind == Kind::Directive;
     let text = lexed.str(token);
@@ -70,7 +70,7 @@ mod tests {
     use crate::declaration;
     use crate::sources::Sources;
 
-    /// How many of the pieces between the members of `s` members may pass.
+    /// The number of pieces that members may pass between the members of `s`.
     fn passed(before: &str, inside: &str) -> usize {
         let text = format!("{before}struct s {{\n{inside}}};\n");
         let sources = Sources::new([("s.h".to_owned(), text)]);

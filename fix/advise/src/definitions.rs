@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(crate) struct Statement {
     /// Its tokens, `;` or `}` included.
     pub(crate) tokens: Range<usize>,
-    /// How many `#if` it is inside.
+    /// The number of `#if` blocks it is inside.
     pub(crate) conditionals: usize,
     /// True for function definitions.
     pub(crate) is_function: bool,

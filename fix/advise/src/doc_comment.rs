@@ -3,8 +3,8 @@
 use crate::body::Body;
 use std::ops::Range;
 
-/// The doc comment before the declaration with its member entries in the new order: its byte range and
-/// new text. `None` when there is none, it lists no members, or nothing changes.
+/// The doc comment before the declaration with its member entries in the new order: its byte range and new text. `None`
+/// without such a comment, when it lists no members, or when nothing changes.
 pub(crate) fn reordered(body: &Body<'_>, order: &[usize]) -> Option<(Range<usize>, String)> {
     let range = comment_range(body)?;
     let text = &body.found.lexed.text[range.clone()];

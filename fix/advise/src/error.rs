@@ -1,4 +1,4 @@
-//! What can go wrong in this library. Refusals are no errors: they are answers.
+//! Errors of this library. Refusals are not errors: they are answers.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ pub enum AdviseError {
         name: String,
         /// Line, from 1.
         line: u32,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A `lineup.lock` of a version this program does not know.
@@ -29,14 +29,14 @@ pub enum AdviseError {
     /// A file of constraints that cannot be understood.
     #[error("not a file of constraints: {0}")]
     Constraints(String),
-    /// An order that cannot be understood, or is none of its type.
+    /// An order that cannot be parsed, or that is not an order of its type.
     #[error("{name}, line {line}: {what}")]
     OrderSyntax {
         /// The file, as the caller named it.
         name: String,
         /// Line of the file of orders, from 1.
         line: u32,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// A patch that cannot be applied to the sources.
@@ -47,13 +47,13 @@ pub enum AdviseError {
     Stopped(#[from] Stopped),
 }
 
-/// Why the work ends while a candidate is built. It says nothing about the candidate.
+/// The reason why the work ends while a candidate is built. It says nothing about the candidate.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Stopped {
     /// The build failed for another reason than the edit: a full disk, a compiler that was killed.
     #[error("{what}")]
     BuildFailed {
-        /// What went wrong, and what to do about it.
+        /// The error and its remedy.
         what: String,
     },
     /// A signal asked the whole work to end.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
-/// Where the values of one list stand, by the member that each is for.
+/// The places of one list's values, by the member that each is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Values(Vec<Range<usize>>);
 
@@ -30,7 +30,7 @@ impl Values {
 pub(crate) struct Numbering(BTreeSet<String>);
 
 impl Numbering {
-    /// Those of the sources; none when nothing changes places.
+    /// The position-dependent names in the sources; only the compiler's own when nothing changes places.
     pub(crate) fn of(sources: &Sources, follows: Follows) -> Numbering {
         let mut names: BTreeSet<String> = ["__LINE__", "__COUNTER__"].map(str::to_string).into();
         if follows == Follows::Named {
@@ -81,10 +81,10 @@ fn macros(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// Where the values of a list stand that gives every member its own.
+/// The places of the values in a list that gives every member its own.
 ///
 /// # Errors
-/// Why they cannot change places.
+/// The reason why they cannot change places.
 pub(crate) fn values(
     list: Node<'_>,
     text: &str,
@@ -108,8 +108,8 @@ pub(crate) fn values(
     Ok(Values(children.iter().map(Node::byte_range).collect()))
 }
 
-/// The lines in which lists that were found begin, and no others that have nothing to do with them: it would not be known
-/// which of them a compiler speaks of.
+/// The lines in which lists that were found begin, and no others that have nothing to do with them: it would not be
+/// known which of them a compiler speaks of.
 pub(crate) fn clear_lines(tree: &Tree, found: &[Range<usize>]) -> BTreeSet<u32> {
     let (mut lines, mut others) = (BTreeSet::new(), BTreeSet::new());
     if found.is_empty() {

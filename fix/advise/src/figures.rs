@@ -72,9 +72,9 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> V
     rows
 }
 
-/// The lines per call that the bytes of a demand fill when nothing else lies between them. An object that has a neighbour
-/// may share its lines and needs the part of them that it fills, if its ends are not on lines that are needed anyway. `size`
-/// is the line size's place among 32, 64 and 128 bytes.
+/// The lines per call that the bytes of a demand fill when nothing else lies between them. An object that has a
+/// neighbour may share its lines and needs the part of them that it fills, if its ends are not on background lines.
+/// `size` is the line size's place among 32, 64 and 128 bytes.
 fn least_lines(model: &Model, demand: &Demand, size: usize) -> f64 {
     let line_bytes = LineSize::ALL[size].bytes();
     let bytes = touched_bits(model, demand).div_ceil(8);
@@ -98,8 +98,8 @@ fn touched_bits(model: &Model, demand: &Demand) -> u64 {
     demand.spans.iter().map(bits).fold(0, u64::saturating_add)
 }
 
-/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: what an
-/// order could come near to.
+/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: what
+/// an order could come near to.
 pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
     let mut next = 0;
     let is_hot =

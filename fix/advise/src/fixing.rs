@@ -21,16 +21,16 @@ use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind,
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What holds members in place.
+/// The constraints that hold members in place.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Holds {
     /// All constraints at work.
     pub(crate) bindings: Vec<Binding>,
-    /// Those that forbid any change.
+    /// Constraints that forbid any change.
     pub(crate) forbidding: Vec<Binding>,
     first: bool,
     last: bool,
-    /// So many members at the start stay as they are.
+    /// The number of members at the start that stay unchanged.
     leading: usize,
     pinned: BTreeSet<String>,
     chained: BTreeSet<String>,
@@ -44,10 +44,10 @@ pub(crate) struct Holds {
     continued: BTreeSet<String>,
     /// The same, by the runs in which they stay side by side.
     side_by_side: Vec<Binding>,
-    /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members that
-    /// have to lie side by side may do so elsewhere.
+    /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members
+    /// that have to lie side by side may do so elsewhere.
     is_lifted: bool,
-    /// Why volatile members are no registers; `None` where they may be.
+    /// The reason why volatile members are no registers; `None` if they may be.
     ordinary_memory: Option<String>,
 }
 
@@ -90,7 +90,7 @@ fn ordinary(volatile: Binding, because: &str) -> Binding {
 }
 
 impl Holds {
-    /// What the sources and debug info say.
+    /// The constraints from the sources and debug info.
     pub(crate) fn from_source(
         subject: &Subject<'_>,
         spelling: &Spelling,
@@ -118,7 +118,7 @@ impl Holds {
         holds
     }
 
-    /// What the recording and the layout say.
+    /// Adds the constraints from the recording and the layout.
     fn add_recorded(&mut self, subject: &Subject<'_>) {
         let used_as: BTreeSet<TypeId> =
             subject.uses.iter().flat_map(|used| used.used_as.iter().copied()).collect();
@@ -178,7 +178,7 @@ impl Holds {
         }
     }
 
-    /// What a compiler's view of the sources asks.
+    /// Adds the constraints from a compiler's view of the sources.
     pub(crate) fn add_meaning(&mut self, spelling: &Spelling, path: &str, options: &Options) {
         let mut names = spelling.names.clone();
         names.extend([bare(&spelling.name).to_string(), spelling.name.clone()]);
@@ -209,7 +209,8 @@ impl Holds {
         self.leave_to_compiler(options.meaning.holds(&names, path));
     }
 
-    /// Where a compiler says which members an offset holds, the text's word that it may hold any says no more.
+    /// If a compiler gives the members at an offset, the text's constraint that the offset may be any member's is
+    /// dropped.
     fn leave_to_compiler<'m>(&mut self, holds: impl Iterator<Item = &'m Hold>) {
         let holds: Vec<&Hold> = holds.collect();
         let measures = |hold: &&&Hold| matches!(hold.effect, Effect::Boundary | Effect::Keep | Effect::Last);
@@ -225,8 +226,8 @@ impl Holds {
         self.bindings.retain(|binding| !is_answered(binding));
     }
 
-    /// How values by position, of which the compiler knows, follow an order; `None` when it knows of none. Where one list can
-    /// name no members, the values of all change places.
+    /// The way values by position that the compiler knows follow an order; `None` when it knows of none. If one list
+    /// can name no members, the values of all lists change places.
     pub(crate) fn by_position(&self, spelling: &Spelling, path: &str, options: &Options) -> Option<Effect> {
         let mut names = spelling.names.clone();
         names.push(bare(&spelling.name).to_string());
@@ -257,7 +258,7 @@ impl Holds {
         }
     }
 
-    /// What comments in the declaration say.
+    /// Adds the constraints from comments in the declaration.
     pub(crate) fn add_contracts(&mut self, contracts: Vec<Binding>) {
         for binding in contracts {
             self.pinned.extend(binding.names.iter().cloned());
@@ -437,8 +438,8 @@ fn is_marker(subject: &Subject<'_>, range: &Range<usize>) -> bool {
         && !is_named_struct(subject.types, members[range.start].ty)
 }
 
-/// True of a struct with a name, or a typedef of one: without members it holds what another configuration has, and marks no
-/// place, as arrays of length zero and nameless structs do.
+/// True of a struct with a name, or a typedef of one: without members it holds what another configuration has, and
+/// marks no place, as arrays of length zero and nameless structs do.
 fn is_named_struct(types: &Types, id: TypeId) -> bool {
     let name = |id: TypeId| types.get(id).and_then(|ty| ty.name.as_ref());
     types.aggregate(id).is_some_and(|(found, aggregate)| {
@@ -520,7 +521,7 @@ mod tests {
         };
         let all = vec![span(3), span(7), span(9), assembly(3)];
         let mut holds = Holds { forbidding: all.clone(), bindings: all, ..Holds::default() };
-        // A use that forbids, beside one on its line that holds a member: both are the compiler's words.
+        // A use that forbids, next to one on its line that holds a member: both come from the compiler.
         let forbids = Hold { binding: at(Binding::new(Constraint::Offsetof), 3), effect: Effect::Forbid };
         holds.forbidding.push(forbids.binding.clone());
         holds.bindings.push(forbids.binding.clone());

@@ -7,7 +7,7 @@ use lineup_model::usage::{VariableRef, VariableUse};
 use std::collections::HashSet;
 
 impl Usage {
-    /// How the recorded regions use the program's own types and variables.
+    /// Uses of the program's own types and variables by the recorded regions.
     pub fn of_explained(explained: &Explained) -> Usage {
         let own = explained.own_usage();
         let between = explained.explanation.between.as_ref();
@@ -41,7 +41,7 @@ impl Usage {
     }
 }
 
-/// What a region's calls need in all.
+/// The total needs of a region's calls.
 fn scale(explained: &Explained, region: &RegionExplanation) -> Scale {
     let lines = |bytes: u64| {
         let of_size = region.lines.iter().find(|lines| lines.line_bytes == bytes)?;
@@ -57,8 +57,8 @@ fn scale(explained: &Explained, region: &RegionExplanation) -> Scale {
     }
 }
 
-/// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no
-/// source to edit.
+/// Uses by regions of the variables that debug info describes. A variable that is known by its symbol alone has no type
+/// and no source to edit.
 fn described_variables(own: &ImageUsage) -> Vec<VariableUse> {
     let described: HashSet<&VariableRef> = own.variable_types.iter().map(|(variable, _)| variable).collect();
     let mut uses = own.variables.clone();

@@ -115,7 +115,7 @@ fn hot_variables(usage: &Usage, types: &Types) -> Vec<VariableRef> {
             }
         }
     }
-    // What threads fight over is parted, not gathered.
+    // Data under contention is parted, not gathered.
     let is_of_fought_type = |one: &VariableRef| {
         let known = usage.variable_types.iter().find(|known| known.variable == *one);
         let element = known.and_then(|known| types.aggregate(element(types, known.ty)?));
@@ -127,7 +127,7 @@ fn hot_variables(usage: &Usage, types: &Types) -> Vec<VariableRef> {
     hot.into_values().filter(|one| !is_fought_over(one)).collect()
 }
 
-/// What an array is made of, or the type itself.
+/// The element type of an array, or the type itself.
 fn element(types: &Types, ty: TypeId) -> Option<TypeId> {
     let ty = types.strip(ty)?;
     match types.get(ty).map(|ty| &ty.kind) {
@@ -235,7 +235,7 @@ impl Job<'_> {
         variables.iter().filter_map(of).collect()
     }
 
-    /// What to write: one aligned object that holds the variables `names` in that order.
+    /// The edit: one aligned object that holds the variables `names` in that order.
     fn gathering(&self, sources: &Sources, names: &[String]) -> Result<Gathering, Binding> {
         let compiled = gather_text::compiled_files(sources, self.types);
         let plan = |name: &String| gather_text::plan(sources, &compiled, name).map(|(_, plan)| plan);
@@ -318,7 +318,8 @@ impl Job<'_> {
         usage
     }
 
-    /// Has the declaration checked, or compiles the candidate and looks for a struct with these members at these offsets.
+    /// Has the declaration checked, or compiles the candidate and looks for a struct with these members at these
+    /// offsets.
     fn confirm(
         &self,
         judge: &mut dyn Judge,

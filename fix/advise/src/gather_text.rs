@@ -37,7 +37,7 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    /// What the user should know: attributes that were dropped.
+    /// Notes for the user: attributes that were dropped.
     pub(crate) fn notes(&self, path: &str) -> Vec<Binding> {
         let dropped = self.variables.iter().filter(|variable| !variable.definition.dropped.is_empty());
         dropped
@@ -110,8 +110,8 @@ pub(crate) fn plan(
     Ok((path.to_string(), Planned { name: name.to_string(), definition, span, comments, uses, line }))
 }
 
-/// The files of the folder that debug info names, as units or as the place of a declaration: other variants
-/// of a file that happen to lie beside it, and copies that a build made, are not part of the program.
+/// The files of the folder that debug info names, as units or as the place of a declaration: other variants of a file
+/// in its folder, and copies that a build made, are not part of the program.
 pub(crate) fn compiled_files(sources: &Sources, types: &Types) -> BTreeSet<String> {
     let units = types.iter().filter_map(|(_, ty)| ty.unit.as_deref());
     let declaring = types.iter().filter_map(|(_, ty)| Some(ty.declared_at.as_ref()?.file.as_ref()));
@@ -230,7 +230,7 @@ pub(crate) fn write(sources: &Sources, path: &str, gathering: &Gathering) -> Res
     Ok(new)
 }
 
-/// Which of the definitions the new struct replaces: the last, unless a use stands before it.
+/// The definition that the new struct replaces: the last, unless a use stands before it.
 fn insertion_index(gathering: &Gathering, removed: &[Range<usize>]) -> Result<usize, Binding> {
     let first_use = gathering
         .variables

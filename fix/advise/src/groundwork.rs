@@ -1,4 +1,4 @@
-//! What the sources say about one type, before an order is looked for.
+//! The facts about one type in the sources, before an order is looked for.
 
 use crate::body::{Body, has_construction_order};
 use crate::constraint::Binding;
@@ -17,17 +17,17 @@ use crate::spelling::{Spelling, bare};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What the sources say about a type.
+/// The facts about a type in the sources.
 pub(crate) struct Groundwork<'s> {
     pub(crate) body: Body<'s>,
     /// The members of each unit of text.
     pub(crate) ranges: Vec<Range<usize>>,
     pub(crate) holds: Holds,
-    /// How values by position follow an order.
+    /// The way values by position follow an order.
     follows: Follows,
     /// A compiler read every unit.
     is_read: bool,
-    /// What of them follows; `None` until an order is worth looking for it.
+    /// The values that follow; `None` until a search for an order is worthwhile.
     pub(crate) values: Option<Positional>,
 }
 
@@ -73,8 +73,8 @@ impl<'s> Groundwork<'s> {
         Ok(ground)
     }
 
-    /// Looks for every initialiser that gives values by position; the places of all lists of values. To find them whole sources
-    /// are parsed.
+    /// Looks for every initialiser that gives values by position; the places of all lists of values. To find them whole
+    /// sources are parsed.
     pub(crate) fn follow(
         &mut self,
         subject: &Subject<'_>,

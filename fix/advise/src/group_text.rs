@@ -1,5 +1,5 @@
-//! Groups and alignment of an order, written into a declaration whose members are in that order already: with the kernel's
-//! macros where the sources have them, and else with comments and attributes.
+//! Groups and alignment of an order, written into a declaration whose members are in that order already: with the
+//! kernel's macros where the sources have them, and else with comments and attributes.
 
 use crate::body::{Body, Mode, TextUnit};
 use crate::body_parts::{BodyPartKind, line_start};
@@ -12,7 +12,7 @@ use crate::sources::Sources;
 use crate::spelling::Spelling;
 use std::collections::BTreeMap;
 
-/// What the kernel's macros call the member without a size with which a group begins.
+/// The name that the kernel's macros give to the member without a size with which a group begins.
 pub(crate) const BEGIN: &str = "__cacheline_group_begin";
 
 /// The same where it ends.
@@ -26,7 +26,7 @@ pub(crate) fn is_marker(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with(MARKER))
 }
 
-/// How the sources say groups.
+/// The way the sources mark groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `__cacheline_group_begin`, and the same with an alignment.
@@ -37,7 +37,7 @@ enum Style {
     Comments,
 }
 
-/// What is put where, by bytes of the text.
+/// Text to insert, by bytes of the text.
 type Insertions = Vec<(usize, String)>;
 
 /// The texts of `sources` that change.

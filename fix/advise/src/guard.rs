@@ -35,7 +35,7 @@ pub struct Group {
     /// Members that must not be on that line: other threads write them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart: Vec<String>,
-    /// Why.
+    /// The reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Why>,
 }
@@ -70,14 +70,14 @@ pub struct Violation {
     pub message: String,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct CheckReport {
     /// Broken promises; the check fails when there is one.
     pub violations: Vec<Violation>,
-    /// How many groups the lock has.
+    /// The number of groups in the lock.
     pub groups: usize,
-    /// How many of them hold.
+    /// The number of groups that hold.
     pub kept: usize,
     /// Groups for another data model than the file's: not checked.
     pub not_checked: usize,

@@ -28,8 +28,7 @@ pub(crate) fn add_order(lock: &mut Lock, subject: &Subject<'_>, proposal: &Order
     add_groups(lock, subject, &laid, why, options);
 }
 
-/// Whether an object of the type holds one of a type whose size a proposal changes: its members then lie elsewhere than they
-/// do now.
+/// Whether an object of the type holds one of a type whose size a proposal changes, so that its members will move.
 pub(crate) fn holds_resized(types: &Types, id: TypeId, orders: &[OrderProposal]) -> bool {
     let resized =
         |order: &&OrderProposal| order.sizes.iter().any(|size| size.before_bytes != size.after_bytes);
@@ -88,7 +87,7 @@ struct Laid<'l> {
     name: &'l str,
     /// By member.
     offsets_bits: &'l [u64],
-    /// Which of the groups that threads use apart each member is in; empty unless these were parted.
+    /// The group of threads' members that each member is in; empty unless the groups were parted.
     groups: &'l [Option<usize>],
 }
 

@@ -1,5 +1,5 @@
 //! The file of constraints that people and tests found, `[[hold]]` tables in TOML, and of uses that people have judged
-//! harmless, `[[reviewed]]` tables; kept beside the sources.
+//! harmless, `[[reviewed]]` tables; kept next to the sources.
 
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError as Error;
@@ -36,7 +36,7 @@ struct Entry {
     because: String,
 }
 
-/// What the members of an entry keep.
+/// The constraint that an entry puts on its members.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Rule {

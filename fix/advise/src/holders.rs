@@ -1,4 +1,4 @@
-//! Which types of debug info hold objects of a type, and which share its name.
+//! Types of debug info that hold objects of a type, and types that share its name.
 
 use crate::spelling::bare;
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// Types inside types beyond this are no program's.
 const MOST_NESTING: u32 = 64;
 
-/// Which types are, or contain, the wanted one.
+/// The types that are, or contain, the wanted one.
 pub(crate) struct Holders<'t> {
     pub(crate) types: &'t Types,
     pub(crate) wanted: TypeId,

@@ -1,5 +1,5 @@
-//! Initialisers that give values to a type's members by position, and what of them follows an order: names of the members are
-//! inserted, or the values change places.
+//! Initialisers that give values to a type's members by position, and their changes for an order: names of the members
+//! are inserted, or the values change places.
 
 use crate::constraint::{Binding, Constraint};
 use crate::exchange;
@@ -17,7 +17,7 @@ use tree_sitter::Node;
 /// Text to insert, by file and byte offset.
 pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
 
-/// How values by position follow an order.
+/// The way values by position follow an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Follows {
     /// The names of their members are inserted.
@@ -29,11 +29,11 @@ pub(crate) enum Follows {
 /// The values by position of a type, and how they follow.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Positional {
-    /// What is inserted.
+    /// The inserted text.
     insertions: Insertions,
-    /// What changes places: for each list by file, where its values stand.
+    /// The values that change places: for each list by file, the places of its values.
     exchanges: BTreeMap<String, Vec<exchange::Values>>,
-    /// Where lists of the type's values begin: file and line. Lines that other lists share are left out.
+    /// The places where lists of the type's values begin: file and line. Lines that other lists share are left out.
     pub(crate) lists: BTreeSet<(String, u32)>,
 }
 
@@ -43,7 +43,7 @@ impl Positional {
         self.insertions.is_empty() && self.exchanges.is_empty() && self.lists.is_empty()
     }
 
-    /// Whether all values by position are for members that an order leaves where they are: the first ones.
+    /// Whether all values by position are for the first members, which an order does not move.
     pub(crate) fn stay(&self, aggregate: &Aggregate, order: &[usize]) -> bool {
         let named = self.named();
         let is_named = |member: &Member| member.name.as_deref().is_some_and(|name| named.contains(name));
@@ -69,8 +69,8 @@ impl Positional {
     }
 }
 
-/// What follows an order in every initialiser that gives values to `wanted` by position. With `is_read` a compiler has read
-/// every unit: of values whose type stands elsewhere it knows the type, but in templates.
+/// The changes for an order in every initialiser that gives values to `wanted` by position. With `is_read` a compiler
+/// has read every unit: it knows the types of values whose type stands elsewhere, except in templates.
 ///
 /// # Errors
 /// The initialisers that cannot be rewritten safely, with their places.
@@ -97,7 +97,7 @@ pub(crate) fn by_position(
     let mut macros: Option<HashMap<&str, (&str, u32)>> = None;
     for (path, text) in sources.iter() {
         let is_cpp = sources.language(path) == SourceLanguage::Cpp;
-        // Lists in C have their type beside them.
+        // Lists in C have their type next to them.
         if !is_cpp && !sources.parsed(path).is_some_and(may_give_values) {
             continue;
         }
@@ -148,8 +148,8 @@ pub(crate) fn by_position(
     if refusals.is_empty() { Ok(positional) } else { Err(refusals) }
 }
 
-/// False when no declaration or literal of C in the text gives values to something of this type for certain. Most of what
-/// names a type declares pointers to it.
+/// False when no declaration or literal of C in the text gives values to something of this type for certain. Most of
+/// what names a type declares pointers to it.
 fn may_give_values(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];
@@ -339,7 +339,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Values that change places; a list in which all are named follows as it is.
+    /// Values that change places; a list in which all are named follows unchanged.
     fn exchange(&mut self, list: Node<'_>, members: &[Member]) {
         if !self.is_cpp && parts(list).into_iter().all(|element| pair_value(element).is_some()) {
             return;

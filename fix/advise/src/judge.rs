@@ -19,13 +19,13 @@ pub struct Compiled {
     pub types: Types,
 }
 
-/// Why there is no build of the edited sources. Only the first of these says anything about the edit.
+/// The reason why there is no build of the edited sources. Only the first of these says anything about the edit.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CompileError {
     /// The compiler, or a later step of the build, does not take the edited sources.
     #[error("{words}")]
     Rejected {
-        /// What the build printed.
+        /// The output of the build.
         words: String,
     },
     /// There is no answer: the whole work ends.
@@ -59,7 +59,8 @@ pub trait Judge {
     fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError>;
 
     /// Asks the compiler whether one declaration in the edited sources gives the asserted layout, without building the
-    /// program: true when it does, false when this judge cannot tell. What was judged so is compiled once in the end.
+    /// program: true when it does, false when this judge cannot decide. Declarations judged so are compiled once in the
+    /// end.
     ///
     /// # Errors
     /// As [`Judge::compile`]; [`CompileError::Rejected`] also when an assertion fails.

@@ -1,15 +1,15 @@
-//! The door for kinds of fixes: what a kind has to say, and what it is given.
+//! The door for kinds of fixes: the duties of a kind, and its inputs.
 //!
 //! A kind proposes ([`FixKind::propose`]), guards what it proposed ([`FixKind::guard`]) and puts it in words
-//! ([`FixKind::describe`]). [`crate::advise()`] goes over [`crate::kinds()`] in order; a caller with kinds of its own calls
-//! [`crate::advise_with`].
+//! ([`FixKind::describe`]). [`crate::advise()`] goes over [`crate::kinds()`] in order; a caller with kinds of its own
+//! calls [`crate::advise_with`].
 //!
 //! ```
 //! use lineup_advise::error::AdviseError;
 //! use lineup_advise::kind::{Description, FixKind, KindName, Task};
 //! use lineup_advise::proposal::{Advice, Suggestion};
 //!
-//! /// Tells of types that have holes worth a line.
+//! /// Reports types that have holes worth a line.
 //! struct Holes;
 //!
 //! const HOLES: KindName = KindName { slug: "holes", words: "close holes" };
@@ -56,15 +56,15 @@ use crate::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::types::Types;
 
-/// What every kind works from.
+/// The inputs of every kind.
 pub struct Task<'t> {
-    /// How the recorded regions use types and variables.
+    /// Uses of types and variables by the recorded regions.
     pub usage: &'t Usage,
     /// The program's types.
     pub types: &'t Types,
     /// The user's sources, without what kinds have edited: those texts are in [`Advice::edited`].
     pub sources: &'t Sources,
-    /// What the user asked for.
+    /// The user's options.
     pub options: &'t Options,
     /// Compiles candidates.
     pub judge: &'t mut dyn Judge,
@@ -72,11 +72,11 @@ pub struct Task<'t> {
 
 /// One kind of fix.
 pub trait FixKind {
-    /// What the kind is called.
+    /// The kind's name.
     fn name(&self) -> KindName;
 
-    /// Works out what this kind proposes and adds it to `advice`, where the kinds before have put theirs. A kind that edits text
-    /// compiles it first, together with [`Advice::edited`], and then adds its texts there.
+    /// Works out what this kind proposes and adds it to `advice`, where the kinds before have put theirs. A kind that
+    /// edits text compiles it first, together with [`Advice::edited`], and then adds its texts there.
     ///
     /// # Errors
     /// When a build failed for another reason than what is proposed.
@@ -85,7 +85,7 @@ pub trait FixKind {
     /// Adds to the guard what must stay so for this kind's proposals to hold. Kinds that place nothing add nothing.
     fn guard(&self, _task: &Task<'_>, _advice: &Advice, _lock: &mut Lock) {}
 
-    /// What this kind has proposed, in words and figures, one entry for each proposal in `advice`.
+    /// The proposals of this kind, in words and figures, one entry for each proposal in `advice`.
     fn describe(&self, advice: &Advice) -> Vec<Description>;
 }
 

@@ -1,12 +1,12 @@
 //! C and C++ text cut into tokens, comments and preprocessor lines, with their byte ranges.
 //!
-//! The syntax tree gives up on unknown macros (`spinlock_t lock ____aligned;`); tokens do not. What
-//! moves text is therefore decided on tokens, and the tree answers questions of scope.
+//! The syntax tree gives up on unknown macros (`spinlock_t lock ____aligned;`); tokens do not. Edits that move text are
+//! therefore decided on tokens, and the tree answers questions of scope.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Identifier or keyword.

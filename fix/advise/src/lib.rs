@@ -1,5 +1,5 @@
-//! From how a program uses its data to a source patch that makes it need fewer cache lines, and the
-//! guard that keeps it so.
+//! Derives a source patch from a program's use of its data, so that the program needs fewer cache lines, and the guard
+//! that keeps it so.
 //!
 //! Design constraints:
 //!
@@ -7,13 +7,12 @@
 //!   The caller compiles candidates through [`judge::Judge`].
 //! * *The compiler judges.* Layouts are predicted to search quickly; a proposal whose offsets the
 //!   compiler does not confirm is discarded.
-//! * *A refusal is an answer.* What forbids an edit is a [`constraint::Constraint`] with a name, the
-//!   members it holds and the place it comes from. Text that is not understood is never edited.
-//! * An edit changes what it must: members that keep their relative order stay untouched, comments and
-//!   attributes move with their member, and every other byte of a file stays as it is.
+//! * *A refusal is an answer.* A [`constraint::Constraint`] that forbids an edit has a name, the members it holds and
+//!   the place it comes from. Text that is not understood is never edited.
+//! * An edit is minimal: members that keep their relative order stay untouched, comments and attributes move with their
+//!   member, and every other byte of a file is unchanged.
 //! * Deterministic: equal inputs give equal advice, to the byte.
-//! * Two data models at once: the recorded one decides, the other one must not get worse, and equals are
-//!   told apart by it.
+//! * Two data models at once: the recorded one decides, the other one must not get worse, and it breaks ties.
 //!
 //! [`advise()`] does all; [`rewrite`], [`guard`] and [`patch`] are its parts that are useful alone.
 

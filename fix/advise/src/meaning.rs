@@ -1,17 +1,19 @@
-//! What the sources mean to a compiler, as far as it limits the order of members. The reader of the sources fills it
-//! in; here it is data.
+//! The meaning of the sources to a compiler, as far as it limits the order of members. The reader of the sources fills
+//! it in; here it is data.
 
 use crate::constraint::{Binding, Constraint};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of the types of a program.
+/// The known facts about the types of a program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Meaning {
     /// Types of which something is asked.
     pub types: Vec<TypeMeaning>,
-    /// Types that no compiler looked at, and so may not change; `None` when all were looked at, or the user asked for none of it.
+    /// Types that no compiler looked at, and so may not change; `None` when all were looked at, or the user asked for
+    /// none of it.
     pub unchecked: Option<Unchecked>,
-    /// A compiler read every unit of the program: the values by position that it knows of are all there are outside templates.
+    /// A compiler read every unit of the program: the values by position that it knows of are all there are outside
+    /// templates.
     pub is_of_all_units: bool,
     /// Accesses that an audit of the whole program saw outside the regions, by type; `None` without an audit.
     pub outside: Option<BTreeMap<String, u64>>,
@@ -28,12 +30,12 @@ pub struct Reviewed {
     pub file: String,
     /// A part of the reason that was reported; lines of files change too easily to name them.
     pub says: String,
-    /// Why it is harmless, in the person's words.
+    /// The reason why it is harmless, in the person's words.
     pub because: String,
 }
 
 impl Reviewed {
-    /// Whether it speaks of this use of a type that has one of these names.
+    /// Whether it refers to this use of a type that has one of these names.
     fn is_of(&self, names: &[String], hold: &Hold) -> bool {
         let is_there = hold.binding.at.as_ref().is_some_and(|at| at.path == self.file);
         let said = hold.binding.detail.as_deref().unwrap_or_default();
@@ -44,33 +46,33 @@ impl Reviewed {
 /// Types of which it is not known how they are used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unchecked {
-    /// Why not, as a sentence.
+    /// The reason, as a sentence.
     pub why: String,
     /// Names of the types that were looked at, as far as the sources could be read.
     pub known: BTreeSet<String>,
 }
 
-/// What is asked of one type.
+/// The constraints on one type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TypeMeaning {
     /// Tag and typedef names.
     pub names: Vec<String>,
     /// The file that declares it, relative to the source folder; empty when any file will do.
     pub path: String,
-    /// What holds its members.
+    /// The uses that hold its members.
     pub holds: Vec<Hold>,
 }
 
 /// One use of the type, and what it does to an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// How it is reported. Its names are the members that are held.
+    /// The constraint as it is reported. Its names are the members that are held.
     pub binding: Binding,
-    /// What the members may not do.
+    /// The effect on the members.
     pub effect: Effect,
 }
 
-/// What a use forbids.
+/// The changes that a use forbids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Any change.
@@ -79,7 +81,8 @@ pub enum Effect {
     First,
     /// Another offset of the named members.
     Keep,
-    /// Anything between the named members, and another order of them. Without an order that lifts it they keep their offset.
+    /// Anything between the named members, and another order of them. Without an order that lifts it they keep their
+    /// offset.
     Adjacent,
     /// A move across the named member, which stays where it is between them.
     Boundary,
@@ -104,14 +107,14 @@ impl Meaning {
         self
     }
 
-    /// Why a type with these names may not change, when no compiler looked at its uses.
+    /// The reason why a type with these names may not change, when no compiler looked at its uses.
     pub(crate) fn unchecked(&self, names: &[String]) -> Option<Binding> {
         let unchecked = self.unchecked.as_ref()?;
         let is_known = names.iter().any(|name| unchecked.known.contains(name));
         (!is_known).then(|| Binding::new(Constraint::Unchecked).because(&unchecked.why))
     }
 
-    /// What an audit saw of a type outside the regions, in a sentence; `None` without an audit.
+    /// The audit's observations of a type outside the regions, in a sentence; `None` without an audit.
     pub(crate) fn seen_outside(&self, name: &str) -> Option<String> {
         let count = self.outside.as_ref()?.get(name).copied().unwrap_or_default();
         Some(match count {
@@ -123,7 +126,7 @@ impl Meaning {
         })
     }
 
-    /// What a person said of a use of a type that has one of these names.
+    /// A person's review of a use of a type that has one of these names.
     pub(crate) fn review(&self, names: &[String], hold: &Hold) -> Option<&Reviewed> {
         self.reviewed.iter().find(|reviewed| reviewed.is_of(names, hold))
     }

@@ -27,7 +27,7 @@ use crate::spelling::{Spelling, bare};
 use crate::verify::{self, Candidate, Verified};
 use std::collections::BTreeMap;
 
-/// What became of one type.
+/// The result for one type.
 pub(crate) enum Verdict {
     Proposed(Box<OrderProposal>),
     AlreadyGood(String),
@@ -37,12 +37,12 @@ pub(crate) enum Verdict {
 /// A fall in expected lines below this is not worth moving a member for.
 const LEAST_GAIN: u64 = ONE / 100;
 
-/// How much an order must gain to be worth a patch.
+/// The gain that makes an order worth a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Worth {
     /// Fewer lines of the size asked for.
     OwnPatch,
-    /// Fewer lines of any size: the object is placed anew anyway.
+    /// Fewer lines of any size: the object gets a new place in any case.
     PlacedAnyway,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn propose(
 }
 
 /// The best order of a type on its own, or the answer where there is none worth a patch. It depends on no other type,
-/// and so may be worked out beside theirs.
+/// and so may be worked out in parallel.
 pub(crate) fn foresee(
     subject: &Subject<'_>,
     spelling: &Spelling,
@@ -94,7 +94,7 @@ pub(crate) fn write(
     }
 }
 
-/// What may be written of a type; the refusal when that is nothing.
+/// The plan of a type; the refusal when nothing may be written.
 fn planned<'s>(
     subject: &Subject<'_>,
     spelling: &Spelling,
@@ -117,7 +117,7 @@ pub(crate) fn write_given(
     edited: &BTreeMap<String, String>,
     arrangement: &Arrangement,
 ) -> Result<Verdict, AdviseError> {
-    // How far a reader likes members to move is the user's to say.
+    // In an order of the user's own, the number of moves is not limited.
     let options = Options { most_moved: None, ..options.clone() };
     let plan = match planned(subject, spelling, sources, &options) {
         Ok(plan) => plan,
@@ -137,7 +137,7 @@ pub(crate) struct Chosen<'a> {
     order: Vec<usize>,
     /// True when no allowed order needs fewer lines.
     is_proven: bool,
-    /// Groups and alignment; `None` where there are none to write.
+    /// Groups and alignment; `None` without such.
     arrangement: Option<&'a Arrangement>,
 }
 
@@ -158,7 +158,8 @@ fn search<'s>(
     let models = match subject.models() {
         Ok(models) => models,
         Err(binding) => {
-            // What forbids a change whatever the layout says more than that the layout is not understood.
+            // A constraint that forbids a change in any layout is more useful than the error that the layout is not
+            // understood.
             let outright = fixing::forbidden_outright(subject, spelling, options).err();
             return Err(refused(spelling, vec![outright.unwrap_or(binding)], Vec::new()));
         }
@@ -228,7 +229,8 @@ fn potential(subject: &Subject<'_>, models: &Models) -> Vec<RegionLines> {
     figures::against_least(subject.usage, models, &present(models))
 }
 
-/// True when packing the touched members, as if nothing forbade it, saves more than `least` primary lines per call of a region.
+/// True when packing the touched members, as if nothing forbade it, saves more than `least` primary lines per call of a
+/// region.
 fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least: f64) -> bool {
     let present = present(models);
     let packed = |(model, now): (&crate::score::Model, &Placed)| Placed {
@@ -438,7 +440,8 @@ impl<'s> Plan<'s> {
         })))
     }
 
-    /// Whether the sources were looked through, and give no values by position: the language is C, or the type a struct.
+    /// Whether the sources were searched and give no values by position. The language has to be C, or the type a
+    /// struct.
     pub(crate) fn has_no_values_by_position(&self) -> bool {
         self.ground.values.as_ref().is_some_and(Positional::is_empty)
     }

@@ -1,4 +1,4 @@
-//! Which members of debug info each unit of text declares.
+//! The members of debug info that each unit of text declares.
 
 use crate::body::{Body, TextUnit};
 use crate::body_parts::BodyPartKind;
@@ -6,7 +6,7 @@ use crate::constraint::{Binding, Constraint};
 use lineup_model::types::{Aggregate, Member, MemberRole};
 use std::ops::Range;
 
-/// The members of each unit. Units whose members cannot be told apart are joined.
+/// The members of each unit. Units whose members cannot be distinguished are joined.
 ///
 /// # Errors
 /// When the text declares other members than debug info describes.

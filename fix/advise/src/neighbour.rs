@@ -22,8 +22,8 @@ impl Neighbour {
         (size_bytes > 0 && distance_bytes >= size_bytes).then_some(Neighbour { distance_bytes, size_bytes })
     }
 
-    /// How far apart they are when the type has another size: elements of one array keep the number of elements between
-    /// them, others the bytes.
+    /// The distance between them when the type has another size: elements of one array keep the number of elements
+    /// between them, others the bytes.
     fn distance(self, size_bytes: u64) -> u64 {
         match self.distance_bytes % self.size_bytes {
             0 => (self.distance_bytes / self.size_bytes).saturating_mul(size_bytes),
@@ -31,8 +31,8 @@ impl Neighbour {
         }
     }
 
-    /// Steps between the places in 128 bytes where elements of this size start. As many as were recorded while
-    /// the size is the recorded one.
+    /// Steps between the places in 128 bytes where elements of this size start. With the recorded size, only the
+    /// recorded place counts.
     fn step(self, size_bytes: u64) -> u64 {
         if size_bytes == self.size_bytes || size_bytes == 0 {
             128
@@ -41,8 +41,8 @@ impl Neighbour {
         }
     }
 
-    /// Lines per call that objects touch and that this neighbour of each does not; those needed anyway are not counted.
-    /// `None` where they are too far apart.
+    /// Lines per call that objects touch and that this neighbour of each does not, without background lines. `None` if
+    /// they are too far apart.
     fn added_lines(
         self,
         demand: &Demand,
@@ -61,7 +61,7 @@ impl Neighbour {
             let own = Granules::of(base, &demand.spans, &layout.offsets_bits);
             let mut all = theirs.clone();
             all.add_spans(base, &demand.spans, &layout.offsets_bits);
-            // What lay beside elements that start elsewhere now is not known to lie beside them.
+            // Bytes that lay next to elements at the recorded places are not known to lie next to moved ones.
             let is_where_it_was = layout.size_bytes == self.size_bytes;
             let ends = Ends::of(base, (layout.size_bytes, demand.recorded_bytes), |line, number| {
                 is_where_it_was && own.touches(line, number) && !theirs.touches(line, number)
@@ -77,8 +77,8 @@ impl Neighbour {
     }
 }
 
-/// Expected lines of 32, 64 and 128 bytes per call of one demand. Those that an object's neighbour touches already are not
-/// counted, which gives the distinct lines of a whole array, nor those that calls need anyway for what lies beside.
+/// Expected lines of 32, 64 and 128 bytes per call of one demand. Lines that an object's neighbour touches already are
+/// not counted, which gives the distinct lines of a whole array. Background lines are not counted either.
 pub(crate) fn expected_lines(demand: &Demand, layout: &Placed) -> [f64; 3] {
     let apart = |objects: (u64, &BackgroundLines)| {
         lines_of(demand, layout, objects).map(|lines| lines as f64 / ONE as f64)
@@ -129,7 +129,7 @@ mod tests {
     fn elements_that_shrink_start_at_other_places() {
         let one = element(0, Neighbour::new(128, 128), &[(0, 0, 8)]);
         assert_eq!(lines(&one, &[0], 128), [1.0; 3]);
-        // Of elements of 32 bytes two lie on a line of 64 and four on one of 128.
+        // Two elements of 32 bytes lie on a line of 64 and four on one of 128.
         assert_eq!(lines(&one, &[0], 32), [1.0, 0.5, 0.25]);
     }
 

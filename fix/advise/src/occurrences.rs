@@ -1,4 +1,4 @@
-//! Where a file uses a file-scope variable: told from locals, members and labels of the same name.
+//! Uses of a file-scope variable in a file, distinguished from locals, members and labels of the same name.
 
 use crate::constraint::{Binding, Constraint};
 use crate::lex::{Kind, Lexed};

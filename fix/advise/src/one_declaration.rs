@@ -1,11 +1,12 @@
-//! A body whose members are all declared at once: `node *first, *last;`. What moves there are the declarators.
+//! A body whose members are all declared at once: `node *first, *last;`. The declarators move there.
 
 use crate::body_parts::{BodyPart, BodyPartKind};
 use crate::lex::Lexed;
 use std::ops::Range;
 
-/// The declarators of the only declaration of members among these pieces, each as a piece; `None` where they cannot change
-/// places by their text: one has a value, a bit width, an attribute or a comment of its own, or is more than `*name[n]`.
+/// The declarators of the only declaration of members among these pieces, each as a piece; `None` where they cannot
+/// change places by their text: one has a value, a bit width, an attribute or a comment of its own, or is more than
+/// `*name[n]`.
 pub(crate) fn split(lexed: &Lexed<'_>, pieces: &[BodyPart]) -> Option<Vec<BodyPart>> {
     let mut members = pieces.iter().enumerate().filter(|(_, piece)| piece.is_data());
     let (at, only) = members.next().filter(|_| members.next().is_none())?;

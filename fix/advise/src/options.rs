@@ -1,4 +1,4 @@
-//! What the user asked for.
+//! The user's options.
 
 use crate::constraint::{Binding, Constraint};
 use crate::meaning::Meaning;
@@ -19,11 +19,12 @@ pub struct Options {
     pub primary: LineSize,
     /// Whether a type may grow to keep write-shared members away from read-mostly ones.
     pub allow_growth: bool,
-    /// What a compiler's view of the sources asks.
+    /// The constraints from a compiler's view of the sources.
     pub meaning: Meaning,
-    /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
+    /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in
+    /// the patch.
     pub least_share: f64,
-    /// `--most-moved`: so many moves of a member, or of members that move as one, at most in each type.
+    /// `--most-moved`: the upper limit of moves of a member, or of members that move as one, in each type.
     pub most_moved: Option<usize>,
     /// `--order FILE`: orders to write as they are; when there are any, nothing else is proposed.
     pub orders: Vec<WrittenOrder>,
@@ -36,7 +37,7 @@ pub struct Options {
 pub struct FailedTrial {
     /// The type or variable that was changed.
     pub owner: String,
-    /// What happened.
+    /// The observation.
     pub because: String,
 }
 

@@ -73,7 +73,7 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     ids.into_iter().map(|(id, _)| id).collect()
 }
 
-/// What the search says of one type: an order worth a patch, or the answer.
+/// The search's result for one type: an order worth a patch, or the answer.
 type Foreseen = Result<Outcome, Verdict>;
 
 /// The stack of a thread that searches.
@@ -125,7 +125,7 @@ fn order_type(
         advice.refusals.push(refusal);
         return Ok(());
     }
-    // What keeps threads apart is not packed again.
+    // A layout that keeps threads apart is not packed again.
     let is_parted = task.options.allow_growth
         && task
             .usage
@@ -170,7 +170,7 @@ fn order_type(
     Ok(())
 }
 
-/// What an order has to save of what the best one does to be preferred because it leaves values by position as they are.
+/// The share of the best order's saving at which an order is preferred because it leaves values by position unchanged.
 const ENOUGH: f64 = 0.5;
 
 /// The order, or where it rewrites many lines of values by position one that leaves them as they are and saves enough.
@@ -255,7 +255,7 @@ pub(crate) fn describe(one: &OrderProposal) -> Description {
     }
 }
 
-/// What a new size of the type does to what lies behind its objects.
+/// The effect of a type's new size on the data behind its objects.
 fn side_effect(size: &SizeChange) -> Option<String> {
     let by = size.after_bytes.abs_diff(size.before_bytes);
     (by > 0).then(|| {

@@ -1,6 +1,6 @@
-//! What a text declares: structs, classes, unions and Rust's enums, with the places of their names and members.
+//! The declarations of a text: structs, classes, unions and Rust's enums, with the places of their names and members.
 //!
-//! For editors: it is asked of texts that are being written, so that whatever is not understood is left out.
+//! For editors: their texts are still being written, so text that is not understood is left out.
 
 use crate::language::SourceLanguage;
 use crate::syntax::{self, text_of, visit};
@@ -40,7 +40,7 @@ pub struct Declared {
 pub struct DeclaredMember {
     /// Its names from the type inwards: `["lock", "owner"]` is the member `owner` of the member `lock`.
     pub path: Vec<String>,
-    /// Bytes of its own name. Of a field without one (Rust), those of its type.
+    /// Bytes of its own name; of a field without one (Rust), those of its type.
     pub bytes: Range<usize>,
 }
 
@@ -91,7 +91,7 @@ fn walk(node: Node<'_>, text: &str, scope: &mut Vec<String>, all: &mut Vec<Decla
         }
         _ => None,
     };
-    // Whatever is around stands in the list, so that the depth is known; what has no name is taken out of scopes.
+    // Every enclosing scope is in the list, so that the depth is known. Those without a name are taken out of scopes.
     scope.push(opened.unwrap_or_default());
     let mut cursor = node.walk();
     let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();

@@ -1,5 +1,5 @@
-//! Members whose type asks for cache lines of its own, or for another alignment. BTF does not tell alignments; the type's
-//! declaration does.
+//! Members whose type asks for cache lines of its own, or for another alignment. BTF does not tell alignments; the
+//! type's declaration does.
 
 use crate::declaration;
 use crate::problem::Subject;
@@ -20,8 +20,8 @@ pub(crate) fn members(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usiz
     (1..subject.aggregate.members.len()).filter(begins_line).collect()
 }
 
-/// The members whose type asks for an alignment below a line's, which BTF does not tell: they keep their place. Where no
-/// source shows a typedef, that is taken of those that lie at multiples of their own size, as kernels align them.
+/// The members whose type asks for an alignment below a line's, which BTF does not contain: they keep their place. If
+/// no source shows a typedef, members at multiples of their own size count as such, as kernels align them.
 pub(crate) fn aligned(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usize> {
     let types = subject.types;
     let asks = |index: &usize| {
@@ -33,7 +33,7 @@ pub(crate) fn aligned(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usiz
                 types.size_bytes(member.ty).filter(|size| *size >= LEAST_UNSEEN && size.is_power_of_two());
             size.zip(member.offset_bytes()).is_some_and(|(size, offset)| offset.is_multiple_of(size))
         };
-        // A pointer's alignment, as of every list of callbacks, is one that debug info tells.
+        // Debug info gives a pointer's alignment, as of every list of callbacks.
         let own = || {
             element(types, member.ty).is_some_and(|id| {
                 declaration_aligns(types, id, sources, Question::DeclarationAlignsBeyondPointers)
@@ -65,7 +65,7 @@ fn typedefs(types: &Types, mut id: TypeId) -> Vec<String> {
     if types.aggregate(id).is_some() { names } else { Vec::new() }
 }
 
-/// Whether a typedef's declaration speaks of an alignment; `None` when no source has it.
+/// Whether a typedef's declaration mentions an alignment; `None` when no source has it.
 fn typedef_aligns(sources: &Sources, name: &str) -> Option<bool> {
     sources.answer(Question::TypedefAligns, name, || find_typedef(sources, name))
 }
@@ -92,7 +92,7 @@ fn find_typedef(sources: &Sources, name: &str) -> Option<bool> {
     found
 }
 
-/// Whether a struct's declaration speaks of an alignment.
+/// Whether a struct's declaration mentions an alignment.
 fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources, question: Question) -> bool {
     let name = types.aggregate(id).and_then(|_| types.get(id)?.name.as_deref());
     let but: &[&str] = match question {
@@ -122,7 +122,7 @@ fn asks_for_lines(types: &Types, id: TypeId, sources: &Sources) -> bool {
     declaration_aligns(types, id, sources, Question::DeclarationAligns)
 }
 
-/// Whether the words around a struct's members speak of an alignment, and none of them is one of `but`.
+/// Whether the words around a struct's members mention an alignment, and none of them is one of `but`.
 fn speaks_of_alignment(sources: &Sources, name: &str, but: &[&str]) -> bool {
     let Ok(found) = declaration::find(sources, name, None) else { return false };
     let declaration = &found.declaration;

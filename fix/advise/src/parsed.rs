@@ -1,4 +1,5 @@
-//! One source file and what is worked out from its text: each once, when it is first asked for, as long as there is room.
+//! One source file and what is worked out from its text: each once, when it is first asked for, as long as there is
+//! room.
 
 use crate::declaration;
 use crate::language::SourceLanguage;
@@ -11,11 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tree_sitter::Tree;
 
-/// Tokens and trees that are kept, in bytes: of most programs all, of a kernel's sources, whose trees take a gigabyte, those
-/// that are asked for first. Others are made anew each time.
+/// Tokens and trees that are kept, in bytes: of most programs all, of a kernel's sources, whose trees take a gigabyte,
+/// those that are asked for first. Others are made anew each time.
 const MOST_KEPT_BYTES: usize = 96 << 20;
 
-/// What a syntax tree takes for each byte of its text, about.
+/// The approximate size of a syntax tree for each byte of its text.
 const TREE_BYTES: usize = 24;
 
 /// Room that all files of a folder share.
@@ -23,7 +24,7 @@ const TREE_BYTES: usize = 24;
 pub(crate) struct Room(AtomicUsize);
 
 impl Room {
-    /// Takes so many bytes, if they are left.
+    /// Takes this number of bytes, if they are left.
     fn take(&self, bytes: usize) -> bool {
         let after = self.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if after > MOST_KEPT_BYTES {

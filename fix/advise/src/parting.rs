@@ -47,7 +47,7 @@ impl FixKind for Partings {
     }
 }
 
-/// What is done about objects of a type, of which threads fight over parts or wait for a lock.
+/// Proposes for a type's objects with false sharing or waits for a lock.
 fn propose_for(
     task: &mut Task<'_>,
     advice: &mut Advice,
@@ -89,12 +89,12 @@ fn propose_for(
         }
         Ok(Some(Found::Told(told))) => advice.suggestions.push(Suggestion::new(PART, &spelling.name, told)),
         Ok(None) => {}
-        // What keeps it as it is matters once it may grow.
+        // A constraint that keeps it unchanged matters only once it may grow.
         Err(_) if let Some(fought) = fought.filter(|_| !options.allow_growth) => {
             let told = format!("{} --allow-growth tries it.", said(subject, &fought, options));
             advice.suggestions.push(Suggestion::new(PART, &spelling.name, told));
         }
-        // A lock that lies well is none of the user's concern.
+        // A lock that lies well does not concern the user.
         Err(_)
             if fought.is_none()
                 && !thread_groups::locks(subject).iter().any(|lock| lock.is_better_elsewhere) => {}
@@ -105,7 +105,7 @@ fn propose_for(
     Ok(())
 }
 
-/// What comes of a type.
+/// The result for a type.
 enum Found {
     Proposed(Box<OrderProposal>),
     /// It may not grow.
@@ -136,7 +136,7 @@ pub(crate) fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Op
     )
 }
 
-/// What to write in Rust, where it is not edited.
+/// The suggested text for Rust, where no edit was made.
 fn in_rust(fought_over: &FoughtOver, options: &Options) -> String {
     let bytes = options.primary.bytes();
     match fought_over.is_inside {

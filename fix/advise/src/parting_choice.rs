@@ -1,4 +1,5 @@
-//! Which layout parts what threads fight over, and where a lock goes: what the coherence model counts says.
+//! The choice of the layout that parts data of different threads, and of the place for a lock, by the coherence model's
+//! counts.
 
 use crate::constraint::{Binding, Constraint};
 use crate::kind::Task;
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Fewer waits than this are nothing to move a lock for.
 const LEAST_WAITS: u64 = 100;
-/// Nor is less than one in so many accesses.
+/// Waits that are rarer than one in this number of accesses are nothing to act on either.
 const ACCESSES_PER_WAIT: u64 = 1000;
 
 /// A layout, and what speaks for it.
@@ -24,7 +25,7 @@ pub(crate) struct Choice {
     /// In sentences.
     pub(crate) because: String,
     pub(crate) predicted: Option<PredictedWaits>,
-    /// Why a member has room before it.
+    /// The reason why a member has room before it.
     pub(crate) room_because: &'static str,
 }
 
@@ -34,14 +35,14 @@ const LOCK_APART: &str = "has room before it: a lock, or what it guards, is apar
 /// A lock, and where it might go.
 struct Place<'u> {
     lock: &'u LockUse,
-    /// The members beside it.
+    /// The members next to it.
     beside: BTreeSet<usize>,
     layout: Layout,
     waits: Waits,
 }
 
-/// The layout for a type of which threads fight over objects or members, or of which a lock would lie better elsewhere. `None`
-/// when all locks lie well and there is no fight.
+/// The layout for a type of which threads fight over objects or members, or of which a lock would lie better elsewhere.
+/// `None` when all locks lie well and there is no fight.
 pub(crate) fn choose(
     task: &Task<'_>,
     subject: &Subject<'_>,
@@ -94,15 +95,15 @@ pub(crate) fn choose(
     })
 }
 
-/// Whether threads wait much less with one layout than with another: where a member is beside another of its own object, and of
-/// the next object as well, it takes room inside and behind.
+/// Whether threads wait much less with one layout than with another. A member next to another of its own object, and of
+/// the next object as well, takes room inside and behind.
 fn is_better(subject: &Subject<'_>, plan: &Plan<'_>, one: &Layout, other: &Layout) -> bool {
     let both = waits(subject, plan, one).zip(waits(subject, plan, other));
     both.is_some_and(|(one, other)| is_much_less(subject, one, other))
 }
 
-/// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with what it guards,
-/// or every lock with what it guards.
+/// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with what
+/// it guards, or every lock with what it guards.
 fn move_lock<'u>(subject: &Subject<'u>, plan: &Plan<'_>, line_bytes: u64) -> Option<Place<'u>> {
     let elsewhere = subject.usage.elsewhere.as_ref()?;
     let locks = thread_groups::locks(subject);
@@ -186,10 +187,10 @@ fn predict(subject: &Subject<'_>, plan: &Plan<'_>, layout: &Layout) -> Option<Pr
     Some(PredictedWaits::from(waits))
 }
 
-/// What is foreseen of objects, if anything can be.
+/// The predicted waits of objects, if they can be predicted.
 ///
 /// # Errors
-/// When it is no better than what there is.
+/// When the prediction is no better than the present layout.
 pub(crate) fn by_prediction(
     subject: &Subject<'_>,
     objects: &ObjectsElsewhere,

@@ -1,8 +1,8 @@
-//! Where members lie when there is room between those of different threads.
+//! Places of members when there is room between those of different threads.
 //!
-//! Room is made by arrays of `char`, or where values are given by position by unnamed bit-fields, which are no members, so that
-//! these stay as they are. Neither asks for an alignment, which memory from `malloc` would not have. There is as much of it as
-//! keeps the two apart wherever an object begins.
+//! Room consists of arrays of `char`. If values are given by position it consists of unnamed bit-fields, which are no
+//! members, so that the values stay unchanged. Neither asks for an alignment, which memory from `malloc` would not
+//! have. There is enough room to keep the two apart for every beginning of an object.
 
 use crate::constraint::{Binding, Constraint};
 use crate::member_order::Plan;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 /// Bits of each bit-field that makes room.
 pub(crate) const ROOM_BITS: u64 = 32;
 
-/// What is tried: an order, and room before some members and behind all.
+/// A layout to try: an order, and room before some members and behind all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
-    /// Of the plan's units.
+    /// The plan's units in their order.
     pub(crate) order: Vec<usize>,
     pub(crate) fields: Vec<usize>,
     /// Bit-fields before a member.
@@ -57,13 +57,13 @@ pub(crate) fn also_behind(plan: &Plan<'_>, mut layout: Layout, line_bytes: u64) 
 /// Members by group: those of one group are put together where that is allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
-    /// Of each member, where threads share it.
+    /// The group of each member that threads share.
     pub(crate) of: Vec<Option<usize>>,
     /// The group that the object begins with; else with members that no thread shares.
     pub(crate) first: Option<usize>,
 }
 
-/// Room between members of different groups. What no thread shares counts as room.
+/// Room between members of different groups. Members that no thread shares count as room.
 pub(crate) fn by_groups(
     subject: &Subject<'_>,
     plan: &Plan<'_>,
@@ -137,7 +137,7 @@ fn least(line_bytes: u64, holds: impl Fn(u64) -> Option<bool>) -> Option<u64> {
     None
 }
 
-/// Whether what ends before `end` and what begins at `start` are on different lines wherever the object begins.
+/// Whether bytes before `end` and bytes from `start` on lie on different lines for every beginning of the object.
 fn are_apart((end, start): (u64, u64), align_bytes: u64, line_bytes: u64) -> bool {
     let step = align_bytes.clamp(1, line_bytes) as usize;
     (0..line_bytes)
@@ -151,18 +151,18 @@ fn end_bytes(model: &Model, fields: &[usize], placed: &Placed) -> Option<u64> {
     ends.collect::<Option<Vec<u64>>>()?.into_iter().max().map(|bits| bits.div_ceil(8))
 }
 
-/// Where members are then.
+/// The places of members in a layout.
 pub(crate) fn place(model: &Model, layout: &Layout) -> Option<Placed> {
     place_with_room(model, layout).map(|(placed, _)| placed)
 }
 
-/// Whether all room begins at a multiple of a bit-field's size, where arrays of as many bytes take the same place.
+/// Whether all room begins at a multiple of a bit-field's size. Arrays of as many bytes then take the same place.
 pub(crate) fn may_be_arrays(model: &Model, layout: &Layout) -> bool {
     let begins = place_with_room(model, layout).map(|(_, begins)| begins);
     begins.is_some_and(|begins| begins.iter().all(|begin| begin.is_multiple_of(ROOM_BITS)))
 }
 
-/// Where members are then, and where the room before some and behind all begins, in bits.
+/// The places of members in a layout, and the beginnings, in bits, of the room before some and behind all.
 fn place_with_room(model: &Model, layout: &Layout) -> Option<(Placed, Vec<u64>)> {
     let mut fields = model.fields.clone();
     let mut begins = Vec::new();

@@ -19,7 +19,7 @@ pub(crate) struct Room {
     pub(crate) fields: u64,
 }
 
-/// How room is written.
+/// The way room is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RoomStyle {
     /// `char pad[52];`, by the name that the file gives to such members.

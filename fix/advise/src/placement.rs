@@ -1,5 +1,5 @@
-//! Where fields of an aggregate land when they are declared in a given order: the System V rules that
-//! GCC and Clang share on x86 and Arm.
+//! Places of an aggregate's fields when they are declared in a given order, by the System V rules that GCC and Clang
+//! share on x86 and Arm.
 
 /// A member to be placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Field {
 pub(crate) enum Lead {
     /// None.
     None,
-    /// So many bits.
+    /// This number of bits.
     Bits(u64),
     /// `:0`: the field starts a storage unit of its type.
     Unit,
@@ -28,7 +28,7 @@ pub(crate) enum Lead {
 /// Fields in their places.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Placed {
-    /// Offset of each field in bits, by the field's index, whatever the order.
+    /// Offset of each field in bits, by the field's index, in any order.
     pub(crate) offsets_bits: Vec<u64>,
     /// Size of the whole, rounded up to its alignment.
     pub(crate) size_bytes: u64,
@@ -59,8 +59,8 @@ pub(crate) fn place_after(
     Some(Placed { offsets_bits, size_bytes })
 }
 
-/// Where a field starts after `end_bits` bits are taken. A bit-field shares the storage unit of its
-/// type with what precedes it when it fits there whole.
+/// The start of a field after `end_bits` bits are taken. A bit-field shares the storage unit of its type with the field
+/// before it when it fits there whole.
 pub(crate) fn start_bits(field: &Field, end_bits: u64) -> Option<u64> {
     let end_bits = match field.lead {
         Lead::None => end_bits,

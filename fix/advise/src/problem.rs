@@ -19,7 +19,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) types: &'a Types,
     pub(crate) id: TypeId,
     pub(crate) aggregate: &'a Aggregate,
-    /// How regions use it.
+    /// Its uses by regions.
     pub(crate) uses: Vec<&'a TypeUse>,
     pub(crate) usage: &'a Usage,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Subject<'a> {
 /// Region, base and spans: what makes two demands one.
 type DemandKey = (RegionId, u64, Vec<Span>);
 
-/// What demands that are one add up to, per call.
+/// The sums of joined demands, per call.
 #[derive(Default)]
 struct Sums {
     occurrences: f64,
@@ -110,7 +110,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// What calls touch, seen under a data model; equal demands are added up.
+    /// The demands of calls under a data model; equal demands are added up.
     fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
         let mut merged: BTreeMap<DemandKey, Sums> = BTreeMap::new();
         let recorded_bytes = self.types.size_bytes(self.id).unwrap_or(0);
@@ -175,7 +175,7 @@ impl<'a> Subject<'a> {
         merge_spans(spans)
     }
 
-    /// What threads do with each member.
+    /// The threads' use of each member.
     pub(crate) fn traffic(&self) -> Vec<Traffic> {
         let offsets = self.types.layout_offsets(self.id).unwrap_or_default();
         let of_type = |sharing: &&Sharing| match sharing.owner {
@@ -216,8 +216,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Bytes that change hands less often than once in this many uses of an object are not worth parting
-/// from their neighbours: a clock's parameters, updated every few seconds, belong beside what it reads.
+/// Bytes that change hands less often than once in this many uses of an object are not worth parting from their
+/// neighbours: a clock's parameters, updated every few seconds, belong next to the data it reads.
 const USES_PER_HANDOVER: u64 = 50;
 
 /// True when a thread writes what another touches, often enough to matter among `uses` recorded uses.
@@ -230,7 +230,7 @@ fn packed(name: Option<&str>) -> Binding {
     Binding::new(Constraint::Packed).on([name.unwrap_or("(unnamed)").to_string()])
 }
 
-/// Where an object starts in its line, as far as its alignment lets it vary.
+/// The place of an object's start in its line, as far as its alignment lets it vary.
 fn base_in_line(recorded: u64, align_bytes: u64) -> u64 {
     recorded % 128 / align_bytes.min(128) * align_bytes.min(128)
 }

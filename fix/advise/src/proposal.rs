@@ -1,4 +1,4 @@
-//! What advice says: proposals with figures and reasons, and refusals.
+//! The contents of advice: proposals with figures and reasons, and refusals.
 
 use crate::asserted::Asserted;
 use crate::constraint::Binding;
@@ -45,7 +45,7 @@ pub struct SizeChange {
     pub after_bytes: u64,
 }
 
-/// How far a proposal was checked.
+/// The extent of a proposal's check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
@@ -57,7 +57,7 @@ pub enum Check {
     Predicted,
 }
 
-/// Why a member moved, or what its place gives.
+/// The reason for a member's move, or the benefit of its place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Reason {
     /// The member.
@@ -80,7 +80,7 @@ pub struct OrderProposal {
     pub new_order: Vec<String>,
     /// `new_order` as indices into `old_order`.
     pub field_order: Vec<usize>,
-    /// Where the members of `new_order` begin under the recorded data model, in bits.
+    /// The offsets of the members of `new_order` under the recorded data model, in bits.
     pub new_offsets_bits: Vec<u64>,
     /// Members that change place relative to the others.
     pub moved: Vec<String>,
@@ -92,13 +92,13 @@ pub struct OrderProposal {
     pub sizes: Vec<SizeChange>,
     /// True when no allowed order needs fewer lines.
     pub is_proven_minimal: bool,
-    /// How it was checked.
+    /// The check of its offsets.
     pub check: Check,
-    /// Why, member by member.
+    /// The reasons, member by member.
     pub reasons: Vec<Reason>,
     /// Constraints that were obeyed.
     pub obeyed: Vec<Binding>,
-    /// What an audit saw of it outside the regions, when there was one.
+    /// The audit's observations of it outside the regions, if there was an audit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_outside: Option<String>,
     /// Lines of values by position that the patch rewrites in other files, a sentence a file.
@@ -110,7 +110,7 @@ pub struct OrderProposal {
     /// Room that keeps data of different threads apart, when the proposal is to do that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parted: Option<Parted>,
-    /// What a build has to show.
+    /// The layouts that a build has to show.
     #[serde(skip)]
     pub asserted: Vec<Asserted>,
     /// Texts that change, whole, by path.
@@ -123,16 +123,17 @@ pub struct OrderProposal {
 pub struct Parted {
     /// Line size that they are kept apart for, in bytes.
     pub line_bytes: u64,
-    /// What they fought over, in a sentence.
+    /// The contention between threads, in a sentence.
     pub because: String,
     /// Bytes of the room in each object.
     pub room_bytes: u64,
-    /// What is foreseen of it.
+    /// The predicted waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<PredictedWaits>,
 }
 
-/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only what is proposed lies elsewhere.
+/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only what is proposed lies
+/// elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PredictedWaits {
     /// Accesses of all threads.
@@ -144,7 +145,7 @@ pub struct PredictedWaits {
 }
 
 impl PredictedWaits {
-    /// Whether fewer waits for the line alone are foreseen, as recorded or at most.
+    /// Whether fewer waits for the line alone are predicted, in the recorded order or in the order with most waits.
     pub(crate) fn is_fewer(&self) -> bool {
         let alone = |waits: &WaitsByOrder| (waits.recorded.of_line_alone, waits.of_line_alone_at_most());
         let (before, after) = (alone(&self.before), alone(&self.after));
@@ -187,11 +188,11 @@ pub struct GatherProposal {
     pub lines: Vec<RegionLines>,
     /// Size of the new struct, per data model.
     pub sizes: Vec<SizeChange>,
-    /// How it was checked.
+    /// The check of its offsets.
     pub check: Check,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<Binding>,
-    /// What a build has to show.
+    /// The layouts that a build has to show.
     #[serde(skip)]
     pub asserted: Vec<Asserted>,
     /// Texts that change, whole, by path.
@@ -204,17 +205,17 @@ pub struct GatherProposal {
 pub struct VariablesProposal {
     /// The variables.
     pub variables: Vec<String>,
-    /// What is done.
+    /// The layout of the variables.
     pub layout: VariableLayout,
     /// Line size that they are kept apart for, in bytes.
     pub line_bytes: u64,
-    /// What threads fought over, in a sentence.
+    /// The contention between threads, in a sentence.
     pub because: String,
     /// Lines per call before and after.
     pub lines: Vec<RegionLines>,
     /// Bytes of all of them, before and at most after, under the recorded data model.
     pub sizes: Vec<SizeChange>,
-    /// What is foreseen of it.
+    /// The predicted waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<PredictedWaits>,
     /// True when the compiler was asked for the alignment and the size; else it has taken the text.
@@ -224,7 +225,7 @@ pub struct VariablesProposal {
     pub edited: BTreeMap<String, String>,
 }
 
-/// How variables are parted.
+/// The way variables are parted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VariableLayout {
@@ -250,7 +251,7 @@ pub struct AlignmentAdvice {
     pub lines: Vec<RegionLines>,
     /// Share of the recorded objects that did not start on a line.
     pub unaligned_share: f64,
-    /// What to write, and what it cannot fix.
+    /// The change to write, and its limits.
     pub how: String,
 }
 
@@ -272,7 +273,7 @@ pub struct SplitAdvice {
     pub hot_parts_per_line: u64,
     /// Bytes of the pointer by which each hot part would find its other part.
     pub pointer_bytes: u64,
-    /// Lines per call of the objects now, and of hot parts that lie beside each other: the fewest that there can be.
+    /// Lines per call of the present objects, and of hot parts that are packed together: a lower bound.
     pub lines: Vec<RegionLines>,
 }
 
@@ -287,7 +288,7 @@ pub struct ImmediateAdvice {
     pub size_bytes: u64,
 }
 
-/// How often a region loads a variable.
+/// The loads of a variable by a region.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LoadsPerCall {
     /// The region.
@@ -296,7 +297,7 @@ pub struct LoadsPerCall {
     pub loads_per_call: f64,
 }
 
-/// What a kind is called.
+/// The name of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KindName {
     /// In JSON: words with dashes.
@@ -326,7 +327,7 @@ pub const COPY_PER_THREAD: KindName = KindName { slug: "copy-per-thread", words:
 /// A read-mostly variable made part of the instructions.
 pub const IMMEDIATE_VALUE: KindName = KindName { slug: "immediate-value", words: "immediate value" };
 
-/// What a proposal saves in one region, beside what the region needs in all.
+/// The saving of a proposal in one region, and the region's total need.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Worth {
     /// The region's number.
@@ -340,7 +341,7 @@ pub struct Worth {
     pub of_lines: Option<f64>,
     /// The first over the second.
     pub share: Option<f64>,
-    /// What that is of the modelled stalls; `None` where the recording has none.
+    /// The share as a share of the modelled stalls; `None` if the recording has no stalls.
     pub stalls: Option<StallShare>,
     /// Calls of the region per second of the program's own time; `None` when not known.
     pub calls_per_second: Option<f64>,
@@ -357,7 +358,7 @@ pub struct StallShare {
     pub of_program: Option<f64>,
 }
 
-/// One proposal as reports show it, whatever its kind.
+/// One proposal of any kind as reports show it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Description {
     /// The kind.
@@ -366,11 +367,11 @@ pub struct Description {
     pub target: String,
     /// The change in a sentence.
     pub summary: String,
-    /// Why it helps, a sentence each.
+    /// The reasons why it helps, a sentence each.
     pub reasons: Vec<String>,
-    /// What waits of threads are foreseen, where data of different threads are parted.
+    /// The predicted waits of threads, if data of different threads are parted.
     pub predicted: Option<PredictedWaits>,
-    /// What it saves of each region's lines, the greatest share first.
+    /// Its saving of each region's lines, the greatest share first.
     pub worth: Vec<Worth>,
     /// Lines per call before and after.
     pub lines: Vec<RegionLines>,
@@ -378,7 +379,7 @@ pub struct Description {
     pub sizes: Vec<SizeChange>,
     /// Constraints that were obeyed, or that a person has to heed.
     pub obeyed: Vec<Binding>,
-    /// How its offsets were checked; `None` when it has none.
+    /// The check of its offsets; `None` when it has none.
     pub check: Option<Check>,
     /// True when the edited texts hold it.
     pub is_in_patch: bool,
@@ -403,7 +404,7 @@ impl Description {
     }
 }
 
-/// What a kind proposes that has no list of its own in [`Advice`]: a change that is described and left to a person.
+/// A proposal of a kind without its own list in [`Advice`]: a change that is described and left to a person.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Suggestion {
     /// The kind, by its short name.
@@ -441,8 +442,8 @@ pub struct Advice {
     pub schema: &'static str,
     /// Line size that decides, in bytes.
     pub line_bytes: u64,
-    /// Threads whose calls it rests on (of a kernel: CPUs); 0 when that is not known. Of one alone it cannot know what
-    /// others write, and so not which members to keep apart.
+    /// Threads whose calls it rests on (of a kernel: CPUs); 0 when that is not known. With only one thread it cannot
+    /// know the others' writes, and so the members to keep apart.
     pub threads: u64,
     /// Types to reorder.
     pub orders: Vec<OrderProposal>,
@@ -460,12 +461,12 @@ pub struct Advice {
     pub types_touched: u64,
     /// Those of them whose declaration could not be read or was not found, with the reason.
     pub types_not_read: Vec<(String, Binding)>,
-    /// What saves too little to be in the patch.
+    /// Proposals that save too little to be in the patch.
     #[serde(skip)]
     pub too_little: Vec<Description>,
-    /// What other kinds of fixes propose.
+    /// The proposals of other kinds of fixes.
     pub suggestions: Vec<Suggestion>,
-    /// What is not changed, and why.
+    /// The unchanged types and variables, with the reasons.
     pub refusals: Vec<Refusal>,
     /// Types whose members already lie as well as any allowed order puts them.
     pub already_good: Vec<String>,

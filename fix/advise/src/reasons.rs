@@ -1,4 +1,4 @@
-//! Why a member lies where it does.
+//! The reasons for the places of members.
 
 use crate::placement::Placed;
 use crate::problem::{Models, Subject};

@@ -1,7 +1,7 @@
 //! Writing a declaration's members in another order.
 //!
-//! Members that keep their relative order are not touched. The others are cut out, with their comments,
-//! and inserted beside their new neighbours; every other byte of the file stays as it is.
+//! Members that keep their relative order are not touched. The others are cut out, with their comments, and inserted
+//! next to their new neighbours; every other byte of the file is unchanged.
 
 use crate::body::{Body, Mode};
 use crate::constraint::{Binding, Constraint};

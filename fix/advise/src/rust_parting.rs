@@ -18,7 +18,7 @@ use lineup_model::usage::FoughtOver;
 /// Bytes of a word of room.
 const WORD_BYTES: u64 = 8;
 
-/// What is to be where.
+/// The wanted edit and layout.
 struct Wanted {
     edit: Edit,
     /// Fields with room before them.
@@ -27,7 +27,7 @@ struct Wanted {
     objects: ObjectsElsewhere,
 }
 
-/// The edit that parts a type's objects, or its fields by the threads that write them; or why there is none.
+/// The edit that parts a type's objects, or its fields by the threads that write them; or the reason why there is none.
 pub(crate) fn part(
     task: &mut Task<'_>,
     advice: &Advice,
@@ -93,7 +93,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wan
         return Ok(Wanted { edit: Edit::Align { bytes: line_bytes }, apart: Vec::new(), objects });
     }
     let groups = thread_groups::groups(subject);
-    // So many bytes keep apart what lies before and behind, since words begin at multiples of their size.
+    // This much room keeps the fields before and behind apart, since words begin at multiples of their size.
     let room_bytes = line_bytes - WORD_BYTES;
     let mut fields: Vec<usize> = (0..offsets.len()).collect();
     fields.sort_by_key(|field| offsets[*field]);
@@ -124,7 +124,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wan
     })
 }
 
-/// Whether the compiler has parted what was to be parted.
+/// Whether the build has the wanted layout.
 fn confirm(
     build: &Compiled,
     spelling: &Spelling,

@@ -1,6 +1,6 @@
 //! Data of threads apart in Rust's sources: an attribute on a type, or fields that make room in a `repr(C)` struct.
 //!
-//! The compiler says whether all that builds a value names the new fields. What it does not say is asked here: whether
+//! The compiler checks whether all code that builds a value names the new fields. This module checks the rest: whether
 //! something could look at the bytes of an object.
 
 use crate::constraint::{Binding, Constraint};
@@ -9,19 +9,19 @@ use crate::syntax::visit;
 use std::collections::BTreeMap;
 use tree_sitter::{Node, Parser, Tree};
 
-/// What is written into the sources.
+/// The edit of the sources.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Edit {
     /// Each object begins a line.
     Align { bytes: u64 },
-    /// Before these fields there are so many words of eight bytes.
+    /// This number of words of eight bytes before each of these fields.
     Room { before: Vec<String>, words: u64 },
 }
 
 /// Derived traits that do not show an object's alignment.
 const DERIVES: [&str; 9] =
     ["Clone", "Copy", "Default", "PartialEq", "Eq", "PartialOrd", "Ord", "Hash", "Debug"];
-/// Of these, those that do not show its fields either.
+/// The number of these, from the first, that do not show its fields either.
 const SILENT_DERIVES: usize = 7;
 /// Attributes that mean nothing for a layout.
 const ATTRIBUTES: [&str; 9] =
@@ -196,8 +196,8 @@ fn check_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Res
     }
 }
 
-/// Refuses uses that may see the bytes of an object: code of other languages, casts, functions and macros that are given the
-/// type and are not known.
+/// Refuses uses that may see the bytes of an object: code of other languages, casts, functions and macros that are
+/// given the type and are not known.
 fn check_uses(file: &File<'_>, name: &str) -> Result<(), Binding> {
     let mut refused = None;
     visit(file.tree.root_node(), |node| {
@@ -318,7 +318,7 @@ fn in_declaration(file: &File<'_>, declaration: Node<'_>, edit: &Edit) -> Result
     }
 }
 
-/// Where a value of the struct is built field by field.
+/// The places where a value of the struct is built field by field.
 fn in_values(file: &File<'_>, (name, count): (&str, usize), room_words: u64) -> Result<Insertions, Binding> {
     let values: Vec<String> =
         (0..count).map(|number| format!("{}: [0; {room_words}],", room(number))).collect();
@@ -342,7 +342,7 @@ fn in_values(file: &File<'_>, (name, count): (&str, usize), room_words: u64) -> 
     Ok(insertions)
 }
 
-/// Whether a value in braces is of the struct of this name, which `Self` is inside its own methods.
+/// Whether a value in braces is of the struct of this name. Inside the struct's own methods that is also `Self`.
 fn is_of(file: &File<'_>, value: Node<'_>, name: &str) -> bool {
     let Some(path) = value.child_by_field_name("name") else { return false };
     let last = |text: &str| words(text).last().map(|word| (*word).to_owned());

@@ -1,4 +1,4 @@
-//! How good an order is: expected lines per call, and what breaks ties.
+//! The quality of an order: expected lines per call, and the ties' breakers.
 
 use crate::background_lines::{BackgroundLines, lines_per_call};
 use crate::neighbour::Neighbour;
@@ -16,7 +16,7 @@ pub(crate) type Span = (usize, u64, u64);
 pub(crate) struct Demand {
     /// Index of the region.
     pub(crate) region: RegionId,
-    /// Where the object starts, modulo 128.
+    /// The start of the object, modulo 128.
     pub(crate) base: u64,
     /// Expected occurrences per call, in units of 2^-20.
     pub(crate) per_call: u64,
@@ -24,28 +24,28 @@ pub(crate) struct Demand {
     pub(crate) weight: u64,
     /// The parts of members touched.
     pub(crate) spans: Vec<Span>,
-    /// How many of `per_call` have an object of the type before them that the call uses in the same way, by where that lies,
-    /// and what of `anyway` is theirs.
+    /// The neighbours: objects of the type before this one that the call uses in the same way. For each distance, the
+    /// entry has the number of `per_call` with such a neighbour and their part of `anyway`.
     pub(crate) neighbours: Vec<(Neighbour, u64, BackgroundLines)>,
     /// The size of the objects when `anyway` was counted.
     pub(crate) recorded_bytes: u64,
-    /// Lines at the ends of the objects that calls need anyway.
+    /// Background lines at the ends of the objects.
     pub(crate) anyway: BackgroundLines,
 }
 
 impl Demand {
-    /// How many of `per_call` have no neighbour.
+    /// The number of `per_call` without a neighbour.
     pub(crate) fn alone_per_call(&self) -> u64 {
         let beside = self.neighbours.iter().map(|(_, per_call, _)| per_call).sum();
         self.per_call.saturating_sub(beside)
     }
 
-    /// What of `anyway` is of objects that have no neighbour.
+    /// The part of `anyway` that belongs to objects without a neighbour.
     pub(crate) fn alone_anyway(&self) -> BackgroundLines {
         self.neighbours.iter().fold(self.anyway, |left, (_, _, anyway)| left.without(anyway))
     }
 
-    /// The same of objects that start elsewhere: what lay beside them is not known to lie there as well.
+    /// The same demand of objects that start elsewhere. Bytes that lay next to them are not known to lie there as well.
     pub(crate) fn moved_to(&self, base: u64) -> Demand {
         if base == self.base {
             return self.clone();
@@ -74,7 +74,7 @@ pub(crate) struct Model {
     pub(crate) fields: Vec<Field>,
     /// Alignment of the whole.
     pub(crate) align_bytes: u64,
-    /// What calls touch.
+    /// The demands of calls.
     pub(crate) demands: Vec<Demand>,
     /// Fields whose bytes may not change offset.
     pub(crate) fixed_bits: Vec<(usize, u64)>,
@@ -82,7 +82,7 @@ pub(crate) struct Model {
     pub(crate) head_bits: u64,
 }
 
-/// Whether threads make a member unfit as a neighbour.
+/// The accesses of threads that make a member unfit as a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Traffic {
     /// Written by one thread and touched by another.
@@ -91,7 +91,7 @@ pub(crate) struct Traffic {
     pub(crate) is_read_mostly: bool,
 }
 
-/// What moves as one.
+/// Members that move as one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unit {
     /// The fields it holds.
@@ -119,8 +119,8 @@ pub(crate) struct Problem {
     pub(crate) allow_growth: bool,
 }
 
-/// What an order costs, most important first: false sharing on a primary line; expected lines at the
-/// primary size; false sharing within 128 bytes; lines at the other sizes, smaller first; size; units moved.
+/// The cost of an order, most important first: false sharing on a primary line; expected lines at the primary size;
+/// false sharing within 128 bytes; lines at the other sizes, smaller first; size; units moved.
 pub(crate) type Score = [u64; 7];
 
 impl Problem {
@@ -190,7 +190,7 @@ impl Problem {
         self.models.first().map_or(0, |model| fields.map(|field| field_bytes(&model.fields[field])).sum())
     }
 
-    /// How many holes lie between the members, and behind them, under the recorded data model.
+    /// The number of holes between the members, and behind them, under the recorded data model.
     pub(crate) fn holes(&self, order: &[usize]) -> Option<usize> {
         let model = self.models.first()?;
         let placed = self.place(model, order)?;
@@ -206,7 +206,7 @@ impl Problem {
         Some(holes + usize::from(placed.size_bytes.saturating_mul(8).saturating_sub(end) >= 8))
     }
 
-    /// What the present order needs.
+    /// The needs of the present order.
     pub(crate) fn baseline(&self) -> Option<Baseline> {
         let order: Vec<usize> = (0..self.units.len()).collect();
         let models: Option<Vec<Needs>> = self
@@ -233,7 +233,7 @@ impl Problem {
         let lines = |field: usize| {
             let start = base + placed.offsets_bits[field] / 8;
             let last = field_bytes(&model.fields[field]).max(1) - 1;
-            // What of a lock nobody accesses may lie on any line.
+            // Bytes of a lock that nobody accesses may lie on any line.
             let (from, to) = self.used_bytes.get(field).copied().flatten().unwrap_or((0, last + 1));
             ((start + from.min(last)) / line, (start + to.max(1).min(last + 1) - 1) / line)
         };
@@ -271,7 +271,7 @@ impl Problem {
     }
 }
 
-/// What an order needs under one data model.
+/// The needs of an order under one data model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Needs {
     pub(crate) size_bytes: u64,
@@ -283,7 +283,7 @@ pub(crate) struct Needs {
     pub(crate) fought_over: u64,
 }
 
-/// What the present order needs, per data model.
+/// The needs of the present order, per data model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Baseline {
     pub(crate) models: Vec<Needs>,
@@ -324,7 +324,7 @@ pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
     Granules::of(demand.base, &demand.spans, offsets_bits).counts()
 }
 
-/// Which 32-byte granules are touched.
+/// The touched 32-byte granules.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Granules {
     /// First and last of each run.
@@ -332,7 +332,7 @@ pub(crate) struct Granules {
 }
 
 impl Granules {
-    /// Those of an object that starts at `base`.
+    /// The touched granules of an object that starts at `base`.
     pub(crate) fn of(base: u64, spans: &[Span], offsets_bits: &[u64]) -> Self {
         let mut granules = Granules::default();
         granules.add_spans(base, spans, offsets_bits);

@@ -1,8 +1,8 @@
 //! Finding the best order.
 //!
-//! Placing members is NP-hard. Constructed candidates (hot sets drawn together at every possible place)
-//! are polished by moving one unit at a time; branch and bound then proves or improves the result when
-//! the type is small enough. Everything is deterministic: equal inputs give equal orders.
+//! Placing members is NP-hard. Constructed candidates (hot sets collected at every possible place) are polished by
+//! moving one unit at a time; branch and bound then proves or improves the result when the type is small enough.
+//! Everything is deterministic: equal inputs give equal orders.
 
 use crate::placement;
 use crate::score::{Baseline, Demand, Problem, Score, kept};
@@ -18,7 +18,7 @@ pub(crate) struct Outcome {
     pub(crate) is_proven: bool,
 }
 
-/// How much work a search may do, in orders scored or prefixes placed.
+/// The limits of a search, in orders scored or prefixes placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Effort {
     pub(crate) polish: u64,
@@ -276,7 +276,7 @@ impl<'p> Branches<'p> {
         true
     }
 
-    /// Units that may stand next. Of units that no call touches and that look alike, the first.
+    /// Units that may stand next. Among units that no call touches and that look alike, only the first.
     fn next_units(&self, prefix: &[usize]) -> Vec<usize> {
         let position = prefix.len();
         let units = &self.problem.units;

@@ -1,4 +1,4 @@
-//! What debug info alone says about members that must stay where they are.
+//! Constraints from debug info alone on members that must stay in place.
 
 use crate::constraint::{Binding, Constraint};
 use crate::placement::Field;
@@ -7,10 +7,10 @@ use crate::reasons::member_name;
 use crate::sources::{SourcePlace, Sources};
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 
-/// A member that is aligned to so many bytes was put on lines of its own.
+/// The alignment, in bytes, of a member that was put on lines of its own.
 pub(crate) const APART_BYTES: u64 = 64;
 
-/// Two types that begin with so many members of equal names and types are used as each other.
+/// The number of equal first members, by names and types, from which two types are used as each other.
 const LEAST_SHARED: usize = 2;
 
 /// Named members are compared this deep in anonymous ones, and types this deep in pointers.
@@ -29,11 +29,11 @@ pub(crate) fn volatile_member(subject: &Subject<'_>) -> Option<Binding> {
     Some(Binding::new(Constraint::Volatile).on([member_name(subject.aggregate, index)]))
 }
 
-/// Why the volatile members of a type are no registers, and no layout that others know: all its objects lay in memory of the
-/// process alone, it had no other that data lie in, and its sources ask for none.
+/// The evidence that the volatile members of a type are no registers, and that no other program knows their layout. All
+/// its objects lay in memory of the process alone, it had no other memory with data, and its sources ask for none.
 ///
 /// # Errors
-/// What is not so.
+/// The missing evidence.
 pub(crate) fn in_ordinary_memory(subject: &Subject<'_>, sources: &Sources) -> Result<String, String> {
     let memory = subject.usage.memory.as_ref().ok_or("nobody saw whose memory its objects lie in")?;
     if memory.shared_mappings > 0 {
@@ -101,8 +101,8 @@ fn is_volatile(types: &Types, id: TypeId, depth: u32) -> bool {
     }
 }
 
-/// How many members the type begins with that another type begins with as well, and which type that is: code may use
-/// objects of one as the other.
+/// The number of members that the type and another type both begin with, and that other type. Code may use objects of
+/// one as the other.
 pub(crate) fn shared_beginning(subject: &Subject<'_>) -> Option<(usize, Binding)> {
     let own = leading(subject.types, subject.id);
     let own_name = subject.types.get(subject.id)?.name.as_deref();
@@ -132,7 +132,8 @@ pub(crate) fn shared_beginning(subject: &Subject<'_>) -> Option<(usize, Binding)
     ))
 }
 
-/// Named members in order, those of anonymous ones in their place, each with the index of the outermost member it is in.
+/// Named members in order, those of anonymous ones in their place, each with the index of the outermost member it is
+/// in.
 fn leading(types: &Types, id: TypeId) -> Vec<(usize, &str, TypeId)> {
     let Some((_, aggregate)) = types.aggregate(id) else { return Vec::new() };
     let mut all = Vec::new();
@@ -157,7 +158,7 @@ fn flatten<'t>(
         return true;
     }
     let Some((_, inner)) = types.aggregate(member.ty).filter(|_| depth < MOST_NESTING) else { return false };
-    // Of a union's members the first stands for the bytes.
+    // A union's first member stands for its bytes.
     let members = if inner.kind == AggregateKind::Union { 1 } else { inner.members.len() };
     inner.members.iter().take(members).all(|member| flatten(types, index, member, depth + 1, all))
 }

@@ -1,7 +1,7 @@
-//! Random legal orders: what may move is shown to move.
+//! Random legal orders: they test whether members that may move can move.
 //!
-//! An order is legal when it obeys every constraint that a proposal obeys. Which of them a test refutes is for the
-//! caller to find out, by [`Shuffled::edited`] and [`between`].
+//! An order is legal when it obeys every constraint that a proposal obeys. The caller finds the orders that a test
+//! refutes, by [`Shuffled::edited`] and [`between`].
 
 use crate::constraint::{Binding, Constraint};
 use crate::fixing;
@@ -32,7 +32,7 @@ pub struct Movable {
     pub units: Vec<String>,
     /// The units that can change places with others.
     pub free: usize,
-    /// What was obeyed.
+    /// The constraints that were obeyed.
     pub obeyed: Vec<Binding>,
 }
 
@@ -45,8 +45,8 @@ pub struct Shuffled {
     pub edited: BTreeMap<String, String>,
 }
 
-/// How far the types of a program may move: every struct and class of two or more members of its own that the sources
-/// declare. Instances of one template are one type.
+/// The possible moves in the types of a program: every struct and class of two or more members of its own that the
+/// sources declare. Instances of one template are one type.
 pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> (Vec<Movable>, Vec<Refusal>) {
     let usage = Usage::empty(abi);
     let (mut movable, mut refused) = (Vec::new(), Vec::new());
@@ -74,12 +74,12 @@ pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> 
     (movable, refused)
 }
 
-/// What the compiler makes of a lambda has no declaration of its own.
+/// The compiler's type for a lambda has no declaration of its own.
 fn is_closure(name: &str) -> bool {
     name.contains("<lambda") || name.contains("::<unnamed")
 }
 
-/// A template's name, of whatever arguments.
+/// A template's name, for any arguments.
 fn without_arguments(name: &str) -> String {
     let (mut depth, mut kept) = (0_u32, String::new());
     for letter in name.chars() {

@@ -1,4 +1,4 @@
-//! Sketches of edits that no kind of fix makes: of a type that the patch leaves as it is, what a person can do.
+//! Sketches of edits that no kind of fix makes: a person's options for a type that the patch does not change.
 
 use crate::constraint::Constraint;
 use crate::kind::Task;
@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
-/// The sketch of a split, where calls use at most half of an object and the split would save enough lines. `None` of types
-/// that the patch changes, and of those outside the sources. The caller leaves out those of libraries.
+/// The sketch of a split, where calls use at most half of an object and the split would save enough lines. `None` of
+/// types that the patch changes, and of those outside the sources. The caller leaves out those of libraries.
 pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Suggestion> {
     let (usage, types) = (task.usage, task.types);
     let subject = Subject::new(types, id, usage)?;
@@ -73,7 +73,7 @@ fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
     Some(merge_spans(parts.map(|(field, part)| (field, part.start, part.end - part.start)).collect()))
 }
 
-/// Lines per call now, and with the used parts beside each other: the fewest that there can be.
+/// Lines per call now, and with the used parts packed together: a lower bound.
 fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionLines> {
     let line = task.options.primary;
     let of_region = |(id, region): (RegionId, &Region)| {

@@ -1,15 +1,15 @@
-//! Orders that few moves lead to: a small patch is one that people read.
+//! Orders that few moves lead to: people read a small patch.
 //!
-//! What calls touch seldom moves to the end of its section or not at all, and one unit of it at most, since elsewhere it would
-//! stand for no reason but to shift what follows. Nothing large moves, no hole is made, what one region saves no other pays for,
-//! and of two patches that save nearly the same the one that is less trouble to read is taken.
+//! A seldom touched unit moves to the end of its section or not at all, and at most one such unit moves. Elsewhere its
+//! only purpose would be to shift the units behind it. Nothing large moves, and no hole appears. No region pays for
+//! another's saving. Of two patches that save nearly the same, the one that is easier to read is taken.
 
 use crate::score::{Baseline, ONE, Problem, Score, kept};
 use crate::search::{LINE_PARTS, Outcome, candidates, drawn_together, hot_sets, units_of};
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The best order that at most so many moves of one unit lead to. `None` when not even the present order can be placed.
+/// The best order within `most` moves of one unit. `None` when not even the present order can be placed.
 pub(crate) fn by_moves(problem: &Problem, most: usize) -> Option<Outcome> {
     let before = problem.baseline()?;
     let present: Vec<usize> = (0..problem.units.len()).collect();
@@ -32,7 +32,7 @@ pub(crate) fn by_moves(problem: &Problem, most: usize) -> Option<Outcome> {
     Some(Outcome { order, score, is_proven: false })
 }
 
-/// A region may lose one part of so many of what another saves.
+/// A region may need more lines up to the largest saving of another divided by this.
 const FAIR: i64 = 20;
 
 /// Four fifths.
@@ -41,7 +41,7 @@ const NEARLY: (u64, u64) = (4, 5);
 /// A unit of more lines than this does not move.
 const LARGE_LINES: u64 = 4;
 
-/// So many orders are tried two moves away from the present one.
+/// The largest number of orders tried two moves away from the present one.
 const MOST_PAIRS: usize = 40_000;
 
 /// A unit that no region touches as often as once in ten calls is cold.
@@ -74,7 +74,7 @@ struct Small<'p> {
     most: usize,
     /// Units that calls touch often.
     used: BTreeSet<usize>,
-    /// What the present order needs, and how many holes it has.
+    /// The lines that each region needs in the present order.
     present: BTreeMap<RegionId, u64>,
     holes: usize,
     found: Vec<Found>,
@@ -85,7 +85,7 @@ impl Small<'_> {
         self.problem.allows(order).then(|| self.problem.score(order, Some(self.before)))?
     }
 
-    /// The units that move, when a reader is told why by what calls touch.
+    /// The units that move, if the touches of calls explain the moves to a reader.
     fn moved(&self, order: &[usize]) -> Option<Vec<usize>> {
         let stays: BTreeSet<usize> = kept(order).into_iter().collect();
         let moved = || order.iter().enumerate().filter(|(_, unit)| !stays.contains(unit));
@@ -153,7 +153,7 @@ impl Small<'_> {
         }
     }
 
-    /// The orders that moving one unit within its segment leads to: one that calls use, or one beside such.
+    /// The orders that moving one unit within its segment leads to: one that calls use, or a neighbour of such a unit.
     fn moves(&self, order: &[usize]) -> Vec<Vec<usize>> {
         let units = &self.problem.units;
         let may_move = |&(from, to): &(usize, usize)| {
@@ -172,8 +172,8 @@ impl Small<'_> {
         moved.filter(|next| self.moved(next).is_some()).collect()
     }
 
-    /// The order that is the least trouble to read, by moves and by lines full of bytes, of those that save at least [`NEARLY`]
-    /// of what the best one does, and share no more lines with what other threads write.
+    /// The order that is the least trouble to read, by moves and by lines full of bytes, of those that save at least
+    /// [`NEARLY`] of what the best one does, and share no more lines with what other threads write.
     fn smallest(self) -> Option<(Score, Vec<usize>)> {
         let line_bytes = self.problem.primary.bytes();
         let present = self.found.first()?.score;
@@ -197,19 +197,19 @@ impl Small<'_> {
     }
 }
 
-/// Whether nothing of its section follows a unit.
+/// Whether a unit is the last of its section.
 fn ends_segment(problem: &Problem, order: &[usize], at: usize) -> bool {
     let segment = |at: usize| order.get(at).map(|&unit| problem.units[unit].segment);
     segment(at + 1) != segment(at)
 }
 
-/// Whether a unit stands beside one of these.
+/// Whether a unit is a neighbour of one of these.
 fn is_beside(order: &[usize], at: usize, units: &BTreeSet<usize>) -> bool {
     let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
     neighbours.filter_map(|at| order.get(at)).any(|unit| units.contains(unit))
 }
 
-/// Orders in which what a demand uses on one line stands beside what it uses on others.
+/// Orders in which a demand's units of one line stand next to its units of other lines.
 fn lines_emptied(problem: &Problem, most: usize) -> Vec<Vec<usize>> {
     let present: Vec<usize> = (0..problem.units.len()).collect();
     let placed = problem.models.first().and_then(|model| problem.place(model, &present));

@@ -1,4 +1,4 @@
-//! What the source does with a type that limits how its members may move.
+//! Uses of a type in the source that limit the moves of its members.
 
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::statement_end;
@@ -9,7 +9,7 @@ use crate::sources::Sources;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What to look for.
+/// The type and members to search for.
 pub(crate) struct Wanted<'a> {
     /// The names of the type: tag and typedefs.
     pub(crate) names: &'a [String],
@@ -20,7 +20,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) begins_as: &'a [String],
 }
 
-/// Every constraint found, in order of file and line. Those without names forbid any change.
+/// Every constraint found, in order of file and line. Constraints without names forbid any change.
 pub(crate) fn scan(sources: &Sources, wanted: &Wanted<'_>) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for (path, text) in sources.iter() {
@@ -189,8 +189,8 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// True of a sum of this offset and one in another type, and of nothing else: one of the two is a member of the other, and
-    /// the sum follows the compiler as each of them does.
+    /// True of a sum of this offset and one in another type, and of nothing else: one of the two is a member of the
+    /// other, and the sum follows the compiler as each of them does.
     fn is_added_to_offset_in_other(&self, index: usize, call: &Range<usize>) -> bool {
         let statement = self.statement(index);
         let is_sign = |at: Option<usize>| at.is_some_and(|at| matches!(self.lexed.str(at), "+" | "-" | "*"));

@@ -19,15 +19,15 @@ pub struct Sources {
     headers_are_cpp: bool,
     /// Headers that only C++ can read, in a folder that holds both languages.
     cpp_headers: BTreeSet<String>,
-    /// Nobody wrote these: where debug information says that a type is declared is none of them.
+    /// Nobody wrote these: the places of declarations in debug information do not apply to them.
     are_written_out: bool,
     beside: Beside,
 }
 
-/// What was answered, by the question and the name.
+/// The answers, by the question and the name.
 type Answers = HashMap<(Question, String), Option<bool>>;
 
-/// What is kept beside the files: no part of what they say.
+/// Caches next to the files, which are no part of their content.
 #[derive(Clone, Default, Debug)]
 struct Beside {
     room: Arc<Room>,
@@ -42,12 +42,12 @@ impl PartialEq for Beside {
 
 impl Eq for Beside {}
 
-/// What many types ask of the same names.
+/// Questions that many types ask about the same names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Question {
-    /// Whether a typedef speaks of an alignment.
+    /// Whether a typedef mentions an alignment.
     TypedefAligns,
-    /// Whether the declaration of a struct does.
+    /// Whether the declaration of a struct mentions an alignment.
     DeclarationAligns,
     /// The same, but not of a pointer's.
     DeclarationAlignsBeyondPointers,
@@ -79,8 +79,8 @@ pub fn has_word(text: &str, name: &str) -> bool {
 }
 
 impl Sources {
-    /// Takes `(path, text)` pairs. Files whose extension is none of C, C++, assembly or Rust are left out, and so
-    /// are those that [`is_hidden`].
+    /// Takes `(path, text)` pairs. Files whose extension is not of C, C++, assembly or Rust are left out, and so are
+    /// those that [`is_hidden`].
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut sources = Sources::default();
         for (path, text) in files {
@@ -116,7 +116,7 @@ impl Sources {
         Sources { are_written_out: true, ..Sources::new(wanted.into_iter().filter_map(file)) }
     }
 
-    /// Whether they are [`Sources::written_out`]: debug information tells no place in them.
+    /// Whether they are [`Sources::written_out`]: debug information gives no place in them.
     pub(crate) fn are_written_out(&self) -> bool {
         self.are_written_out
     }
@@ -126,7 +126,7 @@ impl Sources {
     pub fn with_cpp_headers(&self, headers: impl IntoIterator<Item = String>) -> Sources {
         let is_new = |path: &String| path.ends_with(".h") && self.language(path) == SourceLanguage::C;
         let new: BTreeSet<String> = headers.into_iter().filter(is_new).collect();
-        // What was parsed as C is parsed anew.
+        // Files that were parsed as C are parsed anew.
         let texts = new.iter().filter_map(|path| Some((path.clone(), self.get(path)?.to_owned()))).collect();
         let mut sources = self.with(&texts);
         sources.cpp_headers.extend(new);
@@ -160,13 +160,14 @@ impl Sources {
         file.with_tree(self.language(path), |tree| ask(file.text(), tree))
     }
 
-    /// The files that may have this name as a word, with their texts, in order of path; no file that has it is left out.
+    /// The files that may have this name as a word, with their texts, in order of path; no file that has it is left
+    /// out.
     pub fn that_may_name<'s>(&'s self, name: &'s str) -> impl Iterator<Item = (&'s str, &'s str)> {
         let files = self.files.iter().filter(move |(_, file)| file.may_name(name));
         files.map(|(path, file)| (path.as_str(), file.text()))
     }
 
-    /// Whether one file may have this name as a word; false when it has not for certain.
+    /// Whether one file may have this name as a word; false when it certainly has not.
     pub fn may_name(&self, path: &str, name: &str) -> bool {
         self.parsed(path).is_some_and(|file| file.may_name(name))
     }
@@ -193,8 +194,8 @@ impl Sources {
         self.parsed(path).map(Parsed::lexed)
     }
 
-    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C, only units of C++ are known to read
-    /// it, or no C compiler could.
+    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C, only units of C++ are known to
+    /// read it, or no C compiler could.
     pub fn language(&self, path: &str) -> SourceLanguage {
         let is_cpp = self.headers_are_cpp || self.cpp_headers.contains(path);
         let header = if is_cpp { SourceLanguage::Cpp } else { SourceLanguage::C };

@@ -2,7 +2,7 @@
 
 use lineup_model::types::{SourceLocation, TypeId, Types};
 
-/// How the source calls a type.
+/// The source's names of a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Spelling {
     /// The name that finds the declaration.

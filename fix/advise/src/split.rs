@@ -68,7 +68,7 @@ fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<
     })
 }
 
-/// Lines per call now, and with the bytes that calls use packed beside each other.
+/// Lines per call now, and with the used bytes packed together.
 fn lines(usage: &Usage, types: &Types, id: TypeId, demands: &[Demand]) -> Vec<RegionLines> {
     let mut rows = current_demand::of_type(usage, types, id).unwrap_or_default();
     rows.retain(|row| row.data_model == usage.abi.data_model());

@@ -19,16 +19,16 @@ pub(crate) enum SiteKind {
     /// A declaration with initialisers, or a compound literal, of the type with one of these names: where a macro
     /// stands among the words of a declaration, any of them may be the type.
     Typed(Vec<String>),
-    /// C++: values that are returned or given to a function, or that a template gives to what it is made for; their type stands
-    /// elsewhere.
+    /// C++: values that are returned or given to a function, or that a template gives to what it is made for; their
+    /// type stands elsewhere.
     Untyped(Untyped),
-    /// C++: a structured binding of so many names.
+    /// C++: a structured binding with this number of names.
     Binding(usize),
 }
 
 /// Values in braces without a type.
 pub(crate) struct Untyped {
-    /// How many.
+    /// The number of values.
     pub(crate) count: usize,
     /// They stand in a template, which a compiler reads without the types that it is made for.
     pub(crate) is_in_template: bool,
@@ -98,8 +98,9 @@ fn words_before_values(node: Node<'_>, text: &str, names: &mut Vec<String>) {
     }
 }
 
-/// How many values a list has that is returned or given to a function, or whose type a template names by its parameters. A
-/// pack of values stands for any number: two, which any type with an order has room for.
+/// The number of values in a list that is returned or given to a function, or whose type a template names by its
+/// parameters. A pack of values stands for any number: it counts as two at least, which any type with an order has room
+/// for.
 fn untyped_values(list: Node<'_>, text: &str) -> Option<Untyped> {
     let parent = list.parent()?;
     let holder = match parent.kind() {
@@ -174,7 +175,7 @@ pub(crate) fn macros_of_values(text: &str) -> Vec<MacroOfValues> {
     found.collect()
 }
 
-/// Where a line begins with `#`, and the text after it.
+/// The lines that begin with `#`: the place, and the text after it.
 fn directives(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('#').filter_map(|(at, _)| {
         let before = text[..at].rsplit('\n').next().unwrap_or_default();
@@ -198,7 +199,7 @@ fn macro_of_values(directive: &str) -> Option<&str> {
     (is_positional && !name.is_empty()).then_some(name)
 }
 
-/// What follows blanks, comments and continued lines.
+/// The text after blanks, comments and continued lines.
 fn after_blanks(mut text: &str) -> &str {
     loop {
         let rest = text.trim_start_matches([' ', '\t']);
@@ -228,8 +229,8 @@ pub(crate) fn parse(text: &str, language: SourceLanguage) -> Option<Tree> {
     }
 }
 
-/// `class API value {`: the grammar would take the macro for the class's name, and its body for code. Blanks stand in its
-/// place, so that everything else stays where it is.
+/// `class API value {`: the grammar would take the macro for the class's name, and its body for code. Blanks stand in
+/// its place, so that everything else stays where it is.
 fn without_class_macros(text: &str) -> Cow<'_, str> {
     let lexed = Lexed::new(text);
     let code: Vec<usize> = (0..lexed.tokens.len()).filter(|&index| lexed.is_code(index)).collect();

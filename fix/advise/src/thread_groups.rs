@@ -6,13 +6,13 @@ use lineup_model::usage::{LockUse, ThreadUse};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Members written less often than in one of so many accesses to the type are as good as read only: each write makes others
-/// wait, and fewer waits are nothing to part members for.
+/// Members written less often than in one of this number of accesses to the type count as read only: each write makes
+/// others wait, and fewer waits are no reason to part members.
 const ACCESSES_PER_WRITE: u64 = 1000;
-/// So are members that are read so many times as often as written.
+/// Members that are read this many times as often as written count as read only as well.
 const READS_PER_WRITE: u64 = 50;
 
-/// What holds members together.
+/// The relation that keeps members together.
 #[derive(PartialEq, Eq)]
 enum Key {
     /// They are a lock and what those who have it use.
@@ -39,12 +39,12 @@ pub(crate) fn members_of(subject: &Subject<'_>, lock: &LockUse) -> (BTreeSet<usi
     (own, guards)
 }
 
-/// The members by lock, then by the threads that write them, and those that are only read; `None` for members that no thread
-/// shares.
+/// The members by lock, then by the threads that write them, and those that are only read; `None` for members that no
+/// thread shares.
 pub(crate) fn groups(subject: &Subject<'_>) -> Vec<Option<usize>> {
     let mut of_lock = vec![None; subject.aggregate.members.len()];
     let all: Vec<_> = locks(subject).into_iter().map(|lock| members_of(subject, lock)).collect();
-    // A lock's word is its own, whatever else is done with another lock. Several in one member stay together.
+    // A lock's word belongs to the lock, even if another lock guards it. Several in one member stay together.
     let words = all.iter().enumerate().map(|(number, (own, _))| (number, own));
     for (number, own) in words.clone() {
         own.iter().for_each(|field| of_lock[*field] = of_lock[*field].or(Some(number)));
@@ -78,7 +78,7 @@ pub(crate) fn groups(subject: &Subject<'_>) -> Vec<Option<usize>> {
     groups
 }
 
-/// Of each member the first byte that threads use, and the one behind the last: of a lock's 40 bytes they are some 20.
+/// The first byte of each member that threads use, and the one behind the last: of a lock's 40 bytes they are some 20.
 pub(crate) fn used_bytes(subject: &Subject<'_>) -> Vec<Option<(u64, u64)>> {
     let mut all: Vec<Option<(u64, u64)>> = vec![None; subject.aggregate.members.len()];
     for Use { field, bytes, .. } in uses(subject) {
@@ -88,11 +88,11 @@ pub(crate) fn used_bytes(subject: &Subject<'_>) -> Vec<Option<(u64, u64)>> {
     all
 }
 
-/// What threads do with a member.
+/// The threads' use of a member.
 struct Use<'u> {
     of: &'u ThreadUse,
     field: usize,
-    /// Of the member.
+    /// The member's bytes.
     bytes: Range<u64>,
 }
 
@@ -107,7 +107,8 @@ fn uses<'u>(subject: &Subject<'u>) -> Vec<Use<'u>> {
     subject.usage.thread_uses.iter().filter(own).flat_map(fields).collect()
 }
 
-/// Of each member the threads that write it, and how often it is read and written where several threads use an object.
+/// For each member the threads that write it, and the numbers of its loads and stores in objects that several threads
+/// use.
 fn used(subject: &Subject<'_>) -> Vec<(BTreeSet<ThreadId>, u64, u64)> {
     let mut all = vec![(BTreeSet::new(), 0_u64, 0_u64); subject.aggregate.members.len()];
     for Use { of, field, .. } in uses(subject) {

@@ -9,10 +9,10 @@ use lineup_model::types::{Aggregate, AggregateKind, Member, TypeKind, Types};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Which units, by what they hold, may move with the one before them.
+/// Whether a unit, by its content, may move with the one before it.
 pub(crate) type MayJoin<'m> = &'m dyn Fn(&Body<'_>, usize, &Range<usize>) -> bool;
 
-/// Joins neighbours of which one tells which alternative of the other holds, neighbours of one name with other endings or
+/// Joins neighbours of which one selects the alternative of the other, neighbours of one name with other endings or
 /// beginnings, of sibling types, and of one type in a short paragraph.
 pub(crate) fn join(
     body: &mut Body<'_>,
@@ -34,14 +34,14 @@ pub(crate) fn join(
     }
 }
 
-/// Members of one type between blank lines are one thing when no more than so many stand there.
+/// The largest number of members of one type between blank lines that are one thing.
 const SHORT: usize = 4;
 
-/// So many neighbours that share a word, or whose types do, are named after it.
+/// The number of neighbours that share a word, or whose types do, from which they count as alike.
 const ALIKE: usize = 3;
 
-/// A comment above the first of several members may speak of all of them or of that one: where none of the others has one
-/// above it, the first stays, and members neither leave what stands below it up to a blank line nor enter it.
+/// A comment above the first of several members may speak of all of them or of that one: where none of the others has
+/// one above it, the first stays, and members neither leave what stands below it up to a blank line nor enter it.
 fn close_commented(body: &mut Body<'_>, ranges: &[Range<usize>]) {
     for paragraph in paragraphs(body, ranges) {
         let has_comment = |unit: usize| !body.leading_comments(&body.units[unit]).is_empty();
@@ -59,7 +59,7 @@ fn close_commented(body: &mut Body<'_>, ranges: &[Range<usize>]) {
     }
 }
 
-/// Whether a unit follows the one before it with nothing but blanks and comments of its own between them.
+/// Whether only blanks and the unit's own comments lie between a unit and the one before it.
 fn are_neighbours(body: &Body<'_>, ranges: &[Range<usize>], unit: usize) -> bool {
     let (before, next) = (&body.units[unit - 1], &body.units[unit]);
     let has_members = !ranges[unit - 1].is_empty() && !ranges[unit].is_empty();
@@ -76,7 +76,7 @@ fn paragraphs(body: &Body<'_>, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     runs(0..body.units.len(), &follows)
 }
 
-/// What joins units.
+/// The bonds between units.
 struct Bonds<'s> {
     names: Names<'s>,
     /// The members of each unit.
@@ -106,7 +106,7 @@ impl<'s> Bonds<'s> {
         Bonds { fields: ranges.to_vec(), neighbours, paragraphs, alike, names }
     }
 
-    /// What makes a unit one thing with the one before it.
+    /// The reason why a unit is one thing with the one before it.
     fn between(&self, unit: usize) -> Option<String> {
         let (before, own) = (&self.fields[unit - 1], &self.fields[unit]);
         if !self.neighbours.contains(&unit) {
@@ -142,7 +142,7 @@ fn first_word(name: &str) -> Option<&str> {
     name.split('_').next().filter(|word| word.len() >= LEAST_STEM)
 }
 
-/// The last word, unless it only tells one aspect of many things.
+/// The last word, unless it names only an aspect that many things have.
 fn last_word(name: &str) -> Option<&str> {
     name.rsplit('_').next().filter(|word| word.len() >= LEAST_STEM && !ASPECTS.contains(word))
 }
@@ -159,7 +159,7 @@ const TAGS: [&str; 12] = [
     "version",
 ];
 
-/// A name that others are told from by their endings has so many letters.
+/// The least number of letters of a name that others extend by endings.
 const LEAST_STEM: usize = 2;
 
 /// The members' names without what most of them begin with.
@@ -219,7 +219,7 @@ impl<'s> Names<'s> {
         ty(first) == ty(second) || name(first).is_some_and(|own| name(second) == Some(own))
     }
 
-    /// What makes two neighbours one thing.
+    /// The reason why two neighbours are one thing.
     fn bond(&self, first: usize, second: usize) -> Option<String> {
         if self.is_tag(first) && self.is_union(second) {
             return Some(format!("{} tells what the union holds", self.shown(first)));
@@ -236,7 +236,7 @@ impl<'s> Names<'s> {
         inner.is_some_and(|(_, inner)| inner.kind == AggregateKind::Union)
     }
 
-    /// An enumeration, or a number that says by its name that it tells alternatives apart.
+    /// An enumeration, or a number whose name says that it selects an alternative.
     fn is_tag(&self, field: usize) -> bool {
         let Some(member) = self.aggregate.members.get(field) else { return false };
         let kind = self.types.strip(member.ty).and_then(|id| self.types.get(id)).map(|ty| &ty.kind);
@@ -266,7 +266,7 @@ fn prefix(name: &str) -> Option<&str> {
     (end > 0).then(|| &name[..=end])
 }
 
-/// A name without a number at its end, or a last word that tells one aspect.
+/// A name without a number at its end, or without a last word that names an aspect.
 fn stem(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     match plain.rsplit_once('_') {

@@ -1,4 +1,4 @@
-//! What advice is worked out from.
+//! The data that advice is derived from.
 
 use lineup_explain::stalls::RegionStalls;
 use lineup_explain::threads::{Elsewhere, Of, SharedCounter};
@@ -13,20 +13,20 @@ use lineup_model::usage::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What a region's calls need in all: what a gain is a share of. `None` is not known.
+/// The total needs of a region's calls: a gain is a share of them. `None` is not known.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Scale {
     /// Mean data lines of 32, 64 and 128 bytes per call.
     pub data_lines: Option<[f64; 3]>,
     /// Mean data misses per call by the cache model, at the greatest pressure that was modelled.
     pub data_misses: Option<f64>,
-    /// What calls stalled for by the recorder's processor model.
+    /// The stalls of calls in the recorder's processor model.
     pub stalls: Option<RegionStalls>,
     /// Calls per second of the program's own time.
     pub calls_per_second: Option<f64>,
 }
 
-/// Below one miss in so many calls, misses cost nothing that could be measured.
+/// Fewer misses per call than this cost nothing that could be measured.
 const LEAST_MISSES: f64 = 0.02;
 
 impl Scale {
@@ -51,7 +51,7 @@ pub struct TypedVariable {
     pub ty: TypeId,
 }
 
-/// How the recorded regions use types and variables.
+/// Uses of types and variables by the recorded regions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Usage {
     /// The ABI of the recorded program.
@@ -60,17 +60,17 @@ pub struct Usage {
     pub threads: u64,
     /// The regions recorded.
     pub regions: Regions,
-    /// How much there is to gain at all, by region; a region that is missing is not known.
+    /// The total possible gain, by region; a region that is missing is not known.
     pub scales: BTreeMap<RegionId, Scale>,
-    /// How regions use the objects of types.
+    /// Uses of types' objects by regions.
     pub types: Vec<TypeUse>,
-    /// How regions use variables.
+    /// Uses of variables by regions.
     pub variables: Vec<VariableUse>,
-    /// Which threads touch what.
+    /// The threads' uses of bytes.
     pub sharing: Vec<Sharing>,
-    /// Whose the memory was that objects lay in; `None` where nobody looked, as in a kernel.
+    /// The kinds of memory in which objects lay; `None` if the recorder did not look, as in a kernel.
     pub memory: Option<MemoryOfObjects>,
-    /// What threads do with objects that several threads use.
+    /// The threads' uses of objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.
     pub fought_over: Vec<FoughtOver>,
@@ -82,7 +82,7 @@ pub struct Usage {
     pub counters_of: Of,
     /// Locks in objects, which several threads take.
     pub locks: Vec<LockUse>,
-    /// What waits there would be with data elsewhere, when threads wait for each other.
+    /// Waits with data elsewhere, when threads wait for each other.
     pub elsewhere: Option<Elsewhere>,
     /// Bytes of objects that instructions ask to be aligned.
     pub aligned_uses: Vec<AlignedUse>,
@@ -125,7 +125,7 @@ impl Usage {
         self.per_cpu.as_ref().is_some_and(|addresses| addresses.contains(&variable.address))
     }
 
-    /// How much there is to gain in a region.
+    /// The total possible gain in a region.
     pub(crate) fn scale(&self, region: RegionId) -> Scale {
         self.scales.get(&region).copied().unwrap_or_default()
     }

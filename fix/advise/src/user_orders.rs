@@ -98,7 +98,7 @@ impl Plan<'_> {
             at += fields.len();
             order.push(unit);
         }
-        // What holds no member here, such as an `#if` of another configuration, stays behind what stands before it.
+        // A unit without a member here, such as an `#if` of another configuration, stays behind the unit before it.
         for unit in (0..units.len()).filter(|&unit| units[unit].fields.is_empty()) {
             let before = unit.checked_sub(1).and_then(|before| order.iter().position(|&one| one == before));
             order.insert(before.map_or(0, |place| place + 1), unit);
@@ -141,7 +141,7 @@ impl Plan<'_> {
         placed.is_some_and(keeps)
     }
 
-    /// What holds members that a given order moves.
+    /// The constraint on members that a given order moves.
     fn broken(&self) -> Binding {
         let held = self.obeyed();
         let said = held.iter().map(|binding| match binding.names.is_empty() {

@@ -6,7 +6,7 @@ use crate::sources::Sources;
 /// More lines of values than this are a patch that nobody reads.
 const MANY_LINES: usize = 100;
 
-/// A generated file says so in so many lines at its beginning.
+/// The number of lines at the beginning of a file in which it may say that it is generated.
 const HEAD_LINES: usize = 12;
 
 /// Words by which a file says that a program writes it.
@@ -28,7 +28,7 @@ pub(crate) struct ValueLines {
 }
 
 impl ValueLines {
-    /// Those of a proposal, by file. Values that are named or change places stay on their lines.
+    /// The changed lines of a proposal, by file. Values that are named or change places stay on their lines.
     pub(crate) fn of(proposal: &OrderProposal, sources: &Sources) -> Vec<ValueLines> {
         let others = proposal.edited.iter().filter(|(path, _)| **path != proposal.path);
         let changed = others.filter_map(|(path, new)| {
@@ -40,7 +40,7 @@ impl ValueLines {
         changed.collect()
     }
 
-    /// Whether another order is preferred that leaves these values as they are.
+    /// Whether another order is preferred that leaves these values unchanged.
     pub(crate) fn is_unwelcome(&self) -> bool {
         self.is_generated || self.lines > MANY_LINES
     }

@@ -1,6 +1,6 @@
 //! Variables of different threads on lines of their own, and elements of an array that different threads use.
 //!
-//! An alignment changes where a variable lies and nothing else. Elements of an array get room by one more dimension, of which
+//! An alignment changes only the place of a variable. Elements of an array get room by one more dimension, of which
 //! only the first place is used: every use names an element, or the array stays as it is.
 
 use crate::asserted::Asserted;
@@ -173,7 +173,7 @@ fn predict(
     Some(PredictedWaits::from(usage.elsewhere.as_ref()?.variables(&all)))
 }
 
-/// What is to be done with the variables.
+/// The layout of the variables.
 fn layout(
     usage: &Usage,
     types: &Types,

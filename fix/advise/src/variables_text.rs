@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// What is done with a variable.
+/// The edit of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Edit {
     /// Its definition gets an alignment.
@@ -35,7 +35,7 @@ struct Declared {
     is_static: bool,
     /// The words of its type.
     words: BTreeSet<String>,
-    /// Of the whole statement.
+    /// The bytes of the whole statement.
     bytes: Range<usize>,
     /// Behind the name and its brackets.
     behind_brackets: usize,
@@ -45,10 +45,10 @@ struct Declared {
     align_bytes: u64,
 }
 
-/// Edits the one definition of a variable, and where it is spread its declarations and uses.
+/// Edits the one definition of a variable, and for a spread one also its declarations and uses.
 ///
 /// # Errors
-/// The constraint that keeps the variable as it is.
+/// The constraint that keeps the variable unchanged.
 pub(crate) fn edit(
     sources: &Sources,
     compiled: &BTreeSet<String>,
@@ -149,7 +149,8 @@ fn declarations(
             }
         }
     }
-    // Debug information does not name every file. Where it names one that defines the variable, others are other programs'.
+    // Debug information does not name every file. If it names one that defines the variable, the others belong to other
+    // programs.
     if all.iter().any(|one: &Declared| one.is_definition && compiled.contains(&one.path)) {
         all.retain(|one| compiled.contains(&one.path) || is_header(&one.path));
     }
@@ -231,7 +232,7 @@ fn align_bytes(lexed: &Lexed<'_>, tokens: Range<usize>) -> u64 {
     tokens.clone().filter(asks).filter_map(number).max().unwrap_or(0)
 }
 
-/// Words with which a variable's place is asked for, or it is none.
+/// Words that ask for a certain place of a variable, or that make it none.
 fn is_placed(word: &str) -> bool {
     matches!(
         word.trim_matches('_'),
@@ -246,7 +247,7 @@ fn is_placed(word: &str) -> bool {
     ) || matches!(word, "typedef" | "register" | "constexpr" | "packed" | "__packed__")
 }
 
-/// Where the subscripts of all uses in a file end.
+/// The ends of the subscripts of all uses in a file.
 fn elements(
     (sources, path): (&Sources, &str),
     (name, words): (&str, &BTreeSet<String>),
@@ -296,7 +297,7 @@ fn element_end(node: Node<'_>, text: &str, words: &BTreeSet<String>) -> Option<u
     (!is_address || is_for_one_element(outer, text, words)).then_some(subscript.end_byte())
 }
 
-/// Whether an address is used for what lies there alone: taken back at once, or given to an atomic operation.
+/// Whether an address is used only for the bytes there: dereferenced at once, or given to an atomic operation.
 fn is_for_one_element(address: Node<'_>, text: &str, words: &BTreeSet<String>) -> bool {
     let Some(mut outer) = address.parent() else { return false };
     // `*(volatile double *)&a[i]`: the type of the elements, with a qualifier. Another may be larger than an element.

@@ -1,4 +1,4 @@
-//! Which words a text has, in few bytes: the first question to most of a large tree's files, which mostly ends there.
+//! The words of a text, in few bytes. Most of a large tree's files are dismissed by this first check.
 
 /// The distinct words of a text, as sorted hashes: four bytes each.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! How much a proposal saves of what a region's calls need in all.
+//! The saving of a proposal as a share of a region's total need.
 
 use crate::options::Options;
 use crate::proposal::{Description, RegionLines, StallShare, Worth};
@@ -29,15 +29,15 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
     all
 }
 
-/// What a share of a region's lines of data is of its modelled stalls, if all lines miss alike.
+/// The modelled stalls for a share of a region's lines of data, if all lines miss alike.
 fn stalled(share: f64, stalls: RegionStalls) -> Option<StallShare> {
     let cycles = share * stalls.data_cycles_per_call;
     let of_region = Some(cycles / stalls.cycles_per_call).filter(|_| stalls.cycles_per_call > 0.0)?;
     Some(StallShare { cycles, of_region, of_program: stalls.of_program.map(|region| region * of_region) })
 }
 
-/// What is proposed of this, told in one sentence, when it saves less of every region's lines than the user asked for.
-/// A gain too small to be shown is none. `None` when it saves enough, or when what it is a share of is not known.
+/// The proposal, shortened to one sentence, when it saves less of every region's lines than the user asked for. A gain
+/// too small to be shown counts as none. `None` when it saves enough, or when the region's total need is not known.
 pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Description) -> Option<Description> {
     let worth = of_lines(usage, &described.lines, options.primary.bytes());
     if described.lines.is_empty() || worth.iter().any(|worth| worth.share.is_none()) {

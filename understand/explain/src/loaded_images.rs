@@ -107,7 +107,6 @@ impl<'a> LoadedImages<'a> {
     }
 
     /// Whether calls by the code at a program counter store the return address, as on x86. On other machines the called
-    /// function does.
     /// does.
     pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
         let at = self.at(pc).and_then(|(image, link)| Some((self.get(image)?, link)));

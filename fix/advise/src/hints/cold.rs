@@ -1,4 +1,4 @@
-//! Which functions are called cold.
+//! Selection of the functions that are marked cold.
 
 use super::macros::Macros;
 use super::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt};
@@ -8,7 +8,7 @@ use crate::sources::{SourcePlace, Sources};
 use lineup_model::branch::NeverCalled;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the project has no word for it.
+/// The attribute for projects without a macro for it.
 const COLD: &str = "__attribute__((cold))";
 /// Callers that are named.
 const MOST_CALLERS: usize = 3;
@@ -54,7 +54,7 @@ pub(super) fn functions(
     }
 }
 
-/// Where a function's declarations begin: those that its callers see, or its definition where there is no other.
+/// The beginnings of a function's declarations: those that its callers see, or its definition if there is no other.
 fn declarations<'s>(one: &'s NeverCalled, sources: &'s Sources) -> Result<Vec<(&'s str, usize)>, String> {
     let path = &*one.defined_at.file;
     if sources.language(path) != SourceLanguage::C {

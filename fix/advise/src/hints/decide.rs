@@ -1,4 +1,4 @@
-//! Which conditions get a hint.
+//! Selection of the conditions that get a hint.
 
 use super::macros::Macros;
 use super::site::{If, Lines, if_at};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Longest condition that a report shows.
 const CONDITION_CHARACTERS: usize = 60;
 
-/// Hints for the conditions that branches were made of.
+/// Hints for the conditions that branches were compiled from.
 pub(super) fn conditions(
     evidence: &Evidence,
     sources: &Sources,
@@ -100,7 +100,7 @@ impl File<'_> {
         if !is_beyond_doubt(held.min(failed), all) || outcomes.iter().any(disagrees) {
             return Decision::Refused("copies of it in the machine code come out differently".to_owned());
         }
-        // Where an earlier branch has decided already, the compiler jumps past this one.
+        // If an earlier branch has decided already, the compiler jumps past this one.
         let Some(seen) = site.executed(is_likely, self.executed, self.lines) else {
             return Decision::Refused("nothing tells how often it does not hold but its branch".to_owned());
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Macros by their names.
 #[derive(Default, Debug)]
 pub(super) struct Macros {
-    /// What a condition is expected to be.
+    /// The expected value of a condition, by macro.
     expecting: BTreeMap<String, bool>,
     cold: Vec<String>,
 }
@@ -84,7 +84,7 @@ fn defined(text: &str) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
     })
 }
 
-/// What a body expects by `__builtin_expect(…, VALUE)`.
+/// The value that a body expects by `__builtin_expect(…, VALUE)`.
 fn expected(body: &str) -> Option<bool> {
     let (_, arguments) = body.split_once("__builtin_expect")?;
     let value = arguments.trim_end_matches([')', ' ']).rsplit(',').next()?.trim();

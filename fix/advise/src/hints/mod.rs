@@ -1,8 +1,8 @@
-//! Hints for the compiler, from counts: `__builtin_expect` around conditions that come out one way, and `cold` at functions
-//! that are never called.
+//! Hints for the compiler, from counts: `__builtin_expect` around conditions that come out one way, and `cold` at
+//! functions that are never called.
 //!
-//! Nothing that a program does changes by them. What must hold is that a hint is true: it is given where the share of the
-//! other way lies below [`MOST_SHARE`] beyond doubt, and where machine code and text leave one meaning.
+//! Nothing that a program does changes by them. A hint has to be true. It is given if the share of the other way lies
+//! below [`MOST_SHARE`] beyond doubt, and if machine code and text leave one meaning.
 
 mod cold;
 mod decide;
@@ -28,16 +28,16 @@ pub const LEVEL: f64 = 0.99;
 pub struct Hints {
     /// Changed texts by their paths.
     pub edited: BTreeMap<String, String>,
-    /// What stands in them now.
+    /// The hints that stand in the edits now.
     pub given: Vec<Hint>,
-    /// What the counts would have allowed, and why it was left.
+    /// Hints that the counts would have allowed, with the reasons why they were left out.
     pub refused: Vec<RefusedHint>,
 }
 
 /// A hint.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Hint {
-    /// Where.
+    /// Its place.
     pub at: SourcePlace,
     /// The words that were added, such as `unlikely`.
     pub hint: String,
@@ -50,9 +50,9 @@ pub struct Hint {
 /// A hint that was not given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RefusedHint {
-    /// Where.
+    /// Its place.
     pub at: SourcePlace,
-    /// Why not, in one sentence without its stop.
+    /// The reason, in one sentence without its stop.
     pub because: String,
 }
 
@@ -82,12 +82,12 @@ pub fn hints(evidence: &Evidence, sources: &Sources) -> Hints {
     hints
 }
 
-/// Whether so few of so many are fewer than [`MOST_SHARE`] beyond doubt.
+/// Whether the share of `few` in `all` lies below [`MOST_SHARE`] beyond doubt.
 fn is_beyond_doubt(few: u64, all: u64) -> bool {
     all >= LEAST_EXECUTIONS && wilson(few, all, LEVEL).is_some_and(|[_, high]| high < MOST_SHARE)
 }
 
-/// Whether they are more than that beyond doubt.
+/// Whether the share of `few` in `all` lies above [`MOST_SHARE`] beyond doubt.
 fn is_contradicted(few: u64, all: u64) -> bool {
     wilson(few, all, LEVEL).is_some_and(|[low, _]| low > MOST_SHARE)
 }

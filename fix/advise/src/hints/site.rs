@@ -9,16 +9,16 @@ use tree_sitter::{Node, Tree};
 /// An `if`, by bytes of its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct If {
-    /// What stands between the condition's parentheses.
+    /// The text between the condition's parentheses.
     pub(super) condition: (usize, usize),
     whole: (usize, usize),
     then: (usize, usize),
     otherwise: Option<(usize, usize)>,
-    /// Why its condition cannot be given a hint.
+    /// The reason why its condition cannot be given a hint.
     pub(super) unfit: Option<&'static str>,
 }
 
-/// Where the code of a branch's side stands.
+/// The part of an `if` that holds the code of a branch's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     /// In what is done when the condition holds.
@@ -27,7 +27,7 @@ enum Part {
     Otherwise,
     /// Outside the `if`.
     Outside,
-    /// That cannot be told.
+    /// The part is unknown.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn if_at(tree: &Tree, lines: &Lines<'_>, place: Place) -> Option<If> 
             let condition = node.child_by_field_name("condition")?;
             return condition.byte_range().contains(&at).then(|| read(node, condition, lines.text))?;
         }
-        // What a function within the condition decides is another matter.
+        // Decisions in a function within the condition are separate.
         if node.kind() == "lambda_expression" || node.kind() == "compound_statement" {
             return None;
         }
@@ -88,7 +88,7 @@ fn read(node: Node<'_>, condition: Node<'_>, text: &str) -> Option<If> {
     })
 }
 
-/// Why a condition gets no hint.
+/// The reason why a condition gets no hint.
 fn unfit(node: Node<'_>, condition: Node<'_>, text: &str) -> Option<&'static str> {
     let mut why = None;
     visit(condition, |part| {
@@ -119,7 +119,7 @@ impl If {
         words.contains("__builtin_expect") || words.to_ascii_lowercase().contains("likely")
     }
 
-    /// Where the code of a side stands, by the places of its instructions.
+    /// The part that holds the code of a side, by the places of its instructions.
     fn part(&self, side: &Side, lines: &Lines<'_>) -> Part {
         let has = |wanted| side.places.iter().any(|place| self.part_of(*place, lines) == wanted);
         match (has(Part::Then), has(Part::Otherwise), has(Part::Outside)) {
@@ -135,7 +135,7 @@ impl If {
     fn part_of(&self, place: Place, lines: &Lines<'_>) -> Part {
         let range = match (lines.byte(place), lines.line_bytes(place.line)) {
             (Some(byte), _) => byte..byte + 1,
-            // Of a line alone it must be certain to which part it belongs.
+            // A line without a column must belong to one part for certain.
             (None, Some(line)) => line,
             (None, None) => return Part::Unknown,
         };
@@ -149,7 +149,7 @@ impl If {
         }
     }
 
-    /// How often code of the rarer outcome was executed, from wherever it is reached; `None` where none is of that outcome
+    /// The execution count of code of the rarer outcome, reached from anywhere; `None` if no code is of that outcome
     /// alone.
     pub(super) fn executed(
         &self,
@@ -165,7 +165,7 @@ impl If {
         Some(own.map(|(_, times)| *times).max().unwrap_or(0))
     }
 
-    /// How often the condition held and how often not; `None` where the code does not tell which side is which.
+    /// The numbers of times the condition held and did not; `None` if the code does not identify the sides.
     pub(super) fn outcomes(&self, sides: &[Side; 2], lines: &Lines<'_>) -> Option<[u64; 2]> {
         let [first, second] = sides.each_ref().map(|side| self.part(side, lines));
         let is_other = |part| match self.otherwise {

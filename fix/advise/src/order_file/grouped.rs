@@ -13,10 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-/// What fewer than this share of the calls of every function uses counts as not used.
+/// A member that a smaller share of every function's calls uses counts as not used.
 const LEAST_USED: f64 = 0.1;
 
-/// What fewer than this share of the calls of every function writes counts as read: a clock's parameters, set now and then.
+/// A member that a smaller share of every function's calls writes counts as read only: a clock's parameters, set now
+/// and then.
 const LEAST_WRITTEN: f64 = 0.02;
 
 /// Functions that do one kind of work, such as to send.
@@ -36,9 +37,9 @@ struct Share {
 }
 
 /// The members of a type in groups: those that are only read before those that are written, each by the kinds of work
-/// that use them; what is not used comes last, in its order. Both halves begin a line of `line_bytes`. A struct with which
-/// the type begins stays first, since it may be taken for the whole. `None` when no member is used, or the layout is not
-/// understood.
+/// that use them; what is not used comes last, in its order. Both halves begin a line of `line_bytes`. A struct with
+/// which the type begins stays first, since it may be taken for the whole. `None` when no member is used, or the layout
+/// is not understood.
 pub fn grouped(
     types: &Types,
     usage: &Usage,
@@ -92,7 +93,7 @@ pub fn grouped(
     Some(order)
 }
 
-/// What calls do with each member: at the most over the functions.
+/// The shares of calls that use and write each member: the largest over the functions.
 fn shares(subject: &Subject<'_>, work: &Work) -> Vec<Share> {
     let mut all = vec![Share::default(); subject.aggregate.members.len()];
     let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
@@ -120,8 +121,8 @@ fn shares(subject: &Subject<'_>, work: &Work) -> Vec<Share> {
     all
 }
 
-/// Members that move as one: bit-fields that follow each other, and each other alone. Markers of groups do not move, and
-/// neither does what an order could not name, nor what stays first.
+/// Members that move as one: bit-fields that follow each other, and each other alone. Markers of groups do not move,
+/// and neither does what an order could not name, nor what stays first.
 fn runs(subject: &Subject<'_>, fields: &[Field]) -> Vec<Range<usize>> {
     let members = &subject.aggregate.members;
     let is_bits = |member: usize| fields[member].bit_width.is_some();

@@ -1,4 +1,5 @@
-//! Lines that calls need of a type's objects, as they lie and in an order; and how calls use a type that lies in others.
+//! Lines that calls need of a type's objects, as they lie and in an order; and how calls use a type that lies in
+//! others.
 
 use super::Arrangement;
 use crate::figures::compare;
@@ -11,9 +12,9 @@ use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 
 impl Arrangement {
-    /// Lines per call of the type's objects, those that lie in others among them, before and in this order. Objects that lie
-    /// where a new alignment allows none count as if they began before that. Nothing for a type that was not used, or
-    /// whose layout does not follow from its members.
+    /// Lines per call of the type's objects, those that lie in others among them, before and in this order. Objects
+    /// that lie where a new alignment allows none count as if they began before that. Nothing for a type that was not
+    /// used, or whose layout does not follow from its members.
     pub fn lines(&self, types: &Types, usage: &Usage, id: TypeId) -> Vec<RegionLines> {
         self.compared(types, &with_those_in_others(types, usage, id), id).unwrap_or_default()
     }
@@ -41,7 +42,8 @@ impl Arrangement {
     }
 }
 
-/// How calls use a type, where its objects lie in others as well: those count as uses of the outermost.
+/// Uses of a type by calls. Uses of its objects inside other types' objects, recorded as uses of the outermost, are
+/// included.
 pub(super) fn with_those_in_others(types: &Types, usage: &Usage, id: TypeId) -> Usage {
     let mut usage = usage.clone();
     let (Some((id, _)), Some(size_bytes)) = (types.aggregate(id), types.size_bytes(id)) else { return usage };
@@ -62,7 +64,7 @@ pub(super) fn with_those_in_others(types: &Types, usage: &Usage, id: TypeId) -> 
     usage
 }
 
-/// What a call used of the object that lies at an offset of another.
+/// A call's use of the object that lies at an offset of another.
 fn part(pattern: &ObjectPattern, at: u64, size_bytes: u64) -> Option<ObjectPattern> {
     let end = at.checked_add(size_bytes)?;
     let within = |bytes: &ByteUse| {

@@ -27,10 +27,10 @@ use lineup_model::types::{Aggregate, TypeId, Types};
 pub use read::parse;
 use std::ops::Range;
 
-/// What stands for the members that are not named.
+/// The word for the members that are not named.
 const REST: &str = "rest";
 
-/// What stands for a member without a name.
+/// The word for a member without a name.
 const ANONYMOUS: &str = "(anonymous)";
 
 /// The order of one type, as a file says it.
@@ -40,7 +40,7 @@ pub struct WrittenOrder {
     pub type_name: String,
     /// The file, as the caller named it.
     pub file: String,
-    /// Where it begins in the file, from 1.
+    /// Its line in the file, from 1.
     pub line: u32,
     /// Members as they are to come.
     pub items: Vec<Item>,
@@ -53,7 +53,7 @@ pub struct WrittenOrder {
 pub struct Item {
     /// Its name, `(anonymous)` or `rest`.
     pub name: String,
-    /// It begins at a multiple of so many bytes; `None` where its type decides.
+    /// Its alignment in bytes; `None` if its type decides.
     pub align_bytes: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ pub struct Item {
 pub struct Group {
     /// Its name, as `__cacheline_group_begin` takes it.
     pub name: String,
-    /// It begins and ends at multiples of so many bytes.
+    /// The alignment of its beginning and its end, in bytes.
     pub align_bytes: Option<u64>,
     /// Its members, by their places.
     pub members: Range<usize>,
@@ -73,16 +73,16 @@ pub struct Group {
 pub struct Arrangement {
     /// Places of the members in the present declaration, as they are to come.
     pub order: Vec<usize>,
-    /// For each of `order`: it begins at a multiple of so many bytes.
+    /// The alignment of each of `order`, in bytes.
     pub align_bytes: Vec<Option<u64>>,
     /// Groups, by places in `order`.
     pub groups: Vec<Group>,
 }
 
-/// Where an arrangement puts the members.
+/// The places of the members in an arrangement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arranged {
-    /// Where each member begins, in bits, by its place in the present declaration.
+    /// The offset of each member, in bits, by its place in the present declaration.
     pub offsets_bits: Vec<u64>,
     /// The type's size in bytes.
     pub size_bytes: u64,
@@ -211,8 +211,8 @@ impl Arrangement {
         all
     }
 
-    /// Where the members of a type land in this order. `None` when the present layout cannot be reproduced, or the order is
-    /// not one of this type.
+    /// The places of a type's members in this order. `None` when the present layout cannot be reproduced, or the order
+    /// is not one of this type.
     pub fn place(&self, types: &Types, usage: &Usage, id: TypeId) -> Option<Arranged> {
         let subject = Subject::new(types, id, usage)?;
         let mut all = self.order.clone();

@@ -1,4 +1,4 @@
-//! Objects beside which calls use something else: a line at an object's end that is needed anyway is not saved.
+//! Objects next to which calls use other data: a background line at an object's end is not saved.
 
 use crate::pahole::{integer, member, structure};
 use lineup_advise::advise;
@@ -48,7 +48,7 @@ fn lines(order: &OrderProposal) -> (Option<f64>, f64) {
     row.map(|row| (row.before, row.after)).expect("a row")
 }
 
-/// So many occurrences with something behind the object on its last line.
+/// This number of occurrences with data behind the object on its last line.
 fn behind(occurrences: u64) -> NeededAnyway {
     NeededAnyway { last: [occurrences; 3], ..NeededAnyway::default() }
 }
@@ -71,7 +71,8 @@ fn a_line_that_calls_need_for_what_lies_behind_is_not() {
 #[test]
 fn lines_that_are_needed_in_some_calls_are_saved_in_the_others() {
     let order = advice(&["refs", "mask"], 1, behind(25), None).orders.pop().expect("an order");
-    // A quarter of the calls needs the second line anyway: members together on it cost three quarters of a line.
+    // The second line is a background line for a quarter of the calls: members together on it cost three quarters of a
+    // line.
     assert_eq!(lines(&order), (Some(1.75), 0.75));
 }
 
@@ -82,7 +83,7 @@ fn where_both_ends_are_needed_anyway_no_order_gains() {
     assert!(advice.orders.is_empty(), "{:?}", advice.orders);
 }
 
-/// As elements of an array whose last one has something behind it.
+/// Elements of an array whose last one has data behind it.
 #[test]
 fn objects_with_a_neighbour_keep_what_is_theirs() {
     let apart = advice(&["refs", "mask"], 1, NeededAnyway::default(), Some(4096)).orders.pop();

@@ -14,7 +14,7 @@ use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A compiler that answers so whatever it is given.
+/// A compiler that gives this answer to every input.
 struct Says(Vec<Compiled>);
 
 impl Judge for Says {
@@ -33,7 +33,7 @@ fn types(word_bytes: u64, size_bytes: u64, members: [(&str, u64); 3]) -> (Types,
     (types, id)
 }
 
-/// What a build for x86-64 says.
+/// A build's answer for x86-64.
 fn compiled(size_bytes: u64, members: [(&str, u64); 3]) -> Compiled {
     Compiled { abi: Abi::X86_64, types: types(8, size_bytes, members).0 }
 }

@@ -281,7 +281,7 @@ fn cpp_aggregates_are_refused_where_values_are_given_by_position() {
     assert_eq!(refused(&Case::cpp(&text).advise(&["a", "b"])), Constraint::PositionalInitialiser);
 }
 
-/// Where a compiler read all units, it knows what the values without a type are for, but in templates.
+/// A compiler that read all units knows the types of values without a written one, except in templates.
 #[test]
 fn values_without_a_type_hold_where_no_compiler_knows_theirs() {
     let lists = [
@@ -351,7 +351,7 @@ fn members_of_a_macro_at_the_start_stay_there_though_it_costs_a_line() {
     assert_eq!(lines_after(&free), 1.0);
 }
 
-/// As kernels declare them: members by macros, and a type whose name is a macro for another.
+/// Members declared by macros, and a type whose name is a macro for another, as in kernels.
 #[test]
 fn members_that_kernels_declare_by_macros_move_whole() {
     let macros = "#define DECLARE_BITMAP(name, bits) unsigned long name[(bits) / 64]\n\

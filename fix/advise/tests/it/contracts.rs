@@ -367,7 +367,7 @@ fn an_array_of_one_element_inside_the_last_member_is_its_tail_only_at_its_end() 
     }
 }
 
-/// What tree-sitter and tokens have to make of a real class: the order of its data changes, the rest stays.
+/// Tree-sitter and tokens read a real class: the order of its data changes, the rest stays.
 #[test]
 fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
     let text = "struct outer { struct rec; int x; };\n\
@@ -431,7 +431,7 @@ fn a_condition_around_methods_stays_where_it_is() {
     assert!(told.contains("Conditional"), "{told}");
 }
 
-/// What a comment demands of a constant, or of the steps in a method, it does not demand of members that it does not name.
+/// A comment's demand on a constant, or on the steps in a method, is no demand on members that it does not name.
 #[test]
 fn a_comment_of_a_constant_or_of_code_holds_only_the_members_that_it_names() {
     let mut types = Types::new();
@@ -561,7 +561,7 @@ fn a_comment_that_heads_a_section_stays_on_top_of_it() {
     named(&advice, Constraint::Heading);
 }
 
-/// As the kernel's RCU writes them: a comment beside a member goes on in comments of their own.
+/// As the kernel's RCU writes them: a comment next to a member continues in comments of their own.
 #[test]
 fn a_comment_that_goes_on_below_its_member_stays_with_it() {
     let members = "\tlong a;\n\tlong ticks;\t\t/* The number of ticks that */\n\t\t\t\t/* this one has handled */\n\

@@ -194,7 +194,7 @@ fn read_mostly_scalars_are_named_for_an_immediate_value() {
     assert_eq!(advice.immediates[0].loads[0].loads_per_call, 1.0);
 }
 
-/// What is advised about immediate values when the usage was changed so.
+/// The advice about immediate values when the usage was changed so.
 fn immediates_of(change: impl FnOnce(&mut Case)) -> Vec<String> {
     let mut case = sched_clock();
     change(&mut case);
@@ -303,7 +303,7 @@ fn constant_data_and_linkage_are_named() {
 }
 
 /// A file of the folder that is not compiled into the program does not count as a second declaration: a copy that a
-/// build made of a header, another program's file, what a patch system keeps.
+/// build made of a header, another program's file, a patch system's copy.
 #[test]
 fn a_copy_that_the_program_is_not_compiled_from_does_not_count() {
     let mut case = sched_clock();

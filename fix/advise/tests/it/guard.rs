@@ -129,7 +129,7 @@ fn assertions_compile_for_the_good_order_and_fail_for_the_bad_one() {
     }
 }
 
-/// Whether `rustc` takes a library of this text.
+/// Whether `rustc` accepts a library of this text.
 fn is_rust(text: &str) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.rs");

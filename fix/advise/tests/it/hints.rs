@@ -79,7 +79,7 @@ fn a_condition_of_several_or_with_lines_of_the_preprocessor_is_left() {
         (several, "its condition consists of several"),
         (lines, "its condition has preprocessor lines in it"),
     ] {
-        // Where the condition begins.
+        // The beginning of the condition.
         let hints = of(&text, &[branch(&text, "(x", [("AAA", 0), ("BBB", 90_000)])]);
         assert_eq!(refusal(&hints), why);
     }

@@ -36,7 +36,7 @@ fn aggregate(types: &mut Types, kind: AggregateKind, size_bytes: u64, members: V
     push(types, Some(size_bytes), TypeKind::Aggregate(aggregate))
 }
 
-/// As 32-bit types seen on a machine of 64 bits: pointers and pointers to members take twice the room.
+/// Types of 32 bits on a machine of 64 bits: pointers and pointers to members take twice the room.
 fn widened(types: &Types) -> DataModel<'_> {
     DataModel::new(types, Abi::ARM, Abi::AARCH64)
 }

@@ -1,5 +1,5 @@
-//! What a kernel's declarations say of the order of their members, in small, with types as BTF gives them: without
-//! alignments and places.
+//! Small examples of the order of members in a kernel's declarations, with types as BTF gives them: without alignments
+//! and places.
 
 use crate::pahole::{integer, member, push, structure};
 use lineup_advise::advise;
@@ -52,7 +52,7 @@ impl Case {
         self.advise_on(|_, _| Sources::new([(path.to_string(), text.to_string())]), None, hot)
     }
 
-    /// The same on sources that are made of the type, which debug information says is declared there.
+    /// The same on sources that consist of the type, which debug information says is declared there.
     fn advise_on(
         mut self,
         sources: impl FnOnce(&Types, TypeId) -> Sources,
@@ -106,7 +106,7 @@ fn holds(advice: &Advice, constraint: Constraint, names: &[&str]) {
     );
 }
 
-/// Where a member is in what is proposed; nothing proposed leaves it where it was.
+/// The place of a member in the proposal; without a proposal it stays where it was.
 fn offsets(advice: &Advice, names: &[&str]) -> Option<Vec<usize>> {
     let order = &advice.orders.first()?.new_order;
     Some(names.iter().map(|name| order.iter().position(|known| known == name).expect("a member")).collect())
@@ -227,7 +227,7 @@ fn with_typedef(declaration: &str) -> Advice {
     case.advise("sched.h", &text, &["active", "call", "stamp"])
 }
 
-/// BTF tells no alignment of a typedef: the member stays at its offset where the text shows one, or shows nothing.
+/// BTF has no alignment of a typedef: the member stays at its offset if the text shows one, or shows nothing.
 #[test]
 fn a_member_whose_typedef_is_aligned_keeps_its_offset() {
     let aligned = with_typedef("typedef struct call call_t\n\t__aligned(sizeof(struct call));");

@@ -27,7 +27,7 @@ fn usage(types: &Types, id: TypeId, used: &[Used<'_>], is_inside: Option<bool>) 
     let thread_uses = used.iter().map(|(name, readers, writers)| ThreadUse {
         ty: id,
         offset: member(name).0,
-        // Of what is larger the beginning, as of a mutex.
+        // Of a larger member, such as a mutex, only the beginning.
         size_bytes: member(name).1.min(8),
         readers: threads(readers),
         writers: threads(writers),
@@ -112,7 +112,7 @@ fn parted(advice: &Advice) -> &OrderProposal {
     proposal
 }
 
-/// Where a member begins, in bytes.
+/// The offset of a member, in bytes.
 fn at(proposal: &OrderProposal, member: &str) -> u64 {
     let place = proposal.new_order.iter().position(|name| name == member).expect("a member");
     proposal.new_offsets_bits[place] / 8
@@ -233,7 +233,7 @@ fn a_size_that_the_program_asserts_refuses_the_room() {
 #[test]
 fn an_order_that_packs_puts_nothing_of_another_owner_beside_a_lock() {
     let text = "struct rec {\n\tlong lock;\n\tchar room[56];\n\tlong count;\n};\nstruct rec r;\n";
-    // Both threads write both: nothing but the lock tells the members apart.
+    // Both threads write both: only the lock distinguishes the members.
     let used: [Used<'_>; 2] = [("lock", &[0, 1], &[0, 1]), ("count", &[0, 1], &[0, 1])];
     assert_eq!(advice(text, &used, None, false).orders.len(), 1, "without a lock they are packed");
     let packed = advice_with(text, &used, None, false, &[("lock", &["count"])]);

@@ -31,7 +31,7 @@ fn a_moved_member_takes_its_comments_along_and_groups_keep_their_blank_lines() {
     );
 }
 
-/// As in compressors: what is said of a member stands below it, before a blank line.
+/// As in compressors: a comment on a member stands below it, before a blank line.
 #[test]
 fn a_comment_below_a_member_belongs_to_that() {
     let text = "struct s {\n    int heap_max; /* largest */\n    /* sons of n are 2n and 2n+1\n     */\n\n    char depth[9];\n    /* depth of each */\n\n    int size;\n    /* entries of the buffer */\n    int matches; /* in the\n                    block */\n    int last;\n};\n";
@@ -40,7 +40,7 @@ fn a_comment_below_a_member_belongs_to_that() {
         moved,
         "struct s {\n    int last;\n    char depth[9];\n    /* depth of each */\n    int heap_max; /* largest */\n    /* sons of n are 2n and 2n+1\n     */\n\n    int size;\n    /* entries of the buffer */\n    int matches; /* in the\n                    block */\n};\n"
     );
-    // Where comments stand above members, a blank line below one parts it from the next.
+    // If comments stand above members, a blank line below one parts it from the next.
     let above = "struct s {\n    /* the key */\n    int key;\n    /* not used */\n\n    /* the value */\n    int value;\n};\n";
     assert_eq!(
         units(&c(above), "s").expect("parses"),

@@ -13,7 +13,7 @@ use lineup_model::types::{TypeKind, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use std::collections::BTreeSet;
 
-/// Every call loads the first word of so many objects of 256 bytes.
+/// Every call loads the first word of this number of objects of 256 bytes.
 fn advised(objects_per_call: u64) -> Advice {
     let mut types = Types::new();
     let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));

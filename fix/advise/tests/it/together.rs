@@ -34,7 +34,7 @@ impl Rec {
         self
     }
 
-    /// What was added last is used by every call.
+    /// Every call uses the member that was added last.
     fn hot(mut self) -> Rec {
         let last = self.members.last().and_then(Member::offset_bytes).expect("a member");
         self.hot.push(ByteUse { offset: last, size_bytes: self.bytes - last, loads: 1, stores: 0 });
@@ -96,7 +96,7 @@ fn is_held(order: &OrderProposal) -> bool {
     order.obeyed.iter().any(|binding| binding.constraint == Constraint::OneThing)
 }
 
-/// As the kernel's `rtable`, of which calls use the union, and the tag not always.
+/// As the kernel's `rtable`: calls use the union, and not always the tag.
 fn route(tag: impl Fn(Rec) -> Rec, most_moved: Option<usize>) -> OrderProposal {
     let rec = tag(Rec::default().words("dst", 7).word("rt_genid").hot().words("rt_cold", 7)).union().hot();
     rec.words("rt_list", 9).order(most_moved).expect("an order")
@@ -166,7 +166,7 @@ fn neighbours_of_one_name_move_as_one() {
     }
 }
 
-/// As the kernel's `task_struct`: `pid` and `tgid` between blank lines, the three priorities, what `exit` left.
+/// As the kernel's `task_struct`: `pid` and `tgid` between blank lines, the three priorities, the members for `exit`.
 #[test]
 fn short_paragraphs_and_neighbours_that_share_a_word_stay_whole() {
     for (members, is_one) in [
@@ -235,7 +235,7 @@ fn the_first_of_several_members_stays_below_the_comment_above_them() {
     }
 }
 
-/// What an alignment or a comment of its own parts from its neighbour is not joined to it.
+/// A member that an alignment or a comment of its own parts from its neighbour is not joined to it.
 #[test]
 fn what_stands_apart_is_not_joined() {
     for (from, to) in [

@@ -22,7 +22,7 @@ const CACHE_H: &str = "#define __cacheline_group_begin(GROUP) __u8 __cacheline_g
 
 const DECLARED: &str = "struct rec {\n\tlong first;\n\t/* what sending needs */\n\tlong sent;\n\tlong cold;\n\tlong read;\t/* by all */\n};\n";
 
-/// Advice on a struct of four words, with these orders and this header of macros beside it.
+/// Advice on a struct of four words, with these orders and this header of macros next to it.
 fn given(orders: &str, macros: &str, declared: &str, markers: &[(&str, u64)]) -> Result<Advice, AdviseError> {
     advised(orders, macros, declared, markers, &[])
 }
@@ -211,7 +211,7 @@ fn lines_are_counted_of_objects_that_lie_in_others() {
 const HELD: &str = "struct rec {\n\tlong first;\n\tlong low __attribute__((aligned(64)));\n\tstruct none none;\n\tstruct sack one[1];\n\
                     \tstruct sack four[4];\n\tlong read;\n};\n";
 
-/// A struct with an aligned member, one of an empty type, and an array that goes on in the next.
+/// A struct with an aligned member, one of an empty type, and an array that continues in the next.
 fn held(orders: &str, is_lifted: bool) -> Advice {
     let mut types = Types::new();
     let word = integer(&mut types, "long", 8);
@@ -247,7 +247,7 @@ fn a_lifted_type_may_have_members_before_an_aligned_one_and_neighbours_elsewhere
     assert!(said.contains("keeps members on lines of their own (low)"), "{said}");
 }
 
-/// What a compiler's view of the sources says of two members, in a type that may be ordered.
+/// A compiler's constraints on two members, in a type that may be ordered.
 #[test]
 fn members_that_code_steps_through_may_lie_elsewhere_side_by_side() {
     let ordered = |order: &str| {

@@ -31,7 +31,7 @@ fn advised(
     advise(&usage, types, &sources, &Options::default(), &mut NoCompiler).expect("advice")
 }
 
-/// What holds the type that is refused.
+/// The constraint on the type that is refused.
 fn held(advice: &Advice) -> &Binding {
     assert!(advice.orders.is_empty(), "{advice:?}");
     let mut held = advice.refusals.iter().flat_map(|refusal| &refusal.constraints);

@@ -1,4 +1,4 @@
-//! What an edit is worth beside what a region's calls need in all, and which alignments can pay.
+//! The share of a region's total need that an edit saves, and the alignments that can pay.
 
 use crate::pahole::{Folder, member, push, structure};
 use lineup_advise::advise;
@@ -156,7 +156,8 @@ fn parts_of_other_types_and_small_types_get_no_alignment() {
     assert_eq!(alignments(&Case::new(view, 56, &[(0, 16)])), 0);
 }
 
-/// A link lies in whatever is linked, a header in the bytes of a packet: both straddle lines as what is around them does.
+/// A link lies in the linked object, a header in the bytes of a packet: both straddle lines as the bytes around them
+/// do.
 #[test]
 fn a_kernels_links_and_packet_headers_get_no_alignment() {
     let list = "struct list_head { struct list_head *next, *prev; };\nstruct list_head r;\n";
@@ -178,7 +179,7 @@ fn nothing_is_aligned_where_no_call_misses() {
     assert_eq!(alignments(&case), 0);
 }
 
-/// What nothing uses may go to the end from between what is used, and nowhere else to shift the rest.
+/// An unused member may go to the end from between used ones, and nowhere else to shift the rest.
 #[test]
 fn a_small_patch_puts_nothing_cold_beside_what_is_hot() {
     let advised = |text: &str, hot: &[(u64, u64)], most_moved: Option<usize>| {
@@ -243,7 +244,7 @@ fn moved(text: &str, hot: &[(u64, u64)], most_moved: usize) -> Option<Vec<String
     case.advise().orders.pop().map(|order| order.moved)
 }
 
-/// As the kernel's `rtable`: what goes out is used as well, and neither it nor what comes in saves anything alone.
+/// As the kernel's `rtable`: the member that goes out is used as well, and neither move saves anything alone.
 #[test]
 fn a_small_patch_is_found_though_its_first_move_saves_nothing() {
     let text = "struct rec {\n\tlong a[14];\n\tint genid;\n\tint flags;\n\tint kind;\n\tint iif;\n\n\tint list[40];\n\tint mtu;\n\
@@ -271,7 +272,7 @@ fn a_small_patch_makes_no_hole() {
     let hot = [(0, 8), (8, 8), (128, 2)];
     // The hole behind it goes with it.
     assert_eq!(moved(&with("long next"), &hot, 1), Some(vec!["it".to_string()]));
-    // What fills the line behind it would leave one.
+    // A member that fills the line behind it would leave a hole.
     assert_eq!(moved(&with("short next[3]"), &hot, 1), None);
 }
 
@@ -289,7 +290,7 @@ fn a_small_patch_moves_nothing_large() {
     assert!(moved.as_ref().is_none_or(|moved| moved != &["large"]), "{moved:?}");
 }
 
-/// As the kernel's `rq`: of what one call in a hundred uses, several members do not go out of the way of the rest.
+/// As the kernel's `rq`: several members used by one call in a hundred do not go out of the way of the rest.
 #[test]
 fn a_small_patch_moves_what_is_seldom_used_as_if_it_were_not_used() {
     let text = "struct rec {\n\tlong a[5];\n\tlong x;\n\tdouble y;\n\tlong b;\n\tdouble c;\n\tlong d;\n\tdouble rest[8];\n\tlong end;\n};\n\
@@ -313,7 +314,8 @@ fn a_small_patch_moves_what_is_seldom_used_as_if_it_were_not_used() {
     assert_eq!(moved(10), None);
 }
 
-/// Three lines of a record are used; values by position for its first three members stand in a file that a program writes.
+/// Three lines of a record are used; values by position for its first three members stand in a file that a program
+/// writes.
 #[test]
 fn an_order_that_leaves_generated_values_as_they_are_is_preferred() {
     let rec = "#pragma GCC diagnostic ignored \"-Wmissing-field-initializers\"\n\
