@@ -19,16 +19,16 @@ use crate::variables_apart::VariablesApart;
 use crate::worth;
 use lineup_model::types::Types;
 
-/// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are ordered,
-/// because gathering orders the types of what it gathers, and what threads fight over is parted before it could be packed.
+/// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are
+/// ordered, because gathering orders the types of the gathered variables. Data under contention is parted before it
+/// could be packed.
 pub fn kinds() -> [&'static dyn FixKind; 8] {
     [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Copies, &Immediates]
 }
 
-/// Works out all advice: variables to gather, member orders, alignments, and what is only reported; or writes the orders
-/// that are given.
-/// Every proposal that edits text was compiled by `judge`, together with the proposals before it; where the judge can check a
-/// declaration alone, each is checked so, and all are compiled once in the end.
+/// Works out all advice: variables to gather, member orders, alignments, and reports without an edit; or writes the
+/// given orders. Every proposal that edits text was compiled by `judge`, together with the proposals before it; where
+/// the judge can check a declaration alone, each is checked so, and all are compiled once in the end.
 ///
 /// # Errors
 /// When a candidate's build failed for another reason than the candidate, or was interrupted: nothing is

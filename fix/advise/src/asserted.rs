@@ -1,4 +1,4 @@
-//! A predicted layout as static assertions, and as what debug information has to show.
+//! A predicted layout as static assertions, and as the layout that debug information has to show.
 //!
 //! A program of one large file takes minutes to compile and a moment to parse. A candidate is therefore first checked
 //! by assertions behind the declaration, which the compiler judges without making code; the whole program is compiled
@@ -17,7 +17,7 @@ use std::fmt::Write;
 pub struct Asserted {
     /// The file that declares it, relative to the source folder.
     pub path: String,
-    /// Its name in debug information; `None` when the members tell it.
+    /// Its name in debug information; `None` when the members identify it.
     name: Option<String>,
     /// Its name in the source.
     spelled: String,
@@ -25,7 +25,7 @@ pub struct Asserted {
     size_bytes: Option<u64>,
     /// The least alignment of a variable, in bytes.
     align_bytes: Option<u64>,
-    /// The same for the sources as they are; `None` when they do not declare it.
+    /// The same for the present sources; `None` when they do not declare it.
     pub present: Option<Box<Asserted>>,
 }
 

@@ -40,7 +40,7 @@ impl BackgroundLines {
     }
 
     /// The fewest lines per call that cost something when objects touch at least `lines` lines. `may_be_one`: an
-    /// ends may lie on one line.
+    /// object's two ends may lie on one line.
     pub(crate) fn least_cost(&self, size: usize, per_call: u64, lines: u64, may_be_one: bool) -> u64 {
         let cost =
             |lines: u64, ends: Ends| per_call.saturating_mul(lines).saturating_sub(self.lines(size, ends));

@@ -1,4 +1,4 @@
-//! The body of one declaration as units of text that move, and what keeps them where they are.
+//! The body of one declaration as units of text that move, and the constraints that keep them in place.
 
 use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
@@ -71,7 +71,7 @@ impl<'a> Body<'a> {
     }
 
     /// Lets the declarators of the only declaration move, where their texts can change places. Their types have to be
-    /// one: what stands before the first may be a macro that says more of it than of the others.
+    /// one: a macro before the first may say more of it than of the others.
     pub(crate) fn part_declarators(&mut self) {
         let Some(pieces) = one_declaration::split(&self.found.lexed, &self.pieces) else { return };
         self.pieces = pieces;
@@ -181,7 +181,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The constraint that a unit is under by what it is.
+    /// The constraint that a unit of this kind is under.
     fn bind_alone(&mut self, unit: &TextUnit) {
         let constraint = match unit.kind {
             BodyPartKind::Conditional => Constraint::Conditional,
@@ -279,7 +279,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// True when the text puts a unit on a cache line of its own, which BTF does not tell:
+    /// True when the text puts a unit on a cache line of its own, which BTF does not contain:
     /// `____cacheline_aligned_in_smp`, `__aligned(SMP_CACHE_BYTES)`, `aligned(64)`.
     pub(crate) fn is_line_aligned(&self, unit: &TextUnit) -> bool {
         let lexed = &self.found.lexed;
@@ -320,7 +320,7 @@ impl<'a> Body<'a> {
         self.found.lexed.line_at(self.pieces[self.units[unit].pieces.start].span.start)
     }
 
-    /// Joins units `from..to` into one, because debug info cannot tell their members apart.
+    /// Joins units `from..to` into one, because debug info cannot distinguish their members.
     pub(crate) fn join_units(&mut self, range: Range<usize>) {
         self.join(range, BodyPartKind::Macro);
     }
@@ -345,7 +345,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// `64`, or a constant's name that speaks of caches.
+/// `64`, or a constant's name that mentions caches.
 fn is_line_size(word: &str) -> bool {
     word.parse::<u64>().is_ok_and(|bytes| bytes >= shape_rules::APART_BYTES) || word.contains("CACHE")
 }

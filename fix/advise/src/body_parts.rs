@@ -348,7 +348,8 @@ fn trails(lexed: &Lexed<'_>, end: usize, comment: usize) -> bool {
     newlines_before == 1 && continues_comment
 }
 
-/// True for a comment below the declaration that is indented deeper than that, and than what comes next.
+/// True for a comment below the declaration that is indented deeper than the declaration, and deeper than the text
+/// behind it.
 fn lies_below(lexed: &Lexed<'_>, declaration: &Range<usize>, comment: usize) -> bool {
     let token = &lexed.tokens[comment];
     let is_below = token.is_comment()

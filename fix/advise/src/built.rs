@@ -1,4 +1,4 @@
-//! Advice that was built after it was worked out: what a whole build of it shows.
+//! Advice that was built after it was worked out: the results of a whole build.
 
 use crate::asserted::Asserted;
 use crate::proposal::{Advice, Check, Step};
@@ -26,7 +26,7 @@ impl Advice {
         advice
     }
 
-    /// Holds what was predicted against a build of it: what has the layout that was predicted counts as compiled.
+    /// Compares the prediction with a build of it: a type or variable with the predicted layout counts as compiled.
     ///
     /// # Errors
     /// The types and variables of which the build has another layout.

@@ -1,4 +1,4 @@
-//! Comments on lines of their own that speak of the member above them.
+//! Comments on lines of their own that refer to the member above them.
 
 use crate::body_parts::{newlines, starts_line};
 use crate::headings::is_heading;

@@ -189,7 +189,7 @@ impl fmt::Display for Constraint {
     }
 }
 
-/// A constraint at work: what it holds, where it comes from.
+/// A constraint at work: the members it holds, and its source.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Binding {
     /// The constraint.
@@ -220,7 +220,7 @@ impl Binding {
         self
     }
 
-    /// The same, with what was seen.
+    /// The same, with the observation.
     pub fn because(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self

@@ -88,7 +88,7 @@ fn is_of_constant(body: &Body<'_>, comment: usize) -> bool {
     })
 }
 
-/// True for a comment between the braces of a method: what it says to come first or last are steps.
+/// True for a comment between the braces of a method: the first and the last in it are steps.
 fn is_of_code(body: &Body<'_>, comment: usize) -> bool {
     let is_inside = |piece: &BodyPart| piece.tokens.start < comment && comment < piece.tokens.end;
     body.pieces.iter().any(|piece| piece.kind == BodyPartKind::Fixed && is_inside(piece))
@@ -125,7 +125,7 @@ fn gap<'t>(body: &Body<'t>, from: &Token, to: &Token) -> &'t str {
     body.found.lexed.text.get(from.end()..to.start()).unwrap_or("")
 }
 
-/// The members that a comment in the body speaks of.
+/// The members that a comment in the body mentions.
 fn inside(body: &Body<'_>, comment: usize, demand: Demand) -> Vec<String> {
     let lexed = &body.found.lexed;
     let range = &lexed.tokens[comment].range();
@@ -137,7 +137,7 @@ fn inside(body: &Body<'_>, comment: usize, demand: Demand) -> Vec<String> {
     let units = match body.units.iter().position(of) {
         Some(unit) if demand == Demand::Run && leads(body, &body.units[unit], range) => run(body, unit),
         Some(unit) => unit..unit + 1,
-        // A comment of no member: of those that follow it, or of the end it names.
+        // A comment on no member: it concerns the members behind it, or the end it names.
         None => match (demand, body.units.iter().position(|unit| body.span(unit).start >= range.end)) {
             (Demand::Last, _) => body.units.len().saturating_sub(1)..body.units.len(),
             (Demand::First, Some(next)) => next..next + 1,
@@ -160,7 +160,7 @@ pub(crate) fn has_leading_comment(body: &Body<'_>, unit: &TextUnit) -> bool {
     !body.leading_comments(unit).is_empty()
 }
 
-/// A unit and those after it up to a blank line, another comment on lines of its own, or what is no member.
+/// A unit and those after it up to a blank line, another comment on lines of its own, or text that is no member.
 pub(crate) fn run(body: &Body<'_>, first: usize) -> Range<usize> {
     let mut end = first + 1;
     while let Some(next) = body.units.get(end) {
@@ -214,7 +214,7 @@ pub(crate) fn words(comment: &str) -> Vec<String> {
         .collect()
 }
 
-/// Sequences of words that speak of an order, wherever they stand.
+/// Sequences of words that demand an order, at any place.
 const ORDERS: [&str; 24] = [
     "in this order",
     "in that order",
@@ -242,7 +242,7 @@ const ORDERS: [&str; 24] = [
     "asm offsets",
 ];
 
-/// Words that demand something of what follows them.
+/// Words that demand something of the words behind them.
 const MUSTS: [&str; 8] = ["must", "should", "shall", "keep", "kept", "needs", "need", "has"];
 
 /// Words that may stand between the demand and its object.

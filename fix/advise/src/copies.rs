@@ -5,7 +5,7 @@ use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::proposal::{Advice, COPY_PER_THREAD, Suggestion};
 
-/// A copy for each thread of what all add to.
+/// A copy for each thread of a number that all add to.
 pub(crate) struct Copies;
 
 /// The largest number of suggestions, most waits first: `lineup threads` shows the others.

@@ -215,7 +215,7 @@ impl<'a> DataModel<'a> {
         members.map(|(index, member)| self.field(member, index == last, depth)).collect()
     }
 
-    /// The members of an aggregate under the recorded ABI, with what debug info leaves out (alignments
+    /// The members of an aggregate under the recorded ABI, with the parts that debug info leaves out (alignments
     /// written on members, unnamed bit-fields) read off the recorded offsets.
     ///
     /// # Errors

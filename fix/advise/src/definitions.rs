@@ -146,7 +146,7 @@ pub(crate) fn declares(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> 
     !statement.is_function && name_token(lexed, statement, name).is_some()
 }
 
-/// The token of `name` as a declarator: outside braces, before `=`, followed by what may follow one.
+/// The token of `name` as a declarator: outside braces, before `=`, and before a token that may follow a declarator.
 pub(crate) fn name_token(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> Option<usize> {
     let mut at = statement.tokens.start;
     while let Some(index) = lexed.next_code(at, statement.tokens.end) {

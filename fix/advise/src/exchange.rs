@@ -109,7 +109,7 @@ pub(crate) fn values(
 }
 
 /// The lines in which lists that were found begin, and no others that have nothing to do with them: it would not be
-/// known which of them a compiler speaks of.
+/// known which of them a compiler means.
 pub(crate) fn clear_lines(tree: &Tree, found: &[Range<usize>]) -> BTreeSet<u32> {
     let (mut lines, mut others) = (BTreeSet::new(), BTreeSet::new());
     if found.is_empty() {

@@ -58,7 +58,7 @@ pub(crate) fn sizes(models: &Models, before: &[Placed], after: &[Placed]) -> Vec
         .collect()
 }
 
-/// Lines per call as they are, and at the least that the touched bytes need: their number over the line size, for each
+/// Lines per call in the layout, and the fewest that the touched bytes need: their number over the line size, for each
 /// object apart. No layout can undercut it, because an object's lines hold no more bytes than they have.
 pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> Vec<RegionLines> {
     let mut rows = compare(usage, models, now, now);
@@ -98,8 +98,8 @@ fn touched_bits(model: &Model, demand: &Demand) -> u64 {
     demand.spans.iter().map(bits).fold(0, u64::saturating_add)
 }
 
-/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: what
-/// an order could come near to.
+/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: a
+/// limit that an order can approach.
 pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
     let mut next = 0;
     let is_hot =

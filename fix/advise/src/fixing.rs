@@ -1,4 +1,4 @@
-//! Constraints turned into what the search may not do.
+//! Constraints as limits of the search.
 
 use crate::asked_alignment;
 use crate::body::{Body, TextUnit};
@@ -38,14 +38,14 @@ pub(crate) struct Holds {
     boundaries: BTreeSet<String>,
     /// Members, by index, whose type has lines of its own.
     own_lines: BTreeSet<usize>,
-    /// Members, by index, whose type may ask for an alignment that debug info does not tell.
+    /// Members, by index, whose type may ask for an alignment that debug info does not contain.
     aligned: BTreeSet<usize>,
     /// Members of which one may go on in the next.
     continued: BTreeSet<String>,
     /// The same, by the runs in which they stay side by side.
     side_by_side: Vec<Binding>,
-    /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members
-    /// that have to lie side by side may do so elsewhere.
+    /// The user gave an order, and lifts the demands of the present one: a member takes its alignment along, and
+    /// members that have to lie side by side may do so elsewhere.
     is_lifted: bool,
     /// The reason why volatile members are no registers; `None` if they may be.
     ordinary_memory: Option<String>,
@@ -76,7 +76,7 @@ pub(crate) fn forbidden_outright(
     }
 }
 
-/// A use that a person has found harmless, as it is reported.
+/// The report of a use that a person has found harmless.
 fn judged_by_hand(hold: &Hold, because: &str) -> Binding {
     let use_of = &hold.binding;
     let said = use_of.detail.as_deref().unwrap_or(use_of.constraint.describe());
@@ -163,7 +163,7 @@ impl Holds {
         &self.side_by_side
     }
 
-    /// Volatile members: registers stay where they are, but not what only threads or signal handlers look at.
+    /// Volatile members: registers do not move, but data that only threads or signal handlers look at may.
     fn add_volatile(&mut self, subject: &Subject<'_>, sources: &Sources) {
         let memory = shape_rules::in_ordinary_memory(subject, sources);
         self.ordinary_memory = memory.as_ref().ok().cloned();
@@ -438,7 +438,7 @@ fn is_marker(subject: &Subject<'_>, range: &Range<usize>) -> bool {
         && !is_named_struct(subject.types, members[range.start].ty)
 }
 
-/// True of a struct with a name, or a typedef of one: without members it holds what another configuration has, and
+/// True of a struct with a name, or a typedef of one: without members it holds members of another configuration, and
 /// marks no place, as arrays of length zero and nameless structs do.
 fn is_named_struct(types: &Types, id: TypeId) -> bool {
     let name = |id: TypeId| types.get(id).and_then(|ty| ty.name.as_ref());

@@ -1,4 +1,4 @@
-//! From what `explain` found in a recording.
+//! Usage from the results of `explain`.
 
 use crate::usage::{Scale, TypedVariable, Usage};
 use lineup_explain::Explained;

@@ -21,7 +21,7 @@ pub(crate) struct Candidate {
     pub(crate) order: Option<Vec<usize>>,
 }
 
-/// Variables in an order, with what it gives.
+/// Variables in an order, with its figures.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrangement {
     pub(crate) order: Vec<Candidate>,

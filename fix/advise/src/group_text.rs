@@ -18,7 +18,7 @@ pub(crate) const BEGIN: &str = "__cacheline_group_begin";
 /// The same where it ends.
 pub(crate) const END: &str = "__cacheline_group_end";
 
-/// With what the names of both begin, and those of the members that they declare.
+/// The beginning of both names, and of the names of the members that they declare.
 pub(crate) const MARKER: &str = "__cacheline_group_";
 
 /// True for the members without a size, and the paddings, that the kernel's macros make.
@@ -43,7 +43,7 @@ type Insertions = Vec<(usize, String)>;
 /// The texts of `sources` that change.
 ///
 /// # Errors
-/// What cannot be written.
+/// The reason why a group cannot be written.
 pub(crate) fn write(
     sources: &Sources,
     subject: &Subject<'_>,
@@ -93,7 +93,7 @@ fn style(sources: &Sources) -> Style {
     }
 }
 
-/// The text with all that is put into it; what comes first in the list stands first at one place.
+/// The text with all insertions; of several at one place, the first in the list stands first.
 fn inserted(text: &str, mut put: Insertions) -> String {
     put.sort_by_key(|(at, _)| *at);
     let (mut new, mut from) = (String::with_capacity(text.len()), 0);

@@ -1,4 +1,4 @@
-//! The guard's groups for what advice proposes, and for what is good already.
+//! The guard's groups for proposed layouts, and for layouts that are good already.
 
 use crate::data_model::DataModel;
 use crate::figures;

@@ -7,8 +7,8 @@ use crate::contracts::{Lifts, bare_text, binding, run, words};
 use crate::lex::{Kind, Token};
 use std::ops::Range;
 
-/// Joins the members that a heading stands over, so that they move with it and no other comes under it; leaves the headings of
-/// sections on top of them; and parts members at comments that stand alone.
+/// Joins the members that a heading stands over, so that they move with it and no other comes under it; leaves the
+/// headings of sections on top of them; and parts members at comments that stand alone.
 pub(crate) fn obey(body: &mut Body<'_>, lifts: Lifts<'_>) {
     leave_sections(body, lifts);
     join_groups(body, lifts);
@@ -75,7 +75,7 @@ fn part_at_lone_comments(body: &mut Body<'_>, lifts: Lifts<'_>) {
         }
         bind(body, comment, names);
         part(body, unit);
-        // Up to a blank line members are those that it speaks of.
+        // The members up to a blank line are those that it heads.
         if is_heading(body.found.lexed.str(comment)) {
             part(body, run(body, unit).end);
         }
@@ -92,7 +92,7 @@ pub(crate) fn part(body: &mut Body<'_>, unit: usize) {
     body.units.iter_mut().skip(unit).for_each(|unit| unit.segment += 1);
 }
 
-/// The comment above a unit that speaks of a group.
+/// The comment above a unit that heads a group.
 fn heading_of(body: &Body<'_>, unit: usize) -> Option<usize> {
     let first = body.leading_comments(&body.units[unit]).next();
     first.filter(|&index| is_heading(body.found.lexed.str(index)))
@@ -114,7 +114,7 @@ fn comment_between(body: &Body<'_>, unit: usize) -> Option<usize> {
     tokens.rev().find(|(_, token)| is_free(token)).map(|(index, _)| index)
 }
 
-/// Words by which a comment speaks of several members.
+/// Words by which a comment refers to several members.
 const HEADING_WORDS: [&str; 22] = [
     "members",
     "fields",

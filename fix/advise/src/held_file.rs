@@ -55,7 +55,7 @@ enum Rule {
 /// Reads the text of a file of constraints.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The error, with its place.
 pub fn parse(text: &str) -> Result<Meaning, Error> {
     let file: File = toml::from_str(text).map_err(|error| Error::Constraints(error.to_string()))?;
     let mut types = Vec::new();
@@ -92,7 +92,7 @@ fn reviewed(review: Review) -> Result<Reviewed, Error> {
 /// The text of a file with these constraints.
 ///
 /// # Errors
-/// Never for what [`parse`] gives; TOML has no other text for it.
+/// Never for results of [`parse`]; TOML has no other text for it.
 pub fn to_text(meaning: &Meaning) -> Result<String, Error> {
     let mut file = File::default();
     for ty in &meaning.types {

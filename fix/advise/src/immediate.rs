@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const LARGEST_BYTES: u64 = 8;
 
 /// Variables of Linux that interrupts and the scheduler write all the time, though hardly in recorded calls: clocks and
-/// what names the current task and CPU.
+/// variables with the current task and CPU.
 const CHANGES_OFTEN: [&str; 9] = [
     "jiffies",
     "jiffies_64",

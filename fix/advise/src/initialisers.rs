@@ -148,8 +148,8 @@ pub(crate) fn by_position(
     if refusals.is_empty() { Ok(positional) } else { Err(refusals) }
 }
 
-/// False when no declaration or literal of C in the text gives values to something of this type for certain. Most of
-/// what names a type declares pointers to it.
+/// False when no declaration or literal of C in the text gives values to something of this type for certain. Most texts
+/// that name a type declare pointers to it.
 fn may_give_values(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];

@@ -34,10 +34,10 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// The first lines of what the compiler said of the edit.
+    /// The first lines of the compiler's messages about the edit.
     ///
     /// # Errors
-    /// When the edit is not what failed: then nothing is known of it, and the work ends.
+    /// When something other than the edit failed: then nothing is known of the edit, and the work ends.
     pub(crate) fn into_first_words(self) -> Result<String, AdviseError> {
         match self {
             Self::Rejected { words } => {

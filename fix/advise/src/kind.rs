@@ -62,7 +62,7 @@ pub struct Task<'t> {
     pub usage: &'t Usage,
     /// The program's types.
     pub types: &'t Types,
-    /// The user's sources, without what kinds have edited: those texts are in [`Advice::edited`].
+    /// The user's sources, without the edits of other kinds: those texts are in [`Advice::edited`].
     pub sources: &'t Sources,
     /// The user's options.
     pub options: &'t Options,
@@ -75,14 +75,14 @@ pub trait FixKind {
     /// The kind's name.
     fn name(&self) -> KindName;
 
-    /// Works out what this kind proposes and adds it to `advice`, where the kinds before have put theirs. A kind that
+    /// Works out this kind's proposals and adds them to `advice`, which holds those of the kinds before. A kind that
     /// edits text compiles it first, together with [`Advice::edited`], and then adds its texts there.
     ///
     /// # Errors
-    /// When a build failed for another reason than what is proposed.
+    /// When a build failed for another reason than the proposal.
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError>;
 
-    /// Adds to the guard what must stay so for this kind's proposals to hold. Kinds that place nothing add nothing.
+    /// Adds the conditions of this kind's proposals to the guard. Kinds that place nothing add nothing.
     fn guard(&self, _task: &Task<'_>, _advice: &Advice, _lock: &mut Lock) {}
 
     /// The proposals of this kind, in words and figures, one entry for each proposal in `advice`.

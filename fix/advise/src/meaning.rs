@@ -63,10 +63,10 @@ pub struct TypeMeaning {
     pub holds: Vec<Hold>,
 }
 
-/// One use of the type, and what it does to an order.
+/// One use of the type, and its effect on an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// The constraint as it is reported. Its names are the members that are held.
+    /// The constraint in its reported form. Its names are the members that are held.
     pub binding: Binding,
     /// The effect on the members.
     pub effect: Effect,

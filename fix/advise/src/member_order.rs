@@ -67,8 +67,8 @@ pub(crate) fn propose(
     }
 }
 
-/// The best order of a type on its own, or the answer where there is none worth a patch. It depends on no other type,
-/// and so may be worked out in parallel.
+/// The best order of a type on its own, or the answer without an order worth a patch. It depends on no other type, and
+/// so may be worked out in parallel.
 pub(crate) fn foresee(
     subject: &Subject<'_>,
     spelling: &Spelling,

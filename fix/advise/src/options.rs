@@ -26,7 +26,7 @@ pub struct Options {
     pub least_share: f64,
     /// `--most-moved`: the upper limit of moves of a member, or of members that move as one, in each type.
     pub most_moved: Option<usize>,
-    /// `--order FILE`: orders to write as they are; when there are any, nothing else is proposed.
+    /// `--order FILE`: orders to write unchanged; when there are any, nothing else is proposed.
     pub orders: Vec<WrittenOrder>,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,

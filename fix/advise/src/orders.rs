@@ -35,7 +35,7 @@ impl FixKind for Orders {
         Ok(())
     }
 
-    /// Guards proposed orders, and those that are good already.
+    /// Guards proposed orders, and present ones that are good already.
     fn guard(&self, task: &Task<'_>, advice: &Advice, lock: &mut Lock) {
         let mut done = BTreeSet::new();
         for id in used_types(task.usage, task.types) {
@@ -173,7 +173,7 @@ fn order_type(
 /// The share of the best order's saving at which an order is preferred because it leaves values by position unchanged.
 const ENOUGH: f64 = 0.5;
 
-/// The order, or where it rewrites many lines of values by position one that leaves them as they are and saves enough.
+/// The order; or, if it rewrites many lines of values by position, one that leaves them unchanged and saves enough.
 fn with_values_as_they_are(
     task: &mut Task<'_>,
     advice: &Advice,
@@ -216,7 +216,7 @@ fn saved(proposal: &OrderProposal, line_bytes: u64) -> f64 {
     rows.map(RegionLines::gain).sum()
 }
 
-/// True for what says that the declaration was not found or not understood.
+/// True for constraints that say that the declaration was not found or not understood.
 fn is_unread(constraint: Constraint) -> bool {
     matches!(constraint, Constraint::UnclearSource | Constraint::OutsideSource | Constraint::StaleDebugInfo)
 }

@@ -146,7 +146,7 @@ struct Members<'t> {
 }
 
 impl Members<'_> {
-    /// Reads the members of a body. `path` leads to what the body is the type of.
+    /// Reads the members of a body. `path` leads to the declaration whose type the body is.
     fn read(&mut self, body: Node<'_>, path: &[String], depth: usize) {
         if depth > MAX_DEPTH {
             self.is_plain = false;

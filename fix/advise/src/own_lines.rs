@@ -1,4 +1,4 @@
-//! Members whose type asks for cache lines of its own, or for another alignment. BTF does not tell alignments; the
+//! Members whose type asks for cache lines of its own, or for another alignment. BTF does not contain alignments; the
 //! type's declaration does.
 
 use crate::declaration;
@@ -9,7 +9,7 @@ use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 
 /// The members that begin a line because the declaration of their type, or of the elements they are an array of, says
-/// so: `struct part { … } ____cacheline_aligned;`. An unknown macro that speaks of an alignment counts.
+/// so: `struct part { … } ____cacheline_aligned;`. An unknown macro that mentions an alignment counts.
 pub(crate) fn members(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usize> {
     let types = subject.types;
     let begins_line = |index: &usize| {

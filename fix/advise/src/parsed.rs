@@ -1,4 +1,4 @@
-//! One source file and what is worked out from its text: each once, when it is first asked for, as long as there is
+//! One source file and the results of parsing it: each is computed once, when it is first needed, as long as there is
 //! room.
 
 use crate::declaration;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tree_sitter::Tree;
 
-/// Tokens and trees that are kept, in bytes: of most programs all, of a kernel's sources, whose trees take a gigabyte,
-/// those that are asked for first. Others are made anew each time.
+/// Tokens and trees that are kept, in bytes: for most programs all, for a kernel's sources, whose trees take a
+/// gigabyte, those that are needed first. Others are made anew each time.
 const MOST_KEPT_BYTES: usize = 96 << 20;
 
 /// The approximate size of a syntax tree for each byte of its text.
@@ -34,7 +34,7 @@ impl Room {
     }
 }
 
-/// A text with what is known of it.
+/// A text with its cached results.
 #[derive(Default)]
 pub(crate) struct Parsed {
     text: String,

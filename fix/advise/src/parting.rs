@@ -221,7 +221,7 @@ fn texts(
     (subject, spelling): (&Subject<'_>, &Spelling),
     layout: &Layout,
 ) -> Result<BTreeMap<String, String>, Binding> {
-    // In the present order values by position and constructors stay as they are.
+    // In the present order values by position and constructors stay unchanged.
     let mut texts = match layout.order.is_sorted() {
         true => BTreeMap::new(),
         false => plan.write(subject, sources, spelling, &layout.order)?,
@@ -243,7 +243,7 @@ fn texts(
     Ok(texts)
 }
 
-/// The proposal, without what was edited and how it was checked.
+/// The proposal, without the edit and the check.
 fn proposal(
     plan: &Plan<'_>,
     subject: &Subject<'_>,

@@ -19,7 +19,7 @@ const LEAST_WAITS: u64 = 100;
 /// Waits that are rarer than one in this number of accesses are nothing to act on either.
 const ACCESSES_PER_WAIT: u64 = 1000;
 
-/// A layout, and what speaks for it.
+/// A layout, and the reasons for it.
 pub(crate) struct Choice {
     pub(crate) layout: Layout,
     /// In sentences.
@@ -102,8 +102,8 @@ fn is_better(subject: &Subject<'_>, plan: &Plan<'_>, one: &Layout, other: &Layou
     both.is_some_and(|(one, other)| is_much_less(subject, one, other))
 }
 
-/// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with what
-/// it guards, or every lock with what it guards.
+/// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with the
+/// members it guards, or every lock with its guarded members.
 fn move_lock<'u>(subject: &Subject<'u>, plan: &Plan<'_>, line_bytes: u64) -> Option<Place<'u>> {
     let elsewhere = subject.usage.elsewhere.as_ref()?;
     let locks = thread_groups::locks(subject);

@@ -1,4 +1,4 @@
-//! From recorded use of a type to the orders that may be tried and what judges them.
+//! The way from recorded use of a type to the orders that may be tried and their judges.
 
 use crate::background_lines::BackgroundLines;
 use crate::constraint::{Binding, Constraint};
@@ -24,7 +24,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) usage: &'a Usage,
 }
 
-/// Region, base and spans: what makes two demands one.
+/// Region, base and spans: demands with equal keys are one.
 type DemandKey = (RegionId, u64, Vec<Span>);
 
 /// The sums of joined demands, per call.
@@ -220,7 +220,7 @@ impl<'a> Subject<'a> {
 /// neighbours: a clock's parameters, updated every few seconds, belong next to the data it reads.
 const USES_PER_HANDOVER: u64 = 50;
 
-/// True when a thread writes what another touches, often enough to matter among `uses` recorded uses.
+/// True when a thread writes bytes that another touches, often enough to matter among `uses` recorded uses.
 pub(crate) fn is_write_shared(sharing: &Sharing, uses: u64) -> bool {
     let touching = sharing.readers.union(&sharing.writers).count();
     !sharing.writers.is_empty() && touching > 1 && sharing.handovers.saturating_mul(USES_PER_HANDOVER) >= uses

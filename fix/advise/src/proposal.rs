@@ -132,8 +132,8 @@ pub struct Parted {
     pub predicted: Option<PredictedWaits>,
 }
 
-/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only what is proposed lies
-/// elsewhere.
+/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only the proposed data
+/// lies elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PredictedWaits {
     /// Accesses of all threads.
@@ -352,9 +352,9 @@ pub struct Worth {
 pub struct StallShare {
     /// Cycles per call.
     pub cycles: f64,
-    /// Their share of what the region's calls stall for.
+    /// Their share of the stalls of the region's calls.
     pub of_region: f64,
-    /// Their share of what all that ran stalled for; `None` when not known.
+    /// Their share of the stalls of everything that ran; `None` when not known.
     pub of_program: Option<f64>,
 }
 
@@ -473,7 +473,7 @@ pub struct Advice {
     /// All proposals in words, in the order of kinds.
     #[serde(skip)]
     pub descriptions: Vec<Description>,
-    /// The guard for what is proposed.
+    /// The guard for the proposals.
     #[serde(skip)]
     pub guard: crate::guard::Lock,
     /// Texts after all proposals, whole, by path.

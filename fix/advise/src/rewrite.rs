@@ -11,7 +11,7 @@ use crate::score::kept;
 use crate::sources::Sources;
 use std::collections::BTreeMap;
 
-/// The movable units of a type's declaration, as text: what an order for [`reorder`] permutes.
+/// The movable units of a type's declaration, as text: an order for [`reorder`] permutes them.
 ///
 /// # Errors
 /// The constraint that forbids editing the declaration.
@@ -66,7 +66,7 @@ pub(crate) fn apply(body: &Body<'_>, order: &[usize]) -> String {
     new
 }
 
-/// Texts change places; what stands between them stays.
+/// Texts change places; the text between them stays.
 fn exchange(body: &Body<'_>, order: &[usize]) -> String {
     let text = body.found.lexed.text;
     let mut new = String::new();
@@ -132,7 +132,7 @@ fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
 
 type Neighbours = BTreeMap<usize, Vec<usize>>;
 
-/// True when what is written so far ends in a blank line, or nothing is written and `{` precedes.
+/// True when the text so far ends in a blank line, or nothing is written and `{` precedes.
 fn ends_blank(written: &str, text: &str, body: &Body<'_>) -> bool {
     if !written.is_empty() {
         return written.lines().next_back().is_some_and(|line| line.trim().is_empty());

@@ -26,7 +26,7 @@ const SILENT_DERIVES: usize = 7;
 /// Attributes that mean nothing for a layout.
 const ATTRIBUTES: [&str; 9] =
     ["allow", "warn", "deny", "expect", "doc", "must_use", "derive", "repr", "non_exhaustive"];
-/// Functions that do not ask for the layout of what they are given as a type.
+/// Functions that do not ask for the layout of an argument's type.
 const FUNCTIONS: [&str; 8] =
     ["new", "default", "collect", "with_capacity", "from_fn", "spawn", "from", "into"];
 /// Macros that do not.
@@ -47,7 +47,7 @@ const MACROS: [&str; 14] = [
     "thread_local",
 ];
 
-/// Functions that look at bytes of what need not be named.
+/// Functions that look at bytes of data without naming its type.
 const BYTES: [&str; 10] = [
     "transmute",
     "transmute_copy",
@@ -330,7 +330,7 @@ fn in_values(file: &File<'_>, (name, count): (&str, usize), room_words: u64) -> 
         }
         let Some(body) = node.child_by_field_name("body") else { return };
         let mut cursor = body.walk();
-        // The other value gives what is not named.
+        // The other value gives the fields that are not named.
         let has_base = body.children(&mut cursor).any(|child| child.kind() == "base_field_initializer");
         if !has_base {
             insertions.push((body.start_byte() + 1, format!(" {values}")));

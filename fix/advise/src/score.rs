@@ -78,7 +78,7 @@ pub(crate) struct Model {
     pub(crate) demands: Vec<Demand>,
     /// Fields whose bytes may not change offset.
     pub(crate) fixed_bits: Vec<(usize, u64)>,
-    /// Bytes taken before the first field by what is not a member (base classes).
+    /// Bytes taken before the first field by base classes, which are no members.
     pub(crate) head_bits: u64,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Unit {
     pub(crate) is_fixed: bool,
 }
 
-/// Orders of units, and what judges them.
+/// Orders of units, and their judge.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) units: Vec<Unit>,
@@ -290,8 +290,8 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// Growth, and more lines under one data model for fewer under another, are no bargain. Parting what
-    /// threads fight over may cost lines. Members of different threads that are apart stay so.
+    /// Growth, and more lines under one data model for fewer under another, are no bargain. Parting data under
+    /// contention may cost lines. Members of different threads that are apart stay so.
     fn forbids(&self, model: usize, new: Needs, allow_growth: bool) -> bool {
         let Some(before) = self.models.get(model) else { return false };
         let costs_lines = new.lines > before.lines && new.conflicts >= before.conflicts;
@@ -346,7 +346,7 @@ impl Granules {
         }
     }
 
-    /// Adds what is touched of an object that starts at `base`.
+    /// Adds the touched granules of an object that starts at `base`.
     pub(crate) fn add_spans(&mut self, base: u64, spans: &[Span], offsets_bits: &[u64]) {
         for &(field, offset, size) in spans {
             let Some(bits) = offsets_bits.get(field) else { continue };

@@ -145,7 +145,7 @@ fn leading(types: &Types, id: TypeId) -> Vec<(usize, &str, TypeId)> {
     all
 }
 
-/// False when what follows cannot be compared.
+/// False when the members behind it cannot be compared.
 fn flatten<'t>(
     types: &'t Types,
     index: usize,
@@ -191,7 +191,7 @@ fn same_type(types: &Types, a: TypeId, b: TypeId, depth: u32) -> bool {
     }
 }
 
-/// Members that an alignment puts on lines of their own: what is before and after them was to stay apart.
+/// Members that an alignment puts on lines of their own: the members before and after them were to stay apart.
 pub(crate) fn starts_apart(subject: &Subject<'_>, fields: &[Field], field: usize) -> bool {
     let declared = subject.aggregate.members.get(field).and_then(|member| member.declared_align).unwrap_or(0);
     declared.max(fields.get(field).map_or(0, |field| field.align_bytes)) >= APART_BYTES

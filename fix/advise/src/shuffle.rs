@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Random orders that are tried for one type before it is given up.
 const TRIES: usize = 400;
 
-/// A type whose members may move, and what holds some of them.
+/// A type whose members may move, and the constraints on some of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Movable {
     /// The type's name.
@@ -124,7 +124,7 @@ fn examine(
 /// not grow.
 ///
 /// # Errors
-/// What forbids it.
+/// The constraint that forbids it.
 pub fn shuffle(
     types: &Types,
     abi: Abi,
@@ -148,7 +148,7 @@ pub fn shuffle(
 /// The type in a given order of its units.
 ///
 /// # Errors
-/// What forbids it.
+/// The constraint that forbids it.
 pub fn in_order(
     types: &Types,
     abi: Abi,

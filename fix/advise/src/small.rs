@@ -173,7 +173,7 @@ impl Small<'_> {
     }
 
     /// The order that is the least trouble to read, by moves and by lines full of bytes, of those that save at least
-    /// [`NEARLY`] of what the best one does, and share no more lines with what other threads write.
+    /// [`NEARLY`] of the best one's saving, and share no more lines with data that other threads write.
     fn smallest(self) -> Option<(Score, Vec<usize>)> {
         let line_bytes = self.problem.primary.bytes();
         let present = self.found.first()?.score;

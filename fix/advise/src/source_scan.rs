@@ -270,7 +270,7 @@ impl Scanner<'_, '_> {
             .then(|| self.binding(Constraint::MemorySpan, minus).because("difference of members' addresses"))
     }
 
-    /// `(struct base *)x` for an object of the type, `(T *)x` for an object of what it begins as.
+    /// `(struct base *)x` for an object of the type, `(T *)x` for an object of the type it begins with.
     fn cast(&self, open: usize) -> Option<Binding> {
         let close = self.lexed.closing(open, (open + 8).min(self.lexed.tokens.len()))?;
         let inside = open + 1..close;

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tree_sitter::Tree;
 
-/// Source files by path relative to the source folder, with `/` between components. A copy shares the files, and what
-/// was found out about them.
+/// Source files by path relative to the source folder, with `/` between components. A copy shares the files, and the
+/// facts found about them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sources {
     files: BTreeMap<String, Arc<Parsed>>,
@@ -149,7 +149,7 @@ impl Sources {
         files.filter(move |(_, text)| has_word(text, name))
     }
 
-    /// One file with what was found out about it.
+    /// One file with the facts found about it.
     pub(crate) fn parsed(&self, path: &str) -> Option<&Parsed> {
         self.files.get(path).map(Arc::as_ref)
     }
@@ -235,8 +235,8 @@ fn is_only_cpp(text: &str) -> bool {
     !text.contains("__cplusplus") && lines.any(|line| is_label(line) || is_begun(line))
 }
 
-/// True for names of files and folders that hold copies of sources rather than sources: what version control
-/// and patch systems keep (`.git`, `.pc`, `CVS`), and the backups and locks of editors (`.#x.c`).
+/// True for names of files and folders that hold copies of sources rather than sources: folders of version control and
+/// patch systems (`.git`, `.pc`, `CVS`), and the backups and locks of editors (`.#x.c`).
 pub fn is_hidden(name: &str) -> bool {
     matches!(name, "CVS" | "_darcs") || (name.starts_with('.') && !matches!(name, "." | ".."))
 }

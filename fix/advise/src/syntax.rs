@@ -19,7 +19,7 @@ pub(crate) enum SiteKind {
     /// A declaration with initialisers, or a compound literal, of the type with one of these names: where a macro
     /// stands among the words of a declaration, any of them may be the type.
     Typed(Vec<String>),
-    /// C++: values that are returned or given to a function, or that a template gives to what it is made for; their
+    /// C++: values that are returned or given to a function, or that a template gives to its arguments' types; their
     /// type stands elsewhere.
     Untyped(Untyped),
     /// C++: a structured binding with this number of names.

@@ -15,7 +15,7 @@ const READS_PER_WRITE: u64 = 50;
 /// The relation that keeps members together.
 #[derive(PartialEq, Eq)]
 enum Key {
-    /// They are a lock and what those who have it use.
+    /// They are a lock and the data that only its holders use.
     Lock(usize),
     /// The same threads write them: none, where they are read only.
     Writers(BTreeSet<ThreadId>),
@@ -27,7 +27,7 @@ pub(crate) fn locks<'u>(subject: &Subject<'u>) -> Vec<&'u LockUse> {
     subject.usage.locks.iter().filter(own).collect()
 }
 
-/// The members that a lock's word is in, and those that only who has the lock uses.
+/// The members that a lock's word is in, and those that only the lock's holders use.
 pub(crate) fn members_of(subject: &Subject<'_>, lock: &LockUse) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
     let members = |(offset, size): (u64, u64)| {

@@ -40,8 +40,9 @@ const SHORT: usize = 4;
 /// The number of neighbours that share a word, or whose types do, from which they count as alike.
 const ALIKE: usize = 3;
 
-/// A comment above the first of several members may speak of all of them or of that one: where none of the others has
-/// one above it, the first stays, and members neither leave what stands below it up to a blank line nor enter it.
+/// A comment above the first of several members may concern all of them or that one. If none of the others has a
+/// comment above it, the first stays. Members then neither leave nor enter the run below the comment up to a blank
+/// line.
 fn close_commented(body: &mut Body<'_>, ranges: &[Range<usize>]) {
     for paragraph in paragraphs(body, ranges) {
         let has_comment = |unit: usize| !body.leading_comments(&body.units[unit]).is_empty();
@@ -147,13 +148,13 @@ fn last_word(name: &str) -> Option<&str> {
     name.rsplit('_').next().filter(|word| word.len() >= LEAST_STEM && !ASPECTS.contains(word))
 }
 
-/// Last words by which a member speaks of another of the same name.
+/// Last words that make a member an aspect of another member with the same name.
 const ASPECTS: [&str; 20] = [
     "family", "type", "kind", "tag", "len", "length", "size", "count", "cnt", "nr", "num", "lock", "list",
     "flags", "mask", "state", "valid", "min", "max", "seq",
 ];
 
-/// Last words of members that tell which alternative of a union holds.
+/// Last words of members that select an alternative of a union.
 const TAGS: [&str; 12] = [
     "family", "type", "kind", "tag", "which", "mode", "format", "class", "selector", "proto", "protocol",
     "version",
@@ -162,7 +163,7 @@ const TAGS: [&str; 12] = [
 /// The least number of letters of a name that others extend by endings.
 const LEAST_STEM: usize = 2;
 
-/// The members' names without what most of them begin with.
+/// The members' names without the beginning that most of them share.
 struct Names<'s> {
     types: &'s Types,
     aggregate: &'s Aggregate,

@@ -1,4 +1,4 @@
-//! Orders that the user gives, written into the sources as they are.
+//! Orders that the user gives, written into the sources unchanged.
 
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
@@ -75,7 +75,7 @@ impl Plan<'_> {
     /// The units in a given order of members.
     ///
     /// # Errors
-    /// Which members the order parts that move as one, or what holds members that it moves.
+    /// The members that move as one and that the order parts, or the constraint on members that it moves.
     pub(crate) fn in_given_order(
         &self,
         subject: &Subject<'_>,

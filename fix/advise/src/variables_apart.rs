@@ -1,7 +1,7 @@
 //! Variables of different threads on lines of their own, and elements of an array that different threads use.
 //!
 //! An alignment changes only the place of a variable. Elements of an array get room by one more dimension, of which
-//! only the first place is used: every use names an element, or the array stays as it is.
+//! only the first place is used: every use names an element, or the array is not changed.
 
 use crate::asserted::Asserted;
 use crate::constraint::{Binding, Constraint};
@@ -217,7 +217,7 @@ fn layout(
     Ok(VariableLayout::Spread { element_bytes, per_line: line_bytes / element_bytes })
 }
 
-/// Texts, and what the compiler is asked of them.
+/// Texts, and the question about them for the compiler.
 struct Written {
     texts: BTreeMap<String, String>,
     asserted: Vec<Asserted>,
@@ -276,7 +276,7 @@ fn confirm(
     }
 }
 
-/// Lines per call of the variables, before and after: what a thread alone pays.
+/// Lines per call of the variables, before and after: the cost for a single thread.
 fn lines(
     usage: &Usage,
     variables: &[VariableRef],

@@ -104,7 +104,7 @@ pub(crate) fn edit(
 }
 
 fn inserted(text: &str, mut changes: Vec<(usize, String)>) -> String {
-    // Stable: what is to stand first at one place was put there first.
+    // Stable: insertions at one place are already in their order.
     changes.sort_by_key(|(at, _)| *at);
     let mut new = String::with_capacity(text.len() + 64 * changes.len());
     let mut from = 0;

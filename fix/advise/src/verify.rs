@@ -21,7 +21,7 @@ pub(crate) struct Verified {
     pub(crate) check: Check,
 }
 
-/// An edit, and what it is to give.
+/// An edit, and its expected layout.
 pub(crate) struct Candidate<'c> {
     /// All texts that change, with those of proposals before it.
     pub(crate) edited: &'c BTreeMap<String, String>,
@@ -30,8 +30,8 @@ pub(crate) struct Candidate<'c> {
     pub(crate) asserted: &'c Asserted,
 }
 
-/// Has the declaration checked, or compiles the candidate and reads its layout back. Under the recorded ABI any difference discards it;
-/// under the other the compiler's figures replace the prediction.
+/// Has the declaration checked, or compiles the candidate and reads its layout back. Under the recorded ABI any
+/// difference discards it; under the other the compiler's figures replace the prediction.
 ///
 /// The inner error is a refusal: the compiler's words, or the member that it put elsewhere.
 ///

@@ -60,7 +60,7 @@ impl Default for ComparePlan {
 }
 
 impl ComparePlan {
-    /// True when the number of blocks depends on what was measured.
+    /// True when the number of blocks depends on the measurements.
     fn may_stop_early(&self) -> bool {
         self.stop.target_width > 0.0
     }
@@ -172,8 +172,8 @@ impl Table {
         runs.filter(|(slot, _)| slot.variant == variant).map(|(_, observed)| observed.value()).collect()
     }
 
-    /// Two variants block by block; where there are several links of each, link by link: what two blocks of one link
-    /// have in common says nothing of other links.
+    /// Two variants block by block; where there are several links of each, link by link: the common part of two blocks
+    /// of one link says nothing about other links.
     fn pairs(&self, metric: &Metric, before: Variant, after: Variant) -> Result<PairedBlocks, Unpairable> {
         let all = self.groups(metric, [before, after], |block| self.links.group(block))?;
         PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
@@ -302,7 +302,7 @@ impl Estimated {
 /// Blocks from which the bootstrap is used.
 const RESAMPLED_FROM: usize = 10;
 
-/// Judges what was collected.
+/// Judges the collected blocks.
 ///
 /// # Errors
 /// With fewer than two complete blocks, or a plan with parameters out of range.
@@ -481,8 +481,8 @@ fn replayed(pairs: &PairedBlocks, plan: &ComparePlan, seed: Seed) -> Result<Pair
     take(blocks.len())
 }
 
-/// Holm's correction, once over the primary metric's variants and once over everything else; a
-/// change that does not survive it becomes what its interval still supports.
+/// Holm's correction, once over the primary metric's variants and once over everything else; a change that does not
+/// survive it gets the verdict that its interval still supports.
 fn correct(metrics: &mut [ComparedMetric], plan: &ComparePlan) {
     for is_primary in [true, false] {
         let mut family: Vec<&mut Contrast> = metrics

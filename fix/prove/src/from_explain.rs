@@ -1,4 +1,4 @@
-//! From what `explain` found in a recording.
+//! Inputs of a proof from the results of `explain`.
 
 use crate::conduct::RegionCalls;
 use crate::footprint::{LineCounts, RegionFootprint};

@@ -1,6 +1,6 @@
 //! The number of links that a verdict covers.
 //!
-//! Where the linker puts code and data changes how fast it runs, by one or two per cent for many programs (Mytkowicz
+//! The places that the linker gives to code and data change the time of many programs by one or two per cent (Mytkowicz
 //! and others, ASPLOS 2009; Curtsinger and Berger, ASPLOS 2013). Two programs of one link each differ by that as well.
 
 use lineup_stats::clusters::share_between;

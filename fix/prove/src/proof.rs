@@ -1,4 +1,4 @@
-//! The whole comparison of two variants, and what may be concluded.
+//! The whole comparison of two variants, and its conclusion.
 
 use crate::conduct::Recorded;
 use crate::effects::EffectsAgreement;
@@ -37,8 +37,8 @@ pub struct ProofPlan {
     /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the machine they
     /// were built for. Output is still compared.
     pub is_emulated: bool,
-    /// By what share the calls of a region may differ between the recordings: 0 for programs, whose calls do not depend
-    /// on the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
+    /// The share by which the calls of a region may differ between the recordings: 0 for programs, whose calls do not
+    /// depend on the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
     pub calls_apart: f64,
     /// The number of links of each variant that the runner has. The runs of a block use the one that
     /// [`crate::links::link_of`] gives.
@@ -237,7 +237,7 @@ struct Session<'r> {
     runner: &'r mut dyn Runner,
     /// Each variant's recorded conduct.
     recorded: [&'r Recorded; 2],
-    /// The first result of each variant: what all later ones are held against.
+    /// The first result of each variant, for comparison with all later ones.
     first: [Option<RunResult>; 2],
     runs: u64,
 }

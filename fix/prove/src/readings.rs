@@ -3,8 +3,8 @@
 use crate::metric::{Absence, ELAPSED, Observed, Reading, Unit};
 use crate::run::RunResult;
 
-/// Everything seen of one run: elapsed time, the counters, then what the kernel accounts (except what a
-/// counter of the same name already says), then what the program printed.
+/// Every reading of one run: elapsed time, the counters, the kernel's accounting (except values that a counter of the
+/// same name already gives), and the numbers that the program printed.
 pub fn readings(run: &RunResult) -> Vec<Reading> {
     let reading =
         |name: &str, unit, value: f64| Reading { name: name.into(), unit, observed: Observed::Value(value) };

@@ -1,4 +1,4 @@
-//! One run of one variant: what is asked of a runner and what it gives back.
+//! One run of one variant: the request to a runner and the runner's result.
 
 use crate::metric::Reading;
 use crate::output::Output;
@@ -145,7 +145,7 @@ impl RunResult {
     }
 }
 
-/// Runs variants. Implemented by whoever may spawn processes; any closure of the same shape will do.
+/// Runs variants. Implemented by code that may spawn processes; any closure of the same shape will do.
 pub trait Runner {
     /// Runs one variant to its end.
     ///

@@ -102,7 +102,7 @@ mod tests {
         (0..blocks).flat_map(|block| variants.map(|variant| run(block, variant))).collect()
     }
 
-    /// However often the same links are run, they are as many as they are.
+    /// Repeated runs of the same links add no links.
     #[test]
     fn blocks_of_one_link_count_as_one() {
         let stop = WidthStop { first_look: 10, target_width: 0.0, level: 0.95 };

@@ -1,9 +1,9 @@
 //! A profile for BOLT: how often each way between blocks and each call was taken.
 //!
-//! The format is what `llvm-bolt -data` reads (`llvm/docs` calls it fdata): a line for each way, with `1`, the
-//! function's name and the offset in it in hexadecimal of where it leaves and of where it goes to, then mispredictions,
-//! which nobody has counted and which are 0, and times. `0 [unknown] 0` is where functions are entered from that
-//! nothing names: through pointers, or from other files.
+//! The format is that of `llvm-bolt -data` (`llvm/docs` calls it fdata): a line for each way, with `1`, the function
+//! and the hexadecimal offset in it where the way begins, the same where it ends, mispredictions and times.
+//! Mispredictions are not counted and are 0. `0 [unknown] 0` stands for the callers of functions that nothing names:
+//! through pointers, or from other files.
 
 use crate::code::Code;
 use crate::cold::Fetched;
@@ -16,8 +16,8 @@ pub fn bolt_profile(code: &Code<'_>) -> String {
     profile(code, None)
 }
 
-/// The same, but of the functions that calls went into only what some of these calls fetched: BOLT parts the rest from
-/// it as what never runs.
+/// The same, but limited to the fetched code in functions that recorded calls went into: BOLT parts the rest as code
+/// that never runs.
 pub fn cold_profile(code: &Code<'_>, fetched: &Fetched) -> String {
     profile(code, Some(fetched))
 }
@@ -70,7 +70,7 @@ fn target(code: &Code<'_>, names: &BTreeMap<u64, String>, address: u64) -> Optio
     holds.then(|| format!("{} {:x}", escaped(name), address - start))
 }
 
-/// A name as one word: BOLT takes a backslash before what would end it.
+/// A name as one word: BOLT takes a backslash before characters that would end it.
 fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace(' ', "\\ ").replace('\n', "\\\n")
 }

@@ -1,4 +1,4 @@
-//! The code of one file, and what of it was executed.
+//! The code of one file, and its executed part.
 
 use crate::error::CodeError;
 use crate::executed::Executed;
@@ -56,7 +56,7 @@ impl<'d> Code<'d> {
     }
 }
 
-/// Functions by their symbols: the first name of each address, without what lies within an earlier one.
+/// Functions by their symbols: the first name of each address, without symbols inside an earlier function.
 fn places(debug: &DebugInfo) -> Vec<(&str, Range<u64>)> {
     let mut places: Vec<(&str, Range<u64>)> = Vec::new();
     for symbol in debug.symbols() {

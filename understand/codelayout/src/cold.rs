@@ -67,8 +67,8 @@ impl Fetched {
     }
 }
 
-/// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First what calls of each region fetch, what
-/// most of them fetch before the rest; then what they do not, as by counts.
+/// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First come the functions that calls of each
+/// region fetch, those that most of them fetch before the rest. Then come the others, as by counts.
 pub fn cold_order(code: &Code<'_>, fetched: &Fetched) -> String {
     let names = crate::names::bolt_names(code.debug.symbols());
     let by_calls = code.order();
@@ -85,7 +85,7 @@ pub fn cold_order(code: &Code<'_>, fetched: &Fetched) -> String {
         let calls = |function: &Function| region.calls_that_fetched(function.addresses.start);
         let mut own: Vec<&Function> =
             by_calls.iter().copied().filter(|function| calls(function) > 0).collect();
-        // Stable: what is fetched alike stays as calls put it together.
+        // Stable: functions that are fetched equally often keep the order that calls gave them.
         own.sort_by_key(|function| std::cmp::Reverse(calls(function)));
         own.into_iter().for_each(&mut place);
     }

@@ -48,7 +48,7 @@ impl EdgeCounts {
         ways
     }
 
-    /// Adds edges to blocks that were executed more often than what leads there can explain.
+    /// Adds edges to blocks that were executed more often than the edges to them can explain.
     fn explain_lacking(&mut self, graph: &Graph) {
         let without_table =
             |block: &Block| graph.tables.get(&block.last).is_some_and(|table| table.is_empty());
@@ -95,7 +95,7 @@ impl EdgeCounts {
     }
 }
 
-/// Blocks that were executed more often than what leads there can explain.
+/// Blocks that were executed more often than the edges to them can explain.
 fn lacking(blocks: &[Block], wanted: &[Wanted]) -> Vec<usize> {
     let mut most = vec![0u64; blocks.len()];
     for edge in wanted {

@@ -94,7 +94,7 @@ impl<'e> Flow<'e> {
         open.max_by_key(|edge| sides(&self.edges[*edge]).filter_map(|side| self.rest.get(side)).min())
     }
 
-    /// Gives an edge its part of what its block has left, by what its target and the others' lack.
+    /// Gives an edge its share of its block's remaining executions, by the lack of its target and of the others.
     fn estimate(&mut self, edge: usize) {
         let lacks = |edge: usize| {
             sides(&self.edges[edge]).filter_map(|side| self.rest.get(side)).copied().min().unwrap_or(0)

@@ -60,8 +60,8 @@ pub struct Arc {
     pub times: u64,
 }
 
-/// The function in `addresses`. `None` when its bytes are not all instructions. `data` gives what the file holds for
-/// link addresses.
+/// The function in `addresses`. `None` when its bytes are not all instructions. `data` gives the file's bytes at link
+/// addresses.
 pub(crate) fn function<'d>(
     name: &str,
     addresses: Range<u64>,

@@ -40,7 +40,7 @@ pub(crate) enum Ends {
     },
     /// With a jump to a place that only the running program knows.
     JumpsAnywhere,
-    /// With a return, or with what nothing follows.
+    /// With a return, or with an instruction that nothing follows.
     Leaves,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Ends {
 pub(crate) struct Call {
     /// Link address of the instruction.
     pub(crate) from: u64,
-    /// Link address of what is called.
+    /// Link address of the called code.
     pub(crate) target: u64,
     /// Times it was executed.
     pub(crate) times: u64,
@@ -64,8 +64,8 @@ pub(crate) struct Graph {
     pub(crate) tables: BTreeMap<u64, BTreeSet<u64>>,
 }
 
-/// The graph of the code in `range`, whose bytes are `code`. `None` when something there is no instruction. `data`
-/// gives what the file holds for link addresses.
+/// The graph of the code in `range`, whose bytes are `code`. `None` when some bytes there are no instruction. `data`
+/// gives the file's bytes at link addresses.
 pub(crate) fn graph<'d>(
     range: &Range<u64>,
     code: &[u8],
@@ -125,7 +125,7 @@ pub(crate) fn decoded(
 }
 
 /// The execution count of each. A repeated string instruction was counted once for each repetition, and is executed as
-/// often as what follows it.
+/// often as the instruction behind it.
 fn executions(instructions: &[Instruction], executed: &Executed) -> Vec<u64> {
     let repeats = |one: &Instruction| one.has_rep_prefix() || one.has_repne_prefix();
     let mut counts: Vec<u64> = Vec::with_capacity(instructions.len());

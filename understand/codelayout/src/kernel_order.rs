@@ -32,7 +32,7 @@ pub struct FetchedFunction {
     pub share: f64,
 }
 
-/// The functions that calls went into: those that most calls need first, and of equals in the order of the image.
+/// The functions that calls went into: those that most calls need first, equal ones in the order of the image.
 pub fn fetched_functions(debug: &DebugInfo, fetched: &Fetched) -> Vec<FetchedFunction> {
     let mut all: Vec<FetchedFunction> = Vec::new();
     for symbol in
@@ -45,7 +45,7 @@ pub fn fetched_functions(debug: &DebugInfo, fetched: &Fetched) -> Vec<FetchedFun
             all.push(FetchedFunction { name: symbol.name.clone(), addresses, share });
         }
     }
-    // In steps of a tenth: what hardly differs stays as the image has it.
+    // In steps of a tenth, so that functions with nearly equal shares keep the image's order.
     all.sort_by_key(|one| Reverse((one.share * 10.0).ceil() as u32));
     all
 }

@@ -1,4 +1,4 @@
-//! An order of functions: those that call each other often lie together, the densest first.
+//! An order of functions: functions that call each other often lie together, the densest first.
 //!
 //! The algorithm is call-chain clustering (C3) of Ottoni and Maher, "Optimizing Function Placement for Large-Scale
 //! Data-Center Applications", CGO 2017: each function, the hottest first, is put behind the cluster of its most
@@ -27,7 +27,7 @@ pub struct CallCount {
 }
 
 impl Code<'_> {
-    /// Calls, and jumps from one to another, between the functions of the file: those that instructions name.
+    /// Calls, and jumps from one to another, between the functions of the file, if instructions name the target.
     pub fn call_counts(&self) -> Vec<CallCount> {
         let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         for (caller, function) in self.functions.iter().enumerate() {

@@ -33,7 +33,7 @@ pub struct SampleProfile {
     pub functions: usize,
     /// Functions that were executed and that Clang did not compile, or that have no debug lines.
     pub not_by_clang: usize,
-    /// Names that several executed functions have. Clang could not tell them apart: none of them is in the profile.
+    /// Names that several executed functions have. Clang could not distinguish them: none of them is in the profile.
     pub ambiguous: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ struct Counted<'c, 'd> {
     code: &'c Code<'d>,
     /// Entries of functions, by their first address.
     entries: BTreeMap<u64, u64>,
-    /// Calls by the address of their instruction, with the name of what is called.
+    /// Calls by the address of their instruction, with the name of the called function.
     calls: BTreeMap<u64, (String, u64)>,
 }
 

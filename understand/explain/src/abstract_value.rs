@@ -42,7 +42,7 @@ impl Number {
         Congruence::new(self.constant, self.factor.unsigned_abs())
     }
 
-    /// True for a small constant, and for what steps through an array from one on: neither is an address.
+    /// True for a small constant, and for an index that steps through an array from one on: neither is an address.
     pub fn is_offset(self) -> bool {
         self.factor.unsigned_abs() != 1 && self.constant != 0 && self.constant.unsigned_abs() < LEAST_ADDRESS
     }

@@ -66,7 +66,7 @@ pub struct LocalSpot {
     pub offset: u64,
 }
 
-/// The images and what was learned of all of them.
+/// The images and the facts learned of all of them.
 pub struct World<'w, 'a> {
     /// The images.
     pub images: &'w [Image<'a>],
@@ -135,7 +135,7 @@ pub fn analyse(
     Ok(sites)
 }
 
-/// Takes over what was found of operands of which nothing was known.
+/// Takes over the places found for operands that had none.
 fn add_unknown(sites: &mut HashMap<u64, Vec<Site>>, others: HashMap<u64, Vec<Site>>) {
     for (pc, others) in others {
         for (site, other) in sites.get_mut(&pc).into_iter().flatten().zip(others) {
@@ -213,8 +213,8 @@ impl Pass<'_, '_, '_> {
         state.step(instruction, &convention, self);
     }
 
-    /// Only the stack pointer is known for certain: the compiler may have changed what a local function
-    /// is passed, so parameters are taken from debug info's locations, and from what the function does with them.
+    /// Only the stack pointer is known for certain: the compiler may have changed what a local function is passed, so
+    /// parameters are taken from debug info's locations, and from their uses in the function.
     fn at_entry(&self) -> State {
         let convention = self.graph.convention;
         let mut state = State::nothing(&convention);
@@ -230,7 +230,7 @@ impl Pass<'_, '_, '_> {
         state
     }
 
-    /// Applies what debug info says to hold before an instruction.
+    /// Applies the facts from debug info that hold before an instruction.
     fn locate(&mut self, index: usize, state: &mut State) {
         let Some(facts) = self.facts.get(index) else { return };
         for number in facts {
@@ -244,7 +244,7 @@ impl Pass<'_, '_, '_> {
         }
     }
 
-    /// Walks once more, noting what every operand accesses.
+    /// Walks once more, noting the place that every operand accesses.
     fn sites(&mut self, entries: &[State]) -> HashMap<u64, Vec<Site>> {
         let mut sites = HashMap::default();
         for (block, entry) in self.graph.blocks.iter().zip(entries) {

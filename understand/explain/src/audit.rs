@@ -259,7 +259,7 @@ impl<'a> CodeTypes<'a> {
     }
 }
 
-/// A type without arrays around it, and its size; `None` for what has no members.
+/// A type without arrays around it, and its size; `None` for types without members.
 fn element(catalog: &mut Catalog<'_>, ty: Ty) -> Option<(Ty, u64)> {
     let mut ty = ty;
     for _ in 0..8 {

@@ -1,6 +1,6 @@
 //! Ranges of addresses, found by an address that they hold, however many there are.
 
-/// A range of addresses with what is known of it.
+/// A range of addresses with its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ranged<T> {
     /// The first byte.

@@ -3,8 +3,8 @@
 use lineup_model::usage::ByteUse;
 use std::collections::BTreeMap;
 
-/// Sums of loads and stores as runs that do not overlap. A run that is added is cut at the ends of those that are there, and
-/// cuts them at its own. That looks at the runs it touches alone: however many there are, another costs the same.
+/// Sums of loads and stores as runs that do not overlap. An added run is cut at the ends of the present ones, and cuts
+/// them at its own. Adding a run visits only the runs that it touches, so its cost does not grow with their number.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ByteSums {
     /// By the offset of the first byte.

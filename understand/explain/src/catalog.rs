@@ -210,8 +210,8 @@ impl<'a> Catalog<'a> {
         self.table(ty).is_some_and(|(types, described)| types.aggregate(described.id).is_some())
     }
 
-    /// The number of what a pointer type points to; also for an aggregate that holds nothing but one
-    /// pointer (smart pointers).
+    /// The number of a pointer type's target; also for an aggregate that holds nothing but one pointer (smart
+    /// pointers).
     pub fn pointee(&mut self, image: usize, id: TypeId) -> Option<Ty> {
         let types = *self.tables.get(image)?;
         let mut id = types.strip(id)?;
@@ -314,8 +314,8 @@ impl<'a> Catalog<'a> {
             });
             return match fits {
                 Some(offset) => Some(Spot { offset, is_certain: true }),
-                // A neighbour in an array, or what surrounds an embedded struct: only a scalar's
-                // neighbours are of its own type for certain.
+                // A neighbour in an array, or the struct around an embedded one: only a scalar's neighbours are of its
+                // own type for certain.
                 None if self.is_aggregate(ty) => None,
                 None => {
                     let offset = distance.rem_euclid(i64::try_from(size).ok()?) as u64;
@@ -343,8 +343,8 @@ impl<'a> Catalog<'a> {
         distance.modulus.is_multiple_of(stride).then_some(offset)
     }
 
-    /// The offset, in the first element, of what lies any number of elements from there, when a type has but one array.
-    /// A multiple of an element may be an object further on just as well.
+    /// The offset, in the first element, of a byte that lies any number of elements from there, when a type has only
+    /// one array. A multiple of an element may be an object further on just as well.
     fn in_only_array(&self, ty: Ty, distance: Congruence) -> Option<u64> {
         let (types, described) = self.table(ty)?;
         let (start, stride) = fields::only_array(types, described.id)?;

@@ -1,4 +1,4 @@
-//! The effect of one instruction on what is known of registers and stack slots.
+//! The effect of one instruction on the known facts about registers and stack slots.
 
 use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
 use crate::callees::Parameter;
@@ -24,7 +24,7 @@ pub trait Surroundings {
     fn return_address_in(&mut self, target: CallTarget) -> Option<Register>;
     /// The task that a kernel runs.
     fn kernel_task(&mut self) -> AbstractValue;
-    /// True for a called function that leaves all registers as they are.
+    /// True for a called function that leaves all registers unchanged.
     fn keeps_registers(&mut self, target: CallTarget) -> bool;
     /// The pointers that the called function takes in registers.
     fn passed(&mut self, target: CallTarget) -> &[Parameter];
@@ -51,7 +51,7 @@ impl State {
         self.registers.get(usize::from(register.0)).copied().unwrap_or(AbstractValue::Nothing)
     }
 
-    /// Changes what a register holds.
+    /// Changes a register's value.
     pub fn set(&mut self, register: Register, held: AbstractValue) {
         if let Some(slot) = self.registers.get_mut(usize::from(register.0)) {
             *slot = held;
@@ -371,7 +371,7 @@ fn element_at(start: Pointer, index: Pointer) -> Pointer {
     Pointer { offset: start.offset.plus(index.offset), origin, is_located: false, ..start }
 }
 
-/// A pointer to what every CPU has a copy of, plus the distance of one CPU's copies: that copy.
+/// A pointer to a variable of which every CPU has a copy, plus the distance of one CPU's copies: that copy.
 fn of_cpu(one: AbstractValue, other: AbstractValue) -> Option<AbstractValue> {
     match (one, other) {
         (pointer @ AbstractValue::Pointer(_), AbstractValue::Thread(0))
@@ -385,7 +385,7 @@ fn looks_like_address(number: Number) -> bool {
     number.exact().is_some_and(|value| value >= 0x1000)
 }
 
-/// After a predicated instruction: the new value when it is an address, for what did not run leaves a
+/// After a predicated instruction: the new value when it is an address, for an instruction that did not run leaves a
 /// register that the code after it does not use as another address.
 fn predicated(old: AbstractValue, new: AbstractValue) -> AbstractValue {
     match (old, new) {

@@ -270,7 +270,7 @@ impl<'a> Explainer<'a> {
             regions,
             shared_lines: self.shared_lines(&shared),
             threads: self.threads.len() as u64,
-            // Advice on what a call uses together needs all that it uses.
+            // Advice on the data that a call uses together needs all the data that it uses.
             usage: if self.tells.whole_calls {
                 self.usage(&tallies, &shared, between.as_ref().zip(replay))
             } else {
@@ -411,7 +411,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Marks the lines on which one thread writes what another uses, or its neighbour.
+/// Marks the lines on which one thread writes data that another uses, or writes next to it.
 fn mark_shared(namer: &mut Namer<'_>, map: &mut [crate::explanation::LineUse], shared: &Shared) {
     let mut objects: BTreeSet<(String, u64)> = BTreeSet::new();
     let mut variables: BTreeSet<u64> = BTreeSet::new();

@@ -45,7 +45,7 @@ pub struct Tells {
     /// Every access of a call from its entry to its return. Else a call holds some of them, as samples do: lines per
     /// call, misses and advice cannot be worked out.
     pub whole_calls: bool,
-    /// Values of pointers that were loaded and stored: they tell which object a pointer meant.
+    /// Values of pointers that were loaded and stored: they identify the object of a pointer.
     pub values: bool,
     /// When memory was given out and given back.
     pub memory: bool,

@@ -255,7 +255,7 @@ pub(crate) fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Ra
     Some(start..end)
 }
 
-/// True for a class without data: as a base it shares its byte with what follows.
+/// True for a class without data: as a base it shares its byte with the data behind it.
 fn is_empty(types: &Types, id: TypeId, depth: usize) -> bool {
     depth < MAX_DEPTH
         && types.aggregate(id).is_some_and(|(_, aggregate)| {

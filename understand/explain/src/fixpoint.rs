@@ -4,14 +4,14 @@ use crate::evaluate::State;
 use crate::graph::Block;
 use std::collections::BTreeSet;
 
-/// Visits of one block after which what a loop changes is widened.
+/// Visits of one block after which values that a loop changes are widened.
 const WIDEN_AFTER: u32 = 20;
 
 /// The number of visits of one block after which the analysis is given up. Widened values stop changing long before.
 pub(crate) const MAX_VISITS: u32 = 1000;
 
 /// The states at the start of the blocks, from `entries` on; `run` changes a state as the block of a number does.
-/// `None` when a block was visited `max_visits` times and there is no end to it: what was learned until then is not
+/// `None` when a block was visited `max_visits` times without convergence: the facts learned until then are not
 /// certain.
 pub(crate) fn fixpoint(
     blocks: &[Block],

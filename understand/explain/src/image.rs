@@ -9,7 +9,7 @@ use lineup_model::types::Types;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// One file of the program: where it was and what its debug info says.
+/// One file of the program: its mapping and its debug info.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
     /// Its mapping.
@@ -117,8 +117,8 @@ impl<'a> Image<'a> {
         inside.filter(|(one, _)| one.size_bytes > 0).map(|(one, index)| (index, one)).collect()
     }
 
-    /// The name of what a call to a link address runs: through the procedure linkage table, or a
-    /// symbol that starts there.
+    /// The name of the function that a call to a link address runs: through the procedure linkage table, or a symbol
+    /// that starts there.
     pub fn callee_name(&self, link: u64) -> Option<&'a str> {
         let debug = self.debug?;
         debug.plt_name(link).or_else(|| {
@@ -136,8 +136,8 @@ impl<'a> Image<'a> {
         self.debug?.code(range.clone())
     }
 
-    /// Runtime addresses from the first byte mapped to the last byte of any section: data that starts
-    /// as zero lies behind what the file holds.
+    /// Runtime addresses from the first byte mapped to the last byte of any section: data that starts as zero lies
+    /// behind the file's bytes.
     pub fn runtime_range(&self) -> Range<u64> {
         let sections = self.debug.map(DebugInfo::sections).unwrap_or_default();
         let end = sections.iter().map(|section| self.loaded.to_runtime(section.addresses.end)).max();

@@ -2,10 +2,10 @@
 //!
 //! Design constraints:
 //!
-//! * Every name carries its [`name::Evidence`]. What has no name is counted as such, never dropped, and a
+//! * Every name carries its [`name::Evidence`]. Accesses without a name are counted as such, never dropped, and a
 //!   pointer to a scalar names no member.
-//! * The code is analysed once per function, without running it ([`analysis`]); what memory held is
-//!   learned from the recording in a first pass ([`objects`]) and used in a second.
+//! * The code is analysed once per function, without running it ([`analysis`]); the contents of memory are learned from
+//!   the recording in a first pass ([`objects`]) and used in a second.
 //! * Calls are streamed: memory grows with distinct program counters, objects, lines and combinations
 //!   of bytes, not with accesses. Combinations beyond a limit are folded and counted.
 //! * Debug info and code are input: damaged ones lead to fewer names, never to a panic.

@@ -1,4 +1,4 @@
-//! Code of libraries: of what it accesses nothing is known but the function that did.
+//! Code of libraries: the only known fact about its accesses is the function that made them.
 
 use crate::access_context::AccessContext;
 use crate::loaded_images::LoadedImages;

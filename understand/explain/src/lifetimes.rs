@@ -67,7 +67,7 @@ impl ObjectLifetimes {
         self.forks.extend(forked);
     }
 
-    /// The lifetime that an address was in at a time in a process, by what that process did, with its heap block when
+    /// The lifetime that an address was in at a time in a process, by that process's events, with its heap block when
     /// it is in one. A block given out later counts when no earlier one is alive: the call that began at `at` may have
     /// allocated it.
     pub fn at(&self, process: ProcessId, address: u64, at: u64) -> (Lifetime, Option<Block>) {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(lifetimes.inherited(ProcessId(1), 0x900, 13), Some((FIRST, 9)));
         assert_eq!(lifetimes.inherited(ProcessId(2), 0x900, 13), Some((FIRST, 10)));
         assert!(lifetimes.at(FIRST, 0x904, 10).1.is_some());
-        // It gave the memory back: what comes there is its own.
+        // It gave the memory back: new contents there are its own.
         assert_eq!(lifetimes.inherited(ProcessId(2), 0x900, 15), None);
         assert_eq!(lifetimes.inherited(FIRST, 0x900, 15), None);
     }

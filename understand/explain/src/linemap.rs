@@ -1,4 +1,4 @@
-//! Lines with what is touched on them and what rides along.
+//! Lines with their touched and untouched parts.
 
 use crate::catalog::Ty;
 use crate::explanation::{ColdPart, LineUse, PartUse};

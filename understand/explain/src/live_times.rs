@@ -91,7 +91,7 @@ impl LiveTimes {
         self.add(at, at);
     }
 
-    /// After the last access: what was written and not read through the type may still be read otherwise.
+    /// After the last access: bytes that were written and not read through the type may still be read otherwise.
     pub fn settle(&mut self) {
         let unread: Vec<Moment> =
             self.written.drain(..).filter(|written| !written.is_read).map(|written| written.at).collect();

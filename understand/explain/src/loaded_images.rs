@@ -101,13 +101,13 @@ impl<'a> LoadedImages<'a> {
         let (image, link) = self.at(pc)?;
         let image = self.get(image)?;
         let set = image.code_runs(&(link..link + 1)).first().map(|(_, set)| *set);
-        // At the end of what the file holds fewer bytes are there.
+        // At the end of the file's bytes fewer are there.
         let bytes = (1..=LONGEST_BYTES).rev().find_map(|length| image.bytes(&(link..link + length)));
         set.zip(bytes)
     }
 
     /// Whether calls by the code at a program counter store the return address, as on x86. On other machines the called
-    /// does.
+    /// function does.
     pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
         let at = self.at(pc).and_then(|(image, link)| Some((self.get(image)?, link)));
         let set = at.and_then(|(image, link)| Some(image.code_runs(&(link..link + 1)).first()?.1));

@@ -94,7 +94,7 @@ struct Known {
     name: u32,
 }
 
-/// Bytes of a variable, with what they point to when they are a pointer.
+/// Bytes of a variable, with their target when they are a pointer.
 struct Part {
     bytes: Range<u64>,
     target: Option<Ty>,

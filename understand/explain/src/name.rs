@@ -74,7 +74,8 @@ pub enum Name {
         /// The function's symbol, by name number, when there is one.
         symbol: Option<u32>,
     },
-    /// A program's memory that a kernel accessed, or what it copied to or from it, or a page that it copied or cleared.
+    /// A program's memory that a kernel accessed, or the other side of a copy to or from it, or a page that it copied
+    /// or cleared.
     Copied,
     /// In a heap block of unknown type.
     Heap,

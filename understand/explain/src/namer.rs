@@ -1,4 +1,4 @@
-//! Names accesses: static analysis of the code first, then what was learned of the memory.
+//! Names accesses: by static analysis of the code first, then by the facts learned of memory.
 
 mod behind;
 mod code;
@@ -73,7 +73,7 @@ pub struct Namer<'a> {
     pools: HashMap<Ty, Rc<[Range<u64>]>>,
 }
 
-/// An access with what the code around it says of it.
+/// An access with the facts that the code around it gives.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Bytes of the operand before this piece.
@@ -383,8 +383,8 @@ impl<'a> Namer<'a> {
         })
     }
 
-    /// Second pass: the names of what one access touched, range by range. A string instruction may touch many
-    /// objects with one access; the code's word for its pointer holds for the first of them only.
+    /// Second pass: the names of the memory that one access touched, range by range. A string instruction may touch
+    /// many objects with one access; the code's word for its pointer holds for the first of them only.
     ///
     /// # Errors
     /// When the disassembler fails.

@@ -33,7 +33,7 @@ impl Touches {
     }
 }
 
-/// Cuts overlapping runs at each other's ends and adds up what falls together.
+/// Cuts overlapping runs at each other's ends and adds up the parts that coincide.
 fn disjoint(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
     runs.sort_unstable();
     let overlaps = runs.windows(2).any(|pair| match pair {

@@ -33,7 +33,7 @@ impl PerCpu {
         PerCpu { section: found, bases: BTreeSet::new(), holders }
     }
 
-    /// True when what lies this far from the thread's base is a CPU's copy, for code of an image.
+    /// True when the data this far from the thread's base is a CPU's copy, for code of an image.
     pub(crate) fn is_of(&self, image: usize, from_base: i64) -> bool {
         self.section
             .as_ref()

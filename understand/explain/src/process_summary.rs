@@ -38,7 +38,7 @@ pub struct ProcessCalls {
 }
 
 impl ProcessSummary {
-    /// True when any call is known of it.
+    /// True when any of its calls is known.
     pub fn has_calls(&self) -> bool {
         self.regions.iter().any(|region| region.recorded > 0 || region.seen.is_some_and(|seen| seen > 0))
     }

@@ -1,4 +1,4 @@
-//! A recording as a source of evidence: what is read from it once, and its calls anew for each pass.
+//! A recording as a source of evidence: the parts that are read from it once, and its calls anew for each pass.
 
 use crate::error::ExplainError;
 use crate::evidence_source::{EvidenceSource, Tells, explain};
@@ -50,7 +50,7 @@ pub struct Survey {
     pub damage: Option<Damage>,
     /// Calls in the recording.
     pub calls: u64,
-    /// True when it holds what calls were given in registers.
+    /// True when it holds the values of registers at the beginning of calls.
     pub has_arguments: bool,
     /// The stalls in the recorder's processor model.
     pub stalls: Stalls,
@@ -170,7 +170,7 @@ impl Survey {
     }
 }
 
-/// A recording as a source: what was read of it once, and how to open it anew for its calls.
+/// A recording as a source: the parts that were read from it once, and the way to open it anew for its calls.
 struct Recording<'s, Open> {
     survey: &'s Survey,
     open: Open,

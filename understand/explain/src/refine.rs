@@ -4,8 +4,8 @@ use crate::abstract_value::{AbstractValue, Pointer};
 use crate::catalog::Catalog;
 use crate::located::RegisterFact;
 
-/// Combines what the flow says with what debug info says of a register: of two that agree the one with
-/// the outer object, of two that do not, debug info.
+/// Combines a register's value from the flow with that from debug info. If they agree it is the one with the outer
+/// object, else that from debug info.
 pub(crate) fn refine(catalog: &mut Catalog<'_>, flow: AbstractValue, fact: &RegisterFact) -> AbstractValue {
     let located = Pointer { is_located: true, ..Pointer::new(fact.target, fact.offset, fact.origin) };
     let pointer = match flow {

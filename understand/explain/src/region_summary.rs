@@ -65,7 +65,7 @@ pub struct AllCalls {
 }
 
 impl AllCalls {
-    /// `None` when no call was counted but those that are recorded.
+    /// `None` when only recorded calls were counted.
     fn of(sizes: &CallSizes, calls: u64, recorded: Option<Quantiles>) -> Option<AllCalls> {
         if sizes.calls() <= calls {
             return None;

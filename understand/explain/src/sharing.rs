@@ -1,8 +1,8 @@
 //! Bytes and lines that several threads use.
 //!
-//! Forked processes have memory of their own: what two processes touch at one address is not shared.
-//! Calls are taken to happen one after the other in the order in which they were entered: finer order
-//! between threads is not recorded.
+//! Forked processes have memory of their own: memory that two processes touch at one address is not shared. Calls are
+//! taken to happen one after the other in the order in which they were entered: finer order between threads is not
+//! recorded.
 
 use crate::name::VariableId;
 use crate::owner::{OwnerKey, Part};

@@ -5,7 +5,7 @@ use lineup_recording::{Counts, MeasuredCall, SystemSummary};
 /// Modelled stalls of a recording; empty where none were modelled.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Stalls {
-    /// By number of the region: its calls, and what they counted in all.
+    /// By number of the region: its calls, and their total counts.
     regions: Vec<(u64, Counts)>,
     /// The stalls of everything that ran, in cycles; `None` when the recorder could not report them.
     all_cycles: Option<u64>,
@@ -18,7 +18,7 @@ pub struct RegionStalls {
     pub data_cycles_per_call: f64,
     /// Mean cycles that a call stalls for data and code.
     pub cycles_per_call: f64,
-    /// The share of the region's calls in what all that ran stalled for.
+    /// The share of the region's calls in the stalls of everything that ran.
     pub of_program: Option<f64>,
 }
 

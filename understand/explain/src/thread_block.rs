@@ -168,7 +168,7 @@ impl ThreadBlocks {
         self.block_of(image).map_or(&[], |block| &block.symbols)
     }
 
-    /// The block of an image in any space: what the file says of it is the same in all.
+    /// The block of an image in any space: the file says the same of it in all.
     fn block_of(&self, image: usize) -> Option<&Block> {
         self.blocks.iter().find(|((_, own), _)| *own == image).map(|(_, block)| block)
     }

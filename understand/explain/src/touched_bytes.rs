@@ -64,7 +64,7 @@ impl TouchedBytes {
         needed
     }
 
-    /// The bytes of the 128-byte line of an address that are of what is meant.
+    /// The bytes of an address's 128-byte line that belong to uses for which `is_meant` holds.
     fn mask(&self, address: u64, is_meant: &dyn Fn(Option<Use>) -> bool) -> u128 {
         let first = LineSize::B128.line_of(address) * GRANULES;
         let from = self.granules.partition_point(|(granule, ..)| *granule < first);

@@ -67,7 +67,7 @@ const NOT_LOOKED_AT: f64 = 0.0005;
 /// An address in no file.
 const NOWHERE: u64 = u64::MAX;
 
-/// A function, by its number among those that ran.
+/// A function, by its number among the functions that ran.
 pub(crate) type FunctionNumber = usize;
 
 /// Counts of one function.
@@ -93,7 +93,7 @@ pub(crate) struct Attribution {
     pub(crate) spots: HashMap<u32, Tally>,
     /// By owner and function.
     pub(crate) owners: HashMap<(Owner, FunctionNumber), Tally>,
-    /// By what allocated it, 0 where that is not known, and owner.
+    /// By allocation site, 0 if that is not known, and owner.
     pub(crate) sites: BTreeMap<(u32, Owner), Tally>,
     /// By spot and function.
     pub(crate) spots_in: BTreeMap<(u32, FunctionNumber), Tally>,
@@ -216,7 +216,7 @@ fn whole(accesses: u64, misses: Misses) -> Tally {
     Tally { accesses: accesses as f64, stores: 0.0, l1: misses.l1 as f64, l2: misses.l2 as f64 }
 }
 
-/// Divides an instruction's counts among the spots that it was seen at, and what allocated them.
+/// Divides an instruction's counts among the spots that it was seen at, and their allocation sites.
 fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<((u32, u32), Tally)> {
     let all_accesses: u64 = seen.values().map(|(accesses, _)| accesses).sum();
     let all_stalls: u64 = seen.values().map(|(_, misses)| cycles(*misses, latency)).sum();

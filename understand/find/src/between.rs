@@ -28,7 +28,7 @@ const LEAST_WAITS: u64 = 100;
 pub(crate) struct Waits {
     /// For bytes that another thread wrote or used.
     pub(crate) of_same_bytes: u64,
-    /// For other bytes of the line: no thread needed what the other did.
+    /// For other bytes of the line: no thread needed the other's bytes.
     pub(crate) of_line_alone: u64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Between {
     pub(crate) all: Waits,
     /// By the spot of the access that waited.
     pub(crate) by_spot: HashMap<u32, Waits>,
-    /// Lines that threads fight over, by what lies on them.
+    /// Lines of false sharing, by the owners of the bytes on them.
     pub(crate) fights: BTreeMap<Fighters, Fight>,
     /// Some threads were recorded one after the other, and are taken to run side by side.
     pub(crate) is_of_threads_in_turn: bool,
@@ -157,8 +157,8 @@ impl Between {
         }
     }
 
-    /// Leaves out what nobody can part, and what is too little: what the system's own types hold inside, such as a
-    /// lock's word and its owner.
+    /// Leaves out data that nobody can part, and fights that are too small. The former are members of the system's own
+    /// types, such as a lock's word and its owner.
     pub(crate) fn leave_out_little(&mut self, namer: &mut Namer<'_>) {
         let mut is_fixed = |fighters: &Fighters| match fighters.owners[..] {
             [Owner::Type(ty)] => fighters.of_one_object && is_of_system(ty, namer),
@@ -171,7 +171,7 @@ impl Between {
 }
 
 impl Fighters {
-    /// True when all of it is in objects of one type, or in variables: what the source can part.
+    /// True when all of it is in objects of one type, or in variables: data that the source can part.
     pub(crate) fn are_declared(&self) -> bool {
         match &self.owners[..] {
             [Owner::Type(_)] => true,

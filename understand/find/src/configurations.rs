@@ -1,4 +1,4 @@
-//! The caches that a gain is tried under: those that were modelled, and others of the kinds that machines have.
+//! The caches that a gain is tried under: the modelled ones, and others of the kinds that machines have.
 
 use lineup_cache::{CacheLevel, CacheSpec, Hierarchy, Missed, Replacement, VariedHierarchy};
 

@@ -1,4 +1,4 @@
-//! Stalls of a kernel by what it worked for: tasks, and the interrupts of each CPU.
+//! Stalls of a kernel by the work they were for: tasks, and the interrupts of each CPU.
 
 use crate::attribution::function_at;
 use crate::findings::{ContextStalls, Stalls};

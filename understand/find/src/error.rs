@@ -12,7 +12,7 @@ pub enum FindError {
     /// The recording's header describes an impossible cache.
     #[error(transparent)]
     Cache(#[from] SpecError),
-    /// It was made without what is needed.
+    /// It was made without the data that is needed.
     #[error(
         "the recording holds no windows of the run: the program ended before the recorder could write them"
     )]

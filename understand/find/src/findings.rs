@@ -41,7 +41,7 @@ pub struct Findings {
     pub between_threads: Option<BetweenThreads>,
     /// A kernel's stalls by the work it did, most first; `None` for programs.
     pub contexts: Option<Vec<ContextStalls>>,
-    /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
+    /// Functions, most stalls first. Functions that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
     /// Stalls from the outside in: `data`, owner, member and function, or `code` and function. For viewers of stacks.
     #[serde(skip)]
@@ -92,7 +92,7 @@ pub struct BetweenThreads {
 pub struct ThreadWaits {
     /// For bytes that another thread wrote or used.
     pub of_same_bytes: f64,
-    /// For other bytes of the line: no thread needed what the other did.
+    /// For other bytes of the line: no thread needed the other's bytes.
     pub of_line_alone: f64,
 }
 
@@ -152,7 +152,7 @@ pub enum Kind {
     Boxed,
     /// The largest variant of a Rust enum in a `Box`.
     BoxedVariant,
-    /// Code without what is not executed between.
+    /// Code without the code between that is not executed.
     Code,
     /// Data of different threads on lines of their own.
     OwnLines,
@@ -186,7 +186,7 @@ pub struct Finding {
     pub kind: Kind,
     /// The share of all modelled stalls that the subject has.
     pub stalls: f64,
-    /// The upper bound of what it saves, as a share of all modelled stalls.
+    /// The upper bound of its saving, as a share of all modelled stalls.
     pub gain: f64,
     /// The same under each configuration, in the order of [`Findings::configurations`].
     pub gains: Vec<f64>,
@@ -239,7 +239,7 @@ pub struct MemberMap {
     pub start_in_line: Option<u64>,
     /// The functions that access it most; the last is all others when there are more.
     pub functions: Vec<String>,
-    /// By offset: those that were accessed, and all others.
+    /// The members by offset, accessed ones and all others.
     pub members: Vec<LaidMember>,
 }
 
@@ -252,7 +252,7 @@ pub struct LaidMember {
     pub offset: u64,
     /// Bytes.
     pub size_bytes: u64,
-    /// Its offset as the finding lays it; `None` when it is put apart from what is used much.
+    /// Its offset in the finding's layout; `None` when it is put apart from the members that are used much.
     pub offset_after: Option<u64>,
     /// By function: its index in [`MemberMap::functions`], loads and stores.
     pub uses: Vec<(usize, f64, f64)>,
@@ -268,7 +268,7 @@ pub enum Evidence {
         size_bytes: u64,
         /// Lines that an object of this size takes at least.
         lines: u64,
-        /// Lines that what is used of it needs.
+        /// Lines that its used members need.
         lines_needed: u64,
         /// The largest variant of a Rust enum that others would be smaller without.
         largest_variant: Option<LargestVariant>,
@@ -312,7 +312,7 @@ pub enum Evidence {
 pub struct LargestVariant {
     /// Its name.
     pub name: String,
-    /// Bytes to the end of what it holds.
+    /// Bytes to the end of its data.
     pub size_bytes: u64,
     /// The same of the largest other one.
     pub others_bytes: u64,

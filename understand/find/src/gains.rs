@@ -241,7 +241,7 @@ fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
     let as_layout = |kind, relaid: Option<Relaid>| relaid.map(|relaid| (kind, Layout::Objects(relaid)));
     let columns = (objects.share_in_arrays() >= LEAST_IN_ARRAYS).then(|| objects.by_columns());
     if let Nature::Enum(_) = nature {
-        // The room for the address is in what stays.
+        // The room for the address is in the part that stays.
         let boxed = objects.split_linked(|piece| piece == 0, 0);
         return as_layout(Kind::BoxedVariant, boxed).into_iter().collect();
     }
@@ -256,7 +256,7 @@ fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
     orders.chain(splits).chain(as_layout(Kind::Columns, columns)).collect()
 }
 
-/// Ways to tell which pieces are used much: at all, and by accesses and visits.
+/// Ways to choose the pieces that are used much: at all, and by accesses and visits.
 fn hot_parts(objects: &Objects) -> BTreeSet<Vec<bool>> {
     let of = |uses: &[u64], times: u64| -> Vec<bool> {
         let most = uses.iter().copied().max().unwrap_or(0);

@@ -151,8 +151,8 @@ impl Objects {
         })
     }
 
-    /// Bytes that the part of an object that is used much needs for the address of the other: those that do not lie in
-    /// arrays are reached by their address.
+    /// Bytes that the much used part of an object needs for the address of the other part. Objects outside arrays need
+    /// it, since the other part is reached by its address.
     pub(crate) fn link_bytes(&self) -> u64 {
         if self.share_in_arrays() > 0.5 { 0 } else { LINK_BYTES }
     }
@@ -330,7 +330,7 @@ impl Relaid {
         if line >= self.room.end || end <= self.room.start {
             return pass_on(line);
         }
-        // From those that begin less than their length before the line.
+        // From the first object that begins less than its length before the line.
         let first = self.starts.below(bases, (line + 1).saturating_sub(*size_bytes));
         let mut is_known = false;
         for base in bases[first..].iter().take_while(|base| **base < end) {

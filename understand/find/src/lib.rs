@@ -2,11 +2,11 @@
 //!
 //! Design constraints:
 //!
-//! * Exact where it can be: what every instruction missed was counted in the whole run. How the misses of one
-//!   instruction divide among names is taken from windows of the run ([`naming`]), in which every access is known.
+//! * Exact where it can be: the misses of every instruction were counted in the whole run. The division of one
+//!   instruction's misses among names comes from windows of the run ([`naming`]), in which every access is known.
 //! * A gain is measured, not guessed: the windows go through the caches again with the objects, or the code, laid anew
 //!   ([`replay`], [`layouts`]). It is a best case, of a layout that a source change could give.
-//! * What has no name is shown as a share, never dropped.
+//! * Data without a name is shown as a share, never dropped.
 //! * Memory grows with code, types and the bounded sample, not with accesses.
 //! * Nothing is printed; [`Findings`] are plain values.
 

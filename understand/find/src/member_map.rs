@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The largest number of functions that are listed one by one.
 const MOST_FUNCTIONS: usize = 4;
 
-/// The members of a type, those that were accessed and all others.
+/// The members of a type, accessed ones and all others.
 pub(crate) fn member_map(
     naming: &mut Naming<'_>,
     attribution: &Attribution,
@@ -64,7 +64,7 @@ fn laid(path: String, offset: u64, size_bytes: u64, gain: &Gain) -> LaidMember {
     LaidMember { path, offset, size_bytes, offset_after, uses: Vec::new() }
 }
 
-/// The functions that access most: their places among these, and what they are called.
+/// The functions that access most: their places among these, and their names.
 fn most(
     attribution: &Attribution,
     own: &[(Spot, FunctionNumber, Tally)],

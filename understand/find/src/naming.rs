@@ -81,7 +81,7 @@ impl<'a> Naming<'a> {
         number
     }
 
-    /// The spot of what has no name.
+    /// The spot of data without a name.
     pub(crate) fn unnamed(&mut self) -> u32 {
         self.number(Spot::UNNAMED)
     }

@@ -55,8 +55,8 @@ impl Work<'_, '_> {
         (!is_guest && !is_told).then(|| format!("where objects were allocated is not known: {why}"))
     }
 
-    /// Programs that this one started or became, which are not counted: what is wanted may be one of those, as where a
-    /// script starts it.
+    /// Programs that this one started or became, which are not counted: the user may mean one of those, for instance
+    /// when a script starts it.
     fn uncounted(&self) -> Vec<String> {
         let all = self.recorded.summary.iter().flat_map(Summary::unfollowed_each_once);
         let told = all.map(|(one, times)| {

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The address of packed code.
 const CODE: u64 = 3 << 60;
 
-/// Code laid without what was not executed.
+/// Code laid without the code that was not executed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Packed {
     /// First and last byte of each run of executed bytes, and where it goes.

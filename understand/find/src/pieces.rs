@@ -98,8 +98,8 @@ fn align(start: u64, size_bytes: u64) -> u64 {
     MOST_ALIGN_BYTES.min(of_size).min(of_start)
 }
 
-/// The pieces of `rest` in an order that leaves little room between them after `end`: always the one with most
-/// alignment of those that can begin right there.
+/// The pieces of `rest` in an order that leaves little room between them after `end`: always the one with the largest
+/// alignment that can begin right there.
 pub(crate) fn closely(pieces: &[Piece], mut end: u64, mut rest: Vec<usize>) -> Vec<usize> {
     let mut order = Vec::new();
     while !rest.is_empty() {

@@ -26,15 +26,15 @@ pub(crate) fn cycles(misses: Misses, latency: Latency) -> u64 {
     from_l2 * u64::from(latency.l2_cycles) + misses.l2 * u64::from(latency.memory_cycles)
 }
 
-/// Counts what an access missed.
+/// Counts the misses of an access.
 pub(crate) fn count(misses: &mut Misses, missed: Missed) {
     misses.l1 += u64::from(missed != Missed::Nothing);
     misses.l2 += u64::from(missed == Missed::L2);
 }
 
-/// Runs the windows through caches. `observe` gets every step, with where an access lies, and what it missed. Caches
-/// are not emptied between windows: what a window finds there is what the recorder's caches held at its beginning, and
-/// under that what windows before left.
+/// Runs the windows through caches. `observe` gets every step, with the place of an access, and its misses. Caches are
+/// not emptied between windows. A window finds there the lines that the recorder's caches held at its beginning, and
+/// under those the lines that windows before left.
 pub(crate) fn replay(
     configuration: &Configuration,
     (windows, points): (&[Window], &[Vec<Point>]),
@@ -65,7 +65,7 @@ pub(crate) fn replay(
     outcome
 }
 
-/// Puts into the caches what the recorder's held when a window began.
+/// Puts into the caches the lines that the recorder's caches held when a window began.
 fn hold(caches: &mut Caches, window: &Window, layout: &Layout) {
     let Some(resident) = &window.resident else { return };
     for (level, lines) in

@@ -33,7 +33,7 @@ impl Work<'_, '_> {
     /// The findings of false sharing.
     pub(crate) fn fights(&mut self, all_cycles: f64) -> Vec<Finding> {
         let fights = std::mem::take(&mut self.between.fights);
-        // Waits come on top of what the caches of each thread alone stall for.
+        // Waits come on top of the stalls of each thread's own caches.
         let with_waits = all_cycles + self.thread_waits(self.between.all).all() * WAIT_CYCLES;
         fights.into_iter().map(|(fighters, fight)| self.fight(&fighters, &fight, with_waits)).collect()
     }

@@ -29,7 +29,7 @@ struct Frame {
     image: String,
     /// `FILE:LINE` of the call, where it is known.
     line: Option<String>,
-    /// Allocating is what it is for.
+    /// Whether the function's purpose is to allocate.
     is_wrapper: bool,
 }
 

@@ -152,7 +152,7 @@ impl Work<'_, '_> {
         let named = self.functions_among(owner, |counts| self.can_be_region(counts));
         let mut named: Vec<String> = named.into_iter().map(|(name, _)| name).collect();
         if named.len() > 1 {
-            // It is called once: what it does is better studied in what it calls.
+            // It is called once: its work is better studied in the functions that it calls.
             named.retain(|name| name != "main");
         }
         named.truncate(MOST_FUNCTIONS);

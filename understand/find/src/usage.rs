@@ -24,7 +24,7 @@ impl<O: Copy + Eq + Hash> LineUsage<O> {
         LineUsage { line_bytes: line_bytes.max(1), lines: HashMap::default(), sums: HashMap::default() }
     }
 
-    /// Takes in an access to what somebody owns.
+    /// Takes in an access to an owner's data.
     pub(crate) fn see(&mut self, owner: O, address: u64, size_bytes: u64, missed: Missed) {
         let last = address.saturating_add(size_bytes.max(1) - 1);
         for line in address / self.line_bytes..=last / self.line_bytes {

@@ -21,7 +21,7 @@ pub(crate) struct Watched {
     /// Cycles that fetches stalled for, by their first byte.
     pub(crate) fetch_cycles: HashMap<u64, u64>,
     pub(crate) used_per_line: HashMap<Owner, f64>,
-    /// By the number of what allocated it.
+    /// By the number of the allocation site.
     pub(crate) used_by_site: HashMap<u32, f64>,
     /// Lines fetched, and bytes used of them, by the instruction that fetched them.
     pub(crate) used_by_pc: BTreeMap<u64, (u64, u64)>,

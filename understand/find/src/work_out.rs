@@ -47,12 +47,11 @@ pub struct Options {
 pub struct Again {
     /// Options of every command that runs it, such as `--drive` with its line.
     pub run: Vec<String>,
-    /// Options of what records it: `--engine` and `--cache`.
+    /// Options of the recorder: `--engine` and `--cache`.
     pub recorder: Vec<String>,
-    /// Options of `lineup record` besides: what is added to the environment, which a study takes as part of its
-    /// command.
+    /// Other options of `lineup record`: additions to the environment, which a study takes as part of its command.
     pub environment: Vec<String>,
-    /// Options of `lineup study` besides: where the sources are, and what builds them.
+    /// Other options of `lineup study`: the folder of the sources, and the build command.
     pub build: Vec<String>,
     /// The program and its arguments as `lineup study` takes them; empty when as they were recorded.
     pub studied: Vec<String>,
@@ -72,8 +71,8 @@ impl Default for Options {
     }
 }
 
-/// Works out what is worth fixing. `debug` holds the debug info of each of the recording's images, `program` is the
-/// path of the one whose functions can be studied, `clock` what samples of a run at its own speed say.
+/// Works out the findings. `debug` holds the debug info of each of the recording's images, `program` is the path of the
+/// one whose functions can be studied, `clock` the samples of a run at its own speed.
 ///
 /// # Errors
 /// When the recording holds no windows, or the disassembler fails.
@@ -377,7 +376,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The command that records these functions, and shows what threads do to each other in them.
+    /// The command that records these functions, and shows the contention between threads in them.
     pub(crate) fn next_of_threads(&self, functions: &[String]) -> String {
         let again = &self.options.again;
         let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);

@@ -1,4 +1,4 @@
-//! Everything that is known of the regions of several runs.
+//! The known facts about the regions of several runs.
 
 use crate::distribution::{
     COMPARED, Correlation, Difference, Distribution, Mode, arm_name, correlation, differences, modes_of,
@@ -55,7 +55,7 @@ pub struct RegionRun {
     pub unfinished: usize,
     /// Calls whose accesses and code were kept.
     pub kept: usize,
-    /// By what was done to the caches before the call.
+    /// By the treatment before the call.
     pub arms: Vec<ArmCalls>,
     /// The difference between the calls of each further arm and those of the first. Calls were assigned to arms at
     /// random, so the treatment is the cause.

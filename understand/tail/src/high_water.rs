@@ -1,4 +1,4 @@
-//! New maxima: each call that took more cycles than any before it, with what ran inside.
+//! New maxima: each call that took more cycles than any before it, with the functions that ran inside.
 
 use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};

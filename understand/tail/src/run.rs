@@ -1,4 +1,4 @@
-//! One recording of a whole system, ready to be analysed: which calls lie inside which, and what was done before them.
+//! One recording of a whole system, ready to be analysed: the nesting of calls, and the treatment before them.
 
 use crate::symbols::{Place, Symbols};
 use lineup_model::access::{Call, CallEnd};
@@ -7,7 +7,7 @@ use lineup_recording::{Arm, MeasuredCall, Mode, Recording};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// A call with what was done to the caches before it.
+/// A call with the treatment before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Measured {
     /// The call.
@@ -17,7 +17,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// True when it returned: what is abandoned or cut off by the end of the recording is in no distribution.
+    /// True when it returned: calls that were abandoned or cut off by the end of the recording are in no distribution.
     pub fn returned(&self) -> bool {
         self.call.end == CallEnd::Returned
     }
@@ -189,7 +189,7 @@ fn facts(label: String, recording: &Recording, symbols: &Symbols) -> Facts {
     }
 }
 
-/// For each call the one right around it, and what was done before it.
+/// For each call the one right around it, and the treatment before it.
 fn nest(calls: &[MeasuredCall], is_span: impl Fn(&MeasuredCall) -> bool) -> (Vec<Option<usize>>, Vec<Arm>) {
     let parents = Nesting::new(calls).parents(is_span);
     let mut arms: Vec<Arm> = Vec::with_capacity(calls.len());
@@ -257,7 +257,7 @@ impl<'a> Nesting<'a> {
         around.iter().enumerate().map(parent).collect()
     }
 
-    /// For each call those that were open on its CPU when it began, outer ones first.
+    /// For each call the calls that were open on its CPU when it began, outer ones first.
     fn around(&self, is_span: impl Fn(&MeasuredCall) -> bool) -> Vec<Vec<usize>> {
         let mut open: Vec<usize> = Vec::new();
         let mut around = Vec::with_capacity(self.calls.len());

@@ -1,4 +1,4 @@
-//! The second tail: calls that execute more instructions than usual, and what ran in them.
+//! The second tail: calls that execute more instructions than usual, and the functions that ran in them.
 
 mod class;
 mod functions;
@@ -38,9 +38,9 @@ pub struct SecondTail {
     pub code_stall_per_peak: Option<f64>,
     /// Each count's mean over calls of both kinds.
     pub means: Vec<Means>,
-    /// Regions inside, those that account for most instructions first.
+    /// Regions inside, in order of their instructions, most first.
     pub regions: Vec<InnerRegion>,
-    /// Calls of the tail whose accesses were kept: what follows is known of these only.
+    /// Calls of the tail whose accesses were kept: the fields below cover only these.
     pub kept_tail_calls: usize,
     /// Other calls whose accesses were kept.
     pub kept_usual_calls: usize,

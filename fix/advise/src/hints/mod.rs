@@ -23,12 +23,12 @@ pub const MOST_SHARE: f64 = 0.001;
 /// The level of the share's interval.
 pub const LEVEL: f64 = 0.99;
 
-/// Texts with hints in them, and what was not hinted.
+/// Texts with hints, and the hints that were left out.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hints {
     /// Changed texts by their paths.
     pub edited: BTreeMap<String, String>,
-    /// The hints that stand in the edits now.
+    /// The hints in these texts.
     pub given: Vec<Hint>,
     /// Hints that the counts would have allowed, with the reasons why they were left out.
     pub refused: Vec<RefusedHint>,

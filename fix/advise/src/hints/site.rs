@@ -21,7 +21,7 @@ pub(super) struct If {
 /// The part of an `if` that holds the code of a branch's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
-    /// In what is done when the condition holds.
+    /// In the branch for a condition that holds.
     Then,
     /// Behind its `else`.
     Otherwise,

@@ -1,5 +1,5 @@
-//! An order in groups, as the kernel's people make such by hand: what is read apart from what is written, and each by
-//! which functions use it.
+//! An order in groups, as kernel developers write them by hand: members that are read apart from members that are
+//! written, each by the functions that use them.
 
 use super::lines::with_those_in_others;
 use super::{ANONYMOUS, Group, Item, WrittenOrder};
@@ -37,7 +37,7 @@ struct Share {
 }
 
 /// The members of a type in groups: those that are only read before those that are written, each by the kinds of work
-/// that use them; what is not used comes last, in its order. Both halves begin a line of `line_bytes`. A struct with
+/// that use them; unused members come last, in their order. Both halves begin a line of `line_bytes`. A struct with
 /// which the type begins stays first, since it may be taken for the whole. `None` when no member is used, or the layout
 /// is not understood.
 pub fn grouped(
@@ -122,7 +122,7 @@ fn shares(subject: &Subject<'_>, work: &Work) -> Vec<Share> {
 }
 
 /// Members that move as one: bit-fields that follow each other, and each other alone. Markers of groups do not move,
-/// and neither does what an order could not name, nor what stays first.
+/// nor do members that an order could not name, nor members that stay first.
 fn runs(subject: &Subject<'_>, fields: &[Field]) -> Vec<Range<usize>> {
     let members = &subject.aggregate.members;
     let is_bits = |member: usize| fields[member].bit_width.is_some();

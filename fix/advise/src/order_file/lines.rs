@@ -12,9 +12,9 @@ use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 
 impl Arrangement {
-    /// Lines per call of the type's objects, those that lie in others among them, before and in this order. Objects
-    /// that lie where a new alignment allows none count as if they began before that. Nothing for a type that was not
-    /// used, or whose layout does not follow from its members.
+    /// Lines per call of the type's objects, those that lie in others among them, before and in this order. Objects at
+    /// places that a new alignment does not allow count as if they began before. Nothing for a type that was not used,
+    /// or whose layout does not follow from its members.
     pub fn lines(&self, types: &Types, usage: &Usage, id: TypeId) -> Vec<RegionLines> {
         self.compared(types, &with_those_in_others(types, usage, id), id).unwrap_or_default()
     }

@@ -8,9 +8,9 @@
 //!     rest
 //! ```
 //!
-//! `align(N)` before a member puts it at a multiple of N bytes; before a group, what follows the group as well. `rest`
-//! stands for the members that are not named, in their present order; without it every member is named once. A member
-//! without a name is `(anonymous)`, each in turn.
+//! `align(N)` before a member puts it at a multiple of N bytes; before a group, it also applies to the member behind
+//! the group. `rest` stands for the members that are not named, in their present order; without it every member is
+//! named once. A member without a name is `(anonymous)`, each in turn.
 
 mod grouped;
 mod lines;
@@ -42,7 +42,7 @@ pub struct WrittenOrder {
     pub file: String,
     /// Its line in the file, from 1.
     pub line: u32,
-    /// Members as they are to come.
+    /// Members in their new order.
     pub items: Vec<Item>,
     /// Groups, by where their members stand in `items`.
     pub groups: Vec<Group>,
@@ -71,7 +71,7 @@ pub struct Group {
 /// An order with the members of a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrangement {
-    /// Places of the members in the present declaration, as they are to come.
+    /// Places of the members in the present declaration, in their new order.
     pub order: Vec<usize>,
     /// The alignment of each of `order`, in bytes.
     pub align_bytes: Vec<Option<u64>>,
@@ -153,7 +153,8 @@ impl WrittenOrder {
         self.groups.iter().find(|group| group.name == name)
     }
 
-    /// Members by their places, what stands for the rest, and markers of groups, which stay around those.
+    /// Members by their places, with markers of groups, which stay around their members. The members without a name in
+    /// the order stand at `rest`.
     fn arrangement(
         &self,
         places: &[Option<usize>],

@@ -9,7 +9,7 @@ const MOST_ALIGNED_BYTES: u64 = 4096;
 /// Reads the text of the file of orders `name`.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The error, with its place.
 pub fn parse(name: &str, text: &str) -> Result<Vec<WrittenOrder>, AdviseError> {
     let mut reader = Reader { file: name, words: words(text), at: 0 };
     let mut orders = Vec::new();
@@ -122,7 +122,7 @@ impl<'t> Reader<'t> {
         self.at == self.words.len() || self.words.get(after).is_some_and(|word| word.text == ":")
     }
 
-    /// A member or a group, with what stands before it.
+    /// A member or a group, with the annotations before it.
     fn item(&mut self, order: &mut WrittenOrder) -> Result<(), AdviseError> {
         let align_bytes = self.alignment()?;
         let opens = self.words.get(self.at + 2).is_some_and(|word| word.text == "{");

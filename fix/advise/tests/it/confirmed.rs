@@ -1,4 +1,4 @@
-//! A predicted layout is believed only when the compiler gives the same: what differs discards it and is named.
+//! A predicted layout is accepted only when the compiler gives the same: a difference discards it and is named.
 
 use crate::pahole::{integer, member, push, structure};
 use lineup_advise::advise;

@@ -1,4 +1,4 @@
-//! Each constraint at work, held against the compiler: what is obeyed, what is rewritten, what is refused.
+//! Each constraint at work, checked with the compiler: orders that obey it, edits that are rewritten, and refusals.
 
 use crate::pahole::Folder;
 use lineup_advise::advise;

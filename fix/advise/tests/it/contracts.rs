@@ -1,4 +1,5 @@
-//! Comments, macros and shapes of types as contracts: what is pinned, kept together or refused, with the reason quoted.
+//! Comments, macros and shapes of types as contracts: members that are pinned, kept together or refused, with the
+//! reason quoted.
 
 use crate::pahole;
 use crate::pahole::{Folder, integer, member, push, structure, typedef};
@@ -577,7 +578,7 @@ fn a_comment_that_goes_on_below_its_member_stays_with_it() {
     assert_eq!(place(&advice, "ticks").abs_diff(place(&advice, "z")), 1, "{text}");
 }
 
-/// Sections that are numbered keep their order, and their members: what stands behind a comment, too.
+/// Sections that are numbered keep their order, and their members, including those behind a comment.
 #[test]
 fn members_do_not_leave_a_numbered_section() {
     let members = "\t/* 1) quiescent states : */\n\tlong a;\n\tchar cold[120];\n\n\t/* 2) batch handling */\n\tlong b;\n\tlong c;\n\
@@ -644,7 +645,7 @@ fn a_comment_below_its_member_and_deeper_moves_with_it() {
     }
 }
 
-/// A comment that is indented as deep as what follows it speaks of that.
+/// A comment that is indented as deep as the member behind it refers to that member.
 #[test]
 fn a_deeper_comment_above_a_member_that_is_as_deep_moves_with_that() {
     let members = "\tlong a;\n\t\t/* the number of them */\n\t\tlong hot;\n\tchar cold[60];\n\tchar colder[60];\n\tlong z;\n\tlong rest;\n";

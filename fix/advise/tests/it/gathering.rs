@@ -1,4 +1,4 @@
-//! Globals used together: the sched_clock of 2015, and what forbids a gathering.
+//! Globals used together: the sched_clock of 2015, and the constraints that forbid a gathering.
 
 use crate::pahole;
 use crate::pahole::{Folder, integer, member, pointer, push, structure, typedef};

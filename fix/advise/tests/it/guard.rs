@@ -1,4 +1,4 @@
-//! The guard: what a lock says, what breaks it, and what it answers to a text that is no lock.
+//! The guard: the promises of a lock, their violations, and the answers to texts that are no lock.
 
 use crate::pahole;
 use crate::pahole::{Folder, pointer, structure};

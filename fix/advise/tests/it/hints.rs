@@ -47,7 +47,7 @@ fn the_side_that_is_in_the_body_tells_which_way_the_condition_comes_out() {
         assert!(edited(&hints).contains(&format!("if (__builtin_expect(!!(x == 7), {value}))")), "{hints:?}");
         assert_eq!(hints.given[0].at.line, 2);
     }
-    // With an `else` what lies behind the whole is no proof of either.
+    // With an `else`, code behind the whole proves neither outcome.
     let hints = of(PLAIN, &[branch(PLAIN, "x == 7", [("AAA", 0), ("CCC", 90_000)])]);
     assert_eq!(refusal(&hints), "its machine code does not tell which side is which");
 }
@@ -150,7 +150,7 @@ fn a_function_that_was_seldom_passed_by_or_is_not_found_is_left() {
     assert!(hints.edited.is_empty() && hints.refused.len() == 1, "{hints:?}");
 }
 
-/// A compiler goes past a condition where an earlier one has decided it: what its own branch counts is not all.
+/// A compiler skips a condition that an earlier one has decided, so the counts of its own branch are not complete.
 #[test]
 fn code_that_ran_more_often_than_its_branch_tells_forbids_the_hint() {
     let with = |text: &str, branch: Branch, mark: &str, times: u64| {

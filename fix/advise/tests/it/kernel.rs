@@ -246,7 +246,7 @@ fn a_member_whose_typedef_is_aligned_keeps_its_offset() {
     assert_eq!(plain.orders.len(), 1, "nothing holds it");
 }
 
-/// Markers of groups are members without a size; what stands behind them is found all the same.
+/// Markers of groups are members without a size; the members behind them are still found.
 #[test]
 fn members_behind_the_markers_of_groups_are_found() {
     let case = || {

@@ -58,7 +58,7 @@ fn advice(text: &str, used: &[Used<'_>], is_inside: Option<bool>, allow_growth: 
     advice_with(text, used, is_inside, allow_growth, &[])
 }
 
-/// A lock: the member that it is, and those that it guards.
+/// A lock: its own member, and the members that it guards.
 type Locks<'a> = &'a [(&'a str, &'a [&'a str])];
 
 fn advice_with(
@@ -244,7 +244,7 @@ fn an_order_that_packs_puts_nothing_of_another_owner_beside_a_lock() {
 
 #[test]
 fn the_end_of_a_lock_that_nobody_accesses_makes_no_neighbour_of_the_lock() {
-    // The lock ends on the line of what is asked for, and its word lies on the one before: so it stays.
+    // The lock ends on the line of the member `asked`, and its word lies on the line before: so it stays.
     let text = "struct rec { char cold[32]; char lock[40]; long asked; long balance; long rest[5]; };\n\
                 struct rec r __attribute__((aligned(64)));\n";
     let used: [Used<'_>; 3] =
@@ -267,7 +267,7 @@ fn what_was_parted_stays_parted_when_nobody_is_seen_to_fight_any_more() {
         let again = advice(&parted.edited["a.c"], &EACH_OWN, None, allow_growth);
         assert!(again.orders.is_empty() && again.edited.is_empty(), "{:?}", again.orders);
     }
-    // A lock that was put apart from what another thread only counts.
+    // A lock that was put apart from a counter to which another thread only adds.
     let text = "struct rec {\n\tlong lock, guarded;\n\tlong count;\n};\nstruct rec r;\n";
     let both: &[u32] = &[0, 1];
     let used: [Used<'_>; 3] = [("lock", both, both), ("guarded", both, both), ("count", both, both)];

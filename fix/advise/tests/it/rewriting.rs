@@ -1,4 +1,4 @@
-//! Writing members in another order: what moves, what stays, what is refused.
+//! Writing members in another order: members that move, members that stay, and refusals.
 
 use lineup_advise::constraint::Constraint;
 use lineup_advise::rewrite::{reorder, units};

@@ -1,4 +1,4 @@
-//! Types of which little is used: what two structs would save, and what they would cost, in words.
+//! Types of which little is used: the saving and the cost of two structs, in words.
 
 use crate::pahole::{integer, member, push, structure};
 use lineup_advise::advise;

@@ -1,4 +1,4 @@
-//! Volatile members: registers of a device stay where they are, what threads look at may move.
+//! Volatile members: registers of a device stay, and data that threads look at may move.
 
 use crate::pahole::{integer, member, push, structure};
 use lineup_advise::advise;

@@ -1,4 +1,4 @@
-//! Two variants of a program held against each other by what left their processes.
+//! Comparison of two variants of a program by the effects of their processes.
 
 use super::compare::{Effect, Key, Mask, difference, listed};
 use super::{CallSite, Effects, Target};
@@ -60,7 +60,7 @@ pub struct EffectDifference {
 pub struct RepeatedEffects {
     /// One run.
     pub first: Effects,
-    /// One more or several: without any, nothing is known of what differs from run to run.
+    /// One more run or several. Without any, the differences from run to run are unknown.
     pub others: Vec<Effects>,
 }
 

@@ -155,7 +155,7 @@ impl Mask {
         }
     }
 
-    /// Leaves out what either leaves out.
+    /// Leaves out the parts that either mask leaves out.
     pub(super) fn and(self, other: Mask) -> Mask {
         let (Mask::Parts(mut parts), Mask::Parts(others)) = (self, other) else { return Mask::All };
         for (at, mask) in others {

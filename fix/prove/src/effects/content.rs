@@ -50,7 +50,7 @@ impl Content {
 /// would seem to differ, so the folder's path is taken as if it were another of the same length.
 pub struct ContentCollector {
     folder: Vec<u8>,
-    /// The end of what was added, as long as it may be the beginning of the folder's path.
+    /// The end of the added bytes, as long as it may be the beginning of the folder's path.
     held: Vec<u8>,
     whole: Collector,
     chunks: Vec<Chunk>,
@@ -71,7 +71,7 @@ impl ContentCollector {
         }
     }
 
-    /// Adds what comes next.
+    /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         if self.folder.is_empty() {
             return self.take(bytes);

@@ -181,14 +181,14 @@ impl Call {
     }
 }
 
-/// Something that the run left in the file system: what it made, wrote, or took away.
+/// Something that the run left in the file system: it was made, written, or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileLeft {
     /// Its kind after the run.
     pub kind: FileKind,
     /// Its permission bits; 0 when it is gone.
     pub permissions: u32,
-    /// Content of a file, target of a symbolic link; empty for what has none.
+    /// Content of a file, target of a symbolic link; empty for other kinds.
     pub content: Content,
     /// Names of the system calls that changed it.
     pub changed_by: BTreeSet<&'static str>,

@@ -172,7 +172,7 @@ fn a_crash_and_a_failed_start_are_errors_that_name_the_variant() {
     assert!(error.to_string().contains("first variant could not be run: no such file"), "{error}");
 }
 
-/// Proves what was recorded with a runner whose runs are all alike.
+/// Proves the recording with a runner whose runs are all alike.
 fn prove_recorded(before: &Recorded, after: &Recorded, input: &[u8]) -> Result<Proven<Proof>, ProveError> {
     let run = |slot: &Slot| Ok(RunResult { input: Some(Output::of(input)), ..same(slot) });
     prove(before, after, &mut { run }, &ProofPlan { is_emulated: true, ..patient() })

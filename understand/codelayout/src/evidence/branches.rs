@@ -1,4 +1,4 @@
-//! Conditional branches, and what their sides lead to in the sources.
+//! Conditional branches, and the source places that their sides lead to.
 
 use super::{Descriptions, copies_at};
 use crate::code::Code;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A function that was not executed, by its address: who holds calls of it, and how often they went another way.
 type Passed<'c> = BTreeMap<u64, (BTreeSet<&'c str>, u64)>;
 
-/// Such functions, those that were passed by most often first.
+/// Such functions, those that were most often not called first.
 pub(super) fn never_called(code: &Code<'_>, described: &Descriptions) -> Vec<NeverCalled> {
     let mut passed = Passed::new();
     for function in &code.functions {

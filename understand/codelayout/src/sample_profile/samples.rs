@@ -38,7 +38,7 @@ pub(super) struct Samples {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Line {
     times: u64,
-    /// Times by what is called.
+    /// Times by the called function.
     calls: BTreeMap<String, u64>,
 }
 

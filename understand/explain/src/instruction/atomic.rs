@@ -10,7 +10,7 @@ pub(crate) enum Atomic {
     Swaps,
     /// Stores a value if the old one is as expected, or sets a bit and returns its old value.
     Tests,
-    /// Anything else: sums, and the halves of what other machines do with two instructions.
+    /// Anything else: sums, and the halves of changes that other machines make with two instructions.
     Other,
 }
 

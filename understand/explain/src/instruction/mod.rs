@@ -1,8 +1,8 @@
 //! The effects of an instruction on registers and memory, in terms common to all machines.
 //!
-//! Only what matters for addresses is kept: copies, sums with constants and scaled registers, loads
-//! and stores. Everything else that writes a register makes its value unknown. All expressions of one
-//! instruction are evaluated on the registers as they were before it.
+//! Only effects that matter for addresses are kept: copies, sums with constants and scaled registers, loads and stores.
+//! Everything else that writes a register makes its value unknown. All expressions of one instruction are evaluated on
+//! the registers as they were before it.
 
 mod aarch64;
 mod alignment;
@@ -126,7 +126,7 @@ pub enum Expression {
         /// The number of bytes.
         size_bytes: u32,
     },
-    /// A register plus what memory holds.
+    /// A register plus the content of memory.
     PlusLoaded {
         /// The register.
         register: Register,
@@ -219,7 +219,7 @@ impl Instruction {
         self.address + u64::from(self.length)
     }
 
-    /// Sets a register, replacing what an earlier rule said about it.
+    /// Sets a register, replacing the value from an earlier rule.
     fn set(&mut self, to: Register, value: Expression) {
         match self.sets.iter_mut().find(|(register, _)| *register == to) {
             Some(slot) => slot.1 = value,

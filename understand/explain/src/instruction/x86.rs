@@ -155,7 +155,7 @@ impl Mode {
         Address { base, index, displacement, is_thread_local }
     }
 
-    /// The register an instruction sets and to what, for the instructions that make addresses.
+    /// The register that an instruction sets and its value, for the instructions that make addresses.
     fn value_set(self, iced: &Iced) -> Option<(Register, Expression)> {
         if iced.op_count() == 0 {
             return (iced.code() == Code::Cdqe)
@@ -237,7 +237,7 @@ impl Mode {
         Expression::Loaded { at: self.operand_address(iced), size_bytes: iced.memory_size().size() as u32 }
     }
 
-    /// True when an addition adds what memory holds, and that is not the thread's base.
+    /// True when an addition adds the content of memory, and that is not the thread's base.
     fn adds_memory(self, iced: &Iced) -> bool {
         iced.op1_kind() == OpKind::Memory && self.operand_address(iced) != THREAD_BASE
     }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const MOST_ENDS: usize = 1 << 12;
 /// Objects of a type behind which something is known, at least.
 const LEAST_KNOWN: usize = 8;
-/// Of this number of objects, one may be something else.
+/// The rate of exceptions: of this number of objects, one may be something else.
 const ONE_IN: usize = 20;
 
 /// The types of data behind objects.
@@ -28,7 +28,7 @@ pub(super) struct Behind {
     types: HashMap<Ty, Ty>,
 }
 
-/// Bytes from the end of an object to what is accessed behind it.
+/// Bytes from the end of an object to the accessed data behind it.
 fn beyond(catalog: &Catalog<'_>, ty: Ty, distance: Congruence) -> Option<u64> {
     let distance = u64::try_from(distance.exact()?).ok()?;
     distance.checked_sub(catalog.size_bytes(ty).filter(|size| *size > 0)?)
@@ -72,7 +72,7 @@ impl Namer<'_> {
         counts.keys().filter(fits).min_by_key(|ty| (self.catalog.size_bytes(**ty), **ty)).copied()
     }
 
-    /// Second pass: the name of what is accessed behind an object of this type, at an address if it is known.
+    /// Second pass: the name of the accessed data behind an object of this type, at an address if it is known.
     pub(super) fn named_behind(
         &self,
         ty: Ty,

@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 /// places can then be tried.
 const GRANULE_BYTES: u64 = 256;
 
-/// Accesses to shared lines kept of all threads at most, and their bytes: what follows grows with both.
+/// The largest number of kept accesses to shared lines of all threads, and of their bytes: the cost of the later steps
+/// grows with both.
 const MOST_ACCESSES: usize = 1 << 21;
 /// See [`MOST_ACCESSES`].
 const MOST_BYTES: u64 = 1 << 24;
@@ -80,7 +81,7 @@ struct Cause {
     within: Option<Within>,
 }
 
-/// An access as it is named once in a call: pc, address, size and kind, and its circumstances.
+/// The key under which an access is named once in a call: pc, address, size and kind, and its circumstances.
 type Known = HashMap<((u64, u64, u32, AccessKind), Cause), Vec<(u64, u32, u32)>>;
 
 impl Collector {
@@ -129,7 +130,7 @@ impl Collector {
         self.reaches.settle();
     }
 
-    /// Second pass: keeps and names what goes to these lines.
+    /// Second pass: keeps and names accesses to these lines.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -183,8 +184,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The parts of what was touched that lie where several threads use lines: a string instruction may touch
-    /// megabytes.
+    /// The touched parts that lie on lines of several threads: a string instruction may touch megabytes.
     fn on_shared_lines<'n>(
         &'n self,
         process: ProcessId,

@@ -1,4 +1,4 @@
-//! Recorded accesses, gone through once more with data elsewhere: what waits a layout would have.
+//! Recorded accesses, gone through once more with data elsewhere: the waits of a layout.
 
 use super::collect::Use;
 use super::report::{Waits, WaitsByOrder};
@@ -117,8 +117,8 @@ pub struct VariableElsewhere {
     pub strides: Option<(u64, u64)>,
 }
 
-/// One image's view of the recorded accesses, to ask what waits there would be with its data elsewhere. Two are equal
-/// when they are of the same recording.
+/// One image's view of the recorded accesses, to compute the waits with its data elsewhere. Two are equal when they are
+/// of the same recording.
 #[derive(Clone)]
 pub struct Elsewhere {
     replay: Arc<Replay>,
@@ -165,7 +165,7 @@ impl Elsewhere {
         Some(self.replay.processes.iter().map(one).fold(Waits::default(), Waits::plus))
     }
 
-    /// The same in all three orders, and as they are.
+    /// The same in all three orders, and in the present layout.
     pub fn objects(&self, ty: TypeId, new: &ObjectsElsewhere) -> Option<WaitsElsewhere> {
         let ty = self.types.get(&ty)?;
         Some(self.compare(&|process| {

@@ -1,4 +1,4 @@
-//! From lines to findings: what shares lines without need, and what would part it.
+//! The way from lines to findings: data that share lines without need, and the changes that would part them.
 
 use super::collect::Use;
 use super::naming::owners;

@@ -66,8 +66,8 @@ pub(super) fn shared_counters(
     found
 }
 
-/// All waits of a process in the recorded order as a lock lies, with its word alone on a line, and with what is waited
-/// for most while it is held on a line with it. `None` where few wait for either.
+/// All waits of a process in the recorded order for three places of a lock: the present one, its word alone on a line,
+/// and its word on a line with the data most waited for while it is held. `None` where few wait for either.
 pub(super) fn lock_places(
     process: &Process,
     (word, own_bytes): (u64, u64),
@@ -105,7 +105,7 @@ pub(super) fn lock_places(
     Some(LockPlaces { as_it_lies: all_waits(recorded), alone: all_waits(&alone), beside })
 }
 
-/// The object that a lock lies in, and what of it those who have the lock use: four times as often as others do.
+/// The object that a lock lies in, and the part of it that the lock's holders use: four times as often as others do.
 pub(super) fn lock_within(process: &Process, uses: &[Use], (word, lock): (u64, u32)) -> Option<LockWithin> {
     const TIMES_AS_OFTEN: u64 = 4;
     let used = |tag: &u32| uses.get(*tag as usize).filter(|used| used.object.is_some());
@@ -177,7 +177,7 @@ mod tests {
         let read_beside = in_turn(1000, [&[TAKES], &[(WORD + 32, Kind::Load, 1)]]);
         let places = lock_places(&read_beside, (WORD, 4), &[], LineSize::B64, &mut name).expect("many wait");
         assert!(places.as_it_lies.of_line_alone > 900 && places.alone.all() == 0, "{places:?}");
-        // Both take it and write what lies on another line.
+        // Both take it and write data on another line.
         let guards: [(u64, Kind, u32); 2] = [TAKES, (0x2000, Kind::Update, 2)];
         let far = in_turn(1000, [&guards, &guards]);
         let waited = [(2, Waits { of_same_bytes: 999, of_line_alone: 0 })];

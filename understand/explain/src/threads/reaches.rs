@@ -35,8 +35,8 @@ pub(crate) struct Reaches {
 }
 
 impl Reaches {
-    /// Puts in order what was read. `unusual` are the counts of instructions beyond which calls are a region's tail;
-    /// regions without one are not reported.
+    /// Sorts the calls. `unusual` are the counts of instructions beyond which calls are a region's tail; regions
+    /// without one are not reported.
     pub(crate) fn new(mut all: Vec<Reach>, unusual: BTreeMap<RegionId, f64>) -> Reaches {
         all.retain(|reach| unusual.contains_key(&reach.region));
         all.sort_unstable();

@@ -97,7 +97,7 @@ pub struct ThreadSeen {
 pub struct Waits {
     /// For bytes that another thread wrote or used.
     pub of_same_bytes: u64,
-    /// For other bytes of the line: no thread needed what the other did.
+    /// For other bytes of the line: no thread needed the other's bytes.
     pub of_line_alone: u64,
 }
 
@@ -149,7 +149,7 @@ impl WaitsByOrder {
     }
 }
 
-/// Data that share lines though no thread needs what the other does.
+/// Data that share lines though no thread needs the other's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FalseSharing {
     /// The types and variables on the lines.
@@ -373,7 +373,7 @@ pub struct LockPlaces {
     pub as_it_lies: Waits,
     /// With its word alone on a line.
     pub alone: Waits,
-    /// With what is waited for most while it is held on a line with it, and nothing else.
+    /// On a line with the data most waited for while it is held, and nothing else.
     pub beside: Option<Beside>,
 }
 
@@ -539,8 +539,8 @@ pub struct Placement {
 /// Data that the figures do not cover.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct NotSeen {
-    /// Recorded calls without times, those inside other recorded calls not counted: nothing is known of their order.
+    /// Recorded calls without times, whose order is unknown. Calls inside other recorded calls are not counted.
     pub calls_without_times: u64,
-    /// Accesses to shared lines beyond what is gone through.
+    /// Accesses to shared lines beyond the limit of the replay.
     pub accesses_left_out: u64,
 }

@@ -1,4 +1,4 @@
-//! For which task each CPU of a kernel worked when, and what tasks did to each other's lines.
+//! The tasks that each CPU of a kernel worked for, with the times, and the contention between tasks.
 
 use super::collect::Use;
 use super::report::{TaskBetween, TaskMatrix, Waits};
@@ -26,7 +26,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Puts in order what was read.
+    /// Sorts the turns.
     pub(crate) fn new(tasks: impl IntoIterator<Item = KernelTask>, mut turns: Vec<Turn>) -> Tasks {
         turns.sort_unstable();
         Tasks { tasks: tasks.into_iter().map(|task| (task.number, task)).collect(), turns }

@@ -2,7 +2,7 @@
 
 use lineup_model::access::{Access, AccessKind, TimeMark};
 
-/// Cycles from one access to the next where the call's times do not tell.
+/// Cycles from one access to the next if the call's times do not give them.
 const USUAL_CYCLES: u64 = 4;
 
 /// The time of each of a call's accesses, and the times of its beginning and end. Between two marks accesses are spread

@@ -1,4 +1,4 @@
-//! Orders of the collected accesses through the model, and what comes out by line, code and thread.
+//! Orders of the collected accesses through the model, and the results by line, code and thread.
 
 use super::collect::{Collector, Log, Use};
 use super::elsewhere::Replay;
@@ -323,7 +323,7 @@ fn needed_under_locks(processes: &[Process], uses: &[Use]) -> BTreeMap<u32, Vec<
     all
 }
 
-/// A use of what lies at an address, if it is on a line that was kept: one that has a name, when there is one.
+/// A use of the data at an address, if it is on a line that was kept: one that has a name, when there is one.
 fn tag_at(process: &Process, uses: &[Use], address: u64, line: LineSize) -> Option<u32> {
     let touched = process.touched.get(&line.line_of(address))?;
     let at = address % line.bytes();

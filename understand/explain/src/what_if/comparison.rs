@@ -30,7 +30,7 @@ pub struct Comparison {
     pub regions: Vec<RegionComparison>,
     /// CPUs in the stream.
     pub cpus: usize,
-    /// True when the replay of the present layout missed exactly what the recorder saw.
+    /// True when the replay of the present layout missed exactly as the recorder did.
     pub is_exact: bool,
 }
 

@@ -404,7 +404,7 @@ fn a_handed_out_block_is_no_link_of_the_free_list() {
         let (named, text) = snippet.name(&[push(1), pop(2), touch(3, foreign)], &[]);
         assert_eq!(named.class(), Class::Buffer, "{foreign}: {text}");
     }
-    // Between push and pop the bytes are the link's, whoever looks at them.
+    // Between push and pop the bytes belong to the link, for every access.
     let (_, text) = snippet.name(&[push(1), pop(5), touch(3, "get")], &[]);
     assert_eq!(text, "chunk.next");
 }
@@ -588,7 +588,7 @@ fn what_lies_behind_a_header_is_what_lies_behind_nearly_all_others() {
     let snippet = Snippet::new(HEADERS);
     assert_eq!(behind_headers(&snippet, "f", 6, 4, 0), "object.count");
     assert_eq!(behind_headers(&snippet, "f", 0, 9, 0), "list.count");
-    // Beyond what they have in common.
+    // Beyond the part they have in common.
     assert_eq!(behind_headers(&snippet, "beyond", 6, 4, 0), "Unknown");
     assert_eq!(behind_headers(&snippet, "f", 6, 1, 0), "Unknown", "too few are known");
     assert_eq!(behind_headers(&snippet, "f", 6, 4, 2), "Unknown", "of some it is not so");

@@ -61,7 +61,7 @@ fn compile(source: &str, options: &[&str]) -> Program {
     Program { bytes, image, entry, touches }
 }
 
-/// The accesses of one call with the job at an address: what has no base register is a variable.
+/// The accesses of one call with the job at an address: an access without a base register is a variable.
 fn accesses(program: &Program, job: u64) -> Vec<Access> {
     let off_stack = program.touches.iter().filter(|(_, touch)| touch.at.base.is_none_or(|base| base.0 != 7));
     off_stack
@@ -270,8 +270,8 @@ fn variables_of_which_only_the_symbol_is_known_are_on_the_line_map() {
     assert_eq!(region.coverage.named, Some(1.0));
 }
 
-/// A recording may be large: it is gone through as often as naming needs, which is once for what is not a call and twice for
-/// the calls, and never all in memory.
+/// A recording may be large: it is read as often as naming needs, once for everything but calls and twice for the
+/// calls, and never held in memory as a whole.
 #[test]
 fn calls_are_read_twice_after_all_else_was_read_once() {
     let program = program();

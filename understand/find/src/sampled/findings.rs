@@ -30,7 +30,7 @@ pub struct SampledFindings {
     pub worked_out_addresses: u64,
     /// The number of times the kernel stopped sampling for a while.
     pub throttled: u64,
-    /// Records too short for what they should hold.
+    /// Records shorter than their fields.
     pub unreadable_records: u64,
     /// Processes, most samples first.
     pub processes: Vec<SampledProcess>,
@@ -48,9 +48,9 @@ pub struct SampledFindings {
     pub lines: Vec<SampledLine>,
     /// The findings, the largest share first.
     pub findings: Vec<SampledFinding>,
-    /// Functions whose share a model and samples tell, most samples first; `None` when no model was given.
+    /// Functions with the shares from a model and from samples, most samples first; `None` when no model was given.
     pub against_model: Option<Vec<AgainstModel>>,
-    /// Commands that tell what samples cannot.
+    /// Commands for facts that samples do not contain.
     pub next: Vec<SampledNext>,
     /// Further notes.
     pub notes: Vec<String>,
@@ -160,7 +160,7 @@ pub struct SampledData {
     /// Its accesses.
     #[serde(flatten)]
     pub accesses: SampledAccesses,
-    /// Its members, by offset; of what has none, one without a name.
+    /// Its members, by offset; for data without members, one without a name.
     pub members: Vec<SampledMember>,
 }
 
@@ -272,7 +272,7 @@ pub struct SampledByte {
     pub samples: u64,
 }
 
-/// A function's share, as a model and as samples of the clock tell it.
+/// A function's shares in a model and in samples of the clock.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AgainstModel {
     /// Its name.
@@ -323,7 +323,6 @@ pub struct SampledFinding {
     pub functions: Vec<String>,
     /// The bytes that were stored to the lines, and the storing functions, as far as stores were sampled.
     pub written: Vec<String>,
-    /// The recording that would tell which members a call touches together; the program's arguments are for the user to
-    /// add.
+    /// The recording that would show the members a call touches together. The user has to add the program's arguments.
     pub command: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Findings from samples: functions, types and members, and the evidence for the name of each access.
 //!
-//! Files are laid side by side, each once, whatever address each process had it at. An access is named by its address
-//! when that lies in a variable, else by the analysis of the instruction's operand. Names that other accesses gave to
-//! memory are not used: samples do not say when memory was allocated.
+//! Files are laid side by side, each once, even if processes had it at different addresses. An access is named by its
+//! address when that lies in a variable, else by the analysis of the instruction's operand. Names that other accesses
+//! gave to memory are not used: samples do not say when memory was allocated.
 
 mod against;
 mod findings;
@@ -35,7 +35,8 @@ use sums::Sums;
 const PROPOSALS: usize = 3;
 const REGIONS: usize = 3;
 
-/// Works out what samples say. `debug` holds the debug info of each of the tally's files, `names` what else names code.
+/// Works out the findings from samples. `debug` holds the debug info of each of the tally's files, `names` further
+/// names for code.
 ///
 /// # Errors
 /// When the disassembler fails.

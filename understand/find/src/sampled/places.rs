@@ -113,7 +113,7 @@ impl<'a> Places<'a> {
         let kinds: &[AccessKind] = match operation {
             Operation::Store => &[AccessKind::Store],
             Operation::Load => &[AccessKind::Load],
-            // Not said: what the instruction does.
+            // The sample does not give the operation, so the instruction decides.
             _ => &[AccessKind::Load, AccessKind::Store],
         };
         for kind in kinds {

@@ -1,4 +1,4 @@
-//! Samples added up by function, by what was accessed, and by where its data came from.
+//! Samples added up by function, by the accessed data, and by the source of the data.
 
 use super::SampledOptions;
 use super::findings::{

@@ -12,7 +12,7 @@ impl SampledFindings {
     /// sample came with an address, the functions with most time.
     pub(super) fn worth(&self, least: f64) -> Vec<SampledFinding> {
         let mut all: Vec<SampledFinding> = self.data.iter().filter_map(|data| self.passed(data)).collect();
-        // Addresses that were worked out say where the program was found, not what it accessed how often.
+        // Addresses that were worked out show where the program was found, not how often it accessed data.
         let is_sampled = |data: &&SampledData| data.accesses.samples > data.accesses.worked_out;
         let sampled = self.data.iter().filter(is_sampled);
         all.extend(sampled.clone().filter(|data| !data.name.starts_with('(')).map(|data| self.waited(data)));
@@ -110,7 +110,7 @@ fn is_of(name: &str, owner: &str) -> bool {
     name.strip_prefix(owner).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Names with most of something, each once; what has no name is left out.
+/// Names with most of something, each once; entries without a name are left out.
 fn most(counted: impl Iterator<Item = (u64, String)>) -> Vec<String> {
     let mut counted: Vec<(u64, String)> = counted.filter(|(_, name)| !name.is_empty()).collect();
     counted.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));

@@ -129,8 +129,8 @@ pub struct ClassFound {
     pub usual_calls: usize,
     /// Instructions spent spinning per call of the tail, mean, over all of them; 0 but for contention.
     pub spin_instructions_per_tail_call: f64,
-    /// Instructions by which the tail's calls that did it exceed the mean of usual calls, mean; what else they did
-    /// counts too.
+    /// Instructions by which the tail's calls that did it exceed the mean of usual calls, mean; their other work counts
+    /// too.
     pub excess_instructions_per_call: f64,
     /// The functions it is known by, as they ran in the tail's calls; empty when spinning is the only sign.
     pub functions: Vec<String>,

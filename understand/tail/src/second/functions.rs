@@ -39,7 +39,7 @@ pub(super) type Ran = BTreeMap<usize, (u64, u64)>;
 
 /// Functions in both kinds of kept calls.
 pub(crate) struct Functions {
-    /// By position in the run, what each kept call of the tail ran.
+    /// By position in the run, the functions that each kept call of the tail ran.
     pub(crate) kept_tail: Vec<(usize, Ran)>,
     pub(crate) kept_usual: Vec<(usize, Ran)>,
     all: Vec<FunctionFound>,

@@ -157,7 +157,7 @@ pub(crate) fn structure(types: &mut Types, name: &str, size_bytes: u64, members:
     push(types, name, Some(size_bytes), TypeKind::Aggregate(aggregate))
 }
 
-/// Reads what `pahole -C name` printed.
+/// Reads the output of `pahole -C name`.
 fn read(types: &mut Types, text: &str, name: &str, abi: Abi) -> TypeId {
     let mut known: HashMap<String, TypeId> = HashMap::new();
     let mut members = Vec::new();

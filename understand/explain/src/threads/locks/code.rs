@@ -91,7 +91,7 @@ impl LockKind {
         }
     }
 
-    /// True for locks that any thread may give back, whoever took them, and that several may have.
+    /// True for locks that several threads may have, and that any thread may give back, even one that did not take it.
     pub(super) fn is_semaphore(self) -> bool {
         matches!(self, LockKind::CLibrarySemaphore | LockKind::CppSemaphore | LockKind::KernelSemaphore)
     }

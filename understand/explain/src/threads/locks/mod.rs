@@ -3,8 +3,8 @@
 //! A lock is known by the code that takes it ([`code`]), and its word by the first atomic access there. Times are those
 //! that calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every
 //! access. C++'s `std::mutex` is a mutex of the C library. A loop that a program spins in is recognised by its accesses
-//! ([`spins`]). Whether an attempt to take a lock succeeded is not seen: one that failed counts only if the thread
-//! gives the lock back later.
+//! ([`spins`]). The success of an attempt to take a lock is not seen: an attempt counts only if the thread gives the
+//! lock back later.
 
 mod code;
 mod holds;
@@ -107,7 +107,7 @@ impl Doing {
     }
 }
 
-/// An access with what is around it.
+/// An access with its context.
 #[derive(Clone, Copy)]
 struct Seen<'c> {
     call: &'c Call,
@@ -146,7 +146,7 @@ struct Known {
     atomic: Option<Atomic>,
     /// The number of the function that it is in.
     function: u32,
-    /// It is a lock's by what is inlined there.
+    /// It belongs to a lock by the functions that are inlined there.
     is_inlined: bool,
 }
 
@@ -206,7 +206,7 @@ impl Locks {
         }
     }
 
-    /// Before [`Locks::see`]: what is waited for in loops is learned.
+    /// Before [`Locks::see`]: learns the words that loops wait for.
     pub(super) fn observe(&mut self, call: &Call, task: Option<u32>, namer: &Namer<'_>) {
         self.spins.observe(call, namer);
         if self.of == Of::Cpus
@@ -450,8 +450,8 @@ impl Locks {
         }
     }
 
-    /// Words that are another lock's own: where what is recorded begins while a thread takes a lock, the first word
-    /// that it changes may be one that counts, not the one that others wait for.
+    /// Words that are another lock's own. If the recording begins while a thread takes a lock, the first word that it
+    /// changes may be a counter, not the word that others wait for.
     fn inside_others(&self) -> BTreeSet<Word> {
         let kind = |word: &Word| {
             let number = self.numbers.get(word).copied()?;

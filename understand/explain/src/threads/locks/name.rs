@@ -30,7 +30,7 @@ pub(super) fn without_its_inside(word: &str) -> &str {
 /// A kernel's lock: the member of a type that it is, and the variable that this lies in.
 pub(super) fn name_in_kernel(kind: LockKind, word: &str, variable: Option<&str>) -> String {
     let lock = match kind {
-        // The word is what the first who asked for it accessed.
+        // The word is the one that the first asking thread accessed.
         LockKind::KernelSemaphore => {
             let inside = [".count", ".wait_list"].iter().filter_map(|inside| word.rfind(inside)).min();
             inside.map_or(word, |inside| &word[..inside])

@@ -154,7 +154,7 @@ impl Sleeping {
         let slot = begins.and_then(|begins| begins.slot);
         if let Some(slot) = slot.filter(|_| matches!(code, SleepingCode::Takes(..))) {
             let open = self.slots.entry(task).or_default();
-            // Stacks grow down: what lies below has returned, whether that was seen or not.
+            // Stacks grow down: a function whose slot lies below has returned, even if that was not seen.
             open.retain(|(known, _)| *known > slot && *known - slot < STACK_BYTES);
             open.push((slot, code));
         }
@@ -176,7 +176,7 @@ impl Sleeping {
         let mut doing: HashMap<u32, Doing> = HashMap::new();
         let (mut last, mut count) = (None, 0);
         for event in events {
-            // Nothing is known of what happened in windows that were not kept.
+            // Windows that were not kept leave gaps of unknown events.
             if last.is_some_and(|last| !(last..=event.window).all(|window| self.windows.contains(&window))) {
                 doing.clear();
             }

@@ -1,4 +1,4 @@
-//! Writes C programs that say themselves what lies where.
+//! Writes C programs that report the places of their own data.
 
 use std::fmt::Write;
 
@@ -16,8 +16,7 @@ impl Random {
     }
 }
 
-/// A member that an expression can read and write: C path, with indices folded, and what to write for
-/// it after `p->`.
+/// A member that an expression can read and write: C path, with indices folded, and the text for it after `p->`.
 #[derive(Clone)]
 struct Scalar {
     path: String,

@@ -1,5 +1,5 @@
-//! Compiles a program, runs it under the emulator with the test's own tracer, and reads back what it
-//! said about its memory.
+//! Compiles a program, runs it under the emulator with the test's own tracer, and reads back its report about its
+//! memory.
 
 use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
@@ -57,7 +57,7 @@ pub(crate) const I386: Target = Target {
     pointer_bytes: 4,
 };
 
-/// Runs a command and fails the test with what it said.
+/// Runs a command and fails the test with its output.
 fn run(command: &mut Command, packages: &str) -> String {
     let shown = format!("{command:?}");
     let output =
@@ -77,7 +77,7 @@ pub(crate) struct Truth {
     pub(crate) thread_locals: BTreeMap<String, (u64, u64)>,
     /// Memory that the program hands out itself: address and size.
     pub(crate) pools: BTreeMap<u64, u64>,
-    /// By function, what it takes the blocks of a pool for: a type, or a scalar.
+    /// By function, the type that it takes the blocks of a pool for: an aggregate, or a scalar.
     pub(crate) in_pools: BTreeMap<String, String>,
     /// Members by type: path, offset, size.
     pub(crate) parts: BTreeMap<String, Vec<(String, u64, u64)>>,
@@ -226,7 +226,7 @@ struct Heard {
     memory: Vec<MemoryEvent>,
     maps: Vec<(u64, u64)>,
     stacks: Vec<StackRange>,
-    /// When each traced call began, and what lay where then.
+    /// The beginning of each traced call, and the places of data then.
     entered: Vec<(u64, Truth)>,
     time: u64,
 }
@@ -244,7 +244,7 @@ impl Heard {
     }
 }
 
-/// Reads what the program printed.
+/// Reads the program's output.
 fn hear(said: &str) -> Heard {
     let mut heard = Heard::default();
     for line in said.lines() {

@@ -52,7 +52,7 @@ fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, field: &Field)
     known.all(|(known, ..)| field.may_be(known))
 }
 
-/// True when a name is what the program says lies there; `None` when the program does not say.
+/// True when a name agrees with the program's report; `None` when the program does not report the place.
 fn is_right(namer: &mut Namer<'_>, run: &Run, truth: &Truth, access: &Access, named: &Named) -> Option<bool> {
     let size = u64::from(access.size_bytes);
     let object = truth.object_at(access.address);
