@@ -47,8 +47,9 @@ impl FixKind for Alignments {
     }
 }
 
-/// True unless an alignment would cost more than it gives: objects on stacks are placed anew in each call, small ones would
-/// mostly be padding, parts of others take those along, and where the cache model sees no misses there is nothing to save.
+/// True unless an alignment would cost more than it gives. Objects on stacks are placed anew in each call, small ones
+/// would mostly be padding, and parts of others take those along. Without misses in the cache model there is nothing to
+/// save.
 fn can_pay(usage: &Usage, types: &Types, subject: &Subject<'_>, options: &Options) -> bool {
     let is_on_stack = subject.uses.iter().any(|used| usage.stack_types.contains(&used.ty));
     let is_small = types.size_bytes(subject.id).unwrap_or(0).saturating_mul(2) < options.primary.bytes();

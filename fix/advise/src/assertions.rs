@@ -18,7 +18,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// That of the code which declares the first promised type that the table has.
+    /// The dialect of the code that declares the first promised type of the table.
     pub fn of(lock: &Lock, types: &Types) -> Dialect {
         let declared = lock.groups.iter().find_map(|group| types.get(complete(types, &group.type_name)?));
         match declared.map(|ty| ty.language) {

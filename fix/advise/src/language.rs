@@ -1,4 +1,4 @@
-//! In which language a file is written.
+//! The language of a source file.
 
 /// The language a file is parsed as.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,5 +1,5 @@
-//! Data of different threads on lines of their own, where they fight over one line without need.
-//! So are locks, where threads wait less with them elsewhere.
+//! Data of different threads on lines of their own, if they contend for one line without need. Locks are moved too, if
+//! threads wait less with them elsewhere.
 
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;

@@ -41,8 +41,8 @@ struct Place<'u> {
     waits: Waits,
 }
 
-/// The layout for a type of which threads fight over objects or members, or of which a lock would lie better elsewhere.
-/// `None` when all locks lie well and there is no fight.
+/// The layout for a type with contention for its objects or members, or with a lock that would lie better elsewhere.
+/// `None` when all locks lie well and there is no contention.
 pub(crate) fn choose(
     task: &Task<'_>,
     subject: &Subject<'_>,

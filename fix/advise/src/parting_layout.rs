@@ -23,7 +23,7 @@ pub(crate) struct Layout {
     pub(crate) fields: Vec<usize>,
     /// Bit-fields before a member.
     pub(crate) room: BTreeMap<usize, u64>,
-    /// And behind the last.
+    /// Bit-fields behind the last.
     pub(crate) behind: u64,
 }
 

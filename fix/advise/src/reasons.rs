@@ -12,7 +12,7 @@ pub(crate) fn member_name(aggregate: &Aggregate, field: usize) -> String {
     name.unwrap_or("(anonymous)").to_string()
 }
 
-/// A reason for every member that a region touches, that moves, or that threads fight over.
+/// A reason for every member that a region touches, that moves, or that is under contention.
 pub(crate) fn explain(
     subject: &Subject<'_>,
     problem: &Problem,

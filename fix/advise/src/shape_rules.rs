@@ -206,8 +206,8 @@ pub(crate) fn is_trailing_table(types: &Types, id: TypeId) -> bool {
     }
 }
 
-/// Neighbours that stay where they are: the first may go on in the second, because it is an array of one element before
-/// one of the same elements, or because it ends in an array without a size.
+/// Neighbours that stay where they are: the first may continue in the second, because it is an array of one element
+/// before one of the same elements, or because it ends in an array without a size.
 pub(crate) fn continued(subject: &Subject<'_>) -> Vec<Binding> {
     let types = subject.types;
     let members = &subject.aggregate.members;

@@ -172,7 +172,7 @@ impl Small<'_> {
         moved.filter(|next| self.moved(next).is_some()).collect()
     }
 
-    /// The order that is the least trouble to read, by moves and by lines full of bytes, of those that save at least
+    /// The order that is easiest to read, by moves and by lines full of bytes. It is one of those that save at least
     /// [`NEARLY`] of the best one's saving, and share no more lines with data that other threads write.
     fn smallest(self) -> Option<(Score, Vec<usize>)> {
         let line_bytes = self.problem.primary.bytes();

@@ -12,8 +12,8 @@ use std::ops::Range;
 /// Whether a unit, by its content, may move with the one before it.
 pub(crate) type MayJoin<'m> = &'m dyn Fn(&Body<'_>, usize, &Range<usize>) -> bool;
 
-/// Joins neighbours of which one selects the alternative of the other, neighbours of one name with other endings or
-/// beginnings, of sibling types, and of one type in a short paragraph.
+/// Joins neighbours of which one selects the alternative of the other, and neighbours of one name with other endings or
+/// beginnings. Neighbours of sibling types, and of one type in a short paragraph, are joined as well.
 pub(crate) fn join(
     body: &mut Body<'_>,
     ranges: &mut Vec<Range<usize>>,

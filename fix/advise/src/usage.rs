@@ -72,9 +72,9 @@ pub struct Usage {
     pub memory: Option<MemoryOfObjects>,
     /// The threads' uses of objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
-    /// Types whose objects threads fight over without need, worst first.
+    /// Types with false sharing of their objects, worst first.
     pub fought_over: Vec<FoughtOver>,
-    /// Variables that threads fight over without need, worst first.
+    /// Variables with false sharing, worst first.
     pub fought_variables: Vec<FoughtVariables>,
     /// Numbers that several threads add to, most waits first.
     pub counters: Vec<SharedCounter>,

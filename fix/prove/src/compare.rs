@@ -429,10 +429,9 @@ impl FalseAlarms {
     }
 }
 
-/// Replays the comparison on the runs of a program compared with itself: in every replay the blocks
-/// come in another order and which runs of a block are called first and second is decided by a coin, then
-/// the plan's stop and judgement run as usual. `None` when the primary metric was not observed or is not
-/// above zero.
+/// Replays the comparison on the runs of a program compared with itself. In every replay the blocks come in another
+/// order, and a coin decides the first and the second run of a block. The plan's stop and judgement then run as usual.
+/// `None` when the primary metric was not observed or is not above zero.
 ///
 /// # Errors
 /// As [`judge_all`].

@@ -1,4 +1,4 @@
-//! In which order variants run.
+//! The order of the variants' runs.
 
 use crate::run::{Slot, Variant};
 use lineup_stats::random::{Seed, shuffle};

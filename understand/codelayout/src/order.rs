@@ -2,7 +2,7 @@
 //!
 //! The algorithm is call-chain clustering (C3) of Ottoni and Maher, "Optimizing Function Placement for Large-Scale
 //! Data-Center Applications", CGO 2017: each function, the hottest first, is put behind the cluster of its most
-//! frequent caller, as long as clusters stay below a page's reach and do not get much colder by it.
+//! frequent caller. Clusters stay below a page's reach and may not get much colder by it.
 
 use crate::code::Code;
 use crate::function::Function;

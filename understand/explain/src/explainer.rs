@@ -128,7 +128,7 @@ impl<'a> Explainer<'a> {
         self.calls_made = calls.into_iter().collect();
     }
 
-    /// Before the first pass: the processes that there were. One that was forked off has its parent's memory.
+    /// Before the first pass: the processes of the recording. A forked process has its parent's memory.
     pub fn see_processes(&mut self, processes: &[Process]) {
         self.namer.see_processes(processes);
     }

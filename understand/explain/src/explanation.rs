@@ -304,9 +304,9 @@ pub struct ImageUsage {
     pub memory: Option<MemoryOfObjects>,
     /// The threads' uses of objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
-    /// Types whose objects threads fight over without need, worst first.
+    /// Types with false sharing of their objects, worst first.
     pub fought_over: Vec<FoughtOver>,
-    /// Variables that threads fight over without need, worst first.
+    /// Variables with false sharing, worst first.
     pub fought_variables: Vec<FoughtVariables>,
     /// Locks in objects, which several threads take.
     pub locks: Vec<LockUse>,

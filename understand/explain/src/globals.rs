@@ -33,7 +33,7 @@ impl Globals {
             let size_bytes = variable.ty.and_then(|id| image.types().size_bytes(id)).unwrap_or(0);
             for place in &variable.places {
                 let global = |start: u64| {
-                    // One that would go on past the last address ends there.
+                    // A variable that would reach past the last address ends there.
                     let size_bytes = size_bytes.min(u64::MAX - start);
                     Global { variable: number as u32, start, size_bytes, ty }
                 };

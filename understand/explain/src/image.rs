@@ -105,7 +105,7 @@ impl<'a> Image<'a> {
         u32::try_from(first + after).ok()
     }
 
-    /// The data symbols that lie at least partly between two link addresses, with their indices. One that begins
+    /// The data symbols that lie at least partly between two link addresses, with their indices. A symbol that begins
     /// before another and reaches over it is found from at most 64 symbols away.
     pub fn data_symbols(&self, start: u64, end: u64) -> Vec<(u32, &'a Symbol)> {
         let symbols = self.symbols();

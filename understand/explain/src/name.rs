@@ -86,9 +86,9 @@ pub enum Name {
 /// A global or static variable of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum VariableId {
-    /// One that debug info describes, by its index among the image's variables.
+    /// A variable that debug info describes, by its index among the image's variables.
     Described(u32),
-    /// One of which only the data symbol is known, by its index among the image's symbols.
+    /// A variable of which only the data symbol is known, by its index among the image's symbols.
     Symbol(u32),
 }
 

@@ -128,7 +128,7 @@ impl Between {
         }
     }
 
-    /// A line, when threads fight over it.
+    /// A line, when it is under contention.
     fn add_line(&mut self, number: u64, played: &Played, spots: &[Spot]) {
         let used = |tag: u32| played.uses[tag as usize];
         let owner = |tag: u32| spots[used(tag).spot as usize].owner;
@@ -157,8 +157,8 @@ impl Between {
         }
     }
 
-    /// Leaves out data that nobody can part, and fights that are too small. The former are members of the system's own
-    /// types, such as a lock's word and its owner.
+    /// Leaves out data that nobody can part, and contention that is too small. The former are members of the system's
+    /// own types, such as a lock's word and its owner.
     pub(crate) fn leave_out_little(&mut self, namer: &mut Namer<'_>) {
         let mut is_fixed = |fighters: &Fighters| match fighters.owners[..] {
             [Owner::Type(ty)] => fighters.of_one_object && is_of_system(ty, namer),
@@ -419,7 +419,8 @@ mod tests {
             assert!(fighters.of_one_object && fight.waits.of_line_alone > 700, "{threads:?}: {fight:?}");
             assert_eq!(found.is_of_threads_in_turn, in_turn, "{threads:?}");
         }
-        // One that ended gave its stack to the next: they never met. Nor does the first thread meet those it starts.
+        // A thread that ended gave its stack to the next: they never met. The first thread does not meet those it
+        // starts either.
         let reused =
             [of(0, 0, 0x7000), of(1, 1, 0x9000), of(2, 1, 0x9010), of(3, 2, 0x9008), of(4, 2, 0x9000)];
         assert_eq!(between(&reused).all, Waits::default());

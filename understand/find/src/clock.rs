@@ -17,11 +17,11 @@ const LEAST_OF_FUNCTION: u64 = 3;
 /// Samples by the clock of a run at the program's own speed.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Clock {
-    /// By which clock.
+    /// The clock.
     pub event: ClockEvent,
-    /// File, offset in it, and how often.
+    /// File, offset in it, and the number of samples.
     pub places: Vec<(String, u64, u64)>,
-    /// In code of no file.
+    /// Samples in code of no file.
     pub outside: u64,
     /// Taken and not kept.
     pub lost: u64,

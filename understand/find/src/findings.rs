@@ -333,7 +333,7 @@ pub struct OwnerStalls {
     pub accesses: f64,
     /// Accesses that missed in the first level.
     pub l1_misses: f64,
-    /// And in the second.
+    /// Accesses that missed in the second level.
     pub l2_misses: f64,
     /// Modelled stalls.
     pub stall_cycles: f64,
@@ -362,7 +362,7 @@ pub struct MemberStalls {
     pub accesses: f64,
     /// Accesses that missed in the first level.
     pub l1_misses: f64,
-    /// And in the second.
+    /// Accesses that missed in the second level.
     pub l2_misses: f64,
     /// Modelled stalls.
     pub stall_cycles: f64,
@@ -395,7 +395,7 @@ pub struct AllocationStalls {
     pub accesses: f64,
     /// Misses of the first level.
     pub l1_misses: u64,
-    /// And of the second.
+    /// Misses of the second level.
     pub l2_misses: u64,
     /// Modelled stalls.
     pub stall_cycles: u64,
@@ -442,13 +442,13 @@ pub struct FunctionStalls {
     pub code_lines: u64,
     /// Fetches of code that missed the first level.
     pub code_l1_misses: u64,
-    /// And the second.
+    /// Fetches of code that missed the second level.
     pub code_l2_misses: u64,
     /// Loads and stores.
     pub accesses: u64,
     /// Accesses that missed in the first level.
     pub l1_misses: u64,
-    /// And in the second.
+    /// Accesses that missed in the second level.
     pub l2_misses: u64,
     /// Bytes used of each line of data that it fetched, on average, in the windows.
     pub used_bytes_per_line: Option<f64>,

@@ -30,7 +30,7 @@ const MOST_FUNCTIONS: usize = 3;
 const GOOD_ENOUGH: f64 = 0.8;
 /// A member is used much when it has at least one access for this number of accesses of the most used one.
 const MUCH: u64 = 8;
-/// Or once for so few visits of it.
+/// The same for visits, with a stricter limit.
 const MORE: u64 = 3;
 /// The smallest share of objects in arrays at which a layout by columns is tried.
 const LEAST_IN_ARRAYS: f64 = 0.5;
@@ -103,7 +103,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) least_gain: f64,
     /// Stalls in the windows as they were, under the modelled caches.
     pub(crate) base: u64,
-    /// And under each configuration, once they are wanted.
+    /// Stalls in the windows under each configuration, once they are needed.
     bases: OnceLock<Vec<u64>>,
 }
 

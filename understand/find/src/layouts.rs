@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(held, [0x4000]);
     }
 
-    /// One that is reached by its address needs room for the other part's.
+    /// An object that is reached by its address needs room for the other part's.
     #[test]
     fn objects_apart_from_each_other_hold_the_address_of_their_other_part() {
         let all = Objects { bases: vec![0x1000, 0x1030, 0x10f0], ..objects() };

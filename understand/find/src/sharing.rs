@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Functions named with a finding at most.
 const MOST_FUNCTIONS: usize = 3;
-/// A function that has less of a fight's waits than this share is not worth a look.
+/// Functions with a smaller share of a finding's waits are not listed.
 const LEAST_OF_FIGHT: f64 = 0.1;
 
 impl Work<'_, '_> {

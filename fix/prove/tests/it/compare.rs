@@ -96,7 +96,7 @@ fn several_variants_are_corrected_for() {
 
 #[test]
 fn a_change_that_the_correction_takes_back_is_none() {
-    // So small a change that it is seen at the 5 % level by itself, and not as one of nineteen.
+    // A change so small that it is seen at the 5 % level by itself, and not as one of nineteen.
     let alone = ComparePlan { max_blocks: 12, ..plan() };
     let among = ComparePlan { variants: 20, ..alone.clone() };
     let taken_back = (1..60u32).any(|tenths| {

@@ -262,7 +262,7 @@ fn note_with_parts(types: &Types, id: TypeId, depth: u32, all: &mut BTreeSet<Typ
     }
 }
 
-/// The variables of an image that threads fight over.
+/// The variables of an image that are under contention.
 fn fought_variables(image: usize, between: Option<&BetweenThreads>) -> Vec<FoughtVariables> {
     let mut all = Vec::new();
     for found in between.into_iter().flat_map(|between| &between.false_sharing) {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Smaller arrays hold no objects of others.
 const LEAST_BYTES: u64 = 64;
-/// Nor do smaller symbols of which no type is known.
+/// Smaller symbols without a known type do not count either.
 const LEAST_SYMBOL_BYTES: u64 = 4096;
 /// Members in members that are looked into.
 const MOST_NESTED: usize = 8;

@@ -39,7 +39,7 @@ pub(super) struct Use {
     pub(super) label: Option<&'static str>,
     /// The number of the lock that the thread took last and has.
     pub(super) under: Option<u32>,
-    /// For whom a CPU of a kernel did it.
+    /// The task or interrupt that a CPU of a kernel worked for.
     pub(super) whom: Option<Whom>,
     /// The kind of recorded call that it is in, of a kernel's CPUs.
     pub(super) within: Option<Within>,

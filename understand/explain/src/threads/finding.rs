@@ -12,9 +12,9 @@ use lineup_model::line::LineSize;
 use lineup_model::usage::VariableRef;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer waits for a line alone in a thousand accesses of the threads are nothing to act on.
+/// Findings with fewer waits for a line alone in a thousand accesses of the threads are dropped.
 const LEAST_PER_THOUSAND: f64 = 1.0;
-/// Nor are fewer in all: data that is handed over once makes some.
+/// Findings with fewer waits in all are dropped too: data that is handed over once makes some.
 const LEAST_WAITS: u64 = 100;
 
 /// Objects in objects that are looked into.

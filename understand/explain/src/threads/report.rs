@@ -160,7 +160,7 @@ pub struct FalseSharing {
     pub waits: WaitsByOrder,
     /// The accesses in a thousand of the threads' that wait for these lines alone, in the recorded order.
     pub per_thousand_accesses: f64,
-    /// And in the order that has most such waits.
+    /// The same in the order with the most such waits.
     pub per_thousand_accesses_at_most: f64,
     /// Data that several threads access, or that lie next to data others write: name, threads that read it, threads
     /// that write it.
@@ -192,7 +192,7 @@ pub enum Remedy {
         id: Option<Ty>,
         /// Bytes of an object now.
         size_bytes: u64,
-        /// And then.
+        /// Bytes of an aligned object.
         aligned_bytes: u64,
     },
     /// Elements of an array of numbers or pointers get lines of their own: its index, or its type, has to change.

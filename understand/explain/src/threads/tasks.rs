@@ -6,7 +6,7 @@ use super::work_out::{Process, waits_of};
 use lineup_recording::{KernelTask, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For whom a CPU worked.
+/// The work of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) enum Whom {
     /// For the task of a number.
