@@ -15,7 +15,8 @@ use std::ops::Range;
 /// The script that all machines' scripts take the order of code from.
 pub const KERNEL_SCRIPT: &str = "include/asm-generic/vmlinux.lds.h";
 
-/// The line before the kernel's own lines for functions, the pattern of hot functions, and the pattern of functions
+/// Marks in the script: the macro of functions' sections, its line before which the row goes, and its line behind which
+/// all other functions go.
 /// that no line names.
 const FIRST: &str = "#define TEXT_TEXT";
 const HOT: &str = "*(.text.hot .text.hot.*)";

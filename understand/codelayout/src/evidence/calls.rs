@@ -10,10 +10,11 @@ use lineup_model::branch::NeverCalled;
 use lineup_model::program::SymbolKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A function that was not executed, by its address: who holds calls of it, and how often they went another way.
+/// A function that was not executed, by its address: the functions that hold calls of it, and the number of times that
+/// their branches went another way.
 type Passed<'c> = BTreeMap<u64, (BTreeSet<&'c str>, u64)>;
 
-/// Such functions, those that were most often not called first.
+/// Such functions, with most branches that went another way first.
 pub(super) fn never_called(code: &Code<'_>, described: &Descriptions) -> Vec<NeverCalled> {
     let mut passed = Passed::new();
     for function in &code.functions {
