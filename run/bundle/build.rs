@@ -1,5 +1,5 @@
-//! Builds the native engine and the emulator's plugin for an optimised `lineup`, which has them in itself: `cargo install`
-//! puts nothing but programs on a user's path. A development build has them beside itself, and nothing is built twice.
+//! Builds the native engine and the emulator's plugin, and embeds them in an optimised `lineup`: `cargo install` puts
+//! only programs on a user's path. A development build uses the libraries next to it, so that nothing is built twice.
 
 use std::env;
 use std::error::Error;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the libraries are made of, from this package's folder.
+/// The libraries' sources, relative to this package's folder.
 const SOURCES: [&str; 9] = [
     "../../recorder/engine",
     "../../recorder/plugin",
@@ -20,7 +20,7 @@ const SOURCES: [&str; 9] = [
     "../../Cargo.lock",
 ];
 
-/// Where git writes when what is checked out changes.
+/// The file that git writes when another commit is checked out.
 const CHECKED_OUT: &str = "../../.git/logs/HEAD";
 
 fn main() -> Result<(), Box<dyn Error>> {

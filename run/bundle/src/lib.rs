@@ -1,13 +1,12 @@
-//! The libraries that Lineup brings into other programs: the native engine, and the plugin of the emulator.
+//! The libraries that Lineup loads into other programs: the native engine, and the emulator's plugin.
 //!
-//! A program can be handed a library only as a file. An optimised `lineup` has both in itself, so that one file is all
-//! that has to be installed, and unpacks them when they are wanted. A development build has neither: cargo puts them
-//! beside it.
+//! A program can load a library only from a file. An optimised `lineup` embeds both, so that one file is all that has
+//! to be installed, and unpacks them on demand. A development build embeds neither: cargo puts them next to it.
 //!
 //! Design constraints:
 //!
-//! * A file that is handed to a program holds the very bytes that this `lineup` was built with. Its folder tells them
-//!   from those of another version, and its content is compared each time.
+//! * A file that a program gets holds the very bytes that this `lineup` was built with. Its folder tells it from other
+//!   versions' files, and its content is compared each time.
 //! * A file is there whole or not at all, whichever processes unpack it at once.
 //! * Other users' programs can read it when the superuser unpacks it.
 
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 include!(concat!(env!("OUT_DIR"), "/built.rs"));
 
-/// What this was built from: a commit, where that is known.
+/// The commit this was built from, where it is known.
 pub const fn built_from() -> &'static str {
     BUILT_FROM
 }
@@ -57,7 +56,7 @@ impl Library {
         }
     }
 
-    /// The file, unpacked into the folder for what can be made anew; `None` in a development build.
+    /// The file, unpacked into the cache folder; `None` in a development build.
     ///
     /// # Errors
     /// When it cannot be written there.
@@ -67,8 +66,8 @@ impl Library {
     }
 }
 
-/// The folder for what can be made anew: below `XDG_CACHE_HOME`, else below `/var/cache` for the superuser, whose files the
-/// programs of others find there, else below `~/.cache`.
+/// The folder for files that can be made anew: below `XDG_CACHE_HOME`, else below `/var/cache` for the superuser (other
+/// users' programs can read it there), else below `~/.cache`.
 ///
 /// # Errors
 /// When no variable names one.
@@ -104,7 +103,7 @@ fn unpack(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// A number that differs with the bytes (FNV-1a, 64 bits). It tells versions apart; nothing is trusted for it.
+/// A hash of the bytes (FNV-1a, 64 bits). It tells versions apart; nothing is trusted for it.
 fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where groups are made, and how their weight is written.
+/// The hierarchy in which groups are created, and the form of their weight.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Hierarchy {
     /// Version 1: `cpu.shares`, 1024 by default.
@@ -104,7 +104,7 @@ impl Group {
         write(&self.path.join("cgroup.procs"), &process.to_string())
     }
 
-    /// Where the group is.
+    /// The group's folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

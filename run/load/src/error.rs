@@ -1,4 +1,4 @@
-//! What stops a load.
+//! Errors that stop a load.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub enum LoadError {
         what: &'static str,
         /// Its value.
         value: u64,
-        /// What it may be.
+        /// The permitted values.
         range: &'static str,
     },
     /// No control group hierarchy that divides CPU time.
@@ -26,15 +26,15 @@ pub enum LoadError {
     Group {
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel refused something else.
     #[error("{what}: {source}")]
     System {
-        /// What was asked.
+        /// The failed request.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Text of the kernel that could not be read.

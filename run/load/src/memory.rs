@@ -12,13 +12,13 @@ const PAGE_BYTES: usize = 4096;
 /// Bytes between two touched addresses in the thrashing walks: one line.
 const LINE_BYTES: usize = 64;
 
-/// How many touches pass between two looks at the flag.
+/// The number of touches between two checks of the flag.
 const TOUCHES_PER_LOOK: usize = 4096;
 
 /// No buffer is larger than this: 64 GiB.
 const MAX_BYTES: u64 = 64 << 30;
 
-/// How a thrashing load walks its buffer.
+/// The order in which a thrashing load walks its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Walk {
     /// Line after line. Prefetchers see it coming, so that caches are not really emptied.

@@ -6,12 +6,12 @@ use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::time::{Duration, Instant};
 
-/// What the round trips took.
+/// The number and duration of the round trips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrips {
-    /// How many were completed.
+    /// The number of completed round trips.
     pub count: u64,
-    /// How long all of them took.
+    /// The time all of them took.
     pub elapsed: Duration,
     /// In how many the two ends ran on different CPUs.
     pub apart: u64,

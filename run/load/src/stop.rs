@@ -1,4 +1,4 @@
-//! How a load is told to end.
+//! The flag that ends a load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -6,8 +6,8 @@ use rand::RngExt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Runs `count` tasks in threads until stopped. Each sleeps and works in turn, for spans drawn
-/// uniformly from zero to twice `mean`; a span of work begins when the sleep before it was to end. Returns the time all of them spent working.
+/// Runs `count` tasks in threads until stopped. Each sleeps and works in turn, for spans sampled uniformly from zero to
+/// twice `mean`. A span of work begins when the sleep before it was to end. Returns the time all of them spent working.
 pub fn sleep_and_work(count: u32, mean: Duration, seed: Seed, stop: &Stop) -> Duration {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count)

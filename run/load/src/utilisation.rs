@@ -1,4 +1,4 @@
-//! What each CPU spent its time on, as mpstat shows it.
+//! Each CPU's time by kind of work, as mpstat shows it.
 
 use crate::error::LoadError;
 
@@ -49,7 +49,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// What happened between an earlier snapshot and this one.
+    /// The time spent between an earlier snapshot and this one.
     pub fn since(&self, earlier: &Snapshot) -> Utilisation {
         let cpus = self.cpus.iter().filter_map(|(number, now)| {
             let (_, then) = earlier.cpus.iter().find(|(cpu, _)| cpu == number)?;

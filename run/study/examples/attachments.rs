@@ -1,9 +1,10 @@
-//! Attaches to a process again and again, as `lineup record --pid` and `lineup time --pid` do, but that the process's debug
-//! information is read once. Arguments: the process, how often, for how many seconds at most, and functions.
+//! Attaches to a process again and again, as `lineup record --pid` and `lineup time --pid` do, but that the process's
+//! debug information is read once. Arguments: the process, how often, for how many seconds at most, and functions.
 //!
-//! One turn loads the engine into the process, makes its thread and code, changes the process's code, records fifty calls
-//! of each function (every fourth turn: times a hundred), takes all changes back, unmaps and unloads the engine. After each
-//! turn it is looked whether anything of the engine is mapped, and whether the process has as many open files as before.
+//! One turn loads the engine into the process, makes its thread and code, changes the process's code, records fifty
+//! calls of each function (every fourth turn: times a hundred), takes all changes back, unmaps and unloads the engine.
+//! After each turn it is looked whether anything of the engine is mapped, and whether the process has as many open
+//! files as before.
 
 use lineup_model::region::Region;
 use lineup_recording::{Mode, Selection};
@@ -18,21 +19,21 @@ use std::time::{Duration, Instant};
 /// Calls of each function that a turn waits for.
 const RECORDED: u64 = 50;
 const TIMED: u64 = 100;
-/// A turn in which there are not so many is over after that.
+/// The longest turn: a turn with fewer recorded calls ends after it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What came of all turns.
+/// The results of all turns.
 #[derive(Default)]
 struct Turns {
     done: u64,
     given_up: BTreeMap<String, u64>,
     /// The longest stop of a thread in each turn, in microseconds.
     stops: Vec<u64>,
-    /// How long each took, in microseconds.
+    /// Each turn's time, in microseconds.
     took: Vec<u64>,
     left_mapped: u64,
     left_open: u64,
-    /// What the engine said of itself beside that.
+    /// The engine's other notes about itself, with their numbers.
     notes: BTreeMap<String, u64>,
 }
 
@@ -74,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(notes) => turns.take(notes),
             Err(why) => *turns.given_up.entry(why.to_string()).or_default() += 1,
         }
-        // Of a process that has ended there is nothing to read, and nothing in it.
+        // A process that has ended has no maps to read, and so nothing mapped.
         let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
         turns.left_mapped += u64::from(maps.contains("lineup"));
         // A server's clients come and go.

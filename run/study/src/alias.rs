@@ -6,8 +6,8 @@ use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// A file's name without commas, in UTF-8. Where the file's own name is not one, it leads through a descriptor of this
-/// process, and so is good while the alias lives.
+/// A file's name without commas, in UTF-8. If the file's own name does not qualify, the alias leads through a
+/// descriptor of this process, and is valid only while the alias lives.
 pub struct Alias {
     text: String,
     _held: Option<OwnedFd>,

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often new threads are looked for at first.
+/// The interval between looks for new threads at first.
 const OFTEN: Duration = Duration::from_micros(500);
 /// And when there was none for some time.
 const SELDOM: Duration = Duration::from_millis(10);
-/// As often in vain.
+/// The number of looks without a new thread after which the interval grows.
 const SOME_TIME: u32 = 100;
 
 /// Looks for new threads of a process, and gives each the next CPU, until it is dropped.
@@ -50,7 +50,7 @@ impl Drop for Apart {
     }
 }
 
-/// Whether there were new threads.
+/// Places new threads; returns whether there were any.
 fn place_new(process: i32, cpus: &[u32], placed: &mut BTreeSet<i32>) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return false };
     let number = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
@@ -59,7 +59,7 @@ fn place_new(process: i32, cpus: &[u32], placed: &mut BTreeSet<i32>) -> bool {
     for task in &new {
         let turn = placed.len() % cpus.len().max(1);
         if let (Some(cpu), Some(task)) = (cpus.get(turn), Pid::from_raw(*task)) {
-            // One that has ended meanwhile needs no place.
+            // A thread that has ended meanwhile needs no place.
             let _ = keep_on(Some(task), [*cpu]);
         }
         placed.insert(*task);
@@ -81,7 +81,7 @@ mod tests {
             .filter_map(|cpu| u32::try_from(cpu).ok())
             .collect();
         let mut placed: BTreeSet<i32> = BTreeSet::new();
-        // Those of this process that are there already stay where they are.
+        // This process's existing threads stay where they are.
         for task in fs::read_dir("/proc/self/task").expect("the list of threads").flatten() {
             placed.extend(task.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
         }

@@ -1,4 +1,4 @@
-//! A load that runs beside a comparison and always ends with it.
+//! A load that runs during a comparison and always ends with it.
 
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
@@ -6,7 +6,7 @@ use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use std::time::Duration;
 
-/// How long a load gets to build up before the first run.
+/// The time a load gets to build up before the first run.
 const BUILD_UP: Duration = Duration::from_millis(300);
 
 /// A running `lineup load`.

@@ -11,13 +11,13 @@ use std::process::Command;
 /// Versions that are looked for, newest first.
 const VERSIONS: std::ops::RangeInclusive<u32> = 16..=22;
 
-/// The lines of what it printed that are told when it fails.
+/// The number of output lines that the error shows when it fails.
 const LAST_LINES: usize = 8;
 
-/// What an order is made from.
+/// The evidence from which BOLT computes an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'e> {
-    /// How often each way was taken.
+    /// The profile: how often each branch was taken.
     pub profile: &'e Path,
     /// Names of functions in the order in which they are to lie; `None` for the order that follows calls.
     pub order: Option<&'e Path>,
@@ -27,14 +27,14 @@ pub struct Evidence<'e> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bolt {
     program: PathBuf,
-    /// What it calls itself, such as `Debian LLVM version 19.1.7`.
+    /// Its version text, such as `Debian LLVM version 19.1.7`.
     version: String,
     /// Its name for the order of functions that follows calls.
     function_order: &'static str,
 }
 
 impl Bolt {
-    /// The one at this path, else the one on the search path, else the newest that Debian's packages install.
+    /// The BOLT at this path, else the one on the search path, else the newest that Debian's packages install.
     ///
     /// # Errors
     /// When there is none, or it does not run.
@@ -70,7 +70,7 @@ impl Bolt {
         &self.program
     }
 
-    /// What it calls itself.
+    /// Its version text.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -98,7 +98,7 @@ impl Bolt {
                 words.push(with("-function-order=", order));
             }
         }
-        // What follows reads types and places from the result.
+        // Later steps read types and places from the result.
         words.push("-update-debug-sections".into());
         words
     }
@@ -120,7 +120,7 @@ impl Bolt {
         let mut file = OsString::from("-instrumentation-file=");
         file.push(profile);
         let words = [from.into(), "-instrument".into(), file, "-o".into(), to.into()];
-        // It finds the library for this beside its own file, and not beside links to it.
+        // BOLT finds its instrumentation library next to its own file, and not next to links to it.
         let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
         self.make(&program, &words, "instrument", [from, to])
     }
@@ -141,7 +141,7 @@ impl Bolt {
     }
 }
 
-/// Where it may be, best first.
+/// The candidate paths, best first.
 fn candidates() -> Vec<PathBuf> {
     let versions = || VERSIONS.rev();
     let named =

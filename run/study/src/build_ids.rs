@@ -7,8 +7,9 @@ use lineup_kernel::Compression;
 use lineup_mapping::FileBytes;
 use std::path::{Path, PathBuf};
 
-/// Looks for files by path and build id: in the folders that the user names, where the file was, in perf's cache
-/// (`~/.debug`), in that of debuginfod's clients, and where distributions put debug files. Nothing is fetched.
+/// Looks for files by path and build id. It searches the folders that the user names, the file's own path, perf's cache
+/// (`~/.debug`), the cache of debuginfod's clients, and the distributions' folders of debug files. It downloads
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct FilesByBuildId {
     folders: Vec<PathBuf>,
@@ -30,8 +31,8 @@ impl FilesByBuildId {
         }
     }
 
-    /// The debug information of a file; `None` when no file with its build id is found. Without a build id only files at
-    /// its path are looked at, since nothing would tell that another is the same.
+    /// The debug information of a file; `None` when no file with its build id is found. Without a build id only files
+    /// at its path are looked at, since nothing would tell that another is the same.
     pub fn load(&self, path: &str, build_id: Option<&[u8]>) -> Option<DebugInfo> {
         self.candidates(path, build_id).iter().filter(|path| path.is_file()).find_map(|candidate| {
             let mut companions = BothCompanions { near: DiskCompanions::of(candidate), files: self };
@@ -41,9 +42,9 @@ impl FilesByBuildId {
         })
     }
 
-    /// The debug information of a module of the kernel of this release, by its name as the kernel writes it; packed files are
-    /// unpacked. `None` when no file with its build id is found, in the caches or where distributions put modules and their
-    /// debug files.
+    /// The debug information of a module of the kernel of this release, by its name as the kernel writes it; packed
+    /// files are unpacked. `None` when no file with its build id is found, in the caches or where distributions put
+    /// modules and their debug files.
     pub fn load_module(&self, name: &str, build_id: Option<&[u8]>, release: &str) -> Option<DebugInfo> {
         let of_release = |root: &str| Path::new(root).join("lib/modules").join(release);
         let roots = self.folders.iter().cloned();
@@ -63,8 +64,8 @@ impl FilesByBuildId {
         build_id.is_none_or(|wanted| debug.build_id() == Some(wanted)).then_some(debug)
     }
 
-    /// The symbols of a kernel with this build id, as `/proc/kallsyms` has them: from perf's cache, which has them by the
-    /// kernel's name, or of the kernel that runs.
+    /// The symbols of a kernel with this build id, as `/proc/kallsyms` has them: from perf's cache, which has them by
+    /// the kernel's name, or of the kernel that runs.
     pub fn kallsyms(&self, name: &str, build_id: &[u8]) -> Option<String> {
         let id = BuildIdPath::of(build_id)?;
         let of_perf = self.perf.as_ref().map(|perf| perf.join(name).join(&id.whole).join("kallsyms"));

@@ -20,12 +20,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where a child's output goes.
+/// The destination of a child's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Streams {
     /// Kept and handed back.
     Captured,
-    /// The same, in memory: for words that must not be lost where a full disk is what they complain about.
+    /// The same, in memory: for messages that must not be lost when they report a full disk.
     Remembered,
     /// Standard output goes to ours, and standard error too.
     Ours,
@@ -35,13 +35,14 @@ pub enum Streams {
     Piped,
 }
 
-/// How long a child that is told to end may take.
+/// The grace period between a request to end and the kill.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How often a program is looked at that is to end early.
+/// The polling interval for a program that is to end early.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
-/// How long a program may take that is ended because its time is over or its client is done: it may have much to write.
+/// The grace period for a program that is ended because its time is over or its client is done: it may have much to
+/// write.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that is ready to become the program and waits for the word.
@@ -57,17 +58,17 @@ pub struct Waiting {
     captured: Option<(File, File)>,
     interrupts: Interrupts,
     run: Run,
-    /// What keeps its threads apart.
+    /// Places its threads on separate CPUs.
     apart: Option<Apart>,
 }
 
 /// A child that has ended.
 pub struct Finished {
-    /// How it ended.
+    /// Its exit status or signal.
     pub ending: Ending,
     /// From the word to the end.
     pub wall_ns: u64,
-    /// What it used, without what came before the word.
+    /// Its resource usage, without that before the release.
     pub usage: Usage,
     /// Its output; empty unless captured.
     pub stdout: Output,
@@ -79,29 +80,29 @@ pub struct Finished {
     pub stopped: Option<Stopped>,
     /// Processes that still ran when the first had ended, and were ended.
     pub left_running: usize,
-    /// What its client did, when it had one. `wall_ns` is then the client's time, from its start to its end.
+    /// Its client's result, when it had one. `wall_ns` is then the client's time, from its start to its end.
     pub client: Option<Client>,
 }
 
-/// What came of a child before it is reaped.
+/// A child's course, known before it is reaped.
 pub(crate) struct Course {
     /// From the word to the end.
     pub(crate) wall: Duration,
-    /// Why it is to be ended.
+    /// The reason to end it early.
     pub(crate) stopped: Option<Stopped>,
     /// Processes that it left running, and that were ended.
     pub(crate) left_running: usize,
-    /// What its client did.
+    /// Its client's result.
     pub(crate) client: Option<Finished>,
 }
 
-/// What a client did.
+/// A client's result.
 pub struct Client {
-    /// How it ended.
+    /// Its exit status or signal.
     pub ending: Ending,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Output,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: Output,
 }
 
@@ -240,13 +241,13 @@ impl Waiting {
         Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, stopped, left_running, client })
     }
 
-    /// Waits for the end, which is left to be reaped; false when the deadline came first.
+    /// Waits for the end, without reaping the child; false when the deadline came first.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         keeper::is_readable(&self.ended, left).doing("waiting for the program")
     }
 
-    /// Whether it has ended, and all that came from it; waits so long for that.
+    /// Waits up to `time`; true when the program and all its descendants have ended.
     pub(crate) fn is_over(&self, time: Duration) -> Result<bool> {
         self.wire.is_nothing_left(time).doing("waiting for the program and what came from it")
     }
@@ -266,7 +267,7 @@ impl Waiting {
         Descendants::of(Pid::from_child(&self.keeper))
     }
 
-    /// What this child was started from.
+    /// The run and the interrupts this child was started with.
     pub(crate) fn origin(&self) -> (&Run, &Interrupts) {
         (&self.run, &self.interrupts)
     }
@@ -296,7 +297,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Files for what a child prints.
+/// Files for a child's output.
 fn kept_output(streams: Streams) -> Result<(File, File)> {
     let file = || match streams {
         Streams::Remembered => {
@@ -312,7 +313,7 @@ fn also(file: &File) -> Result<File> {
     file.try_clone().doing("sharing the file for the program's output")
 }
 
-/// What a file of output holds; the file stands at its start again.
+/// The content of an output file; rewinds the file first.
 fn read_output(file: &mut File) -> Result<Output> {
     let read = file.rewind().and_then(|()| Output::read(file));
     read.and_then(|output| file.rewind().map(|()| output)).doing("reading the program's output")
@@ -349,7 +350,7 @@ fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
     Ok(command)
 }
 
-/// The child's number and what it used until now, or why it did not come so far.
+/// The child's number and its usage until now, or the reason why its start failed.
 fn read_report(wire: &Wire) -> Result<(Pid, Usage)> {
     let line = wire.line().doing("waiting for the child")?;
     parse_report(&line).ok_or_else(|| match line.trim() {

@@ -1,5 +1,5 @@
-//! Where a program is while it runs at its own speed: samples by the processor's cycles, or by the clock of its tasks, which
-//! needs no counters.
+//! The places where a program runs at its own speed. Samples are taken by the processor's cycles, or by its tasks'
+//! clock, which needs no counters.
 
 use crate::error::{Doing, Result};
 use crate::interrupt::Interrupts;
@@ -23,10 +23,10 @@ const SAMPLES_PER_SECOND: u64 = 2000;
 /// Bytes of samples that the kernel holds for each processor until they are read, which is done many times a second.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// How often a program was seen where.
+/// The number of samples at each place of a program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClockSamples {
-    /// By what it was sampled.
+    /// The event that triggered the samples.
     pub event: ClockEvent,
     /// By file and offset in it.
     pub places: BTreeMap<(PathBuf, u64), u64>,
@@ -71,7 +71,7 @@ fn best_samplers(child: Pid) -> io::Result<(Vec<Sampler>, ClockEvent)> {
     Ok((samplers(child, Software::TASK_CLOCK)?, ClockEvent::TaskClock))
 }
 
-/// A sampler for each processor: one alone cannot follow a task and what it starts.
+/// A sampler for each processor: a single one cannot follow a task and its children.
 fn samplers(child: Pid, event: impl Event + Clone) -> io::Result<Vec<Sampler>> {
     let processors = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let each = processors_in(processors.trim()).into_iter().map(|processor| {
@@ -107,13 +107,13 @@ struct Reading {
     samplers: Vec<Sampler>,
     /// Code that processes have mapped: by process, from its start to its end, its offset in its file, and that.
     mapped: HashMap<u32, BTreeMap<u64, (u64, u64, PathBuf)>>,
-    /// Of processes that were not heard of before their samples.
+    /// Samples of processes whose records have not arrived yet.
     early: Vec<(u32, u64)>,
     samples: ClockSamples,
 }
 
 impl Reading {
-    /// Takes in what the kernel has gathered.
+    /// Reads the records that the kernel has gathered.
     fn read(&mut self) {
         let mut samplers = std::mem::take(&mut self.samplers);
         for sampler in &mut samplers {
@@ -124,7 +124,7 @@ impl Reading {
             }
         }
         self.samplers = samplers;
-        // Another processor's records may have told of the file since.
+        // Another processor's records may have announced the file since.
         for (process, address) in std::mem::take(&mut self.early) {
             self.count(process, address);
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Where distributions put separate debug files.
+/// The folder where distributions put separate debug files.
 pub const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The bytes of a whole file.
@@ -79,7 +79,7 @@ impl Companions for DiskCompanions {
     }
 }
 
-/// Where the debug file with a build id is installed.
+/// The path at which the debug file with a build id is installed.
 fn build_id_path(id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -100,7 +100,7 @@ pub struct DebugInfos {
 }
 
 impl DebugInfos {
-    /// That of a file; `None` when it cannot be read.
+    /// A file's debug information, read if need be; `None` when it cannot be read.
     pub fn of(&mut self, file: &Path) -> Option<&DebugInfo> {
         self.of_with(file, || load(file).ok())
     }
@@ -114,7 +114,7 @@ impl DebugInfos {
         self.read.insert(file.to_owned(), Some(debug));
     }
 
-    /// That of a file, to be kept; read as given when it was not read yet.
+    /// A file's debug information, handed over to the caller; calls `read` when it was not read yet.
     pub fn take_or(&mut self, file: &Path, read: impl FnOnce() -> Option<DebugInfo>) -> Option<DebugInfo> {
         self.read.remove(file).flatten().or_else(read)
     }

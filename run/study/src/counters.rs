@@ -54,7 +54,7 @@ const GENERIC: &[(&[&str], u32, u64)] = &[
 const CACHES: &[(&str, u64)] =
     &[("L1-dcache", 0), ("L1-icache", 1), ("LLC", 2), ("dTLB", 3), ("iTLB", 4), ("branch", 5), ("node", 6)];
 
-/// What is done to a cache, and with what result: number of the operation and of the result.
+/// Cache operations and their results, with the numbers of the operation and of the result.
 const CACHE_OPERATIONS: &[(&str, u64, u64)] = &[
     ("loads", 0, 0),
     ("load-misses", 0, 1),
@@ -64,7 +64,7 @@ const CACHE_OPERATIONS: &[(&str, u64, u64)] = &[
     ("prefetch-misses", 2, 1),
 ];
 
-/// What `perf stat` counts when nothing is asked for.
+/// The events that `perf stat` counts by default.
 pub const DEFAULT_EVENTS: &str = "task-clock,context-switches,cpu-migrations,page-faults,cycles,\
      instructions,stalled-cycles-frontend,stalled-cycles-backend,branches,branch-misses";
 
@@ -154,7 +154,7 @@ impl Counters {
         Self { opened }
     }
 
-    /// What was counted.
+    /// The counters' readings.
     pub fn read(self) -> Vec<Reading> {
         let read = |(event, counter): (Event, Result<Counter, Absence>)| Reading {
             name: event.name,
@@ -168,10 +168,10 @@ impl Counters {
     }
 }
 
-/// Whether an event, as in a list for [`parse`], can be counted here.
+/// Tries to count an event, as in a list for [`parse`].
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot be counted here.
 pub fn works(event: &str) -> Result<(), Absence> {
     let groups = parse(event).map_err(|_| Absence::NotSupported)?;
     let ours = rustix::process::getpid();

@@ -4,14 +4,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The processes that descend from one. What a look finds is what was there at about that time: that none is left is said by
-/// the keeper alone.
+/// A process's descendants. A look sees them at about that time only: only the keeper knows when none is left.
 #[derive(Clone, Debug)]
 pub(crate) struct Descendants {
     ancestor: Pid,
 }
 
-/// What a living process does.
+/// A living process and its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Living {
     pub(crate) pid: Pid,
@@ -36,7 +35,7 @@ impl Descendants {
         Descendants { ancestor }
     }
 
-    /// Those that live.
+    /// The living descendants.
     pub(crate) fn living(&self) -> Vec<Living> {
         let (ours, _) = self.parted();
         ours.into_iter().filter_map(|process| process.living).collect()
@@ -65,7 +64,7 @@ impl Descendants {
         }
         let alone = ours.iter().filter(|process| !groups.contains(&process.group));
         for living in alone.filter_map(|process| process.living) {
-            // Of one that has ended meanwhile another may have the number.
+            // Another process may meanwhile have the number of one that has ended.
             let Ok(process) = pidfd_open(living.pid, PidfdFlags::empty()) else { continue };
             let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
             if self.is_above(living.pid.as_raw_nonzero().get(), parent) {
@@ -74,7 +73,7 @@ impl Descendants {
         }
     }
 
-    /// Whether a process descends from it, by each one's parent.
+    /// Follows each process's parent up; true when the ancestor is among them.
     fn is_above(&self, pid: i32, parent: impl Fn(i32) -> Option<i32>) -> bool {
         let above = std::iter::successors(parent(pid), |pid| parent(*pid)).take_while(|pid| *pid > 0);
         above.into_iter().any(|pid| pid == self.ancestor.as_raw_nonzero().get())
@@ -94,19 +93,20 @@ pub(crate) fn descends_from_this(pid: Pid) -> bool {
     above.take_while(|pid| *pid > 0).any(|pid| pid == getpid().as_raw_nonzero().get())
 }
 
-/// Whether the environment that a process began with has such a variable, `NAME=VALUE`; not when we may not look.
+/// Searches a process's initial environment for a variable, `NAME=VALUE`; false when it may not be read.
 pub(crate) fn has_variable(pid: Pid, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
     let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(is_wanted)
 }
 
-/// What a process does; `None` when there is none.
+/// A process's state; `None` when the process does not exist.
 fn look_at(pid: Pid) -> Option<Process> {
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     parse(pid, &status)
 }
 
-/// The parent and the work of a process, from what follows its name, which may hold anything, in parentheses.
+/// A process's parent and state, from its status line. Its name stands first, in parentheses, and may hold any
+/// characters.
 fn parse(pid: Pid, status: &str) -> Option<Process> {
     let (_, values) = status.rsplit_once(')')?;
     let values: Vec<&str> = values.split_whitespace().collect();

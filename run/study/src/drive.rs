@@ -1,4 +1,4 @@
-//! A client beside a server: started when the server listens, and the server is ended when the client is done.
+//! A client and its server: the client starts when the server listens, and the server is ended when the client is done.
 
 use crate::child::{Course, Finished, Streams, Waiting};
 use crate::descendants::Descendants;
@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How often a server is looked at.
+/// The polling interval for the server's state.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a server may take until it listens: it may run under an emulator.
+/// The longest wait for a server to listen: it may run under an emulator.
 const READY: Duration = Duration::from_secs(60);
 
-/// How long a server that its client told to end may take, and a client whose server has ended.
+/// The grace period of a server that its client asked to end, and of a client whose server has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The state of a listening TCP socket and of a bound UDP socket in `/proc/net`, from the kernel's `tcp_states.h`.
@@ -27,8 +27,8 @@ const BOUND: &str = "07";
 /// The flag of a listening Unix socket in `/proc/net/unix`: `__SO_ACCEPTCON`.
 const ACCEPTS: u64 = 0x10000;
 
-/// Runs the client of a server that was released. Tells why the server must be ended, if it must, and what the client
-/// did. A client that fails is an error.
+/// Runs the client of a server that was released. Returns the reason to end the server, if there is one, and the
+/// client's result. A client that fails is an error.
 pub(crate) fn drive(
     server: &mut Waiting,
     drive: &Drive,
@@ -100,7 +100,7 @@ fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether one of the processes has a socket that clients can reach.
+/// True when one of the processes has a socket that clients can reach.
 fn listens(descendants: &Descendants) -> bool {
     descendants.living().iter().any(|one| has_reachable_socket(one.pid))
 }

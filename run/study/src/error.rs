@@ -1,4 +1,4 @@
-//! What stops a run, or what is done around it.
+//! Errors of a run, and of the steps around it.
 
 use crate::effects::EffectsError;
 use crate::input::InputError;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a run, or what is done around it, could not go on. Each message says what was being done, with what, and what to
-/// do next where that is known.
+/// An error of a run, or of a step around it. Each message says what was being done, with what, and, where known, what
+/// to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A signal asked the whole work to end.
@@ -23,7 +23,7 @@ pub enum Error {
     /// There is no standard input.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// What leaves a run cannot be observed.
+    /// The run's effects cannot be observed.
     #[error(transparent)]
     Effects(#[from] EffectsError),
     /// A recording cannot be written where it should.
@@ -32,10 +32,10 @@ pub enum Error {
     /// A recording cannot be written or read.
     #[error(transparent)]
     Recording(#[from] lineup_recording::RecordingError),
-    /// What the recorder found out about a program cannot be read.
+    /// The recorder's findings about a program cannot be read.
     #[error(transparent)]
     Discovery(#[from] lineup_recording::plan::PlanError),
-    /// A kernel, or what a guest is made of, cannot be used.
+    /// A kernel, or a part of a guest, cannot be used.
     #[error(transparent)]
     Kernel(#[from] lineup_kernel::Error),
     /// The sources cannot be read with libclang.
@@ -44,43 +44,43 @@ pub enum Error {
     /// The system refused something: a file, a process, memory.
     #[error("{doing}: {cause}")]
     System {
-        /// What was being done, and with what.
+        /// The failed step, and its object.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// A step failed because of a part of it.
     #[error("{doing}: {}", in_full(cause))]
     Step {
-        /// What was being done, and with what.
+        /// The failed step, and its object.
         doing: String,
-        /// What failed.
+        /// The step's error.
         cause: Box<Error>,
     },
     /// A file's debug information cannot be read, or it has none.
     #[error("{file}: {cause}")]
     DebugInfo {
-        /// The file, and what is to be known of it.
+        /// The step's description, with the file.
         file: String,
-        /// What is wrong with it.
+        /// The error in it.
         cause: lineup_debuginfo::Error,
     },
-    /// What the user gave for an option or an argument cannot be used.
+    /// The user's value for an option or an argument cannot be used.
     #[error("{given}: {why}")]
     Argument {
         /// The option or argument, as it was given.
         given: String,
-        /// What is wrong with it, and what would be right.
+        /// The value's fault, and the permitted values.
         why: String,
     },
-    /// A program or a file that is needed beside Lineup is missing, or of no use.
+    /// A program or a file that Lineup needs is missing or unusable.
     #[error("{tool} {what}; {next}")]
     Tool {
         /// Its name.
         tool: String,
-        /// What is the matter with it.
+        /// The fault.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         next: String,
     },
     /// A file is not one that can be used so.
@@ -88,7 +88,7 @@ pub enum Error {
     File {
         /// The file.
         file: PathBuf,
-        /// Why, and what to use instead.
+        /// The reason, and the replacement.
         why: String,
     },
     /// The program could not be started, or not be followed to its end.
@@ -99,24 +99,24 @@ pub enum Error {
     Unfit {
         /// Why.
         why: String,
-        /// Whether the program has run to its end meanwhile.
+        /// True when the program has run to its end meanwhile.
         has_run: bool,
     },
     /// A region is no function that can be recorded, or was never called.
     #[error("{0}")]
     Region(String),
-    /// The client beside a server did not get to do its work.
+    /// A server's client did not get to do its work.
     #[error("{0}")]
     Client(String),
-    /// The load beside a comparison did not run as long as that.
+    /// A comparison's load ended before the comparison did.
     #[error("{0}")]
     Load(String),
     /// A git command failed.
     #[error("{what} failed: {said}")]
     Git {
-        /// What it was to do.
+        /// The command's purpose.
         what: String,
-        /// What git printed.
+        /// Git's output.
         said: String,
     },
     /// A guest ran, but did not do what it was booted for.
@@ -130,7 +130,7 @@ pub enum Error {
     LinkOutside {
         /// The link.
         link: PathBuf,
-        /// Where it leads.
+        /// The link's target.
         target: PathBuf,
         /// Why it is not copied.
         why: String,
@@ -152,12 +152,12 @@ pub enum Error {
     Test {
         /// The test's line of shell.
         test: String,
-        /// How it failed.
+        /// The failure, in words.
         words: String,
     },
 }
 
-/// What is said of a program that is not there.
+/// The message about a program that is not installed.
 const NOT_INSTALLED: &str = "is not installed";
 
 impl Error {
@@ -185,7 +185,7 @@ impl Error {
         Self::Tool { tool: tool.into(), what: NOT_INSTALLED.into(), next }
     }
 
-    /// Whether it is that a program is not installed.
+    /// True when a program is not installed.
     pub(crate) fn is_not_installed(&self) -> bool {
         matches!(self, Self::Tool { what, .. } if what == NOT_INSTALLED)
     }
@@ -212,7 +212,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// Whatever went wrong around a build rather than in it.
+    /// An error around a build rather than in it.
     pub(crate) fn around(error: Error) -> Self {
         match error.interrupted() {
             Some(interrupted) => Self::Interrupted(interrupted),
@@ -227,7 +227,7 @@ pub(crate) fn in_full(error: &Error) -> String {
     causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 
-/// What can go wrong in a step.
+/// The cause of a step's failure.
 pub(crate) trait Cause {
     /// The error of a step in which this went wrong.
     fn of_step(self, doing: String) -> Error;
@@ -271,10 +271,10 @@ impl Cause for lineup_recording::RecordingError {
 
 /// Says what was being done when something went wrong.
 pub(crate) trait Doing<T> {
-    /// What was being done, in words.
+    /// Adds the failed step, in words.
     fn doing(self, what: impl Into<String>) -> Result<T>;
 
-    /// What was being done, in words that are made when they are needed.
+    /// Adds the failed step, in words that are built only on failure.
     fn doing_with(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! What folders hold, read in one way: in the order of names, and with the path in every error.
+//! Reading folders in one way: in the order of names, and with the path in every error.
 
 use crate::error::{Doing, Result};
 use std::ffi::OsString;
@@ -12,11 +12,11 @@ pub(crate) struct Entry {
     pub(crate) path: PathBuf,
     /// The last part of it.
     pub(crate) name: OsString,
-    /// What the system knows of it; of a link itself, not of what it leads to.
+    /// The system's metadata; a link's own, not its target's.
     pub(crate) about: Metadata,
 }
 
-/// What is in a folder, in the order of names. What goes away meanwhile is left out.
+/// A folder's entries, in the order of names. Entries that vanish meanwhile are left out.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let cannot = || cannot_read(folder);
     let mut entries = Vec::new();
@@ -33,8 +33,8 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Visits every regular file below a folder, in the order of paths. Links are not followed, and what `leaves_out` says
-/// is passed over.
+/// Visits every regular file below a folder, in the order of paths. It follows no links, and skips the paths for which
+/// `leaves_out` is true.
 pub(crate) fn each_file(
     folder: &Path,
     leaves_out: &dyn Fn(&Entry) -> bool,
@@ -43,7 +43,7 @@ pub(crate) fn each_file(
     each_entry(folder, leaves_out, &mut |entry| if entry.about.is_file() { visit(entry) } else { Ok(()) })
 }
 
-/// Visits whatever lies below a folder and is no folder: links, too, which are not followed, and devices.
+/// Visits every entry below a folder that is not itself a folder: devices, and links, which are not followed.
 pub(crate) fn each_entry(
     folder: &Path,
     leaves_out: &dyn Fn(&Entry) -> bool,
@@ -58,7 +58,7 @@ pub(crate) fn each_entry(
     Ok(())
 }
 
-/// What is said of a path that cannot be read.
+/// The message about a path that cannot be read.
 pub(crate) fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", path.display())
 }

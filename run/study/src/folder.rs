@@ -23,7 +23,7 @@ impl TempFolder {
         Ok(TempFolder { path: folder.path().to_owned(), folder: Some(folder), guardian })
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -31,7 +31,7 @@ impl TempFolder {
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
-        // What cannot be removed now is left to the guardian.
+        // The guardian removes the folder later if that fails now.
         if self.folder.take().is_some_and(|folder| folder.close().is_ok()) {
             self.guardian.removed(&self.path);
         }

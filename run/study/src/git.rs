@@ -1,5 +1,5 @@
-//! What bisection needs of git. All work happens in a scratch clone that borrows the user's objects;
-//! the user's repository is only read.
+//! The Git operations of bisection. All work happens in a scratch clone that borrows the user's objects; the user's
+//! repository is only read.
 
 use crate::error::{Doing, Error, Result};
 use crate::tool;
@@ -14,7 +14,7 @@ pub struct Scratch {
     root: PathBuf,
 }
 
-/// How a series of commits could be replayed elsewhere.
+/// The result of replaying a series of commits elsewhere.
 pub enum Replay {
     /// The copies, in order.
     Done(Vec<Commit>),

@@ -1,5 +1,5 @@
-//! A small process beside ours that cleans up when we are gone, however we ended: also after a kill that no process
-//! can catch. It ends what we started and removes our temporary folders.
+//! A small helper process that cleans up when Lineup is gone, however it ended: also after a kill that no process can
+//! catch. It ends the processes that Lineup started and removes its temporary folders.
 
 use crate::descendants;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -18,7 +18,7 @@ pub const COMMAND: &str = "guard-children";
 /// The variable by which a process is known to be ours, even when it left its process group.
 const MARK: &str = "LINEUP_RUN";
 
-/// How often the processes are looked through: one may have forked while it was being looked for.
+/// The number of passes over the processes: one may fork during a pass.
 const ROUNDS: usize = 20;
 
 /// Our end of the wire to the process that cleans up after us.
@@ -28,7 +28,7 @@ pub(crate) struct Guardian {
     mark: OsString,
 }
 
-/// What the other process is told: a letter, then a number or a path, then a zero byte.
+/// A message to the guardian: a letter, then a number or a path, then a zero byte.
 enum Message<'a> {
     Began(Pid),
     Ended(Pid),
@@ -90,7 +90,7 @@ impl Guardian {
     }
 }
 
-/// What is still there.
+/// The processes and folders that still need cleaning up.
 #[derive(Default)]
 struct Kept {
     groups: Vec<Pid>,

@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often signals are looked at while input is read that does not come.
+/// The interval between checks for signals while input is awaited.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// After so long it is said that input is still being read.
+/// The wait after which Lineup reports that it still reads input.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What programs read as standard input.
+/// The standard input of the programs.
 #[derive(Clone, Default, Debug)]
 pub enum Input {
-    /// Nothing.
+    /// Empty.
     #[default]
     Nothing,
-    /// A copy of what was given once.
+    /// A copy of input that was read once.
     Kept(Arc<Kept>),
 }
 
@@ -42,7 +42,7 @@ pub enum InputError {
     /// It cannot be read, or not be kept.
     #[error("cannot keep the standard input {name} for every run")]
     Unreadable {
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Why.
         source: io::Error,
@@ -52,7 +52,7 @@ pub enum InputError {
         "the standard input {name} is a device, whose bytes cannot be kept; give a file with --stdin FILE"
     )]
     Device {
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// A signal came while it was read.
@@ -60,10 +60,10 @@ pub enum InputError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Where input comes from when no file is named.
+/// The source of input when no file is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// There is none.
+    /// There is no input.
     Nothing,
     /// A terminal: programs read nothing instead.
     Terminal,
@@ -92,7 +92,7 @@ impl Input {
         if stdin.is_terminal() {
             return Ok((Input::Nothing, Origin::Terminal));
         }
-        // A closed standard input is none.
+        // A closed standard input counts as none.
         let Ok(ours) = stdin.as_fd().try_clone_to_owned() else {
             return Ok((Input::Nothing, Origin::Nothing));
         };
@@ -101,7 +101,7 @@ impl Input {
         Ok((input, origin))
     }
 
-    /// Where a run opens it.
+    /// The path at which a run opens it.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Input::Nothing => Path::new("/dev/null"),
@@ -157,7 +157,7 @@ fn keep(
     Ok(Input::Kept(Arc::new(Kept { path, content, _folder: folder })))
 }
 
-/// Whether there is something to read, or the end.
+/// True when there is something to read, or the end.
 fn is_ready(file: &File) -> io::Result<bool> {
     let mut ready = [PollFd::new(file, PollFlags::IN)];
     match poll(&mut ready, Some(&LOOK)) {

@@ -1,4 +1,4 @@
-//! Signals: children go, results stay. And what goes with us when no signal can be caught.
+//! Signal handling: children are ended, results stay. The guardian cleans up after signals that cannot be caught.
 
 use crate::folder::TempFolder;
 use crate::guardian::Guardian;
@@ -10,19 +10,20 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a child may take to end by itself before it is killed.
+/// The grace period of a child before it is killed.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long the work may take to end by itself, from the signal on.
+/// The longest time until the work ends by itself, from the signal on.
 const MOST_DELAY: Duration = Duration::from_millis(900);
 
-/// How long it may take to end once the last result is kept.
+/// The longest time until the work ends once the last result is kept.
 const AFTER_KEEPING: Duration = Duration::from_millis(300);
 
-/// How long what is being kept may take, from the signal on. A recording that is cut off then is read to its last whole block.
+/// The longest time for keeping a result, from the signal on. A recording cut off then can be read to its last whole
+/// block.
 const MOST_KEEPING: Duration = Duration::from_secs(3);
 
-/// How often the work is looked at.
+/// The polling interval for the work's state.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Watches for SIGINT, SIGTERM and SIGHUP and ends the process groups entrusted to it.
@@ -51,7 +52,7 @@ pub struct Interrupted {
     pub signal: i32,
 }
 
-/// What is said before the process exits in the middle of its work; returns the exit code.
+/// Writes the last messages before the process exits in the middle of its work; returns the exit code.
 type LastWords = Box<dyn Fn(Interrupted) -> u8 + Send>;
 
 impl Interrupts {
@@ -63,9 +64,9 @@ impl Interrupts {
         Self::start(None)
     }
 
-    /// Starts watching. When work does not ask in time, such as a long computation, the process exits: within a second of
-    /// the signal, within three while something is [kept](Interrupts::keeping), or at once with a second signal. `last_words` says
-    /// so, and returns the exit code.
+    /// Starts watching. When work does not ask in time, such as a long computation, the process exits: within a second
+    /// of the signal, within three while something is [kept](Interrupts::keeping), or at once with a second signal.
+    /// `last_words` says so, and returns the exit code.
     ///
     /// # Errors
     /// When handlers of signals cannot be set.
@@ -124,7 +125,7 @@ impl Interrupts {
         }
     }
 
-    /// Whether a signal has come. If so, it has done what it was sent for: only the next one ends the whole work.
+    /// True when a signal has come. That signal then counts as handled: only the next one ends the whole work.
     pub(crate) fn take(&self) -> bool {
         self.received.swap(0, Ordering::SeqCst) != 0
     }
@@ -137,7 +138,7 @@ impl Interrupts {
         TempFolder::new(self.guardian()?)
     }
 
-    /// Who cleans up after us; started when first needed.
+    /// The guardian that cleans up after this process; started when first needed.
     pub(crate) fn guardian(&self) -> std::io::Result<Arc<Guardian>> {
         if let Some(known) = self.guardian.get() {
             return Ok(known.clone());
@@ -189,7 +190,7 @@ mod tests {
     use rustix::process::{getpid, kill_process};
     use std::process::Command;
 
-    /// What the process does that a test starts of itself.
+    /// The variable that tells this test's child process its role.
     const ROLE: &str = "LINEUP_TEST_OF_INTERRUPTS";
 
     /// The exit code of this test's program in a role.

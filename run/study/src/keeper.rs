@@ -1,10 +1,11 @@
-//! A small process between ours and each program that we run. Whatever the program leaves behind becomes a child of it: the
-//! kernel gives every orphan to the nearest ancestor that asks for them (a *child subreaper*), whichever group, session or
-//! environment the orphan has. So "nothing is left" is what the kernel says, and not what a look through `/proc` found.
+//! A small process between Lineup and each program that it runs. Processes that the program leaves behind become its
+//! children: the kernel gives every orphan to the nearest ancestor that asks for them (a *child subreaper*), whatever
+//! group, session or environment the orphan has. So "nothing is left" is the kernel's answer, not the result of a
+//! search through `/proc`.
 //!
-//! It says two things over the socket by which programs are started: a zero byte once nothing is left, and, when we have
-//! closed our end, a line with how the program ended and what all of them used. When our end closes, what still runs is
-//! ended: also when it closes because we were killed.
+//! It sends two messages over the socket by which programs are started. The first is a zero byte once nothing is left.
+//! The second, after Lineup has closed its end, is a line with the program's end and the usage of all processes. When
+//! Lineup's end closes, the keeper ends the processes that still run: also when Lineup was killed.
 
 use crate::descendants::Descendants;
 use crate::error::{Doing, Error, Result};
@@ -30,13 +31,13 @@ use wait4::Wait4;
 /// The hidden command of the `lineup` program that [`serve`] stands behind.
 pub const COMMAND: &str = "keep-child";
 
-/// What the keeper says when the program has ended and so has all that came from it.
+/// The keeper's message when the program and all its descendants have ended.
 const NOTHING_IS_LEFT: u8 = 0;
 
-/// How often what is to end is looked for again.
+/// The interval between searches for processes to end.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// How long processes may take that were killed. One of another user's cannot be.
+/// The longest wait for killed processes. Those of another user cannot be killed.
 const KILLED: Duration = Duration::from_secs(10);
 
 /// `__WNOTHREAD` of `wait.h`: children of the calling thread alone.
@@ -44,8 +45,8 @@ const OF_THIS_THREAD: u32 = 0x2000_0000;
 /// `__WALL` of `wait.h`: also children whose end sends another signal than SIGCHLD.
 const OF_EVERY_KIND: u32 = 0x4000_0000;
 
-/// Starts the program's launcher, `command` of this program, with these variables, and keeps what comes from it. Standard
-/// input is the socket.
+/// Starts the program's launcher, `command` of this program, with these variables, and keeps what comes from it.
+/// Standard input is the socket.
 ///
 /// # Errors
 /// When the system refuses what is needed for that.
@@ -121,8 +122,8 @@ impl Keeper {
         is_readable(&self.program_ended, Some(Duration::ZERO)).doing("watching the program")
     }
 
-    /// Waits until a child has ended, or so long; whether the other end of the socket is closed. Commands come to the
-    /// program's launcher over the same socket, so nothing is read.
+    /// Waits until a child has ended, at most for `time`; true when the other end of the socket is closed. It reads
+    /// nothing, since the program's launcher gets its commands over the same socket.
     fn wait(&mut self, socket: &UnixStream, time: Option<Duration>) -> Result<bool> {
         let timeout = time.and_then(|time| Timespec::try_from(time).ok());
         let mut events =
@@ -141,8 +142,8 @@ impl Keeper {
 }
 
 /// Starts the launcher as a child of a thread that lives as long as this process. The kernel gives orphans to the first
-/// thread, whose children are told apart from another's by `wait`: so the program can stay unreaped, and its number its own,
-/// while orphans are waited for.
+/// thread, and `wait` tells one thread's children from another's. So the program can stay unreaped, and keep its
+/// number, while orphans are waited for.
 fn start_by_another_thread(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<Child> {
     let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
     let mut launcher = Command::new(ourselves);
@@ -163,7 +164,7 @@ fn start_by_another_thread(variables: &[(OsString, OsString)], command: &[OsStri
     started.doing("starting a child process")
 }
 
-/// Whether processes are left that have lost their parents; those that have ended are reaped.
+/// Reaps ended orphans; true when others still run.
 fn has_orphans() -> Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let options = options | WaitIdOptions::from_bits_retain(OF_THIS_THREAD | OF_EVERY_KIND);
@@ -177,7 +178,7 @@ fn has_orphans() -> Result<bool> {
     }
 }
 
-/// How a program ended, and what it and all that came from it used.
+/// A program's end, and the resource usage of it and its descendants.
 pub(crate) struct End {
     pub(crate) status: ExitStatus,
     pub(crate) usage: Usage,
@@ -215,7 +216,7 @@ impl End {
     }
 }
 
-/// What all children reaped so far used.
+/// The resource usage of all children reaped so far.
 fn children_usage() -> Result<Usage> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).doing("getrusage")?;
     let count = |value: i64| u64::try_from(value).unwrap_or_default();
@@ -250,7 +251,7 @@ pub(crate) fn is_readable(file: &impl AsFd, time: Option<Duration>) -> rustix::i
 /// Our end of the socket to a program's launcher and its keeper.
 pub(crate) struct Wire {
     socket: UnixStream,
-    /// What was heard and not taken yet.
+    /// Bytes that were received and not yet consumed.
     heard: RefCell<Vec<u8>>,
 }
 
@@ -264,20 +265,20 @@ impl Wire {
         (&self.socket).write_all(&[word])
     }
 
-    /// The launcher's line, or what it complained about when it ended before.
+    /// The launcher's line, or its complaint when it ended before.
     pub(crate) fn line(&self) -> std::io::Result<String> {
         let is_end = |byte: &u8| matches!(byte, b'\n' | &NOTHING_IS_LEFT);
         while !self.heard.borrow().iter().any(is_end) && self.hear()? {}
         let mut heard = self.heard.borrow_mut();
         let length = heard.iter().position(is_end).unwrap_or(heard.len());
         let line = String::from_utf8_lossy(&heard[..length]).into_owned();
-        // What says that nothing is left is still to be seen.
+        // The byte that says that nothing is left must stay for a later read.
         let is_line = heard.get(length) == Some(&b'\n');
         heard.drain(..length + usize::from(is_line));
         Ok(line)
     }
 
-    /// Whether the program has ended and so has all that came from it; waits so long for that.
+    /// True when the program and all its descendants have ended; waits at most for `time`.
     pub(crate) fn is_nothing_left(&self, time: Duration) -> std::io::Result<bool> {
         let deadline = Instant::now() + time;
         loop {
@@ -300,7 +301,7 @@ impl Wire {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// What the launcher complained about, if it could not start the program, and the end; once it is closed.
+    /// The launcher's complaint, if it could not start the program, and the end; waits until the socket is closed.
     pub(crate) fn end(&self) -> std::io::Result<(String, End)> {
         while self.hear()? {}
         let heard = self.heard.borrow();

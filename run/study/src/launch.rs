@@ -1,6 +1,6 @@
-//! The child's side of a start: prepares itself, tells its parent what that cost, waits for the word, and
-//! becomes the program to be measured. Not for users: it lets the parent attach counters before the
-//! first instruction and subtract what came before.
+//! The child's side of a start. It prepares itself, reports to its parent what that cost, waits for the release, and
+//! becomes the measured program. Not for users: it lets the parent attach counters before the first instruction and
+//! subtract the usage before the start.
 
 use crate::effects;
 use crate::error::{Doing, Error, Result, in_full};
@@ -30,7 +30,7 @@ pub struct Launch {
     pub cpus: Vec<usize>,
     /// The program's parts lie at the same addresses in every run, where the system allows that.
     pub fixed_addresses: bool,
-    /// What the program reads as standard input.
+    /// The program's standard input.
     pub stdin: PathBuf,
     /// A copy of a folder that the program is to find at the original's path, and to start in.
     pub placed: Option<Placed>,
@@ -79,8 +79,8 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
     Err(error).doing_with(|| format!("cannot run {}", program.to_string_lossy()))
 }
 
-/// This process's number and what it has used so far, as one line of numbers: user and system microseconds, minor and major
-/// faults, voluntary and involuntary switches, peak memory in KiB.
+/// This process's number and usage so far, as one line of numbers. The usage is user and system microseconds, minor and
+/// major faults, voluntary and involuntary switches, and peak memory in KiB.
 fn own_usage() -> Result<String> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).doing("getrusage")?;
     let microseconds =

@@ -5,11 +5,11 @@ use crate::error::Result;
 use crate::run::{IDLE, Leftovers};
 use std::time::{Duration, Instant};
 
-/// How often they are looked at.
+/// The polling interval for the remaining processes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits for them as the run wants it, and ends the rest. Tells how long the run took, from `started` to the end of the last
-/// one that ended by itself, and how many had to be ended.
+/// Waits for them as the run demands, and ends the rest. Returns the time from `started` to the end of the last one
+/// that ended by itself, and the number that had to be ended.
 pub(crate) fn settle(
     waiting: &Waiting,
     started: Instant,
@@ -17,7 +17,7 @@ pub(crate) fn settle(
 ) -> Result<(Duration, usize)> {
     let (run, interrupts) = waiting.origin();
     let mut took = started.elapsed();
-    // Those that lived at the last look.
+    // The processes that lived at the last look.
     let mut left = None;
     let mut work = Work::default();
     while !waiting.is_over(LOOK)? {
@@ -56,7 +56,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Whether they have done nothing for long, by the processor time that they have used until now.
+    /// True when they have done nothing for long, judged by their processor time until now.
     fn is_idle(&mut self, ticks: u64, is_working: bool) -> bool {
         if is_working || ticks != self.ticks {
             *self = Work { ticks, last: Instant::now() };

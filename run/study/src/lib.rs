@@ -1,7 +1,7 @@
-//! One run of a program, however it is watched: built, recorded, timed, booted or bisected.
+//! One run of a program: built, recorded, timed, booted or bisected.
 //!
-//! Every process that Lineup starts is started in this crate and nowhere else, so that input, limits, signals and
-//! what is left behind are the same for all of them. Nothing here prints or reads arguments.
+//! Every process that Lineup starts is started in this crate and nowhere else, so that all of them have the same rules
+//! for input, limits, signals and leftover processes. Nothing here prints or reads arguments.
 
 pub mod alias;
 mod apart;

@@ -1,4 +1,4 @@
-//! Programs of Lineup's own that lie beside it.
+//! Lineup's own programs next to its executable.
 
 use crate::error::{Doing, Error, Result};
 use std::env;
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-/// The program of this name: beside ours, else on PATH.
+/// The program of this name: next to this executable, else on PATH.
 ///
 /// # Errors
 /// When it is in neither place; `install` is the command that puts it there.

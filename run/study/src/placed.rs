@@ -1,8 +1,7 @@
 //! A copy of a folder at the path of the original, for one process and its children.
 //!
-//! What a build was configured with names folders by their absolute paths. In a mount namespace of its own a build
-//! finds the copy under the original's path, so that every such name leads into the copy, and the original cannot be
-//! reached.
+//! A build's configuration names folders by their absolute paths. In a mount namespace of its own, a build finds the
+//! copy under the original's path. Every such name then leads into the copy, and the original cannot be reached.
 
 use crate::error::{Doing, Result};
 use nix::sched::{CloneFlags, unshare};

@@ -6,13 +6,13 @@ use regex::{Captures, Regex};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-/// How much of a program's output is searched.
+/// The part of a program's output that is searched.
 const SEARCHED_BYTES: u64 = 64 << 20;
 
 /// The first word of a line by which a program states a metric itself.
 const STATED: &str = "lineup-metric";
 
-/// What to look for in a program's output.
+/// Patterns to look for in a program's output.
 #[derive(Clone, Default, Debug)]
 pub struct PrintedMetrics {
     patterns: Vec<Regex>,

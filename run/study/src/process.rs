@@ -1,4 +1,5 @@
-//! A child process from the word to its end, by what its run asks for: a time, a client, what becomes of the processes that it leaves.
+//! A child process from its release to its end, under the terms of its run: a time limit, a client, and a rule for the
+//! processes it leaves.
 
 pub use crate::child::{Client, Finished, Streams, Waiting};
 
@@ -10,15 +11,16 @@ use crate::run::Stopped;
 use std::time::Instant;
 
 impl Waiting {
-    /// Gives the word, waits for the end and reaps; whatever the program left behind in its process
-    /// group is ended with it.
+    /// Releases the program, waits for its end and reaps it; processes that it left behind in its process group are
+    /// ended with it.
     pub fn run(mut self) -> Result<Finished> {
         let started = Instant::now();
         self.release()?;
         self.finish(started)
     }
 
-    /// Like [`Waiting::run`], but asks until it is told how the program has begun: as it should, or not; then it is ended.
+    /// Like [`Waiting::run`], but polls `has_begun` until it says whether the program has begun as it should; if not,
+    /// ends it.
     pub fn run_if(mut self, has_begun: &dyn Fn() -> Option<bool>) -> Result<Finished> {
         let started = Instant::now();
         let deadline = self.deadline(started);

@@ -1,4 +1,4 @@
-//! Telling whoever waits what happens now. How it is shown is the caller's business.
+//! Progress reports to a waiting user. The caller decides how to show them.
 
 /// Hears of the stages of long work.
 pub trait Progress: Sync {

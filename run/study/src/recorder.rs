@@ -39,18 +39,18 @@ use std::path::{Path, PathBuf};
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
-/// Records a program. Under the emulator it runs twice when the request says so, so that only blocks that run inside
-/// regions are instrumented the second time, and again while blocks were met that the runs before had not seen. Programs
-/// that it starts are recorded with it there, unless whole programs are counted.
+/// Records a program. Under the emulator it runs twice when the request says so, so that the second run instruments
+/// only blocks that run inside regions. It runs again while blocks appear that the runs before had not seen. Programs
+/// that it starts are recorded too, unless whole programs are counted.
 ///
-/// The native engine runs it once. Where [`Engine::Fitting`] is asked for and the native engine cannot record the program,
-/// or would not record all of it, the emulator does, and a note says why.
+/// The native engine runs it once. With [`Engine::Fitting`], the emulator records a program that the native engine
+/// cannot record, or not completely, and a note says why.
 ///
 /// # Errors
 /// When it cannot be recorded, and when no region was called.
 pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, subject.files())?;
-    // Whatever ends the program, what it did until then is sealed.
+    // A signal that ends the program must not lose its records: they are sealed first.
     let _keeping = interrupts.keeping();
     let abi = subject.debug().abi();
     let emulated = |request: &RecordRequest| {
@@ -89,10 +89,10 @@ fn plan(header: Header, subject: &Subject) -> Result<Plan> {
     Ok(Plan { program: subject.started_text()?, ..Plan::new(Task::Discover, header) })
 }
 
-/// What came of one way to record.
+/// The result of one way to record.
 struct Made {
     outcome: RecordOutcome,
-    /// What the other way would record besides.
+    /// The records that only the other way would have.
     lacks: Option<String>,
 }
 
@@ -165,7 +165,7 @@ fn outcome(
         (sealed, _) => {
             let sealed = sealed.doing_with(|| format!("the program {}", in_words(ending.exit)));
             if sealed.is_err() {
-                // Ended before it could write anything: that it was told to end is the reason.
+                // Ended before it could write anything: an interrupt is then the reason.
                 interrupts.check()?;
             }
             sealed?
@@ -189,7 +189,7 @@ fn outcome(
     Ok(RecordOutcome { ending, summary, recorder, engine, runs: 1, failure, finished, notes: Vec::new() })
 }
 
-/// What records, with its files.
+/// The recorder, with its files.
 enum Recorder {
     Emulator(Emulator),
     Native(PathBuf),
@@ -223,14 +223,14 @@ fn header(request: &RecordRequest, subject: &Subject) -> Result<(Header, Vec<Str
     Ok((header, notes))
 }
 
-/// How many of the first calls are kept when the program is ended after `stop_after` calls. The program makes some more
-/// until it is gone, another number each time: they are none of those that were asked for.
+/// The number of first calls that are kept when the program is ended after `stop_after` calls. The program makes some
+/// more until it is gone, a different number each time: these are not among the requested calls.
 fn first_calls(stop_after: u64, request: &RecordRequest) -> u64 {
     let measured = stop_after.saturating_sub(request.warmup_calls).max(1);
     request.max_calls.map_or(measured, |most| most.min(measured))
 }
 
-/// How a program ended, as in "the program …".
+/// A program's end, as in "the program …".
 pub fn in_words(exit: ProgramExit) -> String {
     match exit {
         ProgramExit::Exited(status) => format!("exited with status {status}"),

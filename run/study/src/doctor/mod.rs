@@ -1,4 +1,5 @@
-//! What works on this machine, and what to install for the rest. Recorders and counters are tried, not only looked for.
+//! Checks of what works on this machine, and hints on what to install for the rest. Recorders and counters are tried
+//! out.
 
 mod packages;
 
@@ -19,29 +20,29 @@ use std::process::Command;
 pub struct Check {
     /// As `--require` takes it.
     pub name: String,
-    /// What it is needed for.
+    /// Its purpose.
     pub purpose: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
 }
 
-/// How it stands with something.
+/// The state of a checked item.
 pub enum State {
-    /// It works; with what.
+    /// It works; with the tool or version that provides it.
     Works(String),
-    /// It does not; why, and what would change that.
+    /// It does not work; the reason, and the remedy.
     Lacks(String, String),
     /// It does not, and nothing that can be installed changes that.
     Cannot(String),
 }
 
 impl State {
-    /// Whether it works.
+    /// True when it works.
     pub fn works(&self) -> bool {
         matches!(self, State::Works(_))
     }
 
-    /// What is the case, and what to do.
+    /// The state, and the remedy.
     pub fn words(&self) -> (&str, Option<&str>) {
         match self {
             State::Works(what) | State::Cannot(what) => (what, None),
@@ -49,7 +50,7 @@ impl State {
         }
     }
 
-    /// Of a tool that was found, or not, with what is to be installed.
+    /// The state of a tool that was found or not, with the package to install.
     fn of(found: Result<String, Error>, install: String) -> State {
         match found {
             Ok(what) => State::Works(what),
@@ -227,7 +228,7 @@ fn counted(event: &str) -> State {
     }
 }
 
-/// What the kernel says that the processor samples: PEBS of Intel, IBS of AMD, SPE of Arm.
+/// The processor's memory sampling, as the kernel reports it: Intel's PEBS, AMD's IBS, Arm's SPE.
 fn sampling() -> State {
     let what = match memory_sampling(Path::new(DEVICES)) {
         Some(MemorySampling::Pebs) => "loads and stores with their addresses (PEBS)",

@@ -1,13 +1,13 @@
-//! Which command installs what is missing, on the system that this is.
+//! The command that installs a missing package on this system.
 
 use std::fs;
 
 /// Systems whose packages are known by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Family {
-    /// Debian, Ubuntu and what is made of them.
+    /// Debian, Ubuntu and their derivatives.
     Debian,
-    /// Fedora, and what is made of it.
+    /// Fedora and its derivatives.
     Fedora,
     /// Another.
     Other,
@@ -15,7 +15,7 @@ enum Family {
 
 /// The system that this is.
 pub struct System {
-    /// As it calls itself.
+    /// The system's name for itself.
     pub name: String,
     family: Family,
 }

@@ -1,9 +1,9 @@
-//! The system calls through which something leaves a process, and what their arguments mean.
+//! The system calls through which effects leave a process, and the meaning of their arguments.
 //!
-//! The list is the same on every machine; only numbers differ, and calls that old machines have besides. A new
-//! machine adds the latter in a list of its own, as `x86_64` does here.
+//! The list is the same on every machine except for numbers and calls that only old machines have. A new machine adds
+//! the latter in its own list, as `x86_64` does here.
 
-/// What a call does, with the places of its arguments, from 0.
+/// A call's effect, with the positions of its arguments, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     /// Bytes to a file: file 0, bytes 1, size 2.
@@ -36,7 +36,7 @@ pub(super) enum Meaning {
     Execute(PathArgument, usize),
     /// Sends a signal to the process in the first place; the signal is in the second.
     Signal(usize, usize),
-    /// Hands bytes to the kernel, besides plain numbers.
+    /// Hands bytes to the kernel, in addition to plain numbers.
     Argument(Argument),
     /// Gives the process a way out that is not observed.
     NotObserved(&'static str),
@@ -61,7 +61,7 @@ pub(super) struct Argument {
     pub(super) numbers: &'static [usize],
 }
 
-/// Where the number of bytes is said.
+/// The source of an argument's size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ArgumentSize {
     /// In the argument in this place.
@@ -92,7 +92,7 @@ macro_rules! calls {
     };
 }
 
-/// Those that every machine has.
+/// System calls that every machine has.
 const EVERYWHERE: &[SystemCall] = {
     use ArgumentSize::{Inside, Place};
     use Meaning::*;
@@ -155,7 +155,7 @@ const EVERYWHERE: &[SystemCall] = {
     }
 };
 
-/// Those that only this machine has: older forms of the same.
+/// Older forms of the same calls that only this machine has.
 #[cfg(target_arch = "x86_64")]
 const ONLY_HERE: &[SystemCall] = {
     use Meaning::*;
@@ -177,7 +177,7 @@ const ONLY_HERE: &[SystemCall] = {
     }
 };
 
-/// Those that only this machine has: older forms of the same.
+/// Older forms of the same calls that only this machine has.
 #[cfg(target_arch = "aarch64")]
 const ONLY_HERE: &[SystemCall] = calls! {
     renameat = SYS_renameat: Meaning::Paths(at(0, 1), Some(at(2, 3)));

@@ -29,8 +29,8 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let rules = rules.collect::<Result<BTreeMap<_, _>, seccompiler::BackendError>>()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trace(0), MACHINE)?;
     let mut program: BpfProgram = filter.try_into()?;
-    // The library ends processes that make another machine's calls (32-bit programs). They are to run; that they are not
-    // observed is noticed when such a program starts.
+    // The library ends processes that make another machine's calls (32-bit programs). They are to run; that they are
+    // not observed is noticed when such a program starts.
     for instruction in &mut program {
         if instruction.code == (libc::BPF_RET | libc::BPF_K) as u16
             && instruction.k == libc::SECCOMP_RET_KILL_PROCESS
@@ -41,7 +41,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     Ok(program)
 }
 
-/// What the arguments must be for a call to be stopped at; no rule stands for whatever they are.
+/// The argument conditions under which a call stops the program; an empty list stops it unconditionally.
 fn rules(meaning: Meaning, name: &str) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let has = |place: u8, bits: i32| {
         SeccompCondition::new(place, Length::Dword, Compare::MaskedEq(bits as u64), bits as u64)

@@ -1,4 +1,4 @@
-//! What a run leaves in the file system.
+//! The files that a run leaves behind.
 
 use super::Scene;
 use lineup_prove::effects::{Content, ContentCollector, FileKind, FileLeft};
@@ -26,20 +26,20 @@ pub(super) fn exists(path: &Path) -> bool {
 }
 
 impl Changed {
-    /// Takes note of a change by a system call. `existed` tells whether something stood at the path before it.
+    /// Records a change by a system call. `existed` is true when something stood at the path before it.
     pub(super) fn note(&mut self, path: PathBuf, existed: bool, by: &'static str) {
         let change = self.paths.entry(path).or_insert_with(|| Change { existed, by: BTreeSet::new() });
         change.by.insert(by);
     }
 
-    /// What stands at the changed paths now.
+    /// The present content of the changed paths.
     pub(super) fn left(self, scene: &Scene) -> BTreeMap<String, FileLeft> {
         let kept = self.paths.into_iter().filter(|(path, _)| keeps_content(path));
         kept.filter_map(|(path, change)| Some((scene.shown(&path), left(&path, change, scene)?))).collect()
     }
 }
 
-/// Whether what is written to a path can be read back there. Files of the kernel and devices take commands instead.
+/// True when bytes written to a path can be read back there. Files of the kernel and devices take commands instead.
 fn keeps_content(path: &Path) -> bool {
     let is_in = |folder: &str| path.starts_with(folder);
     !is_in("/proc") && !is_in("/sys") && (!is_in("/dev") || is_in("/dev/shm"))

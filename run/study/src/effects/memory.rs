@@ -5,7 +5,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::io::IoSliceMut;
 
-/// How much is read at a time.
+/// The bytes of one read.
 const PART_BYTES: u64 = 1 << 20;
 
 /// The longest text or list that is read.

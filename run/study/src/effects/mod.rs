@@ -1,13 +1,13 @@
-//! Observes what leaves the processes of a run: a tracer is attached to the program before its first instruction, and a
-//! filter in the kernel stops the program at the system calls of [`calls`] only.
+//! Observes the effects of a run's processes. A tracer attaches to the program before its first instruction, and a
+//! filter in the kernel stops the program only at the system calls of [`calls`].
 //!
-//! The program runs as it would alone: signals reach it, stops and continuations work, threads, children and programs that
-//! it runs are followed. Two things differ, because the kernel asks for them: no process of the run gains rights through a
-//! set-user-ID program, and none can be traced by another tracer.
+//! The program runs as it would alone: signals reach it, stops and continuations work, and threads, children and
+//! programs that it runs are followed. Two things differ, because the kernel demands them: no process of the run gains
+//! rights through a set-user-ID program, and none can be traced by another tracer.
 //!
-//! Not observed: `io_uring`, `vmsplice`, System V shared memory and message queues, shared mappings without a
-//! file, memory that a pointer inside an argument points to, owners, times and extended attributes' names of files, and 32-bit
-//! programs beyond their end. Where a run does one of these that can be noticed, the effects say so.
+//! Not observed: `io_uring`, `vmsplice`, System V shared memory and message queues, shared mappings without a file,
+//! memory that a pointer inside an argument points to, owners, times and extended attributes' names of files, and
+//! 32-bit programs beyond their end. The effects report those of these that Lineup can notice.
 
 mod calls;
 mod filter;
@@ -52,16 +52,17 @@ pub enum EffectsError {
     Lost,
 }
 
-/// Where a run takes place.
+/// A run's surroundings.
 #[derive(Clone, Debug)]
 struct Scene {
-    /// The run's folder: paths are told relative to it.
+    /// The run's folder: paths are shown relative to it.
     folder: PathBuf,
-    /// Whether the folder's path does not count where the program writes it, because another variant runs in another.
+    /// True when the folder's path does not count where the program writes it, because another variant runs in another
+    /// folder.
     is_folder_hidden: bool,
-    /// Device and inode of what the program has as standard output.
+    /// Device and inode of the program's standard output.
     standard_output: (u64, u64),
-    /// Device and inode of what the program has as standard error.
+    /// Device and inode of the program's standard error.
     standard_error: (u64, u64),
 }
 

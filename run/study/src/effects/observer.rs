@@ -1,4 +1,4 @@
-//! Takes in what each call hands over, process by process.
+//! Records the effects of each call, process by process.
 
 use super::Scene;
 use super::calls::{self, Meaning, PathArgument, SystemCall};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Values below are numbers where an address could stand as well: the first page is never mapped.
 const FIRST_ADDRESS: u64 = 4096;
 
-/// How many parts one vector may have.
+/// The most parts of one vector.
 const MOST_PARTS: u64 = 1024;
 
 /// A call that a thread is in.
@@ -31,7 +31,7 @@ pub(super) struct Entered {
     seen: Seen,
 }
 
-/// What had to be read before the kernel acted on it.
+/// Values that had to be read before the kernel acted on them.
 enum Seen {
     Nothing,
     Bytes(Vec<u8>),
@@ -40,7 +40,7 @@ enum Seen {
     Words(String),
 }
 
-/// What is known of one process.
+/// The known state of one process.
 struct Traced {
     path: ProcessPath,
     children: u32,
@@ -266,7 +266,7 @@ impl Observer {
         what: &str,
     ) {
         let opened = self.file(tid, process, number);
-        // What goes to the null device is gone.
+        // Bytes written to the null device have no effect.
         let Some(opened) = opened.filter(|opened| opened.target != Target::Path("/dev/null".into())) else {
             return;
         };
@@ -387,7 +387,7 @@ impl Observer {
         targets::opened(tid, number as i32, &self.scene, &mut traced.numbers)
     }
 
-    /// Who gets a signal, in words that do not change from run to run.
+    /// The receiver of a signal, in words that do not change from run to run.
     fn signalled(&self, process: Tid, to: i32, process_of: impl Fn(Tid) -> Option<Tid>) -> String {
         let known = |id: Tid| {
             let id = process_of(id).unwrap_or(id);
@@ -435,7 +435,7 @@ impl Observer {
     }
 }
 
-/// What a call achieved: its result, when it has one that matters.
+/// A call's result, when its value matters.
 fn outcome(result: i64, meaning: Meaning) -> Option<u64> {
     match (u64::try_from(result), meaning) {
         (Ok(done), _) => Some(done),
@@ -447,7 +447,7 @@ fn outcome(result: i64, meaning: Meaning) -> Option<u64> {
     }
 }
 
-/// How a call failed, in words; empty when it did not.
+/// A failed call's error, in words; empty when it succeeded.
 fn error(result: i64) -> String {
     match i32::try_from(result) {
         Ok(code @ ..0) => format!(", refused ({})", std::io::Error::from_raw_os_error(-code)),
@@ -455,7 +455,7 @@ fn error(result: i64) -> String {
     }
 }
 
-/// The parts of a vector (`struct iovec`: address, size), cut to so many bytes in all.
+/// The parts of a vector (`struct iovec`: address, size), cut to at most `bytes` bytes in all.
 fn parts(tid: Tid, list: u64, count: u64, bytes: u64) -> Vec<(u64, u64)> {
     let words = memory::words(tid, list, 2 * count.min(MOST_PARTS));
     let mut left = bytes;

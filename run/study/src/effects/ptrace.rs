@@ -7,7 +7,7 @@ use std::io;
 /// A thread's id.
 pub(super) type Tid = libc::pid_t;
 
-/// What a thread that stands at a system call is about to do.
+/// The system call that a stopped thread is about to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) number: i64,
@@ -56,7 +56,7 @@ pub(super) fn event_message(tid: Tid) -> io::Result<u64> {
     Ok(message)
 }
 
-/// What the thread asks for at a stop by the filter.
+/// The system call of a thread that the filter stopped.
 pub(super) fn entry(tid: Tid) -> io::Result<Entry> {
     let words = information(tid)?;
     let mut arguments = [0; 6];
@@ -64,7 +64,7 @@ pub(super) fn entry(tid: Tid) -> io::Result<Entry> {
     Ok(Entry { number: words[3] as i64, arguments })
 }
 
-/// What the system call gave back: a value, or an error's number negated.
+/// The system call's result: a value, or a negated error number.
 pub(super) fn result(tid: Tid) -> io::Result<i64> {
     Ok(information(tid)?[3] as i64)
 }
@@ -80,8 +80,8 @@ fn information(tid: Tid) -> io::Result<[u64; 12]> {
 }
 
 fn request(what: RequestCode, tid: Tid, address: usize, data: usize) -> io::Result<()> {
-    // SAFETY: the requests of this module either take plain numbers or write through `data`, and those that write
-    // get the address of a live local variable of the caller, of the size that the request asks for.
+    // SAFETY: the requests of this module either take plain numbers or write through `data`. Those that write get the
+    // address of a live local variable of the caller, of the size that the request asks for.
     let done = unsafe { libc::ptrace(what, tid, address, data) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! A run that is observed, from its start to what it left behind.
+//! An observed run, from its start to the files it left.
 
 use super::{EffectsError, Observation, Scene, Snapshot};
 use crate::error::{Doing, Error, Result};
@@ -11,15 +11,15 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-/// A run and what left its processes.
+/// A run and its effects.
 pub struct Observed {
-    /// How the run ended, and its output.
+    /// The run's end, and its output.
     pub finished: Finished,
-    /// What left its processes.
+    /// The run's effects.
     pub effects: Effects,
 }
 
-/// What the kernel can do with a system call that a filter picks.
+/// The kernel's list of actions for a system call that a filter selects.
 const FILTER_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
 
 /// Runs a program and observes what leaves its processes. With `is_folder_hidden` the path of its folder does not count
@@ -72,8 +72,8 @@ pub fn observe(
     Ok(Ok(Observed { finished, effects }))
 }
 
-/// Observes two runs that start with the same files in the run's folder, which is left as it was. Where the program writes
-/// the folder's path, that does not count.
+/// Observes two runs that start with the same files in the run's folder, and restores the folder afterwards. The
+/// folder's path does not count where the program writes it.
 ///
 /// # Errors
 /// As [`observe`], and when the folder cannot be put back.
@@ -96,8 +96,8 @@ fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEf
     Ok(once()?.map(|second| RepeatedEffects { first, others: vec![second] }))
 }
 
-/// Observes two variants, each in two runs. Where they differ each runs twice more: what seemed to be the same from run to
-/// run of one variant may have been so by chance.
+/// Observes two variants, each in two runs. If they differ, each runs twice more: effects that seemed constant from run
+/// to run may have been so by chance.
 ///
 /// # Errors
 /// When a program cannot be run, and when a folder cannot be put back.

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A copy of a folder, kept beside it.
+/// A copy of a folder, kept next to it.
 pub struct Snapshot {
     folder: PathBuf,
     copy: TempDir,

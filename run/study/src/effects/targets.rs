@@ -1,4 +1,4 @@
-//! What an open file of a traced process is.
+//! The object behind an open descriptor of a traced process.
 
 use super::Scene;
 use super::ptrace::{Tid, process_of};
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 /// An open file.
 pub(super) struct Opened {
     pub(super) target: Target,
-    /// Whether what is written at once stays together and counts as one message.
+    /// True when each write stays whole and counts as one message.
     pub(super) has_messages: bool,
-    /// Where it lies, when it is a file or a folder with a path.
+    /// Its path, when it is a file or a folder with one.
     pub(super) path: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// What stands behind a number; `None` when it is not open.
+/// The object behind a descriptor; `None` when it is not open.
 pub(super) fn opened(tid: Tid, number: i32, scene: &Scene, numbers: &mut Numbers) -> Option<Opened> {
     let link = PathBuf::from(format!("/proc/{tid}/fd/{number}"));
     let name = fs::read_link(&link).ok()?;
@@ -74,7 +74,7 @@ pub(super) fn opened(tid: Tid, number: i32, scene: &Scene, numbers: &mut Numbers
 }
 
 impl Scene {
-    /// A path as it is told: relative to the run's folder where it lies inside.
+    /// A path as Lineup shows it: relative to the run's folder where it lies inside.
     pub(super) fn shown(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.folder).unwrap_or(path);
         let shown = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };

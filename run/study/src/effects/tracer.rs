@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long processes may go on that are still there when the run is over. Those that whoever started the program knows
-/// of have been waited for, or ended.
+/// The grace period of processes that outlive the run. Processes known to the run's starter have been waited for, or
+/// ended.
 const AFTERMATH: Duration = Duration::from_secs(2);
 
 /// One thread that is followed.
@@ -33,11 +33,11 @@ pub(super) struct Tracer {
     observer: Observer,
     /// Set when the run is over.
     is_over: Arc<AtomicBool>,
-    /// Whether the program has started: what comes before is our own.
+    /// True once the program has started: everything before is Lineup's own.
     has_started: bool,
 }
 
-/// What a stopped thread does next.
+/// A stopped thread's next step.
 enum Next {
     GoOn(i32),
     StayStopped,
@@ -94,9 +94,9 @@ impl Tracer {
         Ok(())
     }
 
-    /// The next news of any thread that this thread traces; `None` when there is none.
+    /// The next event of any thread that this thread traces; `None` when there is no event.
     fn wait(&self, options: WaitOptions) -> Result<Option<(Tid, WaitStatus)>, EffectsError> {
-        // Of threads and processes alike, but not of other children of ours: those are no business of this thread.
+        // Threads and processes alike, but not this process's other children: those are no business of this thread.
         let traced = WaitOptions::from_bits_retain((libc::__WALL | libc::__WNOTHREAD) as u32);
         loop {
             match wait(options | traced) {
@@ -144,7 +144,7 @@ impl Tracer {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => self.made(tid),
             libc::PTRACE_EVENT_EXEC => self.runs_another(tid),
             libc::PTRACE_EVENT_EXIT if tid == self.root => {
-                // Whoever started the program is to see its end, and would not if the tracer were told of it.
+                // The program's starter must see its end, and would not if the tracer received it.
                 self.threads.remove(&tid);
                 return Next::Leave;
             }

@@ -34,12 +34,12 @@ pub(super) struct Request {
     pub(super) words: String,
     /// `None` when neither the request's number nor the list of old requests says it.
     pub(super) size_bytes: Option<u64>,
-    /// Whether it only asks for something.
+    /// True when it only queries the device.
     pub(super) is_query: bool,
 }
 
-/// Old requests whose numbers do not tell the size of what they hand over: number, name, bytes. What the kernel writes back
-/// and does not read has 0.
+/// Old requests whose numbers do not encode the size of their argument: number, name, bytes. An argument that the
+/// kernel only writes has 0 bytes.
 const OLD_REQUESTS: &[(u64, &str, u64)] = &[
     (libc::TCGETS, "TCGETS", 0),
     (libc::TCSETS, "TCSETS", 36),
@@ -70,8 +70,8 @@ const OLD_REQUESTS: &[(u64, &str, u64)] = &[
 /// Requests that only ask whether a file is a terminal, how large it is, or how much can be read.
 const QUERIES: &[&str] = &["TCGETS", "TIOCGWINSZ", "TIOCGPGRP", "FIONREAD", "FIOCLEX", "FIONCLEX"];
 
-/// A request by its number: bits 0 to 7 its own number, 8 to 15 the kind of device, 16 to 29 the size, 30 that the kernel
-/// reads the argument (`_IOW`), 31 that it writes it (`_IOR`).
+/// Decodes a request's number. Bits 0 to 7 hold its own number, 8 to 15 the kind of device, 16 to 29 the size. Bit 30
+/// means that the kernel reads the argument (`_IOW`), bit 31 that it writes it (`_IOR`).
 pub(super) fn request(number: u64) -> Request {
     let number = number & 0xffff_ffff;
     if let Some((_, name, size_bytes)) = OLD_REQUESTS.iter().find(|(old, _, _)| *old == number) {
@@ -87,7 +87,7 @@ pub(super) fn request(number: u64) -> Request {
     Request { words: format!("request {number:#x}"), size_bytes, is_query: false }
 }
 
-/// How many bytes an argument has.
+/// An argument's size in bytes.
 pub(super) fn argument_bytes(tid: Tid, size: ArgumentSize, address: u64, arguments: &[u64; 6]) -> u64 {
     match size {
         ArgumentSize::Place(place) => arguments.get(place).copied().unwrap_or(0),

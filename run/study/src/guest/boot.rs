@@ -26,16 +26,16 @@ use std::process::ChildStdout;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long a guest may take to restart after a panic.
+/// The longest restart of a guest after a panic.
 const AFTER_PANIC: Duration = Duration::from_secs(2);
 
-/// How often signals and the time are looked at while the guest is silent.
+/// The interval between checks of signals and the time while the guest is silent.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Lines of the console that are kept for the message when something goes wrong.
 const LAST_LINES: usize = 20;
 
-/// What is booted, and how.
+/// The kernel and the workload to boot, with their options.
 #[derive(Clone)]
 pub struct BootRequest<'a> {
     /// The file of the image.
@@ -48,29 +48,29 @@ pub struct BootRequest<'a> {
     pub memory_mib: u32,
     /// Appended to the kernel's command line, see [`GuestMachine::kernel_cmdline`].
     pub cmdline: &'a str,
-    /// What the guest does.
+    /// The guest's workload.
     pub workload: &'a Workload,
     /// A busybox for the guest's machine; `None` for the installed one.
     pub busybox: Option<&'a Path>,
     /// The root file system that the workload sees; `None` for busybox alone.
     pub root: Option<&'a Rootfs>,
-    /// The folder of the kernel's modules; `None` for the one beside the image.
+    /// The folder of the kernel's modules; `None` for the one next to the image.
     pub modules: Option<&'a Path>,
     /// Modules that are loaded before the workload begins, by their names.
     pub load: &'a [String],
-    /// Whether the guest tells where the sections of its modules lie.
+    /// True when the guest lists the addresses of its modules' sections.
     pub lists_sections: bool,
-    /// Whether the guest is ended when its workload would begin.
+    /// True when the guest is ended as its workload would begin.
     pub ends_at_begin: bool,
-    /// Which symbols the guest lists.
+    /// The symbols that the guest lists.
     pub symbols: SymbolsWanted,
-    /// Whether the plugin reads the guest's memory.
+    /// True when the plugin reads the guest's memory.
     pub shares_memory: bool,
     /// The emulator's `-plugin` argument.
     pub plugin: Option<String>,
-    /// How long the whole run may take.
+    /// The longest run.
     pub timeout: Duration,
-    /// Whether progress hears the console's lines.
+    /// True when progress gets the console's lines.
     pub shows_console: bool,
     /// Hears how far the guest is.
     pub progress: &'a dyn Progress,
@@ -101,7 +101,7 @@ pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Resul
     }
 }
 
-/// Where a section of a module lies in a guest.
+/// A module section's address in a guest.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ModuleSection {
     /// The module's name.
@@ -112,8 +112,8 @@ pub struct ModuleSection {
     pub address: u64,
 }
 
-/// Boots a guest up to the beginning of its workload to have the places of its modules: to that point all is as in the
-/// boot that is to be recorded, and so are they.
+/// Boots a guest up to the beginning of its workload to list its modules' sections. The boot to be recorded is the same
+/// up to that point, and so are these addresses.
 pub fn list_sections(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<ModuleSection>> {
     let request = BootRequest { lists_sections: true, ends_at_begin: true, ..request.clone() };
     let outcome = boot(&request, interrupts)?;
@@ -126,11 +126,11 @@ pub fn list_sections(request: &BootRequest<'_>, interrupts: &Interrupts) -> Resu
 /// A guest that ran.
 #[derive(Debug)]
 pub struct BootOutcome {
-    /// How it ended.
+    /// The run's end.
     pub end: GuestEnd,
-    /// What the kernel says it is, once it booted.
+    /// The kernel's release, as it reports it, once it booted.
     pub release: Option<String>,
-    /// What the kernel takes the time from.
+    /// The kernel's source of time.
     pub clocksource: Option<String>,
     /// From the start of the emulator to the init script.
     pub boot: Option<Duration>,
@@ -138,17 +138,17 @@ pub struct BootOutcome {
     pub work: Option<Duration>,
     /// From the start of the emulator to its end.
     pub total: Duration,
-    /// What the kernel complained about, in its order.
+    /// The kernel's complaints, in order.
     pub troubles: Vec<(Trouble, String)>,
     /// The guest's list of symbols, as asked for.
     pub symbols: Vec<String>,
-    /// Where the sections of its modules lie, as asked for.
+    /// The addresses of its modules' sections, as asked for.
     pub sections: Vec<ModuleSection>,
     /// The last lines of the console.
     pub last_lines: VecDeque<String>,
-    /// What the kernel and the workload printed.
+    /// The output of the kernel and of the workload.
     pub printed: Printed,
-    /// How the emulator names itself.
+    /// The emulator's version text.
     pub emulator: String,
     /// The kernel's command line.
     pub cmdline: String,
@@ -163,7 +163,7 @@ impl BootOutcome {
         }
     }
 
-    /// What went wrong, with the console's last lines; nothing when the workload ended well.
+    /// The problem, with the console's last lines; nothing when the workload ended well.
     pub fn problem(&self, request: &BootRequest<'_>) -> Option<String> {
         let killed = self.troubles.iter().find(|(trouble, _)| *trouble == Trouble::OutOfMemory);
         let killed = killed.map(|(_, line)| line.as_str());
@@ -218,7 +218,7 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     Ok(watch.outcome(Some((finished.ending, complaint))))
 }
 
-/// What is recorded or listed of a guest is told by the addresses that its image has.
+/// Recording and listing a guest need the addresses that its image has.
 fn refuse_unknown_addresses(request: &BootRequest<'_>) -> Result<()> {
     let needs_addresses =
         request.plugin.is_some() || request.lists_sections || request.symbols != SymbolsWanted::None;
@@ -304,7 +304,7 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
     Ok((companions::read(&path)?.to_vec(), text(&path)?))
 }
 
-/// Hands on what the console prints as it comes; the channel closes with the console.
+/// Sends the console's output in the background; the channel closes with the console.
 fn read_in_background(mut pipe: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Which emulator of whole systems is installed.
+//! The installed emulator of whole systems.
 
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
@@ -12,7 +12,7 @@ use std::process::Command;
 pub struct Emulator {
     /// Its file.
     pub command: PathBuf,
-    /// How it names itself.
+    /// Its version text.
     pub name: String,
     /// Major and minor version.
     pub version: (u32, u32),

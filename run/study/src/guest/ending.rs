@@ -1,11 +1,11 @@
-//! How a guest's run ended, and what to say about it.
+//! The end of a guest's run, and the message about it.
 
 use lineup_kernel::guest::Trouble;
 use lineup_prove::run::Ending;
 use std::fmt;
 use std::time::Duration;
 
-/// How far a guest came.
+/// The stage that a guest reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// The kernel starts.
@@ -29,7 +29,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GuestEnd {
     /// The workload ended with this status, and the guest switched itself off.
@@ -37,7 +37,7 @@ pub enum GuestEnd {
         /// The workload's exit status.
         status: i32,
     },
-    /// Nothing was ever seen on the console.
+    /// The console stayed silent.
     Silent,
     /// The time was over.
     TimedOut(Stage),
@@ -47,24 +47,24 @@ pub enum GuestEnd {
         stage: Stage,
         /// Why.
         trouble: Trouble,
-        /// What it said.
+        /// The panic's message.
         line: String,
     },
     /// The guest switched itself off, or restarted, before the workload had ended.
     EndedEarly(Stage),
-    /// What the workload needs could not be set up.
+    /// The workload's needs could not be set up.
     NotSetUp(String),
     /// The emulator itself failed.
     EmulatorFailed {
-        /// How it ended.
+        /// Its exit status or signal.
         ending: Ending,
-        /// What it said.
+        /// Its error output.
         complaint: String,
     },
 }
 
 impl GuestEnd {
-    /// What went wrong and what to do; nothing when nothing did.
+    /// The problem and the remedy; nothing when the run ended well.
     pub fn problem(&self, timeout: Duration, memory_mib: u32, killed: Option<&str>) -> Option<String> {
         let seconds = timeout.as_secs();
         let memory = killed.map(|line| {

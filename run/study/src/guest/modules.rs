@@ -24,24 +24,24 @@ pub struct ModuleFile {
     pub path: PathBuf,
 }
 
-/// Which modules a guest loads, and where they are looked for.
+/// The modules that a guest loads, and the folder in which they are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct ToLoad<'a> {
     /// The kernel's image.
     pub image: &'a Path,
     /// Its release.
     pub release: &'a str,
-    /// The folder of its modules; `None` for the one that the kernel's package puts beside the image.
+    /// The folder of its modules; `None` for the one that the kernel's package puts next to the image.
     pub folder: Option<&'a Path>,
-    /// Those that the user named.
+    /// The user's modules.
     pub named: &'a [String],
-    /// Whether the guest has a root on a disk.
+    /// True when the guest has a root on a disk.
     pub has_root: bool,
 }
 
 impl ToLoad<'_> {
-    /// The modules in the order in which they are loaded, with those that they need. What a root needs and has no file is
-    /// built into the kernel, or the guest says that it is missing.
+    /// The modules in loading order, with their dependencies. A module that a root needs and that has no file is built
+    /// into the kernel, or the guest reports that it is missing.
     ///
     /// # Errors
     /// When a module that the user named has no file, or one cannot be read or is another kernel's.
@@ -78,7 +78,7 @@ impl ToLoad<'_> {
     /// The file of every module, by its name.
     ///
     /// # Errors
-    /// When the folder that the user gave is none, or cannot be listed.
+    /// When the user's path is not a folder, or cannot be listed.
     pub fn all(&self) -> Result<BTreeMap<String, PathBuf>> {
         let folder = match self.folder {
             Some(given) if given.is_dir() => Some(given.to_owned()),
@@ -95,7 +95,7 @@ impl ToLoad<'_> {
     }
 }
 
-/// Packages put the image into `boot`, and the modules into `lib/modules` beside it.
+/// Packages put the image into `boot`, and the modules into the sibling folder `lib/modules`.
 fn beside(image: &Path, release: &str) -> Option<PathBuf> {
     let image = image.canonicalize().ok()?;
     let above = image.parent()?.parent().map(Path::to_owned);
@@ -107,7 +107,7 @@ fn beside(image: &Path, release: &str) -> Option<PathBuf> {
 /// The file of a module below a folder of modules, or of their debug files.
 pub fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut found = BTreeMap::new();
-    // What cannot be listed has none.
+    // A folder that cannot be listed has no modules.
     collect(folder, 0, &mut found).ok()?;
     found.remove(name)
 }

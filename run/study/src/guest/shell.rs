@@ -1,4 +1,4 @@
-//! Which programs lines of shell start, as far as their text tells.
+//! The programs that lines of shell start, as far as their text shows.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ const OWN_WORDS: &[&str] = &[
     "unset", "wait", "}",
 ];
 
-/// The names, without a slash, of what lines of shell start: the first word of each simple command, but for the shell's
-/// own words, functions of the text, and words that only its run would tell.
+/// The names, without a slash, of the programs that lines of shell start. These are each simple command's first word,
+/// except for the shell's own words, functions of the text, and words known only at run time.
 pub(super) fn programs(text: &str) -> BTreeSet<String> {
     let mut reader = Reader { letters: text.chars().collect(), ..Reader::default() };
     reader.commands(None);
@@ -35,7 +35,7 @@ struct Reader {
     functions: BTreeSet<String>,
     /// The next backtick ends a substitution.
     in_backticks: bool,
-    /// How many "case" are open.
+    /// The number of open "case"s.
     open_cases: usize,
 }
 
@@ -160,7 +160,7 @@ impl Reader {
                 _ => self.letter_or_substitution(&mut word, depth),
             }
         }
-        // Whatever stands here, reading goes on.
+        // Always advances, so that the loop ends.
         self.at = self.at.max(before + usize::from(self.at == before && self.peek().is_some()));
         word
     }
@@ -264,7 +264,7 @@ impl Reader {
 
 struct Word {
     text: String,
-    /// It has nothing that only the script's run tells.
+    /// Its value does not depend on the script's run.
     is_plain: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What runs in a guest: a script, a command with the files it names, or one that Lineup brings.
+//! A guest's workload: a script, a command with the files it names, or one that comes with Lineup.
 
 use super::rootfs::Rootfs;
 use super::shell;
@@ -20,13 +20,13 @@ const VIRTUAL: [&str; 3] = ["/proc", "/sys", "/dev"];
 pub struct Workload {
     /// A line, or lines, of shell.
     pub script: String,
-    /// Where it starts, when it was given as a command.
+    /// The working directory, when it was given as a command.
     pub directory: Option<String>,
-    /// Whether it needs the loopback interface.
+    /// True when it needs the loopback interface.
     pub loopback: bool,
-    /// What its lines, or scripts that they name, seem to start, and the guest will not have.
+    /// Programs that its lines, or scripts that they name, seem to start, and that the guest lacks.
     pub unknown: BTreeSet<String>,
-    /// Whether the files go into a root.
+    /// True when the files go into a root.
     has_root: bool,
     files: BTreeMap<String, Entry>,
 }
@@ -156,7 +156,8 @@ impl Packer<'_> {
         }
     }
 
-    /// Packs a file at its own path, with the libraries that it needs, or with what it names when it is a script of shell.
+    /// Packs a file at its own path, with the libraries that it needs, or with the files it names when it is a shell
+    /// script.
     fn pack(&mut self, path: &Path) -> Result<()> {
         let name = path.to_str().ok_or_else(|| not_utf8(path))?;
         if self.files.contains_key(name) {
@@ -186,7 +187,8 @@ impl Packer<'_> {
         }
     }
 
-    /// When the only word is a script: packs what runs it and what it names, and gives the line that starts it.
+    /// When the only word is a script: packs its interpreter and the files it names, and returns the line that starts
+    /// it.
     fn script(&mut self, word: &str) -> Result<Option<String>> {
         let path = plain(&self.folder.join(word));
         let host = self.file(word).or_else(|| self.root?.on_host(&path).filter(|file| file.is_file()));
@@ -199,7 +201,7 @@ impl Packer<'_> {
         Ok(Some(format!("{line} {name}")))
     }
 
-    /// What a script names: a script of another language has no lines of shell, but may name files.
+    /// Packs the files that a script names: a script of another language has no lines of shell, but may name files.
     fn lines_of(&mut self, text: &str) -> Result<()> {
         if is_shell(text) || !text.starts_with("#!") {
             return self.lines(text);
@@ -246,7 +248,7 @@ impl Packer<'_> {
     }
 }
 
-/// Whether a script's first line names a shell.
+/// True when a script's first line names a shell.
 fn is_shell(text: &str) -> bool {
     let line = text.strip_prefix("#!").and_then(|text| text.lines().next()).unwrap_or_default();
     let shells = ["sh", "ash", "dash", "bash"];

@@ -1,10 +1,10 @@
-//! Which events the processor samples memory by, as the kernel names them: PEBS of Intel, IBS of AMD, SPE of Arm.
+//! The processor's events for memory sampling, as the kernel names them: Intel's PEBS, AMD's IBS, Arm's SPE.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Where the kernel names what counts and samples.
+/// The kernel's folder of devices that count and sample.
 pub(crate) const DEVICES: &str = "/sys/bus/event_source/devices";
 /// Parts of Intel's processors whose events are named.
 const PEBS: [&str; 3] = ["cpu", "cpu_core", "cpu_atom"];
@@ -22,18 +22,18 @@ pub(super) struct Numbers {
 /// An event that gives the addresses of accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct MemoryEvent {
-    /// As perf spells it.
+    /// perf's name for it.
     pub(super) name: String,
     pub(super) numbers: Numbers,
-    /// What must be counted beside it: some processors sample loads only so.
+    /// An event that must be counted with it: some processors sample loads only so.
     pub(super) beside: Option<Numbers>,
     /// The CPUs that have it, as a list; `None` for all.
     pub(super) cpus: Option<String>,
-    /// How it is made precise, from the most to the least that is worth a sample.
+    /// The levels of precision, from the highest to the lowest that is worth a sample.
     pub(super) precise: &'static [u32],
 }
 
-/// What the kernel names of memory sampling.
+/// The kind of memory sampling that the kernel offers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum MemorySampling {
     /// Intel's: loads and stores.
@@ -44,7 +44,7 @@ pub(crate) enum MemorySampling {
     Spe,
 }
 
-/// What there is below a folder like [`DEVICES`].
+/// The memory sampling below a folder like [`DEVICES`].
 pub(crate) fn memory_sampling(devices: &Path) -> Option<MemorySampling> {
     let has_loads = |device: &str| devices.join(device).join("events/mem-loads").exists();
     if PEBS.into_iter().any(has_loads) {
@@ -57,10 +57,11 @@ pub(crate) fn memory_sampling(devices: &Path) -> Option<MemorySampling> {
     fs::read_dir(devices).into_iter().flatten().flatten().any(is_spe).then_some(MemorySampling::Spe)
 }
 
-/// The events by which memory is sampled. Loads of fewer cycles than `least_cycles` are left out where the processor can.
+/// The events by which memory is sampled. Loads of fewer cycles than `least_cycles` are left out where the processor
+/// can.
 ///
 /// # Errors
-/// Why there are none, in words.
+/// The reason why there are none, in words.
 pub(super) fn memory(devices: &Path, least_cycles: u32) -> Result<Vec<MemoryEvent>, String> {
     match memory_sampling(devices) {
         Some(MemorySampling::Pebs) => {
@@ -107,7 +108,7 @@ fn pebs(devices: &Path, device: &str, least_cycles: u32) -> Vec<MemoryEvent> {
 fn ibs(devices: &Path) -> Option<MemoryEvent> {
     let own = Device { folder: &devices.join(IBS) };
     let numbers = Numbers { kind: own.kind()?, ..Numbers::default() };
-    // It is precise whatever is asked for; older kernels refuse to hear of it.
+    // It is always precise; older kernels refuse the request for precision.
     Some(MemoryEvent { name: format!("{IBS}//"), numbers, beside: None, cpus: None, precise: &[0] })
 }
 
@@ -171,7 +172,7 @@ mod tests {
     use std::path::PathBuf;
     use tempfile::TempDir;
 
-    /// A folder of devices, from files and what is in them.
+    /// A folder of devices with these files and their content.
     fn devices(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -183,7 +184,7 @@ mod tests {
         (folder, path)
     }
 
-    /// As a kernel on an Ice Lake has them.
+    /// The files of a kernel on an Ice Lake.
     const INTEL: [(&str, &str); 7] = [
         ("cpu/type", "4"),
         ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),

@@ -1,5 +1,5 @@
-//! Samples of a program that runs at its own speed, as a perf.data: of its memory where the processor samples that, else of
-//! cycles, else of the clock.
+//! Samples of a program that runs at its own speed, as a perf.data: of its memory where the processor samples that,
+//! else of cycles, else of the clock.
 
 pub(crate) mod events;
 mod opened;
@@ -27,12 +27,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use writing::{Counts, Writing};
 
-/// How a perf.data begins.
+/// The first bytes of a perf.data.
 const MAGIC: &[u8] = b"PERFILE2";
-/// How often threads of a process are listed until there is none that was not seen.
+/// The most listings of a process's threads; listing stops earlier when one shows no new thread.
 const LISTINGS: usize = 8;
 
-/// What samples are taken by.
+/// The basis of samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Basis {
     /// Accesses to memory, with their addresses.
@@ -43,7 +43,7 @@ pub enum Basis {
     Clock,
 }
 
-/// What samples are wanted.
+/// The wanted samples.
 #[derive(Clone, Debug)]
 pub struct PerfRequest {
     /// The program.
@@ -56,24 +56,24 @@ pub struct PerfRequest {
     pub samples_per_second: u64,
     /// Loads of fewer cycles are left out, where the processor can.
     pub least_cycles: u32,
-    /// What becomes of what the program prints.
+    /// The destination of the program's output.
     pub streams: Streams,
 }
 
 /// An event, and how many samples it gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SampledBy {
-    /// As perf spells it.
+    /// perf's name for it.
     pub name: String,
-    /// What it tells.
+    /// The basis of its samples.
     pub basis: Basis,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
     /// False when the kernel itself was left out.
     pub sees_kernel: bool,
 }
 
-/// What was not to be had.
+/// An event or a kind of events that was not available.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tried {
     /// The event, or the kind of events.
@@ -82,17 +82,17 @@ pub struct Tried {
     pub why: String,
 }
 
-/// What was sampled.
+/// The sampling's result.
 pub struct PerfOutcome {
     /// The events.
     pub events: Vec<SampledBy>,
-    /// What would have said more, and why it was not to be had.
+    /// Events that would have given more, and the reasons why they were not available.
     pub tried: Vec<Tried>,
     /// Records for which the kernel had no room.
     pub lost_records: u64,
     /// Samples for which the processor had no room.
     pub lost_samples: u64,
-    /// How often the kernel stopped sampling for a while.
+    /// The number of times the kernel stopped sampling for a while.
     pub throttled: u64,
     /// Bytes of the file.
     pub file_bytes: u64,

@@ -25,7 +25,7 @@ const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
     0
 };
 
-/// Whose samples are taken.
+/// The processes to sample.
 pub(super) enum Target {
     /// A child that has not yet become the program, and all that comes from it.
     Child(Pid),
@@ -33,7 +33,7 @@ pub(super) enum Target {
     Threads(Vec<Pid>),
 }
 
-/// How often, on which CPUs, and what this kernel can do.
+/// The rate, the CPUs, and this kernel's abilities.
 pub(super) struct Terms {
     pub(super) samples_per_second: u64,
     pub(super) cpus: Vec<usize>,
@@ -61,7 +61,7 @@ impl Terms {
     }
 }
 
-/// An event that is to be opened.
+/// An event to open.
 struct Wanted {
     name: String,
     basis: Basis,
@@ -71,7 +71,7 @@ struct Wanted {
     precise: &'static [u32],
 }
 
-/// How an event is opened; of what the kernel refuses the next less is tried.
+/// A way to open an event; when the kernel refuses one, the next asks for less.
 #[derive(Clone, Copy)]
 struct Manner {
     precise: u32,
@@ -95,13 +95,13 @@ pub(super) struct Opened {
     pub(super) events: Vec<OpenEvent>,
     /// A buffer for each CPU, with one event that is open there.
     pub(super) buffers: BTreeMap<usize, Sampler>,
-    /// All others, and what is counted beside them.
+    /// All others, and the events counted with them.
     others: Vec<Counter>,
-    /// CPUs on which an event tells of mappings, names and forks.
+    /// CPUs on which an event reports mappings, names and forks.
     told: BTreeSet<usize>,
 }
 
-/// Opens what samples memory, else cycles, else the clock. What was not to be had is told in `tried`.
+/// Opens events that sample memory, else cycles, else the clock. `tried` gets the events that were not available.
 pub(super) fn open(
     memory: Result<Vec<MemoryEvent>, String>,
     target: &Target,
@@ -144,7 +144,7 @@ pub(super) fn open(
     Err(last)
 }
 
-/// Why an event cannot be opened, and what would change that.
+/// The reason why an event cannot be opened, and the remedy.
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -174,7 +174,7 @@ impl Wanted {
         }
     }
 
-    /// From what says most to what asks least.
+    /// From the most informative to the least demanding.
     fn manners(&self) -> Vec<Manner> {
         let mut all = Vec::new();
         for sees_kernel in [true, false] {
@@ -220,11 +220,11 @@ impl Wanted {
     }
 }
 
-/// What samples and what is counted beside it have in common.
+/// The settings common to a sampling event and the event counted with it.
 fn basic(numbers: &Numbers, manner: Manner, terms: &Terms) -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     let lost = if terms.tells_lost { ReadFormat::LOST } else { ReadFormat::empty() };
-    // What cannot tell kernel and programs apart refuses to leave anything out, of which it has nothing.
+    // An event that cannot tell the kernel from programs refuses to exclude either, and has no samples of it.
     builder
         .inherit(true)
         .exclude_kernel(!manner.sees_kernel)
@@ -242,7 +242,7 @@ struct Placing<'a> {
     manner: Manner,
     terms: &'a Terms,
     target: &'a Target,
-    /// CPUs on which an event tells of mappings already: one of each task is enough.
+    /// CPUs on which an event already reports mappings: one event of each task is enough.
     told: &'a BTreeSet<usize>,
 }
 
@@ -252,7 +252,7 @@ impl Placing<'_> {
         builder
     }
 
-    /// The event on a thread and a CPU, with what must be counted beside it.
+    /// The event on a thread and a CPU, with the event that must be counted with it.
     fn open(&self, thread: Pid, cpu: usize) -> io::Result<(Counter, Option<Counter>)> {
         let tells = !self.told.contains(&cpu);
         let mut own = self.on(self.wanted.builder(self.manner, self.terms, tells), thread, cpu);
@@ -285,7 +285,7 @@ impl Placing<'_> {
         Err(refused)
     }
 
-    /// As the head of a file describes it, without identities.
+    /// The event's description in a file's head, without identities.
     fn description(&self) -> Description {
         let tells = self.wanted.cpus.iter().any(|cpu| !self.told.contains(cpu));
         let builder = self.wanted.builder(self.manner, self.terms, tells);
@@ -354,7 +354,7 @@ impl Opened {
         Ok(())
     }
 
-    /// What makes records that are not the kernel's, of the first event.
+    /// Makes records that are not the kernel's, for the first event.
     pub(super) fn maker(&self) -> Maker {
         let first = self.events.first();
         Maker {
@@ -363,14 +363,14 @@ impl Opened {
         }
     }
 
-    /// Records for which there was no room, when this kernel tells.
+    /// Records lost for lack of room, when this kernel counts them.
     pub(super) fn lost(&mut self) -> u64 {
         let own = self.buffers.values_mut().map(Sampler::as_counter_mut).chain(&mut self.others);
         own.filter_map(|counter| counter.read_full().ok()?.lost()).sum()
     }
 }
 
-/// What is open of one event.
+/// One event's open counters.
 #[derive(Default)]
 struct Placed {
     ids: Vec<u64>,

@@ -1,4 +1,5 @@
-//! What lay where before the kernel told of it: the kernel itself, its modules, and what a running process has mapped.
+//! The mappings that exist before the kernel reports any: the kernel itself, its modules, and a running process's
+//! mappings.
 
 use lineup_samples::synthetic_records::{KERNEL_PROCESS, Made, Maker, MappingSpec};
 use rustix::process::Pid;
@@ -84,7 +85,7 @@ fn build_id_in(notes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The names of threads of a process, and what it has mapped. Data is told where samples have addresses.
+/// The names of a process's threads, and its mappings. Data mappings are included where samples have addresses.
 pub(super) fn process(process: Pid, threads: &[Pid], maker: Maker, with_data: bool) -> Vec<Made> {
     let own = process.as_raw_nonzero().get().unsigned_abs();
     let mut all = Vec::new();

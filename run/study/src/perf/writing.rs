@@ -10,7 +10,7 @@ use std::io::{self, BufWriter};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the buffers are looked at. A buffer holds what comes in many times as long.
+/// The interval between reads of the buffers. A buffer holds the records of many intervals.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that are written at once.
 const WRITTEN_AT_ONCE: usize = 1 << 18;
@@ -19,11 +19,11 @@ const LOST: u32 = 2;
 const THROTTLED: u32 = 5;
 const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
-/// Where a sample has its identity and its time: first is its identity, then instruction, thread, time.
+/// The offsets of a sample's identity and time: first is its identity, then instruction, thread, time.
 const ID_AT: usize = 0;
 const TIME_AT: usize = 24;
 
-/// What was written.
+/// The numbers of written records.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Counts {
     /// Samples of each event, in the events' order.
@@ -44,7 +44,7 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Begins the file with what is known already.
+    /// Begins the file with the records that are known already.
     pub(super) fn begin(file: File, opened: Opened, known: &[Made]) -> io::Result<Writing> {
         let descriptions: Vec<_> = opened.events.iter().map(|event| event.description.clone()).collect();
         let ids = descriptions.iter().enumerate();
@@ -81,7 +81,7 @@ impl Writing {
         if had_some { self.container.round() } else { Ok(()) }
     }
 
-    /// What was lost last has no record of its own: the kernel writes that when there is room for the next.
+    /// The last lost records have no record of their own: the kernel writes one when there is room for the next.
     fn tell_lost(&mut self) -> io::Result<()> {
         let untold = self.opened.lost().saturating_sub(self.counts.lost_records);
         if untold == 0 {

@@ -1,5 +1,5 @@
-//! An audit: commands of the user's run in a built copy, where a script stands in the program's place. It starts the program
-//! under the emulator, so that whatever starts the program, a test suite too, is audited.
+//! An audit: the user's commands run in a built copy, where a script replaces the program. The script starts the
+//! program under the emulator, so that it is audited whichever process starts it, such as a test suite.
 
 use super::emulator::Emulator;
 use crate::effects::Snapshot;
@@ -15,18 +15,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What is appended to the name of the program that a script stands in for.
+/// The suffix of the program's name while the script has its name.
 const AUDITED: &str = ".lineup-audited";
 
-/// What is to be audited.
+/// A request for an audit.
 pub struct AuditRequest<'a> {
-    /// The copy that the program was built in; it is left as it is found.
+    /// The copy that the program was built in; the audit leaves it as it found it.
     pub folder: &'a Path,
     /// The program in it.
     pub program: &'a Path,
     /// Shell commands that run it.
     pub commands: &'a [String],
-    /// What the program's code accesses, for the program's path and the folder of findings.
+    /// The table of the code's accesses, by the program's path and the folder of findings.
     pub table: &'a dyn Fn(&str, &str) -> Table,
     /// Like what each command is run: input and time.
     pub run: Run,

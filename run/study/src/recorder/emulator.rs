@@ -14,11 +14,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The version of the interface for plugins that has to be asked of emulators since these, as an argument of the recorder's.
-/// To older ones the recorder finds out by itself what to speak: since these, nothing that it can see tells them apart.
+/// The plugin interface's version that the recorder must request from these emulator versions on, as an argument. With
+/// older emulators the recorder detects the version by itself; it cannot tell these apart.
 const ASKED_SINCE: [((u32, u32), &str); 2] = [((11, 1), ",interface=7"), ((11, 0), ",interface=6")];
 
-/// What is asked of an emulator with this version.
+/// The argument for an emulator with this version.
 fn interface_of(emulator: (u32, u32)) -> &'static str {
     ASKED_SINCE.iter().find(|(since, _)| emulator >= *since).map_or("", |(_, asked)| asked)
 }
@@ -28,9 +28,9 @@ pub(super) struct Emulator {
     command: PathBuf,
     plugin: Alias,
     interface: &'static str,
-    /// Where libraries for the program's machine are, when it is not this machine's.
+    /// The folder of libraries for the program's machine, when it is not this machine's.
     sysroot: Option<&'static str>,
-    /// How it names itself.
+    /// Its version text.
     pub version: String,
 }
 
@@ -67,7 +67,8 @@ impl Emulator {
         Run { command: all, ..run.clone() }
     }
 
-    /// How a program that the recorded one becomes is started; `None` when the emulator's path is no text.
+    /// The command by which a program that replaces the recorded one is started; `None` when the emulator's path is not
+    /// text.
     pub(super) fn follow(&self) -> Option<Follow> {
         Some(Follow {
             emulator: self.command.to_str()?.to_owned(),
@@ -81,7 +82,7 @@ impl Emulator {
     }
 }
 
-/// How the emulator for programs of a machine names itself, if recordings can be made with it.
+/// The version text of the emulator for a machine's programs, if it can make recordings.
 ///
 /// # Errors
 /// When there is none, or it takes no plugins.
@@ -113,12 +114,12 @@ pub fn require_plugins(command: &Path, machine: Machine) -> Result<()> {
     Err(Error::Tool { tool: name.to_owned(), what: "was built without plugins".into(), next })
 }
 
-/// Where libraries for a machine's programs are; `None` for those of this machine.
+/// The folder of libraries for a machine's programs; `None` for this machine's.
 fn sysroot_of(machine: Machine) -> Option<&'static str> {
     (!machine.is_host()).then_some(machine.description().sysroot)
 }
 
-/// The run of a program outside recordings: as it is on its own machine, else under the emulator.
+/// The run of a program outside recordings: directly on its own machine, else under the emulator.
 pub fn native_or_emulated(machine: Machine, run: Run) -> Run {
     let mut command = Vec::new();
     if let Some(root) = sysroot_of(machine) {
@@ -154,7 +155,7 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
     })
 }
 
-/// A library of ours: named by a variable, else beside this executable, where cargo puts it, or where packages put
+/// A library of Lineup: named by a variable, else next to this executable, where cargo puts it, or where packages put
 /// libraries, else unpacked from this executable.
 pub(super) fn library(library: Library) -> Result<PathBuf> {
     let variable = match library {
@@ -179,7 +180,7 @@ pub(super) fn library(library: Library) -> Result<PathBuf> {
     })
 }
 
-/// That there is a recorder for emulators.
+/// Checks that there is a recorder for emulators.
 ///
 /// # Errors
 /// When there is none.

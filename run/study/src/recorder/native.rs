@@ -1,5 +1,5 @@
-//! Recording with the native engine: the program runs by itself, with the engine loaded into it, and what the engine
-//! logs is read beside it.
+//! Recording with the native engine: the program runs by itself with the engine loaded into it, and Lineup reads the
+//! engine's log meanwhile.
 
 mod ahead;
 mod attach;
@@ -47,20 +47,20 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use whole_processes::Counters;
 
-/// What the Go linker writes into each program.
+/// A mark that the Go linker writes into each program.
 const GO_PROGRAM: &[u8] = b"\xff Go buildinf:";
 
-/// What recordings say of what made them.
+/// The engine's name in recordings.
 pub(super) const NAME: &str = "native engine";
 
-/// Whether what is asked for is the native engine's when none is named: calls of a program of this machine, or all of it.
-/// One pass is a way of the emulator, in which it records all processes.
+/// True when the native engine is the default for a request: calls of a program of this machine, or all of it. One pass
+/// is a mode of the emulator, in which it records all processes.
 pub(super) fn is_for(abi: Abi, mode: Mode) -> bool {
     let can = matches!(mode, Mode::TwoPass | Mode::WholeProgram);
     abi.machine.is_host() && abi.machine == Machine::X86_64 && can
 }
 
-/// Whether the program is linked statically: it loads no library, and the engine is brought to it.
+/// True when the program is linked statically: it loads no library, and the engine must be injected.
 fn is_static(subject: &Subject) -> bool {
     companions::read(subject.program()).is_ok_and(|bytes| !names_loader(&bytes))
 }
@@ -104,13 +104,13 @@ fn unfit(subject: &Subject) -> Option<String> {
     Some(format!("{} is linked statically, and {why}", program.display()))
 }
 
-/// Whether a program names musl's loader; its name stands near the file's beginning.
+/// True when a program names musl's loader; its name stands near the file's beginning.
 fn names_musl(bytes: &[u8]) -> bool {
     const HEAD_BYTES: usize = 1 << 12;
     memchr::memmem::find(&bytes[..bytes.len().min(HEAD_BYTES)], b"/ld-musl-").is_some()
 }
 
-/// The engine's file. What cannot work is found out now.
+/// The engine's file. Requests that cannot work are refused here.
 pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf> {
     let abi = subject.debug().abi();
     if let Some(process) = request.process {
@@ -137,7 +137,7 @@ fn refuse_late<T>(why: String) -> Result<T> {
     Err(Error::Unfit { why, has_run: true })
 }
 
-/// Sets what of a header the engine decides.
+/// Sets a header's fields that the engine determines.
 pub(super) fn complete(header: &mut Header) {
     header.emulator = NAME.to_owned();
     if header.mode != Mode::WholeProgram {
@@ -145,7 +145,7 @@ pub(super) fn complete(header: &mut Header) {
     }
 }
 
-/// What a process that runs was started with: to record it, or to time its calls.
+/// The command line of a running process: to record it, or to time its calls.
 ///
 /// # Errors
 /// When it cannot be attached to.
@@ -153,7 +153,7 @@ pub fn command_of(process: u32) -> Result<Vec<OsString>> {
     attach::command(process)
 }
 
-/// What came of it, and what the emulator would have recorded besides, in words.
+/// The recording, and a description of the calls that only the emulator would have recorded.
 pub(super) struct Made {
     pub(super) recorded: Recorded,
     pub(super) lacks: Option<String>,
@@ -293,11 +293,11 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     })
 }
 
-/// What becomes of a whole program's log.
+/// The destination of a whole program's log.
 enum WholeReader<'a> {
     /// It is counted.
     Counters(Box<Counters<'a>>),
-    /// It is kept.
+    /// The log is kept.
     Logger(Box<Logger<'a>>),
 }
 
@@ -309,7 +309,7 @@ impl WholeReader<'_> {
         }
     }
 
-    /// What reads debug information meanwhile.
+    /// The reader that reads debug information meanwhile.
     fn take_ahead(&mut self) -> Option<Ahead> {
         match self {
             WholeReader::Counters(counters) => counters.first().ahead.take(),
@@ -346,8 +346,8 @@ impl Task<'_> {
         ))
     }
 
-    /// What was not recorded, and would be under the emulator: calls in processes that were forked off, and programs
-    /// that were started and may have the functions.
+    /// The calls that only the emulator would have recorded: in forked processes, and in started programs that may have
+    /// the functions.
     fn lacks(&self, memory: &Memory) -> Option<String> {
         let regions = || self.plan.header.regions.iter();
         let is_in_forks = memory.word(word::FORKED) > 0;

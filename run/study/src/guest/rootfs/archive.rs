@@ -11,13 +11,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Entry, EntryType};
 
-/// What a layer's archive puts before the name of a file that it removes.
+/// The prefix by which a layer's archive marks the name of a file that it removes.
 const REMOVES: &str = ".wh.";
 
-/// What it puts into a folder of which nothing of the layers below is left.
+/// The marker in a folder whose content from the layers below is removed.
 const EMPTIES: &str = ".wh..wh..opq";
 
-/// Files of archives that hold layers, and are none.
+/// Files of an image's archive that describe it and are not layers.
 const IMAGE_FILES: [&str; 3] = ["manifest.json", "oci-layout", "index.json"];
 
 /// Lays archives over each other in a folder. Owners, and modes with which we could not read the files, are only noted.

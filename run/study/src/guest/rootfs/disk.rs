@@ -38,7 +38,7 @@ pub(super) fn attributes_of(folder: &Path) -> Result<Vec<Attributes>> {
     Ok(attributes)
 }
 
-/// Makes the disk of what a folder holds; gives its size in MiB.
+/// Makes a disk from a folder's content; returns its size in MiB.
 pub(super) fn make(
     folder: &Path,
     attributes: &[Attributes],

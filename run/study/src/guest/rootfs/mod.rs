@@ -1,4 +1,4 @@
-//! The root file system of a guest: a folder, or archives of a container image's layers, and the disk made of it.
+//! The root file system of a guest: a folder, or archives of a container image's layers, and the disk built from it.
 
 mod archive;
 mod disk;
@@ -11,24 +11,24 @@ use lineup_kernel::machine::RootImage;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// So many links are followed on the way to one file, as in the kernel.
+/// The most links followed on the way to one file, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Where programs of a root lie.
+/// The folders of a root's programs.
 const PROGRAM_FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// A root file system, ready to be mounted by guests.
 pub struct Rootfs {
-    /// What it holds, as files of the host.
+    /// Its content, as files of the host.
     folder: PathBuf,
     disk: PathBuf,
     mib: u64,
-    /// Holds the disk, and what was unpacked.
+    /// Keeps the disk and the unpacked files alive.
     _scratch: TempFolder,
 }
 
-/// What a file in a root is to have that its copy on the host has not.
+/// A file's attributes in a root where they differ from those of its copy on the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Attributes {
     path: PathBuf,
@@ -38,7 +38,7 @@ struct Attributes {
 }
 
 impl Rootfs {
-    /// Makes the disk. One folder is taken as it is; archives are laid over each other in their order.
+    /// Makes the disk. A single folder is taken unchanged; archives are laid over each other in their order.
     pub fn open(given: &[PathBuf], progress: &dyn Progress, interrupts: &Interrupts) -> Result<Rootfs> {
         let scratch = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
         progress.stage("making the disk of the guest's root");
@@ -71,7 +71,7 @@ impl Rootfs {
         })
     }
 
-    /// Whether the root has something at an absolute path.
+    /// True when the root has something at an absolute path.
     pub fn holds(&self, path: &Path) -> bool {
         self.on_host(path).is_some()
     }

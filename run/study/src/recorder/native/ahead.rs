@@ -1,5 +1,5 @@
-//! Debug information of the files that a program has mapped, read while it runs: whoever names what it did needs that, and
-//! meanwhile a processor is often free.
+//! Debug information of the files that a program has mapped, read while it runs: whoever names what it did needs that,
+//! and meanwhile a processor is often free.
 
 use crate::companions;
 use lineup_debuginfo::DebugInfo;
@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 /// Files with their debug information.
 pub(super) type Read = Vec<(PathBuf, DebugInfo)>;
 
-/// What reads it.
+/// Reads debug information in the background.
 pub(super) struct Ahead {
     wanted: Sender<PathBuf>,
     asked: BTreeSet<PathBuf>,
@@ -20,11 +20,11 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Begins. That of one file is read by others.
+    /// Starts the reader. It leaves out `known`, which others read.
     pub(super) fn new(known: &Path) -> Ahead {
         let (wanted, files) = channel::<PathBuf>();
         let reader = std::thread::spawn(move || {
-            // What cannot be read is tried again by whoever needs it, and says why.
+            // A file that cannot be read is tried again by the code that needs it, which reports the reason.
             let read = |file: PathBuf| Some((companions::load(&file).ok()?, file));
             let read = files.into_iter().filter_map(read);
             let each = read.map(|(debug, file)| {
@@ -46,7 +46,7 @@ impl Ahead {
         }
     }
 
-    /// What was read, when all is.
+    /// The files' debug information, once all is read.
     pub(super) fn finish(self) -> Read {
         drop(self.wanted);
         self.reader.join().unwrap_or_default()

@@ -1,8 +1,8 @@
-//! A thread of another process that is had to call functions, and then goes on as if nothing had happened.
+//! Makes a thread of another process call functions, and then continue as if nothing had happened.
 //!
-//! It must not be in the middle of something that these functions do as well: taking memory, loading a library. So it is
-//! one that waits in a system call that neither makes, or, where there is none, one that runs and has no code of the C
-//! library or the loader below it on its stack.
+//! The thread must not be in the middle of something that these functions do as well: taking memory, loading a library.
+//! So it is a thread that waits in a system call that neither makes. If there is none, it is a running one with no code
+//! of the C library or the loader below it on its stack.
 
 use super::ptrace::{self, Registers, Stop, Tid};
 use super::threads::{Doing, Places, Process, Standing, Still, code_of, is_in, make_call_again};
@@ -13,25 +13,25 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How long a thread is looked for.
+/// The longest search for a thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// From then on one that runs will do.
 const UNTIL_RUNNING: Duration = Duration::from_millis(100);
-/// How long a function may take: it may wait for this process.
+/// The longest call of a function: it may wait for this process.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 const STACK_BYTES: u64 = 1 << 20;
 
-/// System calls that wait for others, by their number on x86-64: neither the allocator nor the loader makes them, but for
-/// reading.
+/// System calls that wait for others, by their number on x86-64: neither the allocator nor the loader makes them, but
+/// for reading.
 const WAITS: [u64; 24] = [
     0, 7, 23, 34, 35, 43, 45, 47, 61, 65, 128, 130, 202, 208, 219, 220, 230, 232, 247, 270, 271, 281, 288,
     441,
 ];
 const FUTEX: u64 = 202;
 const FUTEX_OPERATION: u64 = 0x7f;
-/// What condition variables and joins wait with. Locks wait otherwise, and may be the allocator's.
+/// The futex operation of condition variables and joins. Locks use another one, and may be the allocator's.
 const FUTEX_WAIT_BITSET: u64 = 9;
-/// Where functions return to that are called: nothing lies there, so that the thread stops.
+/// The return address of called functions: nothing lies there, so that the thread stops.
 const NOWHERE: u64 = 0;
 const MAP: u64 = 9;
 const UNMAP: u64 = 11;
@@ -40,10 +40,10 @@ const CLOSE: u64 = 3;
 const EXIT: u64 = 60;
 /// The direction flag and the one for single steps.
 const FLAGS_TO_CLEAR: u64 = 0x500;
-/// How far from a symbol of the C library its callers' code may lie.
+/// The distance from a symbol of the C library within which its callers' code may lie.
 const NEAR_BYTES: u64 = 4096;
 
-/// What is known of the process's libraries.
+/// The code ranges of the process's libraries.
 pub(super) struct Libraries {
     loader: Vec<Range<u64>>,
     c_library: Vec<Range<u64>>,
@@ -69,7 +69,7 @@ impl Libraries {
         })
     }
 
-    /// Whether a library can be loaded where a thread is, by what lies on its stack.
+    /// True when a library can be loaded while a thread is at its place, judged by its stack.
     fn is_safe(&self, doing: Doing, process: &Process, memory: &File, maps: &str) -> bool {
         match doing {
             Doing::Waits { number, second, rsp, rip } => {
@@ -97,7 +97,7 @@ impl Libraries {
     }
 }
 
-/// Whether code of a file lies at an address: not that of the engine's cache, which is a file in memory.
+/// True when a file's code lies at an address. The engine's cache, a file in memory, does not count.
 fn maps_file(maps: &str, address: u64) -> bool {
     let mut all = lineup_follow::maps::mappings(maps);
     all.any(|mapping| {
@@ -107,7 +107,7 @@ fn maps_file(maps: &str, address: u64) -> bool {
     })
 }
 
-/// A system call instruction of a program that has no C library beside it.
+/// A system call instruction of a program that has no C library.
 pub(super) fn trap_of(process: &Process, memory: &File) -> Option<u64> {
     code_of(&process.maps(), |_| true).iter().find_map(|range| trap_in(memory, range))
 }
@@ -218,7 +218,7 @@ impl Caller {
     pub(super) fn put_back(mut self) -> Result<Registers> {
         self.unmap(self.stack, STACK_BYTES)?;
         self.stack = 0;
-        // No system call is to be made again.
+        // The kernel must not restart a system call.
         let registers = Registers { system_call: u64::MAX, ..self.registers };
         ptrace::set_extended(self.tid, &mut self.extended).doing("setting a thread's registers")?;
         self.set(&registers)?;
@@ -242,7 +242,7 @@ impl Caller {
         self.system_call(CLOSE, [file, 0, 0], [0; 3]).map(|_| ())
     }
 
-    /// Maps so many bytes of a file over memory that was mapped for that.
+    /// Maps a file's bytes over memory that was mapped for them.
     pub(super) fn map_file(
         &mut self,
         at: u64,
@@ -394,7 +394,7 @@ impl Caller {
 fn block(tid: Tid) -> Result<(Vec<u8>, u64)> {
     let known = ptrace::extended(tid).and_then(|extended| Ok((extended, ptrace::blocked(tid)?)));
     let known = known.doing("reading a thread's registers")?;
-    // Those that say that an instruction has failed stay: the kernel would take their handlers away.
+    // Signals that report a failed instruction stay unblocked: the kernel would take their handlers away.
     let failures = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
     let failures = failures.into_iter().fold(0, |all, signal| all | 1 << (signal - 1));
     ptrace::set_blocked(tid, !failures).doing("blocking a thread's signals")?;

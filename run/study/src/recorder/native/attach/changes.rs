@@ -11,26 +11,26 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How long it is tried to find all threads elsewhere.
+/// The longest attempt to find all threads elsewhere.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it is tried to stop all threads once more: what is not taken back stays for good.
+/// The longest attempt to stop all threads once more: changes that are not taken back stay for good.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
-/// Of each stack so much is looked through for handlers that return into what is changed.
+/// The part of each stack that is searched for handlers that return into changed code.
 const MOST_WORDS: usize = 1 << 13;
 
 /// A change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::recorder::native) struct Change {
-    /// Where it is.
+    /// Its address.
     pub(in crate::recorder::native) at: u64,
-    /// What was there.
+    /// The old bytes.
     pub(in crate::recorder::native) old: Vec<u8>,
-    /// What is to be there.
+    /// The new bytes.
     pub(in crate::recorder::native) new: Vec<u8>,
 }
 
 impl Change {
-    /// Whether a thread that is there would go on in the middle of what is new.
+    /// True when a thread at `pc` would continue in the middle of the new code.
     fn has_inside(&self, pc: u64) -> bool {
         self.at < pc && pc < self.at + self.new.len() as u64
     }
@@ -70,7 +70,7 @@ fn write(code: &File, changes: &[Change]) -> Result<()> {
     for (number, change) in changes.iter().enumerate() {
         if let Err(error) = code.write_all_at(&change.new, change.at) {
             for made in &changes[..number] {
-                // What could be written can be written again.
+                // Code that could be written once can be written again.
                 let _ = code.write_all_at(&made.old, made.at);
             }
             return Err(error).doing("changing the process's code");
@@ -107,8 +107,8 @@ pub(super) fn take_back(
     ))
 }
 
-/// What threads have to do with traps in the program's code: the kernel blocks SIGTRAP in none of them while those may
-/// stand there, and the engine's words of each thread say where the program does.
+/// The threads' state with regard to traps in the program's code. The kernel must not block SIGTRAP in any thread while
+/// traps may stand there; the engine's words of each thread say where the program blocks it.
 pub(super) struct Traps {
     /// Distance of that word from a thread's base.
     word: u64,
@@ -134,8 +134,9 @@ impl Traps {
         }
     }
 
-    /// Once no trap stands in the program's code: has a thread block the signal if the program does there. False when it has
-    /// just met a trap, or is in the engine's code, such as its handler: what is blocked is decided when that returns.
+    /// Once no trap stands in the program's code: has a thread block the signal if the program does there. False when
+    /// it has just met a trap, or is in the engine's code, such as its handler: what is blocked is decided when that
+    /// returns.
     pub(super) fn settle(&self, still: &Still, memory: &File, engine: &[Range<u64>]) -> bool {
         let (Some(registers), Ok(mask)) = (still.registers(), ptrace::blocked(still.tid)) else {
             return true;
@@ -153,7 +154,7 @@ impl Traps {
     }
 }
 
-/// Whether a thread is about to return from a handler: then the mask is set that the handler's frame has.
+/// True when a thread is about to return from a handler: the kernel then restores the mask in the handler's frame.
 fn returns_from_handler(registers: &Registers, memory: &File) -> bool {
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
     const MOVE: [u8; 7] = [0x48, 0xc7, 0xc0, libc::SYS_rt_sigreturn as u8, 0, 0, 0];
@@ -162,7 +163,7 @@ fn returns_from_handler(registers: &Registers, memory: &File) -> bool {
     is_read && (code == MOVE || code.starts_with(&SYSCALL) && registers.rax == libc::SYS_rt_sigreturn as u64)
 }
 
-/// A change that is still there, in words. None is when all were taken back: what leads to memory that is about to go
+/// A change that is still there, in words; `None` when all were taken back. A jump into memory that is about to go
 /// would end the process.
 pub(super) fn left(process: &Process, memory: &Memory) -> Option<String> {
     let code = process.memory().ok()?;

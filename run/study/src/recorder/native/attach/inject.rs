@@ -1,9 +1,9 @@
-//! Bringing the engine to a program that is linked statically, as it starts: it has no loader that would.
+//! Injecting the engine into a statically linked program as it starts: such a program has no loader to do it.
 //!
-//! 1. The program is stopped when it has just taken its process's place. Its table of parts is given one more
-//!    thread-local piece, below its own ([`thread_block`]).
-//! 2. It runs until it has set its first thread's base: before that, the C library only sets itself up. What makes any
-//!    other system call before is none that this was made for, and is ended, before the call is made.
+//! 1. The program is stopped when it has just taken its process's place. Its table of parts gets one more thread-local
+//! part, below its own ([`thread_block`]).
+//! 2. It runs until it has set its first thread's base: before that, the C library only sets itself up. A program that
+//! makes any other system call before is not supported, and is ended before the call is made.
 //! 3. The engine's parts are laid out in it and bound ([`layout`]), and the engine begins.
 
 mod layout;
@@ -24,15 +24,15 @@ use std::path::Path;
 use std::time::Duration;
 use thread_block::Parts;
 
-/// How long the program may take up to its next system call.
+/// The longest wait for the program's next system call.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SET_BASE: u64 = 158;
 const BASE_IS_SET: u64 = 0x1002;
-/// What C libraries ask the kernel before they set the base: reading files, memory, and what kind of system it is. By their
-/// number on x86-64: read, mmap, mprotect, munmap, brk, uname, readlink, sysinfo, arch_prctl, set_tid_address,
+/// The system calls of C libraries before they set the base: reading files, memory, and the kind of system. By number
+/// on x86-64: read, mmap, mprotect, munmap, brk, uname, readlink, sysinfo, arch_prctl, set_tid_address,
 /// set_robust_list, openat, readlinkat, prlimit64, getrandom, rseq.
 const BEFORE: [u64; 16] = [0, 9, 10, 11, 12, 63, 89, 99, SET_BASE, 218, 273, 257, 267, 302, 318, 334];
-/// What the engine returns when it records, and does not lead into its cache at once.
+/// The engine's return value when it records, and does not lead into its cache at once.
 const BEGUN: u64 = 1;
 
 /// A process that is about to become the program, held by this thread.
@@ -59,8 +59,9 @@ impl Starting {
         let _ = process.map(|process| kill_process(process, Signal::KILL));
     }
 
-    /// Lets it become the program, and brings the engine there. When that fails, the program has been ended before it did
-    /// anything that can be seen. When the process ends before it becomes the program, whoever waits for it says why.
+    /// Lets it become the program, and brings the engine there. When that fails, the program has been ended before it
+    /// did anything that can be seen. When the process ends before it becomes the program, whoever waits for it says
+    /// why.
     pub(in crate::recorder::native) fn bring(self, engine: &Path, memory: &Memory) -> Result<()> {
         let brought = self.run(engine, memory);
         let is_gone = ptrace::registers(self.tid).is_err();
@@ -70,13 +71,13 @@ impl Starting {
         let says_why = || matches!(memory.word(word::STATE), state::REFUSED | state::GAVE_UP);
         match brought {
             Err(Error::Unfit { why, has_run }) => Err(Error::Unfit { why, has_run }),
-            // What the engine said, or who ended the process, is the reason.
+            // The engine's message, or the process's end, is the reason.
             Err(_) if says_why() || is_gone => Ok(()),
             other => other.map(|_| ()),
         }
     }
 
-    /// Whether the engine records; it has said why when it does not.
+    /// Starts the engine; true when it records. It has reported the reason when it does not.
     fn run(&self, engine: &Path, memory: &Memory) -> Result<bool> {
         let library = Library::read(engine)?;
         if !self.reaches(Stop::NewProgram)? {
@@ -125,7 +126,7 @@ impl Starting {
         Caller::held(self.tid, trap, memory)
     }
 
-    /// The program goes on in the engine's cache, by this function.
+    /// Makes the program continue in the engine's cache, through this function.
     fn lead_in(&self, registers: &Registers, function: u64, memory: &File) -> Result<()> {
         let rsp = registers.rsp - 8;
         memory.write_all_at(&registers.rip.to_le_bytes(), rsp).doing("writing the program's stack")?;

@@ -1,8 +1,9 @@
 //! Attaching to a process that runs, and leaving it as it was.
 //!
-//! The order of things is told in `engine/src/attach.rs`. A thread of the process has its loader load the engine, and
-//! makes a thread of the engine's own, which does all else while the program goes on. Threads of the program are stopped
-//! for moments, in which its code is changed. Between that nothing of ours holds the process, and others may trace it.
+//! `engine/src/attach.rs` describes the order of the steps. A thread of the process makes its loader load the engine,
+//! and creates the engine's own thread, which does all else while the program continues. Threads of the program are
+//! stopped only for moments, while its code is changed. Otherwise Lineup does not hold the process, and others may
+//! trace it.
 
 mod caller;
 mod changes;
@@ -32,15 +33,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threads::{Doing, Places, Process, is_in};
 
-/// How long threads may take to come out of the engine's code.
+/// The longest wait for threads to leave the engine's code.
 const LEAVING: Duration = Duration::from_secs(10);
-/// For the stack of the engine's own thread, and what the C library's functions find of a thread.
+/// Room for the stack of the engine's own thread, and for the thread data that the C library's functions use.
 const THREAD_BYTES: u64 = 1 << 20;
 /// `RTLD_NOW`, by which a library's functions are bound before it is there.
 const BIND_NOW: u64 = 2;
-/// What the engine says when it could not be unmapped after an attachment before this one.
+/// The engine's answer when an earlier attachment could not unmap it.
 const ENGINE_OF_BEFORE: u64 = 2;
-/// The older entry to the C library's loader wants this set besides.
+/// The flag that the older entry to the C library's loader needs in addition.
 const OLD_ENTRY: u64 = 0x8000_0000;
 
 /// The process to attach to, found fit for it.
@@ -62,7 +63,7 @@ pub(super) fn check(process: u32) -> Result<()> {
     }
 }
 
-/// What a process runs: its program's file, and the arguments that it was started with.
+/// A process's command: its program's file, and its arguments.
 pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
     check(process)?;
     let program =
@@ -78,7 +79,7 @@ pub(super) struct Attached<'a> {
     process: Process,
     memory: &'a Memory,
     libraries: Libraries,
-    /// The engine's file, and what the loader calls it.
+    /// The engine's file, and the loader's handle for it.
     engine: PathBuf,
     handle: u64,
     close: u64,
@@ -90,16 +91,16 @@ pub(super) struct Attached<'a> {
     give_back: u64,
 }
 
-/// What came of leaving a process.
+/// The result of leaving a process.
 pub(super) struct Left {
-    /// How long one of its threads has stood still at most.
+    /// The longest time that one of its threads has stood still.
     pub(super) stood: Duration,
-    /// What of ours stays in it, in words.
+    /// The parts of Lineup that stay in it, in words.
     pub(super) stays: Option<String>,
 }
 
 impl Left {
-    /// What the user should know.
+    /// Notes for the user.
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
         let stood =
             format!("no thread of the process stood still for longer than {} µs", self.stood.as_micros());
@@ -138,8 +139,8 @@ fn c_libraries(process: &Process) -> Vec<GuestImage> {
 }
 
 impl<'a> Attached<'a> {
-    /// Has a process load the engine, and begins. What cannot be recorded leaves the process as it was; then the memory
-    /// says why.
+    /// Loads the engine into a process, and begins. A process that cannot be recorded is left as it was; the memory
+    /// then holds the reason.
     pub(super) fn new(process: u32, engine: &Path, memory: &'a Memory) -> Result<Option<Attached<'a>>> {
         let process = Process::new(Tid::try_from(process).unwrap_or(Tid::MAX));
         let images = c_libraries(&process);
@@ -193,7 +194,7 @@ impl<'a> Attached<'a> {
         attached.begin(at(attach), at(begin)).map(|begun| begun.then_some(attached))
     }
 
-    /// Has the engine begin. What cannot be recorded leaves the process as it was, and is false.
+    /// Starts the engine. A process that cannot be recorded is left as it was; the result is then false.
     fn begin(&self, attach: u64, begin: u64) -> Result<bool> {
         let mut own = self.own_thread()?;
         let path = own.text(&self.memory.path())?;
@@ -222,7 +223,7 @@ impl<'a> Attached<'a> {
         Caller::of(&self.process, &self.libraries, self.own)
     }
 
-    /// Whether the process is still there.
+    /// True when the process still exists.
     pub(super) fn is_running(&self) -> bool {
         self.process.is_running()
     }
@@ -285,7 +286,7 @@ impl<'a> Attached<'a> {
         Ok(())
     }
 
-    /// Nothing of the program's leads to the engine: its memory is unmapped, and it is unloaded.
+    /// No code of the program leads to the engine: unmaps its memory, and unloads it.
     fn give_up(&self, mut own: Caller) -> Result<()> {
         own.call(self.leave, [0; 2])?;
         self.give_back_traps(&mut own)?;
@@ -312,8 +313,8 @@ impl<'a> Attached<'a> {
         Caller::find(&self.process, &self.libraries, Some(self.own), &|tid, rip| self.lead_out(tid, rip))
     }
 
-    /// Leads a thread out of the code cache that waits there in a system call: it goes on in the program's own code, where
-    /// the kernel makes the call again.
+    /// Leads a thread out of the code cache where it waits in a system call: it continues in the program's own code,
+    /// where the kernel makes the call again.
     fn lead_out(&self, tid: Tid, rip: u64) {
         let cache = self.memory.word(word::CACHE_START)..self.memory.word(word::CACHE_END);
         if !cache.contains(&rip) {
@@ -339,8 +340,8 @@ impl<'a> Attached<'a> {
         }
     }
 
-    /// Waits until every thread was seen outside the engine's code, with nothing on its stack that leads back. False when
-    /// one stays.
+    /// Waits until every thread was seen outside the engine's code, with nothing on its stack that leads back. False
+    /// when one stays.
     fn is_left(&self, unsettled: &BTreeSet<Tid>) -> bool {
         let ranges = self.code();
         let mut left: BTreeSet<Tid> = BTreeSet::new();
@@ -358,7 +359,7 @@ impl<'a> Attached<'a> {
         false
     }
 
-    /// Whether a thread is; one whose signals are unsettled has to stop for that.
+    /// True when a thread is outside the engine's code; one with unsettled signals has to stop for the check.
     fn is_outside(&self, tid: Tid, ranges: &[Range<u64>], unsettled: &BTreeSet<Tid>) -> bool {
         let Ok(memory) = self.process.memory() else { return false };
         let maps = Places::of(&self.process.maps());
@@ -385,7 +386,7 @@ impl<'a> Attached<'a> {
         is_outside && Traps::of(self.memory).is_none_or(|traps| traps.settle(&still, &memory, ranges))
     }
 
-    /// Where code of the engine lies.
+    /// The ranges of the engine's code.
     fn code(&self) -> Vec<Range<u64>> {
         let text = self.process.maps();
         let held = self.memory.ranges();
@@ -397,10 +398,10 @@ impl<'a> Attached<'a> {
         code.map(|mapping| self.used(mapping.start..mapping.end)).collect()
     }
 
-    /// The part of a mapping that can hold code. Of the cache most is empty: a number on a stack that happens to lie there
-    /// leads nowhere.
+    /// The part of a mapping that can hold code. Most of the cache is empty: a number on a stack that happens to point
+    /// there leads nowhere.
     fn used(&self, mapping: Range<u64>) -> Range<u64> {
-        /// Of code that is yet made while threads come out.
+        /// A reserve for code that is still made while threads come out.
         const MORE_BYTES: u64 = 1 << 20;
         let used = self.memory.word(word::CACHE_USED);
         match mapping.contains(&used) && mapping.contains(&self.memory.word(word::CACHE_START)) {
@@ -410,7 +411,7 @@ impl<'a> Attached<'a> {
     }
 }
 
-/// Where the engine's file begins in a process; `None` when it is not loaded.
+/// The engine's load address in a process; `None` when it is not loaded.
 fn engine_start(process: &Process, engine: &Path) -> Option<u64> {
     let files = maps::native_files(&process.maps());
     files.into_iter().find(|file| Path::new(&file.path) == engine).map(|file| file.start)

@@ -15,16 +15,16 @@ const DYNAMIC: u32 = 2;
 const THREAD_LOCAL: u32 = 7;
 const EXECUTABLE: u32 = 1;
 const WRITABLE: u32 = 2;
-/// What the table of dynamic linking names.
+/// Tags of the dynamic linking table.
 const STRINGS: u64 = 5;
 const SYMBOLS: u64 = 6;
 const RELOCATIONS: [(u64, u64); 2] = [(7, 8), (23, 2)];
 const PACKED_RELOCATIONS: u64 = 36;
-/// Tables that linkers put beside the symbols: strings, both kinds of hashes, relocations, and versions.
+/// Tables that linkers put next to the symbols: strings, both kinds of hashes, relocations, and versions.
 const BESIDE_SYMBOLS: [u64; 7] = [STRINGS, 4, 0x6fff_fef5, 7, 23, 0x6fff_fff0, 0x6fff_fffe];
 const RELOCATION_BYTES: usize = 24;
 const SYMBOL_BYTES: u64 = 24;
-/// What the engine calls its own in place of the C library's.
+/// The prefix of the engine's own replacements for the C library's functions.
 const OWN: &str = "lineup_alone_";
 
 /// The library's file.
@@ -33,13 +33,13 @@ pub(super) struct Library {
     relocations: Vec<Relocation>,
     /// The bytes of parts that are written to, by the part's address.
     written: Vec<(u64, Vec<u8>)>,
-    /// What each thread's block begins with.
+    /// The initial content of each thread's block.
     pub(super) thread_local: Vec<u8>,
     pub(super) thread_local_align: u64,
     inject: u64,
 }
 
-/// Where the library's functions lie in the process.
+/// The addresses of the library's functions in the process.
 pub(super) struct Functions {
     pub(super) inject: u64,
 }
@@ -51,18 +51,18 @@ struct Relocation {
     value: Value,
 }
 
-/// What it holds.
+/// A relocation's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     /// This, from where the library begins.
     Place(u64),
-    /// As it is.
+    /// A plain number.
     Number(u64),
     /// This, from where the thread-local variables begin, which lie at a distance from the base.
     FromBase(u64),
 }
 
-/// What a file's bytes say, read with care.
+/// Reads a file's bytes, with checks.
 struct Reader<'a> {
     bytes: &'a [u8],
     parts: Vec<Part>,
@@ -75,7 +75,7 @@ impl Reader<'_> {
         Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Where in the file lies what is at this address.
+    /// The file offset of an address.
     fn offset(&self, address: u64) -> Option<u64> {
         let holds = |part: &&Part| {
             part.kind == LOADED && (part.address..part.address + part.file_bytes).contains(&address)
@@ -202,14 +202,14 @@ fn map(part: &Part, start: u64, file: u64, caller: &mut Caller, memory: &File) -
     let page_end = of_file.next_multiple_of(PAGE);
     let zeros = vec![0; (page_end - of_file) as usize];
     memory.write_all_at(&zeros, start + of_file).doing("writing the engine's data")?;
-    // What lies further is memory that was just mapped.
+    // The rest is memory that was just mapped.
     debug_assert!(end >= of_file);
     Ok(())
 }
 
 /// The library's symbols.
 struct Symbols<'a> {
-    /// Where those lie that the library has.
+    /// The offsets of the library's own symbols.
     named: HashMap<&'a str, u64>,
     /// Name, value, and whether it is the library's, by number.
     all: Vec<(&'a str, u64, Binding)>,
@@ -248,7 +248,7 @@ impl<'a> Symbols<'a> {
         Some(Symbols { named, all })
     }
 
-    /// What a relocation says; `None` of a kind that the engine's library has not.
+    /// A relocation's effect; `None` for a kind that the engine's library does not use.
     fn relocation(&self, at: u64, info: u64, addend: u64) -> Option<Relocation> {
         const ABSOLUTE: u32 = 1;
         const OF_FUNCTION: u32 = 7;

@@ -1,9 +1,9 @@
-//! Room for the engine in every thread's block of thread-local variables, in a program that is linked statically.
+//! Room for the engine in every thread's block of thread-local variables, in a statically linked program.
 //!
-//! The C library in the program makes these blocks, by the program's table of parts, which it finds where the kernel says.
-//! A copy of the table takes the place of the program's, with a larger thread-local part: below the program's own
-//! variables, which stay at the same distance from the base, are the engine's. Whether the library has done so is seen
-//! when the first base is set: a mark lies above the engine's variables.
+//! The program's C library lays out these blocks by the program's table of parts, which it finds through the kernel's
+//! auxiliary vector. A copy with a larger thread-local part replaces the table. The engine's variables lie below the
+//! program's own, which stay at the same distance from the base. A mark above the engine's variables shows, when the
+//! first base is set, whether the library has followed the copy.
 
 use super::super::caller::Caller;
 use super::super::ptrace::{self, Tid};
@@ -13,7 +13,7 @@ use crate::error::{Doing, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// The kernel's names for what it tells a program.
+/// The kernel's keys in a program's auxiliary vector.
 const TABLE: u64 = 3;
 const TABLE_ENTRY_BYTES: u64 = 4;
 const TABLE_COUNT: u64 = 5;
@@ -23,7 +23,7 @@ const THREAD_LOCAL: u32 = 7;
 const TABLE_ITSELF: u32 = 6;
 const MARK: [u8; 16] = *b"lineup thread\0\0\x01";
 const PAGE_BYTES: u64 = 4096;
-/// Of what the kernel has put on the stack so much is looked through.
+/// The part of the initial stack that is searched.
 const MOST_STACK_BYTES: usize = 8 << 20;
 
 /// A part of a program, as the file and the memory have it.
@@ -68,9 +68,9 @@ impl Part {
 /// The program's table of parts.
 pub(super) struct Parts {
     parts: Vec<Part>,
-    /// How far the program lies from where it was linked to.
+    /// The distance of the program from its linked addresses.
     bias: u64,
-    /// Where the kernel's words about the table's place and length lie on the stack.
+    /// The addresses on the stack of the auxiliary vector's entries for the table's address and length.
     table_at: u64,
     count_at: u64,
 }
@@ -83,9 +83,9 @@ pub(super) struct Block {
     own: Variables,
 }
 
-/// What the program's own variables begin with.
+/// The initial content of the program's own variables.
 struct Variables {
-    /// Where the program has that, and where the copy lies that threads get.
+    /// Its address in the program, and the address of the copy that threads get.
     from: u64,
     copy: u64,
     bytes: u64,
@@ -93,7 +93,7 @@ struct Variables {
     before_base: u64,
 }
 
-/// How a thread's block is laid out with room for the engine: bytes below the base in all, and what of these lies below the
+/// The layout of a thread's block with room for the engine: the bytes below the base in all, and those below the
 /// program's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sizes {
@@ -119,7 +119,7 @@ impl Sizes {
 }
 
 impl Parts {
-    /// Of a program that has not begun and stands still.
+    /// Reads the parts of a program that has not begun and stands still.
     pub(super) fn read(tid: Tid, memory: &File) -> Result<Parts> {
         let told =
             fs::read(format!("/proc/{tid}/auxv")).doing("reading what the kernel tells the program")?;
@@ -212,8 +212,8 @@ impl Parts {
 }
 
 impl Block {
-    /// The thread with this base has the engine's part, and its own variables begin as they should. The program may lie
-    /// anywhere, and has only now moved the addresses in what they begin with.
+    /// Checks that the thread with this base has the engine's part, and that its own variables begin as they should.
+    /// The program may lie anywhere, and has only now relocated the addresses in its variables' initial content.
     pub(super) fn settle(&self, base: u64, memory: &File) -> Result<()> {
         self.check(base, memory)?;
         let Variables { from, copy, bytes, before_base } = self.own;
@@ -238,7 +238,7 @@ impl Block {
     }
 }
 
-/// Where what the kernel tells begins among the words of a fresh stack: behind the arguments and the environment.
+/// The index of the auxiliary vector among the words of a fresh stack: behind the arguments and the environment.
 fn told_at(words: &[u64]) -> Option<usize> {
     let arguments = usize::try_from(*words.first()?).ok()?;
     let environment = arguments.checked_add(2)?;
@@ -258,7 +258,7 @@ mod tests {
                 let sizes = Sizes::of(&part(own, own_align), bytes, align).unwrap();
                 let own_bytes = own.next_multiple_of(own_align.max(1));
                 assert_eq!(sizes.all - sizes.added, own_bytes);
-                // What a C library rounds comes to the same.
+                // The C library's rounding must give the same total.
                 assert_eq!((sizes.added + own).next_multiple_of(sizes.align), sizes.all);
                 assert!(sizes.added >= bytes && sizes.align == own_align.max(64));
             }
