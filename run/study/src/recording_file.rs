@@ -1,4 +1,4 @@
-//! Where a recording may be written: never over a file that is not one.
+//! The rules for a recording's path: Lineup never overwrites a file that is not a recording.
 
 use lineup_recording::MAGIC;
 use std::fs::{File, Metadata};
@@ -14,13 +14,13 @@ pub enum OutputError {
         "{output} is the program itself, which the recording would replace; name another file with --out"
     )]
     IsProgram {
-        /// What was named.
+        /// The user's path.
         output: String,
     },
     /// The file holds something else.
     #[error("{output} exists and is not a recording; it is left as it is: name another file with --out")]
     IsNoRecording {
-        /// What was named.
+        /// The user's path.
         output: String,
     },
     /// Not everything could be written.
@@ -28,22 +28,22 @@ pub enum OutputError {
         "the recording could not be written to its end: {why}; what was written until then is kept in {output}"
     )]
     Unfinished {
-        /// What was named.
+        /// The user's path.
         output: String,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// The file cannot be written.
     #[error("cannot write the recording {output}")]
     Unwritable {
-        /// What was named.
+        /// The user's path.
         output: String,
         /// Why.
         source: io::Error,
     },
 }
 
-/// Finds out now whether a recording can be written, and leaves an older one as it is until there is a new one.
+/// Checks now that a recording can be written, and keeps an older one until there is a new one.
 ///
 /// # Errors
 /// When the file is the program, holds anything but a recording, or cannot be written.
@@ -75,7 +75,7 @@ pub(crate) fn check_kind<'p>(
     File::options().append(true).open(output).map_err(unwritable).map(drop)
 }
 
-/// What is known of a file, through symbolic links; nothing when there is none.
+/// A file's metadata, through symbolic links; nothing when it does not exist.
 fn existing(path: &Path) -> io::Result<Option<Metadata>> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -90,7 +90,7 @@ fn begins_with(path: &Path, magic: &[u8]) -> io::Result<bool> {
     Ok(begin == magic)
 }
 
-/// The output's absolute path, with the file made when there is none: it can then be opened by any name.
+/// The output's absolute path. Creates the file when it does not exist: it can then be opened by any name.
 ///
 /// # Errors
 /// When it cannot be made.

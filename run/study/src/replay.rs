@@ -1,4 +1,4 @@
-//! A logged run once more: its log → counts by place in the code, through whatever caches.
+//! Replaying a logged run: its log → counts by place in the code, through any caches.
 
 use crate::error::{Error, Result};
 use lineup_profile::{Chains, Kind, Profile, ThreadProfile};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The system call that ends a thread.
 const EXIT: u64 = libc::SYS_exit as u64;
 
-/// What came of it.
+/// The result of a replay.
 pub struct Replayed {
     /// A recording as `--whole-program` makes it.
     pub recording: Vec<u8>,
@@ -23,15 +23,15 @@ pub struct Replayed {
     pub blocks: u64,
     /// Parts of the log.
     pub parts: u64,
-    /// Where the file stopped being readable, when it did: what stands before was replayed.
+    /// The place where the file became unreadable, if it did: everything before was replayed.
     pub damage: Option<Damage>,
-    /// The log tells that it is whole.
+    /// The log says that it is whole.
     pub is_whole: bool,
-    /// How often a thread went on without being recorded.
+    /// The number of times a thread continued without being recorded.
     pub losses: u64,
 }
 
-/// Counts what a log tells, in these caches.
+/// Counts a log's executions and accesses, in these caches.
 ///
 /// # Errors
 /// When it is no recording, or none with a log, or a cache cannot be read.
@@ -95,7 +95,7 @@ struct Known {
 }
 
 impl Known {
-    /// Those of a part with these numbers, of which the part's first has this one.
+    /// The instructions of a part with these numbers; `first` is the number of the part's first instruction.
     fn new(profile: &Profile, part: &Part, first: usize, instructions: Range<usize>) -> Known {
         let mut pc = part.start;
         let all = part.lengths.iter().map(|length| {
@@ -128,7 +128,7 @@ impl KnownBlock {
         known
     }
 
-    /// What was executed of a part; `None` for nothing.
+    /// Takes in the execution of a part; `None` when it executed nothing.
     fn part(&mut self, profile: &Profile, number: usize, execution: &Execution<'_>) -> Option<&Known> {
         let all = self.parts.get(number)?;
         let (whole, executed) = (all.instructions.clone(), &execution.instructions);

@@ -1,4 +1,4 @@
-//! What is run: the same value for builds, recordings, timed runs, guests and bisection.
+//! The description of a run: the same type for builds, recordings, timed runs, guests and bisection.
 
 use crate::input::Input;
 use crate::placed::Placed;
@@ -15,17 +15,17 @@ pub struct Run {
     pub directory: Option<PathBuf>,
     /// Variables added to our environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What it reads as standard input, from its start.
+    /// Its standard input, read from the start.
     pub input: Input,
     /// It is ended after so long; `None` for never.
     pub max_time: Option<Duration>,
     /// A client that decides when it is done; `None` when it ends by itself.
     pub drive: Option<Drive>,
-    /// What becomes of processes that it leaves running.
+    /// The rule for processes that it leaves running.
     pub leftovers: Leftovers,
     /// Its files, stack and heap lie at the same addresses in every run, where the system allows that.
     pub fixed_addresses: bool,
-    /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
+    /// A copy of a folder that it finds at the original's path, and starts in; `None` for the original.
     pub placed: Option<Placed>,
     /// On which CPUs its threads are.
     pub on: On,
@@ -43,7 +43,7 @@ pub enum On {
     EachOnItsOwn(Vec<u32>),
 }
 
-/// A client that runs beside a server, which is ended when the client is done.
+/// A client that runs against a server, which is ended when the client is done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drive {
     /// A line of shell.
@@ -52,7 +52,7 @@ pub struct Drive {
     pub after: Option<Duration>,
 }
 
-/// What becomes of processes that still run when the first one has ended.
+/// The rule for processes that still run when the first one has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Leftovers {
     /// They are waited for while they work, and ended when none of them did for [`IDLE`].
@@ -64,7 +64,7 @@ pub enum Leftovers {
     End,
 }
 
-/// How long processes that outlive the first one may do nothing.
+/// The longest time that processes may idle after the first one has ended.
 pub const IDLE: Duration = Duration::from_secs(2);
 
 /// Why a program was ended from outside, as it was asked for.

@@ -23,14 +23,14 @@ pub struct Ground<'a> {
     pub sources: &'a Sources,
 }
 
-/// What one seed gave.
+/// The result of one seed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
     /// Types that got another order.
     pub shuffled: usize,
-    /// What the test refuted; empty when it passed.
+    /// The failures that the test revealed; empty when it passed.
     pub failures: Vec<Failure>,
 }
 
@@ -43,7 +43,7 @@ pub struct Failure {
     pub pair: Vec<String>,
     /// The other types without whose new orders the test passes: all of them are held.
     pub together: Vec<String>,
-    /// What the build or the test said.
+    /// The output of the build or the test.
     pub words: String,
 }
 
@@ -56,8 +56,8 @@ struct Dealt<'m> {
 /// Failures that are looked into for one seed, before it is given up.
 const MOST_FAILURES: usize = 4;
 
-/// Gives every movable type a random order and tests the program. When the test fails, the type is found by halving and
-/// then the pair of members; it is held from then on, and the seed goes on with the others.
+/// Gives every movable type a random order and tests the program. When the test fails, halving finds the type and then
+/// the pair of members. That pair is held from then on, and the seed continues with the others.
 ///
 /// # Errors
 /// When nothing can be started or written.
@@ -183,7 +183,7 @@ fn held(type_name: &str, pair: &[String], seed: u64) -> TypeMeaning {
     }
 }
 
-/// The constraints among these that tests taught, and what people have judged.
+/// The constraints that failed tests revealed, and people's reviews.
 pub fn learnt(meaning: &Meaning) -> Meaning {
     let is_learnt =
         |ty: &&TypeMeaning| ty.holds.iter().all(|hold| hold.binding.constraint == Constraint::FailedTest);

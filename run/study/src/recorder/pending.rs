@@ -24,7 +24,7 @@ impl JournalFile {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
-    /// Whether so many calls of each of the first regions were seen until now.
+    /// True when this many calls of each of the first regions were seen until now.
     pub(super) fn has_seen(&self, calls: u64, regions: usize) -> bool {
         (0..regions).all(|region| {
             let mut word = [0; 8];
@@ -33,7 +33,7 @@ impl JournalFile {
         })
     }
 
-    /// What it holds.
+    /// The journal's content.
     pub(super) fn read(&self) -> Result<Journal> {
         let read = |at, buffer: &mut [u8]| self.0.read_at(buffer, at);
         Journal::read(JOURNAL_BYTES, read).doing("reading the recorder's journal")

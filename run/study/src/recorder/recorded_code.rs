@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 
-/// What the processor flushes at once.
+/// The unit of the processor's flush instruction.
 const LINE_BYTES: u64 = 64;
 
 /// The lines of one file that recorded calls of a function executed.
@@ -23,7 +23,7 @@ pub struct RecordedCode {
 }
 
 impl RecordedCode {
-    /// Of the functions that are timed, which are found in the recording by their names.
+    /// Reads the code of the timed functions, which are found in the recording by their names.
     ///
     /// # Errors
     /// When the recording cannot be read, or has no calls of one of them.
@@ -70,8 +70,8 @@ impl RecordedCode {
         })
     }
 
-    /// Where these lines lie now, of a region's function in this file; `None` when they are another's, or the file is not the
-    /// one that was recorded.
+    /// The present addresses of these lines of a region's function in this file. `None` when they are another
+    /// function's, or the file is not the recorded one.
     pub(super) fn lines_in(&self, region: u16, mapped: &LoadedImage) -> Option<Vec<u64>> {
         let is_same = self.image.path == mapped.path && self.image.build_id == mapped.build_id;
         let lines = || self.lines.iter().map(|line| mapped.to_runtime(*line)).collect();

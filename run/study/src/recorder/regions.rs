@@ -12,8 +12,8 @@ use std::path::Path;
 /// Names listed at most in a message.
 const MOST_NAMES: usize = 8;
 
-/// Finds each region's entries in the program. A name that the program does not have is left to the recorder, which
-/// looks for it in libraries and in other programs as they are mapped.
+/// Finds each region's entries in the program. The recorder looks for a name that the program does not have in
+/// libraries and in other programs, as they are mapped.
 pub(super) fn find(wanted: &Regions, subject: &Subject, notes: &mut Vec<String>) -> Result<Regions> {
     let program = subject.mapped_text()?;
     wanted.iter().map(|(_, region)| find_one(region, subject.debug(), &program, notes)).collect()
@@ -42,8 +42,8 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<S
     }
 }
 
-/// The regions without those that the program has inlined everywhere, and a sentence on each of these. All stay when there
-/// would be none left: a recording then says what to do.
+/// The regions without those that the program has inlined everywhere, and a sentence on each of these. All stay when
+/// there would be none left: a recording then says what to do.
 pub fn without_inlined(wanted: &Regions, subject: &Subject) -> (Regions, Vec<String>) {
     let (mut kept, mut left_out) = (Regions::default(), Vec::new());
     for (_, region) in wanted.iter() {
@@ -114,8 +114,8 @@ pub(super) fn check_known(name: &str, debug: &DebugInfo) -> Result<()> {
     }
 }
 
-/// Refuses regions that no run will ever enter, when these are all, and those that are no functions. That others were not
-/// called is said where the calls are summed up.
+/// Refuses regions that are not functions, and a request of which no run will ever enter a region. The summary of the
+/// calls reports other regions without calls.
 pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Subject) -> Result<()> {
     let mut silent = Vec::new();
     for (id, region) in header.regions.iter() {
@@ -155,11 +155,11 @@ pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Err
     Error::Region(format!("the program ended without a call of {}; {next}", names.join(", ")))
 }
 
-/// What compilers add to the name of a function's seldom executed part.
+/// The suffix that compilers add to the name of a function's cold part.
 const COLD: &str = ".cold";
 
-/// Why a region cannot be recorded that neither the program nor a library has, where nothing can follow the programs that
-/// it starts. `None` when the program has all regions.
+/// Why a region cannot be recorded that neither the program nor a library has, where nothing can follow the programs
+/// that it starts. `None` when the program has all regions.
 pub(super) fn unreachable(header: &Regions, subject: &Subject) -> Option<Error> {
     let near = |(_, region): (RegionId, &Region)| match subject.debug().find_functions(&region.name) {
         FoundFunctions::Unknown { near } => Some((region.name.clone(), near)),

@@ -1,4 +1,4 @@
-//! What is to be recorded.
+//! The request for a recording.
 
 use super::recorded_code::RecordedCode;
 use crate::process::{Finished, Streams};
@@ -10,10 +10,10 @@ use lineup_recording::native::timed::Arm;
 use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::path::{Path, PathBuf};
 
-/// What records a program.
+/// The engine that records a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Engine {
-    /// The native engine where it can, else the emulator, and a note tells why.
+    /// The native engine where it can, else the emulator, with a note about the reason.
     Fitting,
     /// The emulator, with the recorder in it.
     Emulator,
@@ -21,17 +21,17 @@ pub enum Engine {
     Native,
 }
 
-/// What is done before some of the calls that are timed, drawn by lot.
+/// Interventions before some of the timed calls, sampled at random.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interventions {
-    /// Of these one is drawn, each with equal chance; nothing is among them.
+    /// One of these is chosen at random, with equal chances; no intervention is one of them.
     pub arms: Vec<Arm>,
-    /// One of so many calls is drawn on average, on each thread.
+    /// The average number of calls, on each thread, from one sampled call to the next.
     pub every: u64,
-    /// After a call that was drawn the thread draws none for so many times what was done before it took; 0 when it does
-    /// not wait.
+    /// After a sampled call the thread samples none for this multiple of the intervention's time; 0 when it does not
+    /// wait.
     pub rest: u64,
-    /// Where the lots begin.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// Bytes that are read to push other data out of the caches.
     pub swept_bytes: u64,
@@ -44,23 +44,23 @@ pub struct Interventions {
 pub struct RecordRequest {
     /// The run to record; its command names the file of the program that is started.
     pub run: Run,
-    /// What records it.
+    /// The engine that records it.
     pub engine: Engine,
-    /// The process that runs it already; `None` when it is to be started.
+    /// The process that already runs it; `None` when it is to be started.
     pub process: Option<u32>,
     /// The native engine records the programs that the program starts, too. The emulator always does.
     pub children: bool,
     /// Functions to record; empty in whole-program mode.
     pub regions: Regions,
-    /// How to record.
+    /// The mode of recording.
     pub mode: Mode,
     /// Calls recorded at most per region.
     pub max_calls: Option<u64>,
-    /// Which calls these are.
+    /// The selection of these calls.
     pub selection: Selection,
     /// Calls recorded at most per region in a second, spread over all; the native engine's alone.
     pub calls_per_second: Option<u64>,
-    /// What is done before calls that are timed.
+    /// The interventions before timed calls.
     pub interventions: Option<Interventions>,
     /// The program is ended when each region was called so often; the recording is then made in one pass, since a first
     /// run of a program that is ended does not say what it executed.
@@ -71,17 +71,18 @@ pub struct RecordRequest {
     pub caches: Vec<CacheSpec>,
     /// In whole-program mode, with the native engine: every block and access is kept, and nothing is counted.
     pub logs_all: bool,
-    /// Bytes that windows of the run may take in the recorder's memory, in whole-program mode; 0 when none are kept, nor
-    /// counts of each instruction.
+    /// Bytes that windows of the run may take in the recorder's memory, in whole-program mode; 0 when none are kept,
+    /// nor counts of each instruction.
     pub window_bytes: u64,
-    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads: then it is seen
-    /// what they do together. Else its first accesses are, the same in each recording of the program.
+    /// True when windows of time are kept of a long call in a program with several threads. The windows are the same in
+    /// all threads, so that the recording shows what they do together. Otherwise the call's first accesses are kept,
+    /// the same in each recording of the program.
     pub keeps_windows: bool,
-    /// Where to write the recording.
+    /// The recording's path.
     pub output: PathBuf,
     /// The file stays when the work is ended early, and messages name it.
     pub output_stays: bool,
-    /// What becomes of what the program prints in the recording run.
+    /// The destination of the program's output in the recording run.
     pub streams: Streams,
 }
 
@@ -112,23 +113,23 @@ impl RecordRequest {
     }
 }
 
-/// What came of it.
+/// The result of a recording.
 pub struct RecordOutcome {
-    /// How the program ended.
+    /// The program's end.
     pub ending: Ending,
     /// The recorder's counts.
     pub summary: Summary,
-    /// What recorded it: the emulator as it names itself, or the native engine.
+    /// The recorder: the emulator's version text, or the native engine.
     pub recorder: String,
     /// The same: never [`Engine::Fitting`].
     pub engine: Engine,
-    /// How often the program ran for it.
+    /// The number of the program's runs.
     pub runs: u32,
     /// Why not everything could be written: what stands in the file until then is whole.
     pub failure: Option<String>,
-    /// What the program printed, when it was captured, and how it was ended when not by itself.
+    /// The program's output, when it was captured, and the reason when it did not end by itself.
     pub finished: Finished,
-    /// What the user should know: functions inlined besides, blocks not seen.
+    /// Notes for the user: functions that are also inlined, blocks not seen.
     pub notes: Vec<String>,
 }
 
@@ -136,7 +137,7 @@ impl RecordOutcome {
     /// Refuses a recording in which calls are missing because they could not be written to `output`.
     ///
     /// # Errors
-    /// When it is one, which tells why.
+    /// When calls are missing; it holds the reason.
     pub fn require_whole(&self, output: &Path) -> Result<(), OutputError> {
         self.failure
             .clone()

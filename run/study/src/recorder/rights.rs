@@ -11,7 +11,7 @@ struct Recorder {
     group: u32,
 }
 
-/// What to know of a program that was recorded without the rights that it has elsewhere.
+/// A note on a program that was recorded without the rights that it has elsewhere.
 pub(super) fn note(program: &Path) -> Option<String> {
     let recorder =
         Recorder { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
@@ -27,7 +27,7 @@ fn rights_of(file: &Metadata) -> (u32, u32, u32) {
     (file.mode(), file.uid(), file.gid())
 }
 
-/// Whether a file of this mode, user and group gives rights that the recorder has not.
+/// True when a file of this mode, user and group gives rights that the recorder does not have.
 fn gives_others((mode, user, group): (u32, u32, u32), recorder: Recorder) -> bool {
     (mode & libc::S_ISUID != 0 && user != recorder.user)
         || (mode & libc::S_ISGID != 0 && group != recorder.group)

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Recordings made at most until no block is met that is not watched; then one is made in one pass.
 const MOST_RECORDINGS: u32 = 3;
 
-/// Where the recorder's plan and its discoveries are kept.
+/// The folder of the recorder's plan and its discoveries.
 struct Scratch {
     folder: TempFolder,
     /// The folder's name as the emulator takes it.
@@ -36,11 +36,11 @@ pub(super) struct Runs<'a> {
     emulator: Emulator,
     interrupts: &'a Interrupts,
     scratch: Scratch,
-    /// What the next run does.
+    /// The next run's plan.
     pub(super) plan: Plan,
     /// Runs made.
     pub(super) made: u32,
-    /// What the program prints was shown in a run.
+    /// True once a run has shown the program's output.
     shown: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Recorded {
     pub(super) journal: Journal,
     /// Why not everything could be written.
     pub(super) failure: Option<String>,
-    /// How the launcher saw it; `None` when it was interrupted.
+    /// The program's end, as the launcher saw it; `None` when it was interrupted.
     pub(super) finished: Option<Finished>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Runs<'a> {
         self.plan.journal = journal.path();
         fs::write(self.scratch.folder.path().join("plan"), self.plan.to_text())
             .doing("writing the recorder's plan")?;
-        // Of several recordings the first is shown: the program does the same in all.
+        // Only the first of several recordings shows the output: the program does the same in all.
         let is_shown = self.plan.task == Task::Record
             && !std::mem::replace(&mut self.shown, self.plan.task == Task::Record);
         let streams = if is_shown { self.request.streams } else { Streams::Captured };
@@ -88,7 +88,7 @@ impl<'a> Runs<'a> {
             Some(calls) => waiting.run_until(&|| journal.has_seen(calls, self.plan.header.regions.len())),
             None => waiting.run(),
         };
-        // What was recorded before an interrupt is kept.
+        // The calls recorded before an interrupt are kept.
         let finished = match self.interrupts.check() {
             Ok(()) => Some(finished?),
             Err(_) => None,
@@ -107,8 +107,8 @@ impl<'a> Runs<'a> {
         Ok(Recorded { exit, elapsed, journal, failure, finished })
     }
 
-    /// Runs the program for what it executes inside regions. A program that was killed took that with it: it is
-    /// recorded in one pass instead.
+    /// Runs the program to discover the code that it executes inside regions. A program that was killed lost its
+    /// discoveries: it is recorded in one pass instead.
     pub(super) fn discover(&mut self, notes: &mut Vec<String>) -> Result<()> {
         self.plan.output = format!("{}/discovery", self.scratch.name.text());
         let mut ran = self.run(notes)?;
@@ -191,7 +191,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// How a run ended, as recordings say it.
+/// A run's end, in the recording's form.
 pub(super) fn exit_of(finished: &Finished) -> ProgramExit {
     match finished.ending {
         _ if finished.stopped == Some(Stopped::Left) => ProgramExit::Left,
@@ -201,17 +201,17 @@ pub(super) fn exit_of(finished: &Finished) -> ProgramExit {
     }
 }
 
-/// Whether the processes that called regions got to write what they did.
+/// True when the processes that called regions have written all their calls.
 fn has_all_calls(discovery: &Discovery, journal: &Journal) -> bool {
     discovery.calls.iter().zip(&journal.seen).all(|(told, seen)| told >= seen)
 }
 
-/// What the processes of a run wrote to this path; `None` when the first did not get to.
+/// The discoveries that the processes of a run wrote to this path; `None` when the first process wrote none.
 fn discovered(path: &str, journal: &Journal) -> Result<Option<Discovery>> {
     let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
     let mut all = Discovery::parse(&text)?;
     for process in (1..journal.processes).filter_map(|number| u32::try_from(number).ok()) {
-        // One that was killed wrote nothing.
+        // A killed process wrote nothing.
         if let Ok(text) = fs::read_to_string(Discovery::path_of(path, ProcessId(process))) {
             all.add_process(&Discovery::parse(&text)?);
         }

@@ -1,5 +1,5 @@
-//! What is done to a recording when its program has ended: what the recorder could not write any more is added, calls
-//! that had to give way are left out, and the ending is noted.
+//! Completes a recording when its program has ended: adds the counts that the recorder could not write any more, leaves
+//! out calls that had to give way, and notes the ending.
 
 mod threads;
 
@@ -18,7 +18,7 @@ use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use threads::Threads;
 
-/// Records are gathered to blocks of so many bytes.
+/// The size of the blocks to which records are gathered, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Adds to the recording at `path` what its journal holds and how its program ended.
@@ -53,11 +53,11 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
     Ok(summary)
 }
 
-/// Leaves out the calls of a whole system's recording that had to give way to others. One that was cut off keeps them
-/// all: nothing that was recorded is lost for it.
+/// Leaves out the calls of a whole system's recording that had to give way to others. A recording that was cut off
+/// keeps them all, so that nothing recorded is lost.
 ///
 /// # Errors
-/// When the recording cannot be written anew; it is then as it was.
+/// When the recording cannot be rewritten; it is then unchanged.
 pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
     if header.selection == Selection::First {
         return Ok(());
@@ -89,7 +89,7 @@ fn positions_of_unsure(pending: &[Pending]) -> HashSet<u64> {
     pending.iter().filter(|pending| pending.may_be_written).flat_map(positions).collect()
 }
 
-/// What stands in a recording.
+/// The content of a recording.
 #[derive(Default)]
 struct Found {
     /// Counts of the calls that stand there.
@@ -100,9 +100,9 @@ struct Found {
     has_first_summary: bool,
     /// Processes that were forked off.
     forked: u64,
-    /// Of the calls that were asked for, those that stand there.
+    /// The calls of `unsure` that the recording has.
     written: HashSet<u64>,
-    /// Where each thread has as many calls.
+    /// The positions of each thread's calls, where each thread has as many.
     threads: Threads,
     good_bytes: u64,
     /// Something follows that cannot be read.
@@ -112,12 +112,12 @@ struct Found {
 #[derive(Clone, Default)]
 struct Region {
     counts: RegionCounts,
-    /// Where its calls stand in the order of selection; empty when all are kept.
+    /// Its calls' positions in the order of selection; empty when all are kept.
     positions: Vec<u64>,
 }
 
 impl Found {
-    /// Reads a recording through; `unsure` are calls of which it is to be told whether they stand there.
+    /// Reads a recording through, and notes which of the calls in `unsure` it has.
     fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<Found> {
         let file = File::open(path).doing_with(|| format!("cannot read back {}", path.display()))?;
         let mut reader = Reader::new(BufReader::new(file)).doing("nothing was recorded")?;
@@ -157,7 +157,7 @@ impl Found {
         }
     }
 
-    /// Which calls are left out.
+    /// The calls that are left out.
     fn left_out(&mut self, header: &Header) -> LeftOut {
         let most = header.max_calls.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         LeftOut { bounds: self.bounds(header), calls: std::mem::take(&mut self.threads).left_out(most) }
@@ -170,12 +170,12 @@ impl Found {
             let last = most.checked_sub(1)?;
             region.positions.sort_unstable();
             if header.mode == Mode::System && header.selection != Selection::Runs {
-                // What is kept of one window has one position. Calls of several processes may have the same one, too, but
-                // count each.
+                // All records of one window have the same position. Calls of several processes may have the same
+                // position too, but count each.
                 region.positions.dedup();
             }
             let positions = &region.positions;
-            // Of a run whose calls would be too many none is kept, but of the first.
+            // A run with too many calls is left out as a whole, unless it is the first.
             let is_cut = |at: &usize| positions.get(at + 1) == positions.get(*at);
             let kept = (0..=last.min(positions.len())).rev().find(|at| !is_cut(at)).unwrap_or(last);
             (positions.len() > most).then(|| positions[kept])
@@ -206,8 +206,8 @@ impl Found {
     }
 }
 
-/// What has to be added to the counts that stand there for these to come out; `None` when nothing has to. The first process
-/// may have written its own.
+/// The counts to add to the recording's own to get `all`; `None` when they are complete. The first process may have
+/// written its own counts.
 fn missing(counted: Option<&Summary>, has_first: bool, all: &Summary) -> Option<Summary> {
     let mut missing = Summary { process: ProcessId::KILLED, ..all.clone() };
     let Some(counted) = counted else { return Some(missing) };
@@ -228,7 +228,7 @@ fn missing(counted: Option<&Summary>, has_first: bool, all: &Summary) -> Option<
     (!has_first || has_any).then_some(missing)
 }
 
-/// What each process counted, and which of its calls are kept.
+/// Each process's counts, and its kept calls.
 #[derive(Default)]
 struct Processes {
     counted: Vec<Summary>,
@@ -241,8 +241,8 @@ impl Processes {
         own.get_mut(usize::from(call.region.0)).into_iter().for_each(|counts| counts.count_end(call.end));
     }
 
-    /// The counts of each process that told them, with the calls that are kept of it alone, and what of all is in none of
-    /// these.
+    /// The counts of each process that wrote them, reduced to its own kept calls, and the rest of all counts that no
+    /// process wrote.
     fn summaries(mut self, all: &mut Summary) -> Vec<Summary> {
         let mut kept = vec![RegionCounts::default(); all.regions.len()];
         self.kept.values().for_each(|own| kept.iter_mut().zip(own).for_each(|(sum, own)| sum.add(own)));
@@ -259,7 +259,7 @@ impl Processes {
     }
 }
 
-/// How the calls that are kept have ended stands in the counts, and not how all have.
+/// Counts the endings of the kept calls only, not those of all calls.
 fn keep_alone(counts: &mut [RegionCounts], kept: &[RegionCounts]) {
     for (number, counts) in counts.iter_mut().enumerate() {
         *counts = RegionCounts {
@@ -294,7 +294,8 @@ impl LeftOut {
     }
 }
 
-/// Writes the recording anew without the calls beyond their region's bound, and with what stands after the counts.
+/// Rewrites the recording without the calls beyond their region's bound, and with the records that stand after the
+/// counts.
 fn thin(
     path: &Path,
     header: &Header,
@@ -342,7 +343,7 @@ fn thin(
     })
 }
 
-/// Where a recording is written anew: beside it, so that it can take its place.
+/// The path of the rewritten recording: next to the old one, so that it can take its place.
 fn part_of(path: &Path) -> PathBuf {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
@@ -357,7 +358,7 @@ mod tests {
     use lineup_model::region::{Region, RegionId, Regions};
     use lineup_recording::{CallHead, read_all};
 
-    /// A recording of a whole system in which every call of one region was kept, each by so many CPUs.
+    /// A recording of a whole system in which every call of one region was kept, each by `cpus` CPUs.
     fn recorded(calls: u64, most: u64, cpus: u32) -> (Header, Vec<u8>) {
         let mut header = Header::new(Abi::X86_64, vec!["a guest".into()]);
         (header.mode, header.selection, header.max_calls) = (Mode::System, Selection::Spread, Some(most));

@@ -1,4 +1,4 @@
-//! What is recorded: the program that is started, and the one whose functions the regions are.
+//! The recorded programs: the one that is started, and the one whose functions the regions are.
 
 use super::sanitizer;
 use crate::companions::{self, DebugInfos};
@@ -15,20 +15,21 @@ use std::path::{Path, PathBuf};
 
 /// A program to be recorded.
 pub struct Subject {
-    /// What the emulator is given: the program, or a script's interpreter with the script, and the arguments.
+    /// The emulator's command: the program, or a script's interpreter with the script, and the arguments.
     pub(super) command: Vec<OsString>,
     /// The script that the user named, when the program that is started is its interpreter.
     script: Option<PathBuf>,
     /// The file whose functions the regions are.
     program: PathBuf,
     debug: DebugInfo,
-    /// That of other files in which functions were looked for.
+    /// The debug information of other files in which functions were looked for.
     others: RefCell<DebugInfos>,
 }
 
 impl Subject {
-    /// The program that a run starts, with the functions of `program`: one that it starts in turn; the functions of the
-    /// program itself when there is none. What cannot work is found out now, before any long run.
+    /// The program that a run starts, with the functions of `program`, a program that it starts in turn. Without
+    /// `program` the functions are the started program's own. Requests that cannot work are refused here, before any
+    /// long run.
     ///
     /// # Errors
     /// When there is no such program, or it cannot run under the emulator.
@@ -87,7 +88,7 @@ impl Subject {
         self.script.as_deref()
     }
 
-    /// Whether another program is started, which is to start it.
+    /// True when another program is started, which starts this one.
     pub(super) fn is_started_by_another(&self) -> bool {
         self.program != Path::new(&self.command[0])
     }
@@ -102,10 +103,11 @@ impl Subject {
         self.others.borrow_mut()
     }
 
-    /// All debug information that was read, to be kept: its own, and that of other files in which functions were looked for.
+    /// All debug information that was read, to be kept: its own, and that of other files in which functions were looked
+    /// for.
     pub fn into_debug_infos(self) -> DebugInfos {
         let mut infos = self.others.into_inner();
-        // As it is called where it is mapped.
+        // The path under which it is mapped.
         let mapped = self.program.canonicalize();
         infos.add(&mapped.unwrap_or(self.program), self.debug);
         infos

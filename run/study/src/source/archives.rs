@@ -1,5 +1,5 @@
-//! Objects that a link takes out of archives, as files of their own: a linker puts those of an archive where it finds the
-//! first use of each, and so no order of words moves them.
+//! Objects that a link takes out of archives, as files of their own: a linker puts those of an archive where it finds
+//! the first use of each, and so no order of words moves them.
 
 use super::link_words::with_output;
 use crate::error::{Doing, Result};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where systems keep archives that are no part of a program.
+/// The systems' folders of archives that are not part of a program.
 const OF_SYSTEMS: [&str; 3] = ["/usr", "/lib", "/lib64"];
 
 /// The words of a link with the objects that it takes out of the program's own archives named as files of their own in
@@ -37,7 +37,7 @@ pub(super) fn opened(linker: &OsStr, words: &[OsString], folder: &Path) -> Resul
     Ok(if is_program { named } else { words.to_vec() })
 }
 
-/// Whether a linker makes something of these words. What it says was said already.
+/// True when a linker accepts these words. Its messages appeared before.
 fn is_content(linker: &OsStr, words: &[OsString]) -> bool {
     let status = Command::new(linker).args(words).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -57,7 +57,7 @@ fn taken(map: &str) -> BTreeMap<PathBuf, BTreeSet<String>> {
     taken
 }
 
-/// Whether an archive is the program's, and no library of the system.
+/// True when an archive is the program's own, and not a library of the system.
 fn is_own(archive: &Path) -> bool {
     archive.canonicalize().is_ok_and(|path| !OF_SYSTEMS.iter().any(|folder| path.starts_with(folder)))
 }

@@ -1,4 +1,4 @@
-//! One run of the build command in a copy, and what it leaves.
+//! One run of the build command in a copy, and its results.
 
 use crate::error::{BuildError, Doing, Result};
 use crate::folder::TempFolder;
@@ -19,7 +19,7 @@ use std::path::Path;
 /// The lines of a build's output that are shown.
 const LAST_LINES: usize = 20;
 
-/// What every build finds in its environment, as long as this lives.
+/// The environment of every build, valid as long as this lives.
 pub struct Environment {
     temporary: TempFolder,
 }
@@ -55,11 +55,11 @@ pub(crate) struct Command<'b> {
     pub(crate) source: &'b Path,
     /// The copy.
     pub(crate) folder: &'b Path,
-    /// Whether the copy is seen at the path of its original.
+    /// True when the copy is seen at the path of its original.
     pub(crate) is_placed: bool,
     /// Linkers that its compilers are to use.
     pub(crate) linkers: Option<&'b Linkers>,
-    /// Where the compiler calls are noted, when they are wanted.
+    /// The list that collects the compiler calls, when they are wanted.
     pub(crate) calls: Option<&'b RefCell<Vec<CompileCommand>>>,
 }
 
@@ -81,7 +81,7 @@ impl Command<'_> {
         })
     }
 
-    /// How it ended, and what it printed.
+    /// The command's end, and its output.
     pub(crate) fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
         let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);

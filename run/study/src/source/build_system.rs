@@ -1,4 +1,4 @@
-//! What builds a program, by the files around it.
+//! The build system of a program, judged by the files around it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ const MOST_FOLDERS: usize = 8;
 /// Files by which `make` knows what to do.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// What builds a program, seen from the folder in which the user stands: CMake, Cargo, Meson, Ninja or make. `None` when no
-/// file says so.
+/// The build system of a program, seen from the user's folder: CMake, Cargo, Meson, Ninja or make. `None` when no file
+/// shows it.
 pub fn around(program: &Path, here: &Path) -> Option<BuildSystem> {
     let (program, here) = (program.canonicalize().ok()?, here.canonicalize().ok()?);
     let above: Vec<&Path> = program.ancestors().skip(1).take(MOST_FOLDERS).collect();
@@ -112,7 +112,7 @@ mod tests {
         fs::write(path, text).expect("writes");
     }
 
-    /// What builds this program, the folder relative to the root.
+    /// This program's build system, with the folder relative to the root.
     fn found(root: &Path, program: &str, here: &str) -> Option<(String, String, String)> {
         write(root, program, "");
         let found = around(&root.join(program), &root.join(here))?;

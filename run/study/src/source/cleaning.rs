@@ -1,8 +1,10 @@
-//! What brings a folder that was built before to where a build makes everything: the build tool's own word for it.
+//! The commands that clean a folder with an earlier build, so that the next build makes everything: the build tool's
+//! own.
 //!
-//! Times alone do not: a file that only says "done" keeps `make` from going into a dependency's folder.
+//! Removing outputs by their times is not enough: a file that only says "done" keeps `make` from entering a
+//! dependency's folder.
 
-/// Lines of shell that take away what the build command made, the gentlest first. None for commands that are not
+/// Lines of shell that remove the build command's outputs, the gentlest first. Empty for commands that are not
 /// understood.
 pub(crate) fn lines(build: &str) -> Vec<String> {
     let commands: Vec<&str> = build.split("&&").flat_map(|part| part.split(';')).map(str::trim).collect();
@@ -72,7 +74,7 @@ fn option(words: &[String], name: &str) -> Option<String> {
     })
 }
 
-/// Where `make` runs, by which file and with which variables; not what it makes, nor how much at once.
+/// The options that choose `make`'s folder, file and variables; not those for its targets, nor for parallel jobs.
 fn make_options(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();

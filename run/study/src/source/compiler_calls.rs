@@ -1,7 +1,7 @@
-//! Which compiler calls a build makes: every program that it starts is looked at, however it finds it.
+//! The compiler calls of a build: every program that it starts is looked at, whichever way it is found.
 //!
-//! The build is traced: the kernel stops each of its processes when it becomes another program, and only then, so that
-//! a build takes hardly longer. The thread that starts it is the tracer; when it ends, so does the tracing.
+//! The build is traced: the kernel stops each of its processes only when it becomes another program, so that a build
+//! takes hardly longer. The thread that starts the build is the tracer; when it ends, so does the tracing.
 
 use crate::error::{Error, Result};
 use crate::process::{Finished, Waiting};
@@ -16,16 +16,16 @@ use std::time::Instant;
 
 /// Runs a build that waits for the word, and adds its compiler calls to `calls`; none where tracing is forbidden.
 ///
-/// One thread traces: the kernel reports a stop of a traced process to whoever waits for it, and only this thread knows what
-/// to do then. Processes that the build leaves running are traced no more when the thread ends.
+/// One thread traces: the kernel reports a stop of a traced process to whoever waits for it, and only this thread knows
+/// what to do then. Processes that the build leaves running are traced no more when the thread ends.
 pub(crate) fn noted(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
     let started = std::thread::scope(|scope| scope.spawn(|| traced(&mut waiting, calls)).join())
         .map_err(|_| Error::Start("the thread that traces the build ended early".into()))??;
     waiting.finish(started)
 }
 
-/// Gives the word to a build and follows it until it ends; when it began. What it leaves behind is traced until this thread
-/// ends.
+/// Releases a build and follows it until it ends; returns the time of its start. Processes that it leaves behind are
+/// traced until this thread ends.
 fn traced(waiting: &mut Waiting, calls: &mut Vec<CompileCommand>) -> Result<Instant> {
     let build = Pid::from_raw(waiting.pid().as_raw_nonzero().get());
     let options = Options::PTRACE_O_TRACEEXEC
@@ -44,7 +44,7 @@ fn traced(waiting: &mut Waiting, calls: &mut Vec<CompileCommand>) -> Result<Inst
 /// Lets the build and all its processes run until it ends. Its end reaches whoever started it when it was seen here.
 fn follow(build: Pid) -> Vec<CompileCommand> {
     let mut calls = Vec::new();
-    // What this thread traces, not the children of others.
+    // Processes that this thread traces, not the children of others.
     let which = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
     loop {
         match waitpid(None, Some(which)) {
@@ -68,7 +68,7 @@ fn go_on(pid: Pid, signal: Option<Signal>) {
     let _ = ptrace::cont(pid, signal);
 }
 
-/// What a process has just become, when that is a compiler.
+/// The compiler call that a process has just become, if it is one.
 fn call_of(pid: Pid) -> Option<CompileCommand> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = line.split(|&byte| byte == 0);

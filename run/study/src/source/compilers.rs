@@ -1,7 +1,8 @@
-//! GCC's compilers and this machine's linkers with a few words more, for a build that is not asked to change.
+//! GCC's compilers and this machine's linkers with a few more options, for a build that stays unchanged.
 //!
-//! GCC looks for its compilers (`cc1`, `cc1plus`) where it looks for its linker: first in the folders that `COMPILER_PATH`
-//! names. Scripts of these names there add options to every unit that the build compiles, whatever the build is made of.
+//! GCC looks for its compilers (`cc1`, `cc1plus`) where it looks for its linker: first in the folders of
+//! `COMPILER_PATH`. Scripts of these names there add options to every unit that the build compiles, whichever build
+//! system runs.
 
 use crate::error::{Doing, Result};
 use crate::interrupt::Interrupts;
@@ -18,7 +19,7 @@ const JOINED: [&str; 4] = ["-r", "-i", "-Ur", "--relocatable"];
 /// Made where a compiler ran.
 const RAN: &str = "ran";
 
-/// What is done to a program when it is compiled and linked.
+/// A change in the way a program is compiled and linked.
 #[derive(Clone, Copy, Debug)]
 pub enum Compiled<'c> {
     /// Its functions lie in an order.
@@ -27,9 +28,9 @@ pub enum Compiled<'c> {
     Counting(&'c Path),
     /// It is optimised by counts in a folder.
     ByCounts {
-        /// Where they are.
+        /// The folder of the counts.
         folder: &'c Path,
-        /// Whether functions stay in one piece, as `llvm-bolt` needs them.
+        /// True when functions stay in one piece, as `llvm-bolt` needs them.
         in_one_piece: bool,
     },
 }
@@ -58,7 +59,7 @@ impl Linkers {
         Ok(linkers)
     }
 
-    /// Whether a build used one of the compilers.
+    /// True when a build used one of the compilers.
     pub fn have_compiled(&self) -> bool {
         self.path_of(RAN).exists()
     }
@@ -109,7 +110,7 @@ fn linking(how: Compiled<'_>, linker: &Path) -> String {
 
 /// The words by which a linker puts functions in an order; `None` where it cannot.
 fn ordering(linker: &Path, order: &FunctionOrder) -> Option<String> {
-    // What `ld` is differs from machine to machine.
+    // `ld` is a link to different linkers on different machines.
     let linker = linker.canonicalize().unwrap_or_else(|_| linker.to_owned());
     let name = linker.file_name()?.to_string_lossy().into_owned();
     match name {
@@ -140,8 +141,8 @@ fn quoted(path: &Path) -> String {
     shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
-/// Copies counts that were made by a program compiled in one folder to where one that is compiled in another looks for them:
-/// GCC names their files by the paths of objects, with `#` for `/`. True when there are any.
+/// Copies counts that were made by a program compiled in one folder to where one that is compiled in another looks for
+/// them: GCC names their files by the paths of objects, with `#` for `/`. True when there are any.
 ///
 /// # Errors
 /// When they cannot be read or written.
@@ -202,7 +203,7 @@ mod tests {
         let symbols = tool::output(Command::new("readelf").args(["-SW"]).arg(at("d/m"))).expect("readelf");
         let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
         assert!(symbols.contains(".rela.text"), "relocations are kept: {symbols}");
-        // What never ran is compiled for size, and lies apart.
+        // Functions that never ran are compiled for size, and lie apart.
         let code = tool::output(Command::new("nm").arg(at("d/m"))).expect("nm");
         let code = String::from_utf8_lossy(&code.stdout).into_owned();
         let address = |name: &str| {

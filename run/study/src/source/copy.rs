@@ -1,4 +1,5 @@
-//! Copying a folder so that nothing that happens in the copy reaches the original, or what the original leads to.
+//! Copies a folder so that nothing that happens in the copy reaches the original, or the targets of the original's
+//! links.
 
 use crate::error::{Doing, Error, Result};
 use crate::files::{cannot_read, entries};
@@ -7,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-/// What links to folders outside lead to is copied as long as it is no more than this.
+/// The targets of links to outside folders are copied as long as they have no more bytes than this.
 const MOST_OUTSIDE_BYTES: u64 = 1 << 30;
 
 /// The same limit as a number of files.
@@ -40,8 +41,8 @@ pub(crate) struct Copying<'c> {
     outside: (u64, u64),
 }
 
-/// Copies `source`, a canonical path, to `target`. Links that lead into `source` lead into the copy afterwards. What
-/// links lead to outside of it is copied in their place, unless it belongs to the system.
+/// Copies `source`, a canonical path, to `target`. Links into `source` lead into the copy afterwards. Outside targets
+/// of links are copied in the links' place, unless they belong to the system.
 pub(crate) fn copy(source: &Path, target: &Path, leave_out: &[PathBuf]) -> Result<()> {
     let mut spellings = vec![source.to_owned()];
     // The shell's idea of where it is keeps the links that the user went through.
@@ -152,7 +153,7 @@ impl Copying<'_> {
     }
 }
 
-/// Whether a relative link, read in the folder `within`, goes through a folder outside.
+/// True when a relative link, read in the folder `within`, goes through a folder outside.
 fn leaves(within: Option<&Path>, text: &Path) -> bool {
     let mut depth = within.map_or(0, |within| within.components().count());
     text.components().any(|part| match part {
@@ -171,7 +172,7 @@ fn leaves(within: Option<&Path>, text: &Path) -> bool {
     })
 }
 
-/// The path without `.` and `..`, as far as its text tells.
+/// The path without `.` and `..`, as far as its text shows.
 fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -219,7 +220,7 @@ pub(crate) fn set_modified(path: &Path, modified: SystemTime) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A folder `source` with `main.c`, a folder `beside` it, and a place for a copy.
+    /// A folder `source` with `main.c`, its sibling `beside`, and a place for a copy.
     fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let root = tempfile::tempdir().expect("a folder");
         let real = fs::canonicalize(root.path()).expect("a path");

@@ -1,5 +1,5 @@
-//! Checking a declaration without building the program: one unit that reads it is parsed by the build's own compiler call,
-//! with assertions behind it. No code is made, so that a unit of 250,000 lines takes a moment.
+//! Checking a declaration without building the program: one unit that reads it is parsed by the build's own compiler
+//! call, with assertions behind it. No code is made, so that a unit of 250,000 lines takes a moment.
 
 use crate::error::{BuildError, Doing, Result};
 use crate::folder::TempFolder;
@@ -28,17 +28,17 @@ pub(crate) struct Declarations<'s> {
 struct Unit {
     source: PathBuf,
     call: CompileCommand,
-    /// What it reads; filled when first asked for.
+    /// The files it reads; filled when first asked for.
     reads: Option<BTreeSet<PathBuf>>,
 }
 
-/// What a check gave.
+/// The result of a check.
 pub(crate) enum Checked {
     /// The compiler takes it, and every assertion holds.
     Good,
-    /// The compiler's words. It took the sources as they are.
+    /// The compiler's message. It accepted the sources before the change.
     Wrong(String),
-    /// No unit tells.
+    /// No unit decides it.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ impl<'s> Declarations<'s> {
             self.edit(edited)?;
             if let Err(words) = self.parse(unit, &behind)? {
                 self.edit(&BTreeMap::new())?;
-                // A unit that does not parse this way as it is, says nothing about the change.
+                // A unit that does not parse this way before the change proves nothing about the change.
                 return Ok(match (words, self.parse(unit, &present)?) {
                     (Some(words), Ok(())) => Checked::Wrong(words),
                     _ => Checked::Unknown,
@@ -116,7 +116,7 @@ impl<'s> Declarations<'s> {
         self.tree.edit(edits).map_err(BuildError::around)
     }
 
-    /// Parses a unit with more text behind it. The inner error is what the compiler complained of, if it did.
+    /// Parses a unit with more text behind it. The inner error is the compiler's complaint, if it had one.
     fn parse(&self, unit: usize, behind: &str) -> Result<Result<(), Option<String>>, BuildError> {
         let Unit { source, call, .. } = &self.units[unit];
         let extension = source.extension().unwrap_or_default().to_string_lossy();
@@ -131,13 +131,13 @@ impl<'s> Declarations<'s> {
         match self.scratch.call(&self.tree, &call.reading(&wrapper, &options)) {
             Ok(_) => Ok(Ok(())),
             Err(BuildError::Rejected { words }) => Ok(Err(Some(complaint(&words)))),
-            // What else went wrong, a whole build shows.
+            // Other failures will show in a whole build.
             Err(BuildError::Failed { .. }) => Ok(Err(None)),
             Err(error) => Err(error),
         }
     }
 
-    /// Where the compiler sees a file of the copy.
+    /// The path at which the compiler sees a file of the copy.
     fn seen(&self, path: &Path) -> PathBuf {
         let inside = path.strip_prefix(&self.tree.path).unwrap_or(path);
         self.scratch.built_in(&self.tree).join(inside)

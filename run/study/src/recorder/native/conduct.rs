@@ -19,27 +19,27 @@ use std::sync::{PoisonError, mpsc};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often a process is looked at that is attached to: ever less often, up to that.
+/// The interval between looks at an attached process: it grows from the first value to the second.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 const LATE: u32 = 20;
 
 /// Reads the log until the program has ended, and to its end.
 pub(super) type Follow<'a> = dyn FnMut(&AtomicBool) -> Result<()> + Send + 'a;
 
-/// What is to be done.
+/// A recording's task.
 pub(in crate::recorder) struct Task<'a> {
     pub(in crate::recorder) request: &'a RecordRequest,
     pub(in crate::recorder) subject: &'a Subject,
     /// The engine's file.
     pub(in crate::recorder) engine: &'a Path,
     pub(in crate::recorder) plan: &'a Plan,
-    /// Where the recording goes.
+    /// The recording's path.
     pub(in crate::recorder) output: &'a Path,
 }
 
 impl Task<'_> {
-    /// Runs the program with the engine, or attaches to the process that is named: how it ended, and whether all of the
-    /// log was read. `made` tells how many calls of a region there were until now.
+    /// Runs the program with the engine, or attaches to the named process. Returns its end, and whether all of the log
+    /// was read. `made` returns a region's number of calls until now.
     pub(super) fn conduct(
         &self,
         memory: &Memory,
@@ -72,7 +72,7 @@ impl Task<'_> {
         std::thread::scope(|scope| {
             let following = scope.spawn(|| {
                 let followed = follow(&is_over);
-                // Whoever would write more goes on without.
+                // A thread that would write more continues without.
                 memory.set(word::IS_GONE, 1);
                 followed
             });
@@ -95,7 +95,7 @@ impl Task<'_> {
         })
     }
 
-    /// Whether every region was called so often.
+    /// True when every region was called at least `calls` times.
     fn is_enough(&self, calls: u64, made: &dyn Fn(usize) -> u64) -> bool {
         (0..self.plan.header.regions.len()).all(|number| made(number) >= calls)
     }
@@ -160,7 +160,7 @@ impl Task<'_> {
         let command = self.subject.command.clone();
         let mut run = Run { command, ..self.request.run.clone() };
         if is_static(self.subject) && !self.request.children {
-            // It loads nothing, and what it starts is left alone.
+            // It loads no library, and its children are not followed.
             return Ok(run);
         }
         let preload = std::ffi::OsString::from("LD_PRELOAD");
@@ -187,8 +187,8 @@ impl Task<'_> {
     }
 }
 
-/// Has the engine brought to the program by another thread, which holds the process that is to become the program when this
-/// returns.
+/// Has the engine brought to the program by another thread, which holds the process that is to become the program when
+/// this returns.
 fn bring<'s>(
     scope: &'s Scope<'s, '_>,
     (engine, memory): (&'s Path, &'s Memory),
@@ -197,7 +197,7 @@ fn bring<'s>(
     let (tell, is_held) = mpsc::channel();
     let bringing = scope.spawn(move || {
         let starting = Starting::hold(process);
-        // Whoever waits for it goes on when this thread ends as well.
+        // The thread that waits for it continues when this thread ends as well.
         let _ = tell.send(());
         starting?.bring(engine, memory)
     });

@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A thread's records are written when there are so many bytes.
+/// A thread's records are written when they reach this many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// A block as the log names it.
@@ -49,7 +49,7 @@ struct Reached {
     given: [u64; 6],
 }
 
-/// What is kept with a thread.
+/// The state kept with a thread.
 #[derive(Default)]
 pub(super) struct Own {
     reached: Option<Reached>,
@@ -66,7 +66,7 @@ pub(super) struct Follower<'a> {
     registry: Registry,
     known: HashMap<u32, Known>,
     threads: HashMap<u64, Thread<Own>>,
-    /// Of threads that are written.
+    /// The counts of threads that are already written.
     counts: Vec<RegionCounts>,
     ended_threads: u64,
     pickers: Vec<Picker>,
@@ -76,19 +76,19 @@ pub(super) struct Follower<'a> {
     pub(super) found: BTreeSet<u16>,
     /// Calls are timed: there is no log.
     pub(super) is_timed: bool,
-    /// Code that is flushed before calls that are drawn; empty where it is the functions' own.
+    /// Code that is flushed before sampled calls; empty where it is the functions' own.
     pub(super) flushed: Arc<[RecordedCode]>,
     /// The program does not begin when a region is in no file that it begins with.
     pub(super) needs_all: bool,
-    /// What a thread has told of the process's memory, and is not written yet.
+    /// A thread's reports of the process's mappings that are not written yet.
     mappings: Vec<(u64, u64, Whose)>,
-    /// What the summary adds.
+    /// The summary's notes.
     pub(super) notes: Vec<String>,
     pace: Option<Pace>,
 }
 
 impl<'a> Follower<'a> {
-    /// Tells the engine what is wanted.
+    /// Gives the engine its orders.
     pub(super) fn new(
         memory: Arc<Memory>,
         plan: &'a Plan,
@@ -123,7 +123,7 @@ impl<'a> Follower<'a> {
         follower
     }
 
-    /// Of each region so many calls a second are recorded at most; `None` when all that are wanted are.
+    /// Limits the recorded calls of each region to this many a second; `None` records all that are wanted.
     pub(super) fn keep_pace(&mut self, calls_per_second: Option<u64>) {
         let regions = self.pickers.len();
         self.pace = calls_per_second.map(|most| Pace::new(most, regions, &self.memory));
@@ -132,13 +132,13 @@ impl<'a> Follower<'a> {
         }));
     }
 
-    /// Whether the engine has begun, and asks for nothing.
+    /// True when the engine has begun, and waits for no answer.
     pub(super) fn runs(&self) -> bool {
         self.memory.word(word::STATE) == state::RUNS
     }
 
-    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
-    /// has ended.
+    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the
+    /// process has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
         match self.memory.word(word::STATE) {
             state::ASKS => {
@@ -178,14 +178,14 @@ impl<'a> Follower<'a> {
         };
         let id = self.thread_id(chunk.thread);
         let new = || Thread::new(id, manner, Own::default());
-        // Taken out while it is fed, since the follower is needed besides.
+        // Taken out while it is fed, since the follower itself is needed too.
         let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(new);
         let is_one_of_several = !self.threads.is_empty() || self.ended_threads > 0;
         thread.keeps_windows = self.plan.keeps_windows && is_one_of_several;
         let mut rest = words.as_slice();
         while let Some(used) = self.record(&mut thread, rest)? {
             rest = rest.get(used..).unwrap_or_default();
-            // Before the call that they are told for.
+            // Mappings stand before the call that they belong to.
             if !self.mappings.is_empty() && rest.first() != Some(&(u64::from(record::MAPPING) << 32)) {
                 self.process.note_mappings(&std::mem::take(&mut self.mappings))?;
             }
@@ -199,7 +199,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Tells the engine from where on calls need not be recorded.
+    /// Sends the engine the position from which on calls need not be recorded.
     fn publish_bound(&mut self, number: usize) {
         let bound = self.pickers[number].bound();
         if self.pace.is_none() && self.bounds[number] != bound {
@@ -470,7 +470,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Where a repeated instruction accessed memory: from where it began to where it ended, upwards or downwards.
+/// The range of a repeated instruction's accesses: from its start to its end, upwards or downwards.
 fn repeated(from: u64, to: u64, element_bytes: u32) -> (u64, u32, Option<u64>) {
     let is_up = to >= from;
     let length = from.abs_diff(to);

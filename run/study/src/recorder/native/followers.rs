@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the logs are left alone when there was nothing in them.
+/// The pause after a look that found nothing in the logs.
 const PAUSE: Duration = Duration::from_micros(300);
-/// How often it is looked which processes have ended.
+/// The interval between looks for ended processes.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// What is known of all processes while they run, for another thread.
+/// The known state of all processes while they run, for another thread.
 #[derive(Default)]
 pub(super) struct Lives {
     memories: Vec<Arc<Memory>>,
@@ -38,9 +38,9 @@ pub(super) struct Lives {
     threads: u64,
     /// Where calls are timed: their times by region.
     times: Option<Vec<TimedRegion>>,
-    /// Calls that were drawn,
+    /// Sampled calls,
     trials: Vec<Trial>,
-    /// and what of all is to be known.
+    /// and notes on all calls.
     said: Vec<String>,
 }
 
@@ -53,13 +53,13 @@ impl Lives {
             .fold(ended.unwrap_or_default(), |all, memory| all.and(times::sums(memory, number)))
     }
 
-    /// Calls that were drawn until now, of all processes.
+    /// Calls that were sampled until now, of all processes.
     pub(super) fn trials(&self) -> Vec<Trial> {
         let lives = self.memories.iter().flat_map(|memory| memory.trials());
         self.trials.iter().copied().chain(lives).collect()
     }
 
-    /// What is to be known of all processes whose calls were timed.
+    /// Notes on all processes whose calls were timed.
     pub(super) fn said(&self) -> Vec<String> {
         let lives = self.memories.iter().flat_map(|memory| times::said(memory));
         self.said.iter().cloned().chain(lives).collect()
@@ -128,7 +128,7 @@ pub(super) struct Followers<'a> {
 }
 
 impl<'a> Followers<'a> {
-    /// Tells the engine in the first process what is wanted.
+    /// Gives the engine in the first process its orders.
     pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Followers<'a> {
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         let first = (ProcessId(0), Origin::Started);
@@ -159,13 +159,13 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// Of each region so many calls a second are recorded at most.
+    /// Limits the recorded calls of each region to this many a second.
     pub(super) fn keep_pace(&mut self, calls_per_second: Option<u64>) {
         self.calls_per_second = calls_per_second;
         self.all.iter_mut().for_each(|follower| follower.keep_pace(calls_per_second));
     }
 
-    /// Calls are timed: there is no log. This code is flushed before those that are drawn.
+    /// Calls are timed, and there is no log. This code is flushed before sampled calls.
     pub(super) fn are_timed(&mut self, flushed: Arc<[RecordedCode]>) {
         self.is_timed = true;
         self.flushed = flushed.clone();
@@ -250,7 +250,7 @@ impl<'a> Followers<'a> {
             .map(|follower| follower.process.id)
     }
 
-    /// Reads the logs of some processes to their end, which do not go on.
+    /// Removes some processes, which have ended, and reads their logs to the end.
     fn part_from(&mut self, is_gone: impl Fn(&Follower<'_>) -> bool) -> Result<()> {
         let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
             .into_iter()
@@ -314,7 +314,7 @@ impl<'a> Followers<'a> {
     }
 }
 
-/// Of the programs that processes were about to become those that never came to the engine.
+/// The programs that processes were about to become and that never loaded the engine.
 pub(super) fn unfollowed(told: Vec<String>, mut ran: Vec<PathBuf>) -> Vec<Unfollowed> {
     let mut left = Vec::new();
     for program in told {
@@ -329,7 +329,7 @@ pub(super) fn unfollowed(told: Vec<String>, mut ran: Vec<PathBuf>) -> Vec<Unfoll
     left
 }
 
-/// The file that a process becomes: of a script the interpreter. `None` of what cannot be started.
+/// The file that a process becomes: for a script, its interpreter. `None` for a file that cannot be started.
 fn file_of(program: &Path) -> Option<PathBuf> {
     let file = program.canonicalize().ok()?;
     let bytes = companions::read(&file).ok()?;
@@ -359,7 +359,7 @@ fn why_not(file: &Path) -> &'static str {
     }
 }
 
-/// Whether a process runs, or is not known yet: one that waits to be reaped does not.
+/// True when a process runs, or is not known yet: one that waits to be reaped does not run.
 pub(super) fn is_running(system_id: u64) -> bool {
     if system_id == 0 {
         return true;

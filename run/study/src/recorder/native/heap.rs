@@ -1,4 +1,4 @@
-//! Whole programs: tells the engine how it sees allocations, see [`lineup_recording::native::heap`].
+//! Whole programs: sends the engine the tables by which it sees allocations, see [`lineup_recording::native::heap`].
 
 use super::memory::Memory;
 use crate::companions;
@@ -10,7 +10,7 @@ use lineup_recording::native::word;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What was told.
+/// The tables' content so far.
 #[derive(Default)]
 pub(super) struct Told {
     files: BTreeSet<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Tells of files that were mapped since the last time.
+    /// Sends the tables of files that were mapped since the last time.
     pub(super) fn tell(&mut self, memory: &Memory, images: &Images) {
         for image in images.loaded() {
             if self.files.len() < heap::file::MOST && self.files.insert(image.start) {
@@ -38,7 +38,7 @@ impl Told {
         memory.set(word::ALLOCATORS, self.allocators.len() as u64);
     }
 
-    /// Tells a file's rules. A file whose rules cannot be read, or have no room, has none.
+    /// Sends a file's rules. A file whose rules cannot be read, or have no room, gets none.
     fn tell_rules(&mut self, memory: &Memory, image: &LoadedImage) {
         let rows = companions::read(Path::new(&image.path)).ok().and_then(|bytes| frame_rows(bytes).ok());
         let rules = rows.unwrap_or_default().into_iter().filter_map(|row| {

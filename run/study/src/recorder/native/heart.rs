@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// How often it is given: engines wait for some seconds.
+/// The interval between beats: engines wait for some seconds.
 const BEAT: Duration = Duration::from_millis(100);
 
 /// Ends the beats, when the work fails as well.
@@ -17,8 +17,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// Does some work, and has `beat` called with a higher number again and again as long as it lasts: a piece of the log may
-/// take longer to read than engines wait.
+/// Does some work, and has `beat` called with a higher number again and again as long as it lasts: a piece of the log
+/// may take longer to read than engines wait.
 pub(super) fn beat_during<T>(beat: impl Fn(u64) + Sync, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

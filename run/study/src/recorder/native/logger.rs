@@ -25,11 +25,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the engine's log is left alone when there was nothing in it.
+/// The pause after a look that found nothing in the engine's log.
 const PAUSE: Duration = Duration::from_micros(300);
 /// Chunks of a part, at most: more foretell each other better, and take longer to read again.
 const PART_CHUNKS: usize = 16;
-/// Bytes of what superblocks are made of that are compressed at once.
+/// Bytes of superblocks' definitions that are compressed at once.
 const BLOCKS_BYTES: usize = 1 << 20;
 /// Threads that compress, at most.
 const MOST_PACKERS: usize = 4;
@@ -59,7 +59,7 @@ pub(super) struct Logger<'a> {
     /// The orders of chunks that are being compressed, or were.
     handed_over: Vec<Option<u64>>,
     parts: u64,
-    /// Where the next superblock is to be defined.
+    /// The position of the next superblock's definition.
     next_superblock: u32,
     /// All was written.
     is_whole: bool,
@@ -67,7 +67,7 @@ pub(super) struct Logger<'a> {
 }
 
 impl<'a> Logger<'a> {
-    /// Nothing was written yet.
+    /// A log of which nothing was written yet.
     pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Self {
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         let process =
@@ -140,7 +140,8 @@ impl<'a> Logger<'a> {
             latest.insert(chunk.thread, chunk.order);
         }
         let mut parts: BTreeMap<u64, Vec<Vec<Chunk>>> = BTreeMap::new();
-        // While they were looked for, a thread may have filled one that was passed already, and then another that was not.
+        // While they were looked for, a thread may have filled one that was passed already, and then another that was
+        // not.
         for chunk in self.memory.chunks(is_over) {
             let is_new = self.handed_over[chunk.number] != Some(chunk.order);
             if is_new && latest.get(&chunk.thread).is_some_and(|latest| chunk.order <= *latest) {
@@ -203,8 +204,8 @@ impl<'a> Logger<'a> {
     }
 }
 
-/// Compresses parts until there are no more, or nobody writes them. What is mapped is the chunks, and what superblocks are
-/// made of.
+/// Compresses parts until there are no more, or nobody writes them. `mapped` is the chunks, and the superblocks'
+/// definitions.
 fn compress(memory: &Memory, mapped: [&Mapped; 2], tasks: &Mutex<Receiver<Task>>, writer: SyncSender<Done>) {
     let [chunks, definitions] = mapped.map(Mapped::words);
     let mut packer = Packer::default();
@@ -221,7 +222,7 @@ fn compress(memory: &Memory, mapped: [&Mapped; 2], tasks: &Mutex<Receiver<Task>>
     }
 }
 
-/// A part, packed; as it is where it is malformed, so that who reads it is told.
+/// A part, packed; unpacked where it is malformed, so that its reader reports the fault.
 fn packed(packer: &mut Packer, chunks: &[&[AtomicU64]], definitions: &[AtomicU64]) -> Vec<u8> {
     let shape = |number: u32| {
         let word = |word: usize| Some(definitions.get(number as usize + word)?.load(Ordering::Acquire));

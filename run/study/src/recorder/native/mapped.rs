@@ -14,7 +14,7 @@ pub(super) struct Mapped {
     bytes: usize,
 }
 
-// SAFETY: nothing but atomic words is made of it.
+// SAFETY: the memory is only accessed as atomic words.
 unsafe impl Send for Mapped {}
 // SAFETY: as above.
 unsafe impl Sync for Mapped {}

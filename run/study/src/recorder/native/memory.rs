@@ -23,7 +23,7 @@ use std::os::unix::fs::FileExt;
 /// The memory.
 pub(super) struct Memory(File);
 
-/// Where a process has asked for memory; `None` where there is no room for so many.
+/// The offset of a process's request for memory; `None` when the number exceeds the table.
 fn asked_at(number: u64) -> Option<u64> {
     (number < child::MOST as u64).then_some(CHILDREN.start + 8 * number * child::WORDS as u64)
 }
@@ -107,8 +107,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The process that asks for memory, by the number of its question, and which other one forked it off; `None` before it
-    /// has said who it is.
+    /// The process that asks for memory, by the number of its question, and which other one forked it off; `None`
+    /// before it has said who it is.
     pub(super) fn asking(&self, number: u64) -> Option<(u64, Option<ProcessId>)> {
         let question = self.at(asked_at(number)? + 8 * child::PROCESS as u64);
         let parent = (question >> child::FORKED_BY_AT) as u32;
@@ -168,26 +168,26 @@ impl Memory {
         self.set(first + entry::CHOOSER, if place.is_chooser { place.pc } else { 0 });
     }
 
-    /// Where the function lies that chooses an entry's; 0 where there is none.
+    /// The address of the function that chooses an entry's target; 0 where there is none.
     pub(super) fn chooser_of(&self, number: usize) -> u64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::CHOOSER)
     }
 
-    /// Whether an entry was chosen, and its code is still to be looked for.
+    /// True when an entry was chosen, and its code is still to be looked for.
     pub(super) fn is_just_chosen(&self, number: usize) -> bool {
         let chooser = self.chooser_of(number);
         let is_chosen = chooser != 0 && ![0, chooser].contains(&self.address_of(number));
         is_chosen && self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ROOM) == 0
     }
 
-    /// Tells how large a chosen function is.
+    /// Sends the engine the size of a chosen function.
     pub(super) fn set_chosen(&self, number: usize, place: &EntryPlace) {
         let first = word::FIRST_ENTRY + number * entry::WORDS;
         self.set(first + entry::SIZE, place.size_bytes);
         self.set(first + entry::ROOM, place.room_bytes);
     }
 
-    /// Where an entry lies; 0 when its file was unmapped.
+    /// An entry's address; 0 when its file was unmapped.
     pub(super) fn address_of(&self, number: usize) -> u64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ADDRESS)
     }
@@ -204,12 +204,12 @@ impl Memory {
         (0..threads).map(calls).filter(|calls| *calls > 0).collect()
     }
 
-    /// What the engine answered to an entry.
+    /// The engine's answer to an entry.
     pub(super) fn answer(&self, number: usize) -> u64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ANSWER)
     }
 
-    /// Writes words of what tells how allocations are seen.
+    /// Writes words of the tables by which the engine sees allocations.
     pub(super) fn set_heap(&self, first: usize, words: &[u64]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let _ = self.0.write_all_at(&bytes, HEAP + 8 * first as u64);
@@ -253,7 +253,7 @@ impl Memory {
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
     }
 
-    /// What a chunk holds, as words of [`Memory::mapped_chunks`].
+    /// A chunk's content, as words of [`Memory::mapped_chunks`].
     pub(super) fn place(&self, chunk: &Chunk) -> Range<usize> {
         let length = self.word(word::FIRST_CHUNK + chunk.number * chunk::WORDS + chunk::LENGTH);
         let start = chunk.number * (chunk::BYTES / 8) as usize;
@@ -271,12 +271,12 @@ impl Memory {
         Mapped::new(&self.0, &(CHUNKS..CHUNKS + chunk::COUNT as u64 * chunk::BYTES))
     }
 
-    /// What blocks are made of.
+    /// The definitions of blocks.
     pub(super) fn mapped_definitions(&self) -> Result<Mapped> {
         Mapped::new(&self.0, &DEFINITIONS)
     }
 
-    /// How often the first so many blocks of a whole program were executed, by all threads.
+    /// The number of executions of each of a whole program's first `blocks` blocks, by all threads.
     pub(super) fn counts(&self, blocks: u32) -> Vec<u64> {
         let mut sums = vec![0_u64; blocks as usize];
         let mut bytes = vec![0; 8 * sums.len()];
@@ -298,7 +298,7 @@ impl Memory {
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
     }
 
-    /// Tells which lines of code are flushed before calls of a region that are drawn.
+    /// Sends the engine the lines of code that are flushed before sampled calls of a region.
     pub(super) fn set_flushed(&self, region: u16, lines: &[u64]) {
         let lines = &lines[..lines.len().min(flushed::MOST)];
         let words = [lines.len() as u64].into_iter().chain(lines.iter().copied());
@@ -306,7 +306,7 @@ impl Memory {
         let _ = self.0.write_all_at(&bytes, flushed::PLACE + 8 * u64::from(region) * flushed::WORDS as u64);
     }
 
-    /// Calls that were drawn and have ended.
+    /// Sampled calls that have ended.
     pub(super) fn trials(&self) -> Vec<Trial> {
         let count = (self.word(word::TRIALS) as usize).min(trial::MOST);
         let mut bytes = vec![0; 8 * trial::WORDS * count];
@@ -319,7 +319,7 @@ impl Memory {
             .collect()
     }
 
-    /// What the engine wants changed of the program's code, or has changed.
+    /// The changes of the program's code that the engine wants, or has made.
     pub(super) fn changes(&self) -> Vec<Change> {
         let count = (self.word(word::WRITES) as usize).min(write::MOST);
         let change = |number: usize| {
@@ -342,7 +342,7 @@ impl Memory {
         (0..count).map(range).collect()
     }
 
-    /// What a block is made of.
+    /// A block's definition.
     pub(super) fn definition(&self, number: u32) -> Option<Definition> {
         // More than any has.
         const WORDS: u64 = 512;
@@ -354,7 +354,7 @@ impl Memory {
         Definition::read(|word| words.get(word).map(|word| u64::from_le_bytes(*word)))
     }
 
-    /// What superblocks are made of that were defined from a word on, which moves on: their numbers, and their words.
+    /// The definitions of superblocks from a word on: their numbers, and their words. `next` advances past them.
     pub(super) fn superblocks(&self, next: &mut u32) -> Vec<(u32, Vec<u64>)> {
         let end = self.word(word::DEFINITIONS).min((DEFINITIONS.end - DEFINITIONS.start) / 8 - 1) as u32;
         let mut bytes = vec![0; 8 * (end + 1).saturating_sub(*next) as usize];
@@ -362,7 +362,7 @@ impl Memory {
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let mut rest = words.as_slice();
         let mut all = Vec::new();
-        // One that is being written is none yet.
+        // A superblock that is still being written does not count yet.
         while let Some((_, count)) = Superblock::read(|number| rest.get(number).copied()) {
             let (own, others) = rest.split_at(count);
             all.push((*next, own.to_vec()));
@@ -372,13 +372,13 @@ impl Memory {
         all
     }
 
-    /// What the engine has to say to the user.
+    /// The engine's notes for the user.
     pub(super) fn notes(&self) -> Vec<String> {
         let told = self.told().into_iter().filter(|(kind, _)| *kind == note::TEXT).map(|(_, text)| text);
         told.chain(self.note_of_sequences()).collect()
     }
 
-    /// How many restartable sequences were executed and not recorded.
+    /// A note with the number of restartable sequences that were executed and not recorded.
     pub(super) fn note_of_sequences(&self) -> Option<String> {
         let instructions = self.word(word::SEQUENCE_INSTRUCTIONS);
         match self.word(word::SEQUENCES) {
@@ -392,7 +392,7 @@ impl Memory {
         }
     }
 
-    /// What the engine has to say, with its kind: see [`note`].
+    /// The engine's notes, with their kinds: see [`note`].
     pub(super) fn told(&self) -> Vec<(u64, String)> {
         let end = (NOTES.start + 8 * self.word(word::NOTES)).min(NOTES.end);
         let mut notes = Vec::new();

@@ -10,7 +10,7 @@ pub(super) struct Output<'a> {
     path: &'a Path,
     header: &'a Header,
     writer: Option<Writer<File>>,
-    /// What stands before that.
+    /// Blocks that wait until the file is started.
     waiting: Vec<Vec<u8>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// As [`Output::write`], of what is sealed already.
+    /// As [`Output::write`], for a block that is sealed already.
     pub(super) fn append(&mut self, block: Vec<u8>) -> Result<()> {
         match &mut self.writer {
             Some(writer) => writer.append(&block)?,

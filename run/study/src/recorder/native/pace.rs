@@ -1,22 +1,22 @@
-//! How many calls a second are recorded: of a function that is called a million times a second, a thousand calls spread over
-//! them say as much as all, and cost next to nothing.
+//! The number of calls recorded a second. For a function that is called a million times a second, a thousand calls
+//! spread over them say as much as all, and cost next to nothing.
 //!
-//! The engine counts every call, as always, and begins to record those whose position lies below a bound. The bound follows
-//! how often the function is called, so that the calls that are recorded lie evenly among all. When calls come faster than
-//! they did, the bound is too high for a moment: then what is allowed runs out, and no more are recorded until there is more.
+//! The engine counts every call, and begins to record those whose position lies below a bound. The bound follows the
+//! function's rate of calls, so that the recorded calls spread evenly over all. When the rate rises, the bound is too
+//! high for a moment: then the allowance runs out, and recording pauses until it grows again.
 
 use super::memory::Memory;
 use lineup_recording::native::{region, word};
 use std::time::{Duration, Instant};
 
-/// How often bounds are set.
+/// The interval at which bounds are set.
 pub(super) const STEP: Duration = Duration::from_millis(10);
-/// What was allowed and not used is kept for so long.
+/// The time for which an unused allowance is kept.
 const KEPT: Duration = Duration::from_millis(50);
-/// How fast the rate of calls is followed: over so long.
+/// The time over which the rate of calls is averaged.
 const FOLLOWED: Duration = Duration::from_millis(50);
 
-/// How many calls of each region are recorded in a second.
+/// The rate of recorded calls of each region.
 pub(super) struct Pace {
     per_second: u64,
     stepped: Instant,
@@ -33,7 +33,7 @@ impl Pace {
         pace
     }
 
-    /// Sets bounds and what is allowed, when it is time to.
+    /// Sets bounds and allowances, when a step is due.
     pub(super) fn keep(&mut self, memory: &Memory) {
         let elapsed = self.stepped.elapsed();
         if elapsed >= STEP {
@@ -89,7 +89,7 @@ impl OfRegion {
 mod tests {
     use super::*;
 
-    /// What is recorded of so many calls in each step, in hundredths of a second, when positions are as good as random.
+    /// The recorded ones of so many calls in each step, a hundredth of a second, when positions are as good as random.
     fn recorded(per_second: u64, calls: &[u64]) -> Vec<u64> {
         let mut own = OfRegion::default();
         let (mut bound, mut allowed) = own.step(per_second, Duration::ZERO, 0, 0);

@@ -39,7 +39,7 @@ pub(super) struct ProcessFiles<'a> {
     pub(super) began_at: u64,
     /// The files that it has mapped.
     pub(super) images: Images,
-    /// How many there had been at the last look at them.
+    /// The number of them at the last look.
     looked_at: u64,
     /// Mappings of code that no file was found for: a look for each is enough.
     nowhere: Vec<Range<u64>>,
@@ -49,14 +49,14 @@ pub(super) struct ProcessFiles<'a> {
     noted: HashSet<(u64, u64, Whose)>,
     /// When they are looked at again, and how long to wait after that.
     next_look: Option<(Instant, Duration)>,
-    /// Where its mappings began and ended at the last look for a stack, in order of address.
+    /// The ranges of its mappings at the last look for a stack, in order of address.
     stacks: Vec<Range<u64>>,
     /// It has ended, or another program came: what the system lists is not its own.
     pub(super) has_ended: bool,
 }
 
 impl<'a> ProcessFiles<'a> {
-    /// Nothing is known yet but its number and where it came from.
+    /// A process of which only the number and the origin are known.
     pub(super) fn new(
         memory: Arc<Memory>,
         plan: &'a Plan,
@@ -118,7 +118,7 @@ impl<'a> ProcessFiles<'a> {
     /// Takes in files that were mapped since the last look.
     pub(super) fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
         self.looked_at = self.memory.word(word::MAPPED);
-        // Of the engine nothing is recorded.
+        // The engine's own code is not recorded.
         let mut files = maps::native_files(&self.maps());
         files.retain(|file| {
             Path::new(&file.path).file_name().is_none_or(|name| name != Library::Engine.file_name())
@@ -132,7 +132,7 @@ impl<'a> ProcessFiles<'a> {
         Ok(files)
     }
 
-    /// A function that the loader chose for a region: where it is entered, and what it is called.
+    /// A function that the loader chose for a region: its entry, and its name.
     pub(super) fn take_chosen(&mut self, pc: u64, region: u16) -> (EntryPlace, String) {
         let range = |image: &LoadedImage, link: u64| {
             function_range(companions::read(Path::new(&image.path)).ok()?, link)
@@ -169,7 +169,7 @@ impl<'a> ProcessFiles<'a> {
         Ok(())
     }
 
-    /// What it has mapped, as the system lists it.
+    /// Its mappings, as the system lists them.
     pub(super) fn maps(&self) -> String {
         if self.has_ended {
             return String::new();
@@ -177,8 +177,8 @@ impl<'a> ProcessFiles<'a> {
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
     }
 
-    /// The memory around a thread's stack pointer. The system lists all mappings at once, so they are asked for when the last
-    /// list has none there.
+    /// The memory around a thread's stack pointer. The system lists all mappings at once, so they are asked for when
+    /// the last list has none there.
     pub(super) fn stack_around(&mut self, slot: u64) -> Option<(u64, u64)> {
         let find = |all: &[Range<u64>]| {
             let place = all.partition_point(|mapping| mapping.end <= slot);
@@ -192,8 +192,8 @@ impl<'a> ProcessFiles<'a> {
         })
     }
 
-    /// Writes whose memory the process has mapped, as far as that is new. Looking takes longer the more there is: so it is
-    /// done ever less often.
+    /// Writes whose memory the process has mapped, as far as that is new. Looking takes longer the more there is: so it
+    /// is done ever less often.
     pub(super) fn note_memory(&mut self) -> Result<()> {
         let now = Instant::now();
         if !self.is_written || self.next_look.is_some_and(|(at, _)| now < at) {
@@ -237,7 +237,7 @@ impl<'a> ProcessFiles<'a> {
         self.output().write(encoder)
     }
 
-    /// What the engine has to say to the user.
+    /// The engine's notes for the user.
     pub(super) fn notes(&self) -> Vec<String> {
         let told = self.memory.told().into_iter();
         told.filter_map(|(kind, text)| match kind {
@@ -289,7 +289,7 @@ impl<'a> ProcessFiles<'a> {
     }
 }
 
-/// Whether a mangled symbol is of the function that the user wrote as the source spells it.
+/// True when a mangled symbol belongs to the function that the user spelled as in the source.
 fn is_spelled(symbol: &str, wanted: &str) -> bool {
     let own = wanted.split(['(', '<']).next().unwrap_or(wanted);
     let own = own.rsplit("::").next().unwrap_or(own).trim_start_matches('~');

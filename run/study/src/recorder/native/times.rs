@@ -35,21 +35,20 @@ pub struct TimedRegion {
     pub jumped: u64,
     /// Calls that took longer than any before them on their thread, in order.
     pub marks: Vec<Mark>,
-    /// Calls that were drawn, before which something may have been done. They are in none of the counts above but
-    /// `left`.
+    /// Sampled calls, before which an intervention may have been made. Only `left` counts them too.
     pub drawn: u64,
     /// Cycles that what was done before them took.
     pub spent: u64,
 }
 
-/// A call that was drawn, and returned.
+/// A sampled call that returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trial {
     /// The position of its region.
     pub region: usize,
-    /// What was done before it.
+    /// The intervention before it.
     pub arm: Arm,
-    /// How long it took.
+    /// Its duration in cycles.
     pub cycles: u64,
 }
 
@@ -67,21 +66,21 @@ impl Trial {
 pub struct Mark {
     /// When it began, by the counter.
     pub begun_at: u64,
-    /// How long it took.
+    /// Its duration in cycles.
     pub cycles: u64,
-    /// The processor that it ended on, when that tells its number.
+    /// The processor that it ended on, when that reports its number.
     pub processor: Option<u32>,
 }
 
-/// What came of timing calls.
+/// The result of timing calls.
 pub struct Times {
     /// By region.
     pub regions: Vec<TimedRegion>,
-    /// Calls that were drawn.
+    /// Sampled calls.
     pub trials: Vec<Trial>,
-    /// Calls of a function that does nothing: what of each time is the stamps' own.
+    /// Calls of an empty function: the part of each time that the stamps themselves take.
     pub stamps: TimedRegion,
-    /// How much longer each call takes the program, in cycles.
+    /// The program's added time for each call, in cycles.
     pub added_cycles: f64,
     /// Cycles in a second.
     pub cycles_per_second: f64,
@@ -89,16 +88,16 @@ pub struct Times {
     pub begun_at: u64,
     /// Processes whose calls were timed.
     pub processes: u64,
-    /// How long the program ran.
+    /// The program's running time.
     pub elapsed: Duration,
-    /// How it ended.
+    /// The program's end.
     pub finished: Finished,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Runs a program and times calls of its functions. Of the request count its run, its regions, `stop_after`, whether children
-/// are followed, and the streams.
+/// Runs a program and times calls of its functions. Only these parts of the request count: its run, its regions,
+/// `stop_after`, whether children are followed, and the streams.
 ///
 /// # Errors
 /// When a function cannot be timed, and when none was called.
@@ -137,7 +136,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let begun = Instant::now();
     let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     let elapsed = begun.elapsed();
-    // What has ended the reading of the log tells more than the engine, which got no answer then.
+    // The reason why the reading of the log ended says more than the engine, which got no answer then.
     if let (Ok(()), Some(refused)) = (&followed, lives().refused(&plan)) {
         return Err(Error::Start(with_next_step(refused, &plan, &request.run.command)));
     }
@@ -190,7 +189,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     })
 }
 
-/// What refuses a function, with what does work for it.
+/// The refusal of a function, with the alternative that works for it.
 fn with_next_step(refused: String, plan: &Plan, command: &[OsString]) -> String {
     let is_for = |refusal: &Refusal| Refusal::of(refusal.answer()).is_some_and(|why| refused.ends_with(why));
     let has_no_room =
@@ -211,7 +210,7 @@ fn with_next_step(refused: String, plan: &Plan, command: &[OsString]) -> String 
     )
 }
 
-/// Tells the engine what is done before calls.
+/// Sends the engine the interventions before calls.
 fn intervene(memory: &Memory, interventions: &Interventions) {
     let arms = interventions.arms.iter().fold(0, |arms, arm| arms | 1 << arm.number());
     memory.set(word::ARMS, arms);
@@ -221,7 +220,7 @@ fn intervene(memory: &Memory, interventions: &Interventions) {
     memory.set(word::REST, interventions.rest);
 }
 
-/// What the summary adds in words.
+/// The summary's notes, in words.
 pub(super) fn said(memory: &Memory) -> Vec<String> {
     let count = |number, what: &str| {
         Some(memory.word(number)).filter(|count| *count > 0).map(|count| format!("{what}: {count}"))
@@ -275,7 +274,7 @@ pub(super) fn sums(memory: &Memory, region: usize) -> TimedRegion {
             let processor = Some(word(2)).filter(|word| *word != u64::MAX).map(|word| word as u32 & 0xfff);
             Mark { begun_at: word(0), cycles: word(1), processor }
         }));
-        // Those that turned out to be inside another call were taken out.
+        // Marks that turned out to be inside another call were taken out.
         sum.marks.retain(|mark| mark.begun_at != 0);
     }
     sum.marks.sort_by_key(|mark| mark.begun_at);

@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the logs are left alone when there was nothing in them: some parts of 64 KB are filled meanwhile, of more than a
-/// hundred that there are.
+/// The pause after a look that found nothing in the logs. Meanwhile the engine fills some parts of 64 KB, out of more
+/// than a hundred.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The memories of processes that are counted.
 type Memories = Arc<Mutex<Vec<Arc<Memory>>>>;
 
-/// What counts each process.
+/// The counters of all processes.
 pub(super) struct Counters<'a> {
     plan: &'a Plan,
     output: Arc<Mutex<Output<'a>>>,
@@ -39,7 +39,7 @@ pub(super) struct Counters<'a> {
 }
 
 impl<'a> Counters<'a> {
-    /// Nothing was counted yet.
+    /// Counters that have counted nothing yet.
     pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Result<Self> {
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         let origin = (ProcessId(0), Origin::Started);
@@ -55,7 +55,7 @@ impl<'a> Counters<'a> {
         })
     }
 
-    /// What counts the first process.
+    /// The first process's counter.
     pub(super) fn first(&mut self) -> &mut Counter<'a> {
         &mut self.all[0]
     }
@@ -105,7 +105,7 @@ impl<'a> Counters<'a> {
                 Some(parent) => Origin::Forked(parent),
                 None => {
                     self.ran.extend(fs::read_link(format!("/proc/{system_id}/exe")));
-                    // What was forked off becomes the program, or what has borrowed its parent's memory.
+                    // A forked process becomes the program, or one that has borrowed its parent's memory.
                     let was = self.number_of(system_id).or_else(|| self.number_of(parent_of(system_id)));
                     Origin::Executed(was.unwrap_or_default())
                 }
@@ -134,7 +134,7 @@ impl<'a> Counters<'a> {
         counter.map(|counter| counter.process.id)
     }
 
-    /// Reads the logs of some processes to their end, which do not go on.
+    /// Removes some processes, which have ended, and reads their logs to the end.
     fn part_from(&mut self, is_gone: impl Fn(&Counter<'_>) -> bool) -> Result<()> {
         // The first has the questions of all, and is kept.
         let is_gone = |counter: &Counter<'_>| counter.process.id != ProcessId(0) && is_gone(counter);

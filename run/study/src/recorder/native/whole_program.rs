@@ -19,7 +19,7 @@ use std::time::Instant;
 /// Set in all that is known of blocks: neither a run's number nor a piece's handle reaches there.
 const KNOWN: u64 = 1 << 63;
 
-/// What is kept of a block of code.
+/// The kept data of a block of code.
 struct Known {
     /// Its first run.
     run: u32,
@@ -30,7 +30,7 @@ struct Known {
     count: u32,
 }
 
-/// What the log has a record for, each time that it is executed.
+/// A block whose every execution has its own record in the log.
 struct Alone {
     definition: Definition,
     /// The first counter of its instruction: its loads, and after it its stores.
@@ -42,17 +42,17 @@ struct Alone {
     repeated: u64,
 }
 
-/// Whether the block is a string instruction that repeats.
+/// The kind of repetition, when the block is a repeated string instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repetition {
     Never,
-    /// As often as is counted.
+    /// Repeats up to its count.
     Counted,
     /// Until what it compares differs, or no longer does: that ends it nearly always before its count does.
     Compared,
 }
 
-/// Counts what the log tells.
+/// Counts the executions in the log.
 pub(super) struct Counter<'a> {
     pub(super) memory: Arc<Memory>,
     pub(super) process: ProcessFiles<'a>,
@@ -60,16 +60,16 @@ pub(super) struct Counter<'a> {
     profile: Profile,
     /// By number, as the log names them.
     known: Vec<Option<Box<Known>>>,
-    /// What most records need of a block lies close together: at its number its first run, and behind that its pieces. That
-    /// is room enough, since a block's number is where its definition begins, which has a word for each access. 0 where
-    /// nothing is known.
+    /// The data of a block that most records need lies close together: its first run at the block's number, and its
+    /// pieces behind that. There is room enough, since a block's number is the position of its definition, which has a
+    /// word for each access. 0 where nothing is known.
     places: Vec<u64>,
     threads: HashMap<u64, SecondLevel>,
     /// The program is linked statically: the engine comes when the C library in it has begun.
     pub(super) is_static: bool,
-    /// What the engine was told to see allocations by; `None` when they are not wanted.
+    /// The tables by which the engine sees allocations; `None` when they are not wanted.
     told: Option<Told>,
-    /// What reads the debug information of files that are mapped; `None` when nobody names what they did.
+    /// The reader of mapped files' debug information; `None` when nobody asks for the programs' names for it.
     pub(super) ahead: Option<Ahead>,
     heap: Heap,
     begun: Instant,
@@ -79,7 +79,7 @@ pub(super) struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Nothing was counted yet.
+    /// A counter that has counted nothing yet.
     pub(super) fn new(
         memory: Arc<Memory>,
         plan: &'a Plan,
@@ -146,8 +146,8 @@ impl<'a> Counter<'a> {
         Ok(alone.and_then(|alone| alone.record(thread, &mut self.heap, run, *head, &words[1..])))
     }
 
-    /// What missed of a block that does not stand alone, with the words that follow; how many words the record has, `None`
-    /// when it is of another kind, or of a block that is not known yet.
+    /// Takes in the misses of a block that does not stand alone, with the words that follow. Returns the record's
+    /// number of words, `None` when it is of another kind, or of a block that is not known yet.
     #[inline]
     fn missed(&mut self, thread: &mut SecondLevel, head: u64, words: &[u64]) -> Option<usize> {
         let piece = (head >> 32) as u8;
@@ -164,7 +164,7 @@ impl<'a> Counter<'a> {
         Some(2)
     }
 
-    /// Looks up what a block is made of; false when there is no such block.
+    /// Looks up a block's definition; false when there is no such block.
     fn learn(&mut self, number: u32) -> Result<bool> {
         let Some(definition) = self.memory.definition(number) else { return Ok(false) };
         self.process.look_for(definition.start)?;
@@ -185,7 +185,7 @@ impl<'a> Counter<'a> {
         Ok(true)
     }
 
-    /// Looks up all blocks: of one that changes no cache the log tells nothing.
+    /// Looks up all blocks: the log has no record of a block that changes no cache.
     fn learn_all(&mut self) -> Result<()> {
         let mut number = 1;
         while let Some(definition) = self.memory.definition(number).filter(|own| own.start != 0) {
@@ -212,8 +212,8 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
-    /// has ended.
+    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the
+    /// process has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
         self.answer()?;
         self.process.look_if_mapped()?;
@@ -323,14 +323,14 @@ fn begin_window(thread: &mut SecondLevel, words: &[u64]) -> Option<usize> {
     let [_, stretch, data, code] = *words.first_chunk::<{ record::WINDOW_WORDS }>()?;
     let lines = words.get(record::WINDOW_WORDS..)?.get(..usize::try_from(data + code).ok()?)?;
     let (data, code) = lines.split_at(data as usize);
-    // Those used longest ago come first for whoever reads the recording: of each set, that is the order turned round.
+    // Readers of the recording expect the least recently used lines first: in each set, that is the reverse order.
     let oldest_first =
         |lines: &[u64]| lines.iter().rev().copied().filter(|line| *line != 0).collect::<Vec<_>>();
     thread.begin_window(stretch, &oldest_first(data), &oldest_first(code));
     Some(record::WINDOW_WORDS + lines.len())
 }
 
-/// What is to be known of a block to count it.
+/// The data that is needed to count a block.
 fn known(profile: &Profile, definition: Definition) -> Known {
     let mut pc = definition.start;
     let insns = definition.lengths.iter().map(|length| {
@@ -387,12 +387,12 @@ fn repetition(definition: &Definition) -> Repetition {
 }
 
 impl Alone {
-    /// What counts an access of its definition.
+    /// The counter of an access of its definition.
     fn counter(&self, access: usize) -> u32 {
         self.counters + u32::from(self.definition.accesses.get(access).is_some_and(|access| access.is_store))
     }
 
-    /// What was noted of it, with the words that follow; how many words the record has, `None` at the end.
+    /// Takes in its record, with the words that follow. Returns the record's number of words, `None` at the end.
     fn record(
         &mut self,
         thread: &mut SecondLevel,
@@ -416,15 +416,15 @@ impl Alone {
         }
     }
 
-    /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the emulator
-    /// and as cachegrind has it.
+    /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the
+    /// emulator and as cachegrind has it.
     fn take_in(&mut self, thread: &mut SecondLevel, heap: &mut Heap, run: u32, words: &[u64]) {
         self.definition.each_alone(words, |access, address, bytes| {
             thread.accessed(heap, run, self.counter(access), address, bytes);
         });
         if self.repetition != Repetition::Never {
             let most = self.definition.repetitions(words);
-            // Where its count ends it, it is executed once more for that; so it is when nothing is left to do.
+            // When its count ends it, the instruction executes once more to end; so does one with a count of zero.
             let executed = most + u64::from(most == 0 || self.repetition == Repetition::Counted);
             self.repeated += executed - 1;
         }

@@ -4,11 +4,12 @@ use lineup_model::access::{Call, ThreadId};
 use lineup_recording::ThreadBudget;
 use std::collections::{HashMap, HashSet};
 
-/// Where the calls of each thread stand in the order in which they are recorded, see [`ThreadBudget`].
+/// The positions of each thread's calls in the order of recording, see [`ThreadBudget`].
 #[derive(Default)]
 pub(super) struct Threads {
     budgets: HashMap<(ThreadId, u16), ThreadBudget>,
-    /// By thread: calls inside one that is still to come, which go with it, as region and position in the order of events.
+    /// By thread: calls inside one that is still to come, which go with it, as region and position in the order of
+    /// events.
     inner: HashMap<ThreadId, Vec<(u16, u64)>>,
     calls: HashMap<(ThreadId, u16), Vec<(u64, u64)>>,
 }
@@ -28,7 +29,7 @@ impl Threads {
         }
     }
 
-    /// Those that are too many, by their positions in the order of events.
+    /// The calls beyond the budget, by their positions in the order of events.
     pub(super) fn left_out(self, most: usize) -> HashSet<u64> {
         let mut left_out = HashSet::new();
         for mut calls in self.calls.into_values() {

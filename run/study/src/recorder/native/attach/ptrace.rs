@@ -11,7 +11,7 @@ pub(super) type Tid = libc::pid_t;
 /// Why a thread stands still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// It was told to, or its process is stopped.
+    /// It was asked to stop, or its process is stopped.
     Told,
     /// This signal is about to be delivered.
     Signal(i32),
@@ -53,7 +53,7 @@ impl Registers {
     }
 }
 
-/// How a stop at a system call is told from a signal.
+/// The bit that distinguishes a stop at a system call from a signal.
 const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// The kernel's numbers of requests that the C library does not name everywhere.
 const GET_REGISTERS: RequestCode = 12;
@@ -79,7 +79,7 @@ pub(super) fn seize_to_exec(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
-/// Tells a thread to stand still.
+/// Asks a thread to stop.
 pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
@@ -110,7 +110,7 @@ pub(super) fn let_go(tid: Tid, signal: i32) -> io::Result<()> {
 }
 
 thread_local! {
-    /// How many [`Urgent`] there are in this thread.
+    /// The number of [`Urgent`] values in this thread.
     static URGENT: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -139,7 +139,7 @@ impl Drop for Urgent {
 }
 
 fn set_policy(policy: libc::c_int, priority: libc::c_int) {
-    // SAFETY: all zeros are numbers, and the kernel reads them alone. Where it refuses, the policy is as it was.
+    // SAFETY: all zeros are valid numbers, and only the kernel reads them. If it refuses, the policy stays unchanged.
     unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();
         parameters.sched_priority = priority;
@@ -151,7 +151,7 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) {
 pub(super) fn wait(tid: Tid, patience: Duration) -> Option<Stop> {
     /// Most threads stop within that.
     const SHORT: Duration = Duration::from_micros(50);
-    /// Later it is looked ever less often: each look takes a processor from what is waited for.
+    /// After these looks the pauses grow: each look takes processor time from the awaited thread.
     const LATE: u32 = 8;
     const PAUSES: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
     let begun = Instant::now();
@@ -183,7 +183,7 @@ fn stop_of(status: i32) -> Stop {
     }
 }
 
-/// What a thread has registered for restartable sequences (`rseq`).
+/// The registration of a thread for restartable sequences (`rseq`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Registered {
     /// The address of the memory that it shares with the kernel.
@@ -244,8 +244,8 @@ type RequestCode = libc::c_int;
 type RequestCode = libc::c_uint;
 
 fn request(what: RequestCode, tid: Tid, address: usize, data: usize) -> io::Result<()> {
-    // SAFETY: the requests of this module take plain numbers, or read or write through `data` no more than the kernel's
-    // size of what it points to, which lives in the caller: registers, a signal mask, or a buffer with its length.
+    // SAFETY: the requests of this module take plain numbers, or read or write through `data` at most the kernel's size
+    // of its target. The target lives in the caller: registers, a signal mask, or a buffer with its length.
     let done = unsafe { libc::ptrace(what, tid, address, data) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

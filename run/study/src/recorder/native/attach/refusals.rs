@@ -7,7 +7,7 @@ use lineup_model::executable::names_loader;
 use std::fs;
 use std::path::Path;
 
-/// What the kernel tells of a process in `status`.
+/// The text of a process's `status` file.
 struct Status(String);
 
 const IGNORES_FAULTS: &str =
@@ -113,12 +113,12 @@ pub(super) fn of_start(process: Tid) -> Option<&'static str> {
     Status::of(&process.to_string()).filter(Status::ignores_faults).map(|_| IGNORES_FAULTS)
 }
 
-/// Whether a thread has forbidden itself system calls.
+/// True when a thread has forbidden itself system calls.
 pub(super) fn limits_calls(thread: Tid) -> bool {
     Status::of(&thread.to_string()).is_some_and(|status| status.number("Seccomp") != 0)
 }
 
-/// What of its program does not fit.
+/// The reason why the process's program is not supported.
 fn of_program(process: Tid) -> Option<String> {
     let link = format!("/proc/{process}/exe");
     let Ok(program) = fs::read_link(&link) else {

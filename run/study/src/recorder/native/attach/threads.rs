@@ -1,4 +1,5 @@
-//! Threads of another process: what they do, stopping them, and letting them go on as if they had not been stopped.
+//! Threads of another process: seeing their state, stopping them, and letting them continue as if they had not been
+//! stopped.
 
 use super::ptrace::{self, Registers, Stop, Tid, Urgent};
 use lineup_follow::maps::{self, Mapping};
@@ -9,14 +10,14 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long a thread is waited for that was told to stop.
+/// The longest wait for a thread that was asked to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What of a stack is looked through at most.
+/// The part of a stack that is searched at most.
 const MOST_STACK_BYTES: u64 = 4 << 20;
 
-/// System calls that say they were interrupted when a thread is stopped in them, though no handler ran: by their number
-/// on x86-64. Nothing was done by then, so that they can be made again.
+/// System calls that report an interruption when a thread is stopped in them, though no handler ran: by number on
+/// x86-64. They have done nothing by then, so that they can be made again.
 const MADE_AGAIN: [u64; 21] = [
     0, 1, 19, 20, // read, write, readv, writev
     43, 44, 45, 46, 47, 288, // accept, sendto, recvfrom, sendmsg, recvmsg, accept4
@@ -31,11 +32,11 @@ const MADE_AGAIN: [u64; 21] = [
 #[derive(Clone)]
 pub(super) struct Process {
     pub(super) id: Tid,
-    /// How long one of its threads has stood still at most.
+    /// The longest time that one of its threads has stood still.
     longest_stop: Rc<Cell<Duration>>,
 }
 
-/// What a thread is seen to do without stopping it.
+/// A thread's activity, seen without stopping it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
     /// It runs, or is about to.
@@ -51,12 +52,12 @@ pub(super) struct Still {
     pub(super) tid: Tid,
     /// `None` when whoever lets it go is another.
     standing: Option<Standing>,
-    /// What it is let go with.
+    /// The signal that it gets when it continues.
     signal: i32,
     is_gone: bool,
 }
 
-/// A thread was told to stand still: how long it did is known when this is dropped, once it goes on.
+/// The stop of one thread: its length is known when this is dropped, once the thread continues.
 pub(super) struct Standing {
     longest: Rc<Cell<Duration>>,
     told: Instant,
@@ -74,7 +75,7 @@ impl Process {
         Process { id, longest_stop: Rc::default() }
     }
 
-    /// How long one of its threads has stood still at most.
+    /// The longest time that one of its threads has stood still.
     pub(super) fn longest_stop(&self) -> Duration {
         self.longest_stop.get()
     }
@@ -85,7 +86,8 @@ impl Process {
         folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Whether any of its threads has not ended. One that ended stays among them until its parent has asked for how.
+    /// True when any of its threads has not ended. An ended thread stays among them until its parent has asked for its
+    /// status.
     pub(super) fn is_running(&self) -> bool {
         let state = |tid: Tid| {
             let stat = fs::read_to_string(format!("/proc/{}/task/{tid}/stat", self.id)).ok()?;
@@ -105,7 +107,7 @@ impl Process {
         File::options().read(true).write(true).open(format!("/proc/{}/mem", self.id))
     }
 
-    /// What a thread does.
+    /// A thread's activity.
     pub(super) fn doing(&self, tid: Tid) -> Doing {
         match fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.id)) {
             Ok(text) => doing(&text),
@@ -133,9 +135,9 @@ impl Process {
             if new.is_empty() {
                 return Some(still);
             }
-            // One that has ended meanwhile is no more among them at the next look.
+            // A thread that has ended meanwhile is not listed at the next look.
             let told: Vec<Told> = new.into_iter().filter_map(|tid| self.tell(tid)).collect();
-            // Each that was told is waited for, but not while others stand still.
+            // Waits for each asked thread, but not while others stand still.
             let mut late = Vec::new();
             for told in told {
                 match told.wait(PATIENCE) {
@@ -153,7 +155,7 @@ impl Process {
     }
 }
 
-/// A thread that was told to stand still.
+/// A thread that was asked to stop.
 struct Told {
     tid: Tid,
     standing: Standing,
@@ -172,7 +174,7 @@ fn doing(text: &str) -> Doing {
     }
 }
 
-/// Where a process has memory.
+/// The address ranges of a process's mappings.
 pub(super) struct Places(Vec<Range<u64>>);
 
 impl Places {
@@ -180,7 +182,7 @@ impl Places {
         Places(maps::mappings(maps).map(|mapping| mapping.start..mapping.end).collect())
     }
 
-    /// Where the mapping ends that holds an address.
+    /// The end of the mapping that holds an address.
     fn end_around(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|range| range.start <= address);
         let range = self.0[..after].last().filter(|range| range.contains(&address))?;
@@ -196,7 +198,7 @@ pub(super) fn code_of(maps: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Range
     wanted.map(|mapping| mapping.start..mapping.end).collect()
 }
 
-/// Whether an address lies in one of some ranges.
+/// True when an address lies in one of some ranges.
 pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
@@ -209,7 +211,7 @@ impl Process {
 
     /// A signature of the program's own with which one of its threads has registered memory for restartable sequences.
     pub(super) fn own_signature(&self) -> Option<u32> {
-        /// What Linux' own libraries register on this machine.
+        /// The signature that Linux' own libraries register on this machine.
         const USUAL: u32 = 0x5305_3053;
         let tasks = fs::read_dir(format!("/proc/{}/task", self.id)).ok()?;
         let names = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
@@ -224,7 +226,7 @@ impl Process {
         told.wait(PATIENCE).map_err(Told::let_go).ok()
     }
 
-    /// As [`Process::stop_one`], for a thread that is none of the program's: nobody waits for it, and it may wait long for a
+    /// As [`Process::stop_one`], for the engine's own thread: nobody waits for it, and it may wait long for a
     /// processor.
     pub(super) fn stop_own(&self, tid: Tid) -> Option<Still> {
         const PATIENCE: Duration = Duration::from_secs(60);
@@ -257,8 +259,8 @@ impl Told {
         }
     }
 
-    /// Waits until it stands still, and lets it go: no thread can be let go that does not stand, and one that is not would stop
-    /// for good as soon as it gets a processor.
+    /// Waits until it stands still, and lets it go: no thread can be let go that does not stand, and one that is not
+    /// would stop for good as soon as it gets a processor.
     fn let_go(self) {
         const PATIENCE: Duration = Duration::from_secs(60);
         drop(self.wait(PATIENCE));
@@ -271,12 +273,12 @@ impl Still {
         self.standing.take()
     }
 
-    /// Whether a signal is about to be delivered to it.
+    /// True when a signal is about to be delivered to it.
     pub(super) fn has_signal(&self) -> bool {
         self.signal != 0
     }
 
-    /// Whether this signal is, or waits for that.
+    /// True when this signal is about to be delivered, or is pending.
     pub(super) fn has_met(&self, signal: i32) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/status", self.tid)).unwrap_or_default();
         self.signal == signal || mask(&status, "SigPnd") & 1 << (signal - 1) != 0
@@ -325,19 +327,19 @@ pub(super) fn make_call_again(tid: Tid) {
     }
 }
 
-/// Whether a call has said that it was interrupted, and is one that can be made again.
+/// True when a call has reported an interruption, and can be made again.
 fn is_interrupted(registers: &Registers) -> bool {
     registers.rax as i64 == -i64::from(libc::EINTR) && MADE_AGAIN.contains(&registers.system_call)
 }
 
-/// Whether a signal waits that the thread does not block: then it was that which has interrupted it.
+/// True when a signal is pending that the thread does not block: then that signal has interrupted it.
 fn has_pending_signal(tid: Tid) -> bool {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let mask = |name: &str| mask(&status, name);
     (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn") != 0
 }
 
-/// A set of signals in what the kernel tells of a thread.
+/// A set of signals in a thread's `status` file.
 fn mask(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Where functions begin that are watched: told to the engine as files are mapped.
+//! The entries of the watched functions: the engine gets them as files are mapped.
 
 use super::Follower;
 use crate::error::{Error, Result};
@@ -7,14 +7,14 @@ use lineup_recording::native::{entry, state, word};
 use std::collections::BTreeSet;
 
 impl Follower<'_> {
-    /// Tells the engine where the entries are.
+    /// Sends the entries' addresses to the engine.
     pub(super) fn answer(&mut self) -> Result<()> {
         let files = self.process.look_at_images()?;
         let mut known = self.memory.word(word::ENTRIES) as usize;
         let chosen: Vec<EntryPlace> = (0..known).filter_map(|number| self.take_chosen(number)).collect();
         let mut addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
         let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
-        // What chose one is not asked for again.
+        // A function that already chose an entry is not asked again.
         let used = (0..known).filter(|number| addresses[*number] != 0);
         let choosers: Vec<u64> = used.map(|number| self.memory.chooser_of(number)).collect();
         addresses.extend(choosers);
@@ -48,7 +48,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Tells the engine which code is flushed before calls of a function, where it is not its own.
+    /// Sends the engine the code that is flushed before calls of a function, where it is not its own.
     fn tell_flushed(&self, place: &EntryPlace) -> Result<()> {
         if self.flushed.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Tells the engine of an entry that was chosen how large the function is, and the user what it is.
+    /// Sends the engine the size of a chosen function, and reports its name to the user.
     fn take_chosen(&mut self, number: usize) -> Option<EntryPlace> {
         if !self.memory.is_just_chosen(number) {
             return None;

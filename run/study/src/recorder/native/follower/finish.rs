@@ -1,4 +1,4 @@
-//! The end of a log: the counts of its process, and what the user should know.
+//! The end of a log: the counts of its process, and the notes for the user.
 
 use super::Follower;
 use crate::error::Result;
@@ -59,7 +59,7 @@ impl Follower<'_> {
         notes
     }
 
-    /// How many calls each thread made, where each has as many recorded.
+    /// The number of calls of each thread, where each has as many recorded.
     fn notes_of_threads(&self) -> Vec<String> {
         const MOST: usize = 16;
         let regions = self.plan.header.regions.iter();
