@@ -41,7 +41,7 @@ impl Placing {
         }
     }
 
-    /// Where a run is, of these CPUs: each block begins with another one.
+    /// A run's place on these CPUs: each block begins with another CPU.
     pub fn on(&self, cpus: &[u32], slot: &Slot) -> On {
         let mut cpus = cpus.to_vec();
         let turn = usize::try_from(slot.block.unwrap_or_default()).unwrap_or_default() % cpus.len().max(1);
@@ -75,14 +75,14 @@ impl FromStr for Placing {
     }
 }
 
-/// How variants are run and what is observed on them.
+/// Options for running variants and observing the runs.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
-    /// Where the runs are placed.
+    /// The placing of the runs.
     pub placing: Placing,
     /// Counters to attach.
     pub events: Vec<EventGroup>,
-    /// Where the programs' output goes.
+    /// The destination of the programs' output.
     pub streams: Streams,
     /// Numbers to pick from the programs' output.
     pub printed: PrintedMetrics,
@@ -108,14 +108,14 @@ impl Default for RunnerOptions {
 /// Several links of each variant's program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Links {
-    /// Of each variant as many files.
+    /// The programs of each variant, the same number for each.
     pub programs: Vec<Vec<PathBuf>>,
-    /// Where the lots begin: the plan's.
+    /// The seed of the random numbers: the plan's.
     pub seed: Seed,
 }
 
 impl Links {
-    /// How many links of each there are.
+    /// The number of links of each variant.
     pub fn count(&self) -> u64 {
         self.programs.iter().map(|programs| programs.len() as u64).min().unwrap_or(1)
     }
@@ -131,7 +131,8 @@ impl Links {
 /// A program that uses no more than this many CPUs on average is taken for single-threaded.
 const ONE_CPU: f64 = 1.05;
 
-/// So much more a single-threaded program may use, however short: starting it is counted a little longer than it is timed.
+/// The extra time that even a short single-threaded program may use: starting it is counted a little longer than it is
+/// timed.
 const STARTING_NS: f64 = 2e6;
 
 /// True when what a run used needed more than one CPU.
@@ -167,7 +168,7 @@ impl ProcessRunner {
         Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
     }
 
-    /// Where a run is; the same for all runs of a block.
+    /// A run's place; the same for all runs of a block.
     fn placed(&self, slot: &Slot) -> On {
         match (&self.options.placing, slot.block) {
             (Placing::Auto, Some(_)) if !self.is_parallel => Placing::ThreadsTogether.on(&self.allowed, slot),

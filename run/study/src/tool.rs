@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitStatus, Output, Stdio};
 
-/// Runs a helper without input and waits for what it prints.
+/// Runs a helper without input and waits for its output.
 pub fn output(command: &mut Command) -> std::io::Result<Output> {
     command.stdin(Stdio::null()).output()
 }

@@ -1,5 +1,5 @@
-//! How long a line of memory takes from one CPU to another. What threads do to each other's caches shows only on CPUs that have
-//! caches of their own, and shows most where lines travel farthest.
+//! The time that a line of memory takes from one CPU to another. Effects of threads on each other's caches show only on
+//! CPUs with separate caches, and most where lines travel farthest.
 
 use crate::timing::keep_on;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ const BATCHES: u32 = 40;
 const ROUNDS: u32 = 2;
 /// A pair's time in a round.
 const LONGEST: Duration = Duration::from_millis(20);
-/// A pair is farther than another when its time is so many times as long.
+/// A pair is farther than another when its time is this many times as long.
 const FARTHER: f64 = 1.25;
-/// What the line holds when both are to end.
+/// The line's value when both threads are to end.
 const OVER: u32 = u32::MAX;
 
-/// What was measured.
+/// The measured times.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Transfers {
     cpus: Vec<u32>,
@@ -32,7 +32,8 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Of these CPUs, measured once in the life of this process: a few milliseconds for each pair that is not busy.
+    /// The times between these CPUs, measured once in the life of this process: a few milliseconds for each pair that
+    /// is not busy.
     pub fn of(cpus: &[u32]) -> &'static Transfers {
         static MEASURED: OnceLock<Transfers> = OnceLock::new();
         MEASURED.get_or_init(|| Transfers::measure(cpus))
@@ -58,8 +59,8 @@ impl Transfers {
         self.between.get(&(one.min(other), one.max(other))).copied().unwrap_or(0.0)
     }
 
-    /// The CPUs in an order in which each is as far as can be from the one before, beginning with the two that are farthest
-    /// from each other. Where all are as far, it is theirs.
+    /// The CPUs in an order in which each is as far as possible from the one before, beginning with the two that are
+    /// farthest from each other. Where all distances are equal, the CPUs keep their own order.
     pub fn far_apart(&self) -> Vec<u32> {
         let farthest = self.between.values().copied().fold(0.0, f64::max);
         let mut left = self.cpus.clone();
@@ -87,8 +88,8 @@ impl Transfers {
 #[repr(align(128))]
 struct Line(AtomicU32);
 
-/// The mean nanoseconds that a line takes from one of two CPUs to the other, in the fastest batch; `None` when no thread may
-/// run on one of them, or no batch came to its end in time.
+/// The mean nanoseconds that a line takes from one of two CPUs to the other, in the fastest batch; `None` when no
+/// thread may run on one of them, or no batch came to its end in time.
 fn journey_ns(first: u32, second: u32) -> Option<f64> {
     let line = Line(AtomicU32::new(0));
     let line = &line.0;

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-/// A test that takes this many times as long as it took with the program as it is, is stopped.
+/// A test that takes this many times as long as with the unchanged program is stopped.
 const SLOWER: u64 = 10;
 
 /// And no test is stopped before this.
 const LEAST_SECONDS: u64 = 60;
 
-/// How a changed program fared.
+/// The result of a changed program's trial.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trial {
     /// It was built, and the test succeeded.
     Passed,
-    /// What went wrong, in a few lines.
+    /// The failure, in a few lines.
     Failed(String),
 }
 
@@ -31,10 +31,10 @@ pub struct Trials<'s> {
 }
 
 impl<'s> Trials<'s> {
-    /// Runs the test with the program as it is, in a folder where that is built already.
+    /// Runs the test with the unchanged program, in a folder where that is built already.
     ///
     /// # Errors
-    /// When the test fails: then it can tell nothing.
+    /// When the test fails: then it can show nothing.
     pub fn new(scratch: &'s Scratch, test: &str, built: &Path) -> Result<Self> {
         let started = Instant::now();
         let mut trials = Trials { scratch, test: test.to_owned(), limit_seconds: u64::MAX };

@@ -1,8 +1,8 @@
-//! What recording a kernel costs: `cargo bench -p lineup --bench kernel`.
+//! The cost of recording a kernel: `cargo bench -p lineup --bench kernel`.
 //!
-//! Three workloads on Debian's cloud kernel: booted bare, recorded without caches (goal: at most 1.5 times the workload),
-//! and with all three caches modelled (goal: at most 2.5 times). The commands take turns; medians of the whole time, boot
-//! included, and of the workload alone are printed.
+//! Three workloads on Debian's cloud kernel: booted bare, recorded without caches (goal: at most 1.5 times the
+//! workload), and with all three caches modelled (goal: at most 2.5 times). The commands take turns; medians of the
+//! whole time, boot included, and of the workload alone are printed.
 
 mod setup;
 

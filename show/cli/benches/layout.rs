@@ -1,12 +1,12 @@
-//! What the layouts of a whole kernel cost: `cargo bench -p lineup --bench layout`.
+//! The cost of a whole kernel's layouts: `cargo bench -p lineup --bench layout`.
 //!
-//! `lineup layout --full`, `pahole` and `pahole -j2` take turns on Debian's vmlinux with DWARF 5, which
-//! apt brings once (LINEUP_BENCH_VMLINUX names another file to use). Time and peak memory are printed
-//! beside each other (goal: at most a fifth of those of `pahole -j2`), then every named struct of which
-//! the two say different numbers, and how many were compared.
+//! `lineup layout --full`, `pahole` and `pahole -j2` take turns on Debian's vmlinux with DWARF 5, which apt downloads
+//! once (LINEUP_BENCH_VMLINUX names another file to use). The bench prints time and peak memory side by side (goal: at
+//! most a fifth of those of `pahole -j2`). Then it prints every named struct for which the two report different
+//! numbers, and the number of compared structs.
 //!
-//! Then both are asked for one type: `lineup` with nothing kept from earlier, then with what it kept, and of BTF. `pahole -C`
-//! stops at the first unit that describes the type; `lineup` shows every distinct type of that name.
+//! Then both are asked for one type: `lineup` without and with its index from an earlier look, and with BTF. `pahole
+//! -C` stops at the first unit that describes the type; `lineup` shows every distinct type of that name.
 
 #[path = "../tests/it/pahole/mod.rs"]
 mod pahole;
@@ -59,13 +59,13 @@ fn main() {
     compare(file, &read(&ours), &read(&theirs));
 }
 
-/// How often one type is asked for, each way.
+/// The number of looks at one type, each way.
 const LOOKS: usize = 15;
 
 /// The kernel's own BTF.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Prints what a look at one type costs, beside pahole's.
+/// Prints the cost of a look at one type, next to pahole's.
 fn one_type(lineup: &str, file: &str, folder: &Path) {
     let cache = folder.join("cache");
     let lineup_on = |file: &str, name: &str, is_first: bool| {
@@ -108,7 +108,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).expect("what a command printed")).into_owned()
 }
 
-/// What one run took.
+/// The cost of one run.
 struct Cost {
     wall: Duration,
     /// Time of all processors.

@@ -1,10 +1,10 @@
-//! How much of what a kernel does has a name: `cargo bench -p lineup --bench naming`.
+//! The share of a kernel's accesses that have a name: `cargo bench -p lineup --bench naming`.
 //!
-//! Calls of four sets of regions, by two workloads, on a guest with one CPU and with two, explained with the DWARF of the kernel's debug package
-//! (goal: at least 95 % of the data accesses off the stack named) and with the BTF that the image itself holds (goal: at
-//! least 85 %). A row for each, as the manual has them, and below it the functions with the most of what has no name.
-//! LINEUP_BENCH_KERNELS names other kernels than Debian's cloud kernel, as `scripts/kernel-fetch` names them:
-//! "cloud cloud-6.12 rt arm64".
+//! It explains calls of four sets of regions, by two workloads, on a guest with one CPU and with two. It uses the DWARF
+//! of the kernel's debug package (goal: at least 95 % of the data accesses off the stack named) and the BTF that the
+//! image itself holds (goal: at least 85 %). It prints a row for each, as the manual has them, and below it the
+//! functions with the most unnamed accesses. LINEUP_BENCH_KERNELS names other kernels than Debian's cloud kernel, as
+//! `scripts/kernel-fetch` names them: "cloud cloud-6.12 rt arm64".
 
 mod setup;
 
@@ -85,7 +85,7 @@ fn explained(
         command.args(arguments).current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path());
         command
     };
-    // What has a name does not depend on what was missed.
+    // Names do not depend on cache misses.
     let mut record = command(&["record", "--workload", workload, "--no-caches", "--calls", "200"]);
     for set in sets {
         record.args(["--region", set]);

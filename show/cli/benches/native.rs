@@ -1,8 +1,8 @@
-//! What recording with the native engine costs: `cargo bench -p lineup --bench native`.
+//! The cost of recording with the native engine: `cargo bench -p lineup --bench native`.
 //!
 //! The commands take turns: the program alone, with the engine in it, under the bare emulator, and recorded by the
-//! emulator. Medians of processor time, which is what can be compared on a busy machine, and their ratios to the program
-//! alone; `lineup`'s own time is part of it.
+//! emulator. The bench prints medians of processor time, which can be compared even on a busy machine, and their ratios
+//! to the program alone. `lineup`'s own time is part of it.
 
 #[allow(dead_code, reason = "it needs the command alone")]
 mod setup;

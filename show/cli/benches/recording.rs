@@ -1,12 +1,14 @@
-//! What recording costs: `cargo bench -p lineup --bench recording`.
+//! The cost of recording: `cargo bench -p lineup --bench recording`.
 //!
-//! (a) Recording a region that is under one per cent of the instructions, against the bare emulator (goal of the recording
-//! run: at most 1.3 times; both runs together are shown beside it). (b) The whole program with modelled caches, against
-//! `valgrind --tool=cachegrind --cache-sim=yes` with the same caches (goal: at most half its time).
-//! All of a run logged (`--log`), against the program alone (goals: 1.5, 2.5 and 3 times for `gzip`, Lua and SQLite).
-//! `lineup find` and `valgrind --tool=dhat` run beside them. The commands take turns; medians and their ratios are printed. For (b) the processor time of both stands beside the wall
-//! time, and is what can be compared on a busy machine: the model runs on a thread of its own, so that wall time falls only
-//! where a second processor is free.
+//! (a) Recording a region that is under one per cent of the instructions, against the bare emulator (goal of the
+//! recording run: at most 1.3 times; both runs together are shown next to it).
+//! (b) The whole program with modelled caches, against `valgrind --tool=cachegrind --cache-sim=yes` with the same
+//! caches (goal: at most half its time).
+//! A whole run logged (`--log`), against the program alone (goals: 1.5, 2.5 and 3 times for `gzip`, Lua and SQLite).
+//! `lineup find` and `valgrind --tool=dhat` are measured as well.
+//! The commands take turns; medians and their ratios are printed. For (b) the processor time of both stands next to the
+//! wall time, and can be compared even on a busy machine: the model runs on its own thread, so that wall time falls
+//! only where a second processor is free.
 
 mod setup;
 #[path = "setup/timing.rs"]
@@ -23,7 +25,7 @@ use timing::{Took, measure, median};
 const ROUNDS: usize = 5;
 const CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
 
-/// A hot loop, and beside it a region that is called seldom.
+/// A hot loop, and a region that is seldom called.
 const SELDOM: &str = r#"
 #include <stdio.h>
 static unsigned table[4096];
@@ -66,7 +68,7 @@ fn region(lineup: &Path, folder: &Path) {
     println!("  both runs and the rest      {both:8.3} s  {:5.2} times bare", both / bare);
 }
 
-/// Wall time of the second run, which the recording tells.
+/// Wall time of the second run, from the recording.
 fn recording_run(recording: &Path) -> Duration {
     let reader =
         Reader::new(BufReader::new(File::open(recording).expect("the recording"))).expect("a header");

@@ -1,13 +1,13 @@
-//! What sampling calls costs a server under load: `cargo bench -p lineup --bench server`.
+//! The cost of sampling a server's calls under load: `cargo bench -p lineup --bench server`.
 //!
 //! A server answers a load generator: untouched, with `lineup record --pid --calls-per-second 1000` attached to it,
-//! attached again, untouched, and so on. Ratios of its processor time for a request, and of the time for a request, with
-//! intervals over such blocks.
+//! attached again, untouched, and so on. Ratios of its processor time for a request, and of the time for a request,
+//! with intervals over such blocks.
 //!
 //! - Redis answers its own benchmark over a socket. It must have its symbols: LINEUP_BENCH_REDIS names the folder with
-//!   `redis-server` and `redis-benchmark`, such as that which `make suites` builds.
-//! - nginx answers `wrk` (apt: wrk) over the loopback interface. LINEUP_BENCH_NGINX names an `nginx` that was built with
-//!   `-g -O2`.
+//!   `redis-server` and `redis-benchmark`, such as the one that `make suites` builds.
+//! - nginx answers `wrk` (apt: wrk) over the loopback interface. LINEUP_BENCH_NGINX names an `nginx` that was built
+//!   with `-g -O2`.
 
 #[allow(dead_code, reason = "it needs the command alone")]
 mod setup;
@@ -20,7 +20,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const BLOCKS: usize = 16;
-/// Of each kind, in one turn of Redis.
+/// Requests of each kind, in one turn of Redis.
 const REQUESTS: u64 = 60_000;
 const KINDS: &str = "get,set,incr";
 /// One turn of nginx.
@@ -107,7 +107,7 @@ fn shown(runs: &[(Vec<f64>, Vec<f64>)]) -> String {
     format!("{ratio:.4} times [{:.4}, {:.4}] of {:.3} µs", interval.low, interval.high, untouched * 1e6)
 }
 
-/// What a request took, in seconds.
+/// The time of a request, in seconds.
 struct Took {
     processor: f64,
     wall: f64,

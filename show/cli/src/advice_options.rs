@@ -35,8 +35,8 @@ pub(crate) struct AdviceOptions {
     /// Move at most so many members of a type: what they save is in a patch that is read quickly [default: any number]
     #[arg(long, value_name = "N")]
     most_moved: Option<usize>,
-    /// Write the orders in this file as they are, instead of looking for better ones: TYPE: member, align(64) group NAME {
-    /// member }, rest
+    /// Write the orders in this file as they are, instead of looking for better ones: TYPE: member, align(64) group
+    /// NAME { member }, rest
     #[arg(long, value_name = "FILE", conflicts_with = "most_moved")]
     order: Option<PathBuf>,
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
@@ -67,14 +67,14 @@ impl ReportOptions {
         Telling { style: text_style(), is_full: self.full, all_data_models: self.all_data_models }
     }
 
-    /// What tells a reader of the first screen that there is more.
+    /// The hint on the first screen that there is more.
     pub(crate) fn more(&self) -> &'static str {
         if self.full { "" } else { "\nLine maps, reasons, coverage: --full\n" }
     }
 }
 
 impl AdviceOptions {
-    /// What is read with clang.
+    /// The units that are read with clang.
     pub(crate) fn units(&self) -> Units {
         match (&self.compile_commands, self.no_clang) {
             (Some(list), _) => Units::Listed(list.clone()),
@@ -113,7 +113,7 @@ pub(crate) fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
     held_file::parse(&text).with_context(|| file.display().to_string())
 }
 
-/// Tells of reviews in the file of constraints that speak of no use.
+/// Reports reviews in the file of constraints that name no use in the sources.
 pub(crate) fn tell_unfounded_reviews(meaning: &Meaning) {
     for Reviewed { type_name, file, says, .. } in meaning.unfounded_reviews() {
         eprintln!("note: the review of {type_name} in {file} fits no use that was found: {says:?}");

@@ -31,7 +31,7 @@ use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use std::path::{Path, PathBuf};
 
-/// What `--what-if` without a file stands for.
+/// The meaning of `--what-if` without a file.
 const PROPOSED: &str = "proposed";
 
 /// Arguments of `lineup advise`.
@@ -52,8 +52,8 @@ pub(crate) struct Options {
     /// Write the guard to this file, for `lineup layout --check`
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "lineup.lock")]
     guard: Option<PathBuf>,
-    /// Print assertions for what the guard holds, which the compiler checks: in C (and C++), Rust, or as Linux writes them;
-    /// in the language of the types when none is named
+    /// Print assertions for what the guard holds, which the compiler checks: in C (and C++), Rust, or as Linux writes
+    /// them; in the language of the types when none is named
     #[arg(long, value_name = "LANGUAGE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     static_asserts: Option<AssertionLanguage>,
     #[command(flatten)]
@@ -64,8 +64,8 @@ pub(crate) struct Options {
     groups: GroupOptions,
     #[command(flatten)]
     report: ReportOptions,
-    /// Predict the misses of what is proposed, or of the orders in a file (`TYPE: member, align(64) group NAME { member },
-    /// rest`): the caches run again over the stream that `lineup record --kernel --stream` wrote
+    /// Predict the misses of what is proposed, or of the orders in a file (`TYPE: member, align(64) group NAME { member
+    /// }, rest`): the caches run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,
     /// Print JSON (schema lineup.advice/2; lineup.what-if/2 with --what-if)
@@ -186,12 +186,12 @@ pub(crate) fn recorded_program(recording: &Path, survey: &Survey, known: &mut De
         .with_context(|| format!("{} does not say which program was recorded", recording.display()))
 }
 
-/// What is told beside the advice.
+/// Additions to the advice.
 struct Extra<'a> {
     /// The patch, with commit messages where the project takes such.
     patch: String,
     reading: Option<&'a Reading>,
-    /// What regions weigh, where samples told it.
+    /// The regions' weights, from samples.
     weights: Option<String>,
 }
 

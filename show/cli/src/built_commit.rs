@@ -12,16 +12,16 @@ use lineup_study::run::Run;
 use lineup_study::source::build::Environment;
 use std::path::PathBuf;
 
-/// How commits are built.
+/// The way to build commits.
 pub(crate) struct How<'h> {
     /// A shell command; `None` when there is nothing to build.
     pub(crate) build: Option<&'h str>,
-    /// What becomes of what it prints.
+    /// The destination of its output.
     pub(crate) streams: Streams,
 }
 
 impl How<'_> {
-    /// The folder with the commit built in it, or what the build complained about. What was built before is not built again.
+    /// The folder with the commit built in it, or the build's complaint. A commit is built only once.
     pub(crate) fn built(
         &self,
         scratch: &Scratch,

@@ -1,4 +1,4 @@
-//! `lineup code`: which code a whole program executed, for people and for what orders code.
+//! `lineup code`: the code that a whole program executed, for people and for tools that order code.
 
 pub(crate) mod map;
 mod text;
@@ -143,7 +143,7 @@ fn write(options: &Options, code: &Code<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How each file that was written is used, and what that asks of how the program is built.
+/// The use of each written file, and its demands on the program's build.
 fn uses(options: &Options) -> Vec<String> {
     const SECTIONS: &str = "the program compiled with -ffunction-sections";
     let files = [

@@ -4,10 +4,11 @@ use lineup_study::error::{BuildError, Error};
 use lineup_study::source::build_system;
 use std::path::Path;
 
-/// What builds a program unless `--build` says otherwise.
+/// The build command of a program without `--build`.
 pub(crate) const COMMAND: &str = "make";
 
-/// The error of a build, with the option that is missing where plain `make` was tried because no other command was named.
+/// The error of a build, with the option that is missing where plain `make` was tried because no other command was
+/// named.
 pub(crate) fn explain(error: Error, build: &str, program: &Path) -> anyhow::Error {
     let is_of_build = matches!(error, Error::Build(BuildError::Rejected { .. } | BuildError::Failed { .. }));
     let error = anyhow::Error::from(error);

@@ -1,4 +1,4 @@
-//! `lineup doctor`: what works on this machine, and what to install for the rest.
+//! `lineup doctor`: checks of what works on this machine, and hints on what to install for the rest.
 
 use crate::measure::write_result;
 use crate::outcome::Outcome;
@@ -89,7 +89,7 @@ fn to_json(system: &System, checks: &[Check]) -> Result<String> {
     Ok(serde_json::to_string_pretty(&all)? + "\n")
 }
 
-/// Whether groups of tasks can be made.
+/// Tells whether control groups can be created.
 fn cgroups() -> State {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let hierarchy = match Hierarchy::find(&mounts) {

@@ -1,4 +1,4 @@
-//! Names of what records, as people type them.
+//! The engines' names on the command line.
 
 use clap::ValueEnum;
 use lineup_study::recorder::Engine;

@@ -1,4 +1,4 @@
-//! Errors, told to a person and, with `--json`, to a program: one object on standard output (docs/json.md).
+//! Errors, shown to a person and, with `--json`, to a program: one object on standard output (docs/json.md).
 
 use clap::ArgMatches;
 use clap::error::ErrorKind;
@@ -13,7 +13,7 @@ use std::io;
 /// The exit code of a command that gave no result.
 pub(crate) const EXIT_CODE: u8 = 2;
 
-/// What kind of error it is. The names are part of the JSON form and stay.
+/// The kind of an error. The names are part of the JSON form and stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Code {
@@ -27,15 +27,15 @@ pub(crate) enum Code {
     BadInput,
     /// A program was built without debug information, or that was not found.
     NoDebugInfo,
-    /// Nothing of the name that was asked for.
+    /// The requested name does not exist.
     UnknownName,
-    /// What does the work is not installed, or not of use here.
+    /// A needed tool is not installed, or not usable here.
     MissingTool,
     /// The build of a program failed.
     BuildFailed,
     /// A signal ended it.
     Interrupted,
-    /// Anything else; the message tells.
+    /// Any other error; the message explains it.
     Failed,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Code {
 pub(crate) struct UnknownName(pub(crate) String);
 
 impl UnknownName {
-    /// Several names as one error, a line each; `None` when there is none.
+    /// Several names as one error, a line each; `None` when the list is empty.
     pub(crate) fn all(names: &[UnknownName]) -> Option<UnknownName> {
         let reasons: Vec<&str> = names.iter().map(|UnknownName(reason)| reason.as_str()).collect();
         (!reasons.is_empty()).then(|| UnknownName(reasons.join("\n")))
@@ -69,7 +69,7 @@ fn json(code: Code, message: &str, next: Option<&str>) -> String {
     serde_json::to_string_pretty(&error).unwrap_or_default() + "\n"
 }
 
-/// What is wrong, and what to do: messages put a semicolon between the two.
+/// The problem and the remedy: messages put a semicolon between the two.
 fn parts(message: &str) -> (&str, Option<&str>) {
     match message.rsplit_once("; ") {
         Some((what, next)) if !next.is_empty() => (what, Some(next)),
@@ -77,7 +77,7 @@ fn parts(message: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Tells the error of a command that was started, for a program as well if `as_json`.
+/// Reports the error of a command that was started, for a program as well if `as_json`.
 pub(crate) fn tell(error: &anyhow::Error, as_json: bool) {
     let message = crate::message(error);
     if as_json {
@@ -88,7 +88,7 @@ pub(crate) fn tell(error: &anyhow::Error, as_json: bool) {
     eprintln!("lineup: {}", lineup_report::visible::many_lines(&message));
 }
 
-/// Tells that arguments are wrong, or prints the help that was asked for, and ends.
+/// Reports wrong arguments, or prints the requested help, and exits.
 pub(crate) fn refuse(error: &clap::Error) -> ! {
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if !is_help && json_is_typed() {
@@ -148,7 +148,7 @@ fn own_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
         || error.is::<lineup_samples::SamplesError>()
         || error.is::<lineup_trace::TraceError>()
         || error.is::<serde_json::Error>();
-    // What the system says of the file tells more.
+    // The system's error about the file is more specific.
     (is_input && error.source().and_then(own_code).is_none()).then_some(Code::BadInput)
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// By a command: what is typed, and what that gives.
+/// The examples of each command: the command line, and its effect.
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "measure",

@@ -171,7 +171,7 @@ fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What the calls of a recording used, for `lineup fleet add`.
+/// The usage by the calls of a recording, for `lineup fleet add`.
 pub(crate) fn usage_of(recording: &Path, stages: &Stages) -> Result<usage::UsageJson> {
     let surveyed = survey(recording, stages)?;
     let debug = surveyed.debug_infos(&mut DebugInfos::default(), stages);
@@ -187,7 +187,7 @@ pub(crate) struct Surveyed {
     pub(crate) survey: Survey,
 }
 
-/// Reads everything of a recording but its calls. What follows damage is left out, which is told.
+/// Reads everything of a recording but its calls. Records after damage are left out, with a message.
 pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Surveyed> {
     let surveyed = survey_any(path, stages)?;
     surveyed.require_calls()?;
@@ -225,8 +225,8 @@ impl Surveyed {
         Some(summary.regions.iter().map(|counts| counts.truncated).sum())
     }
 
-    /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
-    /// study keeps the program that it built. What was read before is taken from `known`.
+    /// The debug info of every file that the program had mapped. A missing file may lie next to the recording, where a
+    /// study keeps the program that it built. Debug info that was read before is taken from `known`.
     pub(crate) fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
         let kept = |image: &Path| {
             let beside = self.path.parent()?.join(image.file_name()?);
@@ -278,7 +278,8 @@ pub(crate) fn program(
     Ok(Explained::new(surveyed.survey, explanation, program, debug.swap_remove(program)))
 }
 
-/// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is one.
+/// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is
+/// one.
 pub(crate) fn program_with_regions(
     survey: &Survey,
     folder: &Path,
@@ -291,7 +292,7 @@ pub(crate) fn program_with_regions(
     most.map(|(_, path)| path)
 }
 
-/// Whether a program has any of the regions' functions.
+/// True when a program has any of the regions' functions.
 pub(crate) fn has_regions(debug: &DebugInfo, survey: &Survey) -> bool {
     regions_in(debug, survey) > 0
 }
@@ -301,7 +302,7 @@ fn regions_in(debug: &DebugInfo, survey: &Survey) -> usize {
     survey.header.regions.iter().filter(|(_, region)| has(&region.name)).count()
 }
 
-/// The debug info of a file that the program had mapped; `None` when it cannot be read, which is told.
+/// The debug info of a file that the program had mapped; `None`, with a message, when it cannot be read.
 pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
@@ -315,7 +316,7 @@ pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
     })
 }
 
-/// What was read of a file; `None` when that failed, which is told.
+/// A file's debug info; `None`, with a message, when reading fails.
 fn told(path: &Path, stages: &Stages, read: impl FnOnce() -> Result<DebugInfo>) -> Option<DebugInfo> {
     stages.stage(&format!("reading the debug information of {}", path.display()));
     match read() {

@@ -1,4 +1,4 @@
-//! What goes to standard output, and how it is laid out.
+//! Standard output and its layout.
 
 use anyhow::{Context, Result};
 use lineup_report::text::{Extent, TextStyle};
@@ -29,7 +29,7 @@ pub(crate) fn write_kept(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// How text is laid out, and how much of it is shown, when all of it was asked for or not. A file gets all.
+/// The layout and extent of text, depending on the request for all of it. A file gets all.
 pub(crate) fn text_for(file: Option<&Path>, is_full: bool) -> (TextStyle, Extent) {
     match file {
         Some(_) => (TextStyle::Plain, Extent::All),
@@ -38,7 +38,7 @@ pub(crate) fn text_for(file: Option<&Path>, is_full: bool) -> (TextStyle, Extent
     }
 }
 
-/// How text for standard output is laid out: for a person at a terminal, or for a pipe.
+/// The layout of text on standard output: for a person at a terminal, or for a pipe.
 pub(crate) fn text_style() -> TextStyle {
     if !std::io::stdout().is_terminal() {
         return TextStyle::Plain;

@@ -48,7 +48,8 @@ pub(crate) struct Options {
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
-    /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes longer
+    /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes
+    /// longer
     #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
     windows: u64,
     /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
@@ -58,8 +59,8 @@ pub(crate) struct Options {
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]
     no_clock: bool,
-    /// Also write folded stacks, one line each with its modelled stalls, for viewers of flame graphs: data by type, member and
-    /// function, code by function
+    /// Also write folded stacks, one line each with its modelled stalls, for viewers of flame graphs: data by type,
+    /// member and function, code by function
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
     /// Also write stalls as a profile that pprof and its viewers open
@@ -77,7 +78,8 @@ pub(crate) struct Options {
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
-    /// Print JSON (schema lineup.find/1, of a perf.data lineup.samples/1); the program's output then goes to standard error
+    /// Print JSON (schema lineup.find/1, of a perf.data lineup.samples/1); the program's output then goes to standard
+    /// error
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -101,11 +103,11 @@ fn percentage(text: &str) -> Result<f64, String> {
 
 /// A run to be looked at.
 pub(crate) struct Wanted {
-    /// What is run.
+    /// The run itself.
     pub(crate) run: Run,
-    /// What records it.
+    /// The recording engine.
     pub(crate) engine: Engine,
-    /// Caches to model; the host's when there are none.
+    /// Caches to model; the host's when the list is empty.
     pub(crate) caches: Vec<CacheSpec>,
     /// Memory for windows of the run, in MiB.
     pub(crate) window_mib: u64,
@@ -113,13 +115,13 @@ pub(crate) struct Wanted {
     pub(crate) recording: PathBuf,
     /// It stays when the work is ended early.
     pub(crate) recording_stays: bool,
-    /// What becomes of what the program prints.
+    /// The destination of the program's output.
     pub(crate) streams: Streams,
     /// The share of all modelled stalls that a finding gains at least.
     pub(crate) least_gain: f64,
-    /// Whether the clock is asked as well.
+    /// True when the clock samples the run as well.
     pub(crate) asks_clock: bool,
-    /// How the commands that findings go on with run the program.
+    /// The way in which the findings' next commands run the program.
     pub(crate) again: Again,
 }
 
@@ -155,7 +157,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(crash.map_or(Outcome::Done, |crash| Outcome::CutShort(anyhow!(crash))))
 }
 
-/// What was found.
+/// The findings, and the program's crash.
 pub(crate) struct Found {
     pub(crate) findings: Findings,
     /// The program did not end by itself, or only started the one that is meant: why the findings are not of that.
@@ -305,12 +307,12 @@ pub(crate) fn find(
     Ok(Found { findings, crash })
 }
 
-/// Whether what a program prints last ends a line.
+/// The end of the program's last output line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EndsLine {
     Yes,
     No,
-    /// What it prints went past us.
+    /// Lineup did not see the program's output.
     Unknown,
 }
 
@@ -366,7 +368,7 @@ fn work_out(
     options: &lineup_find::Options,
     stages: &Stages,
 ) -> Result<Findings> {
-    // As it is called where it is mapped: the user may have named a link.
+    // The path under which it is mapped: the user may have named a link.
     let program = subject.program().canonicalize().unwrap_or_else(|_| subject.program().to_owned());
     let program = program.to_string_lossy().into_owned();
     let mut known = subject.into_debug_infos();

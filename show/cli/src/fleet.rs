@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// The program that is started.
 const PROGRAM: &str = "lineup-fleet";
 
-/// What installs it, in Lineup's sources.
+/// The command that installs it from Lineup's sources.
 const INSTALL: &str = "cargo install --locked --path fleet (in Lineup's sources)";
 
 /// The command that takes recordings.

@@ -1,5 +1,5 @@
-//! The guard: written for what is proposed, and `lineup layout --check lineup.lock FILE`: does the file keep what the lock
-//! promises?
+//! The guard of a proposal's order. `lineup layout --check lineup.lock FILE` checks that the file keeps the lock's
+//! promises.
 
 use crate::files;
 use crate::outcome::Outcome;
@@ -29,7 +29,7 @@ pub(crate) enum AssertionLanguage {
 }
 
 impl AssertionLanguage {
-    /// What the lock holds, as assertions.
+    /// The lock's promises, as assertions.
     pub(crate) fn assertions(self, lock: &Lock, types: &Types) -> String {
         let dialect = match self {
             AssertionLanguage::Auto => Dialect::of(lock, types),
@@ -41,14 +41,14 @@ impl AssertionLanguage {
     }
 }
 
-/// What is printed of a check.
+/// The output of a check.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// Sentences.
     Text,
     /// JSON.
     Json,
-    /// Where all is kept, the promises as assertions; else sentences, on standard error.
+    /// The promises as assertions where all are kept; else sentences, on standard error.
     Assertions(AssertionLanguage),
 }
 
@@ -86,8 +86,8 @@ pub(crate) fn check(lock: &Path, file: &Path, types: &Types, form: Form) -> Resu
     Ok(if is_kept { Outcome::Done } else { Outcome::Finding })
 }
 
-/// Writes the guard, without what the build that it is for does not keep, and says whether there is one: a guard that promises
-/// nothing is not written, since a check of it would pass whatever changes.
+/// Writes the guard, without promises that the build it is for does not keep, and returns whether there is one. A guard
+/// that promises nothing is not written, since a check of it would always pass.
 pub(crate) fn write(path: &Path, lock: &Lock, built: Option<(&Types, Abi)>) -> Result<bool> {
     let mut lock = lock.clone();
     let broken = built.map_or_else(Vec::new, |(types, abi)| lock.leave_out_broken(types, abi));

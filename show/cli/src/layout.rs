@@ -45,8 +45,8 @@ pub(crate) struct Options {
     /// Show a table instead of members, in this order
     #[arg(long, value_enum)]
     sort: Option<Sort>,
-    /// Show all that was asked for, which a pipe always gets: without types, all types with their members; on a terminal else
-    /// what fits on one screen
+    /// Show all that was asked for, which a pipe always gets: without types, all types with their members; on a
+    /// terminal else what fits on one screen
     #[arg(long, conflicts_with_all = ["sort", "json", "diff"])]
     full: bool,
     /// Write types as pahole 1.24 does, for what reads its output: those that are named, or else all
@@ -70,8 +70,8 @@ pub(crate) struct Options {
     /// Check that FILE keeps what a lineup.lock promises; exit 1 when a member has moved
     #[arg(long, value_name = "LOCK", conflicts_with_all = ["types", "sort", "full", "diff"])]
     check: Option<PathBuf>,
-    /// With --check: print the promises as assertions that the compiler checks instead, when FILE keeps them: in C (and C++),
-    /// Rust, or as Linux writes them; in the language of the types when none is named
+    /// With --check: print the promises as assertions that the compiler checks instead, when FILE keeps them: in C (and
+    /// C++), Rust, or as Linux writes them; in the language of the types when none is named
     #[arg(long, value_name = "LANGUAGE", num_args = 0..=1, require_equals = true, default_missing_value = "auto", requires = "check", conflicts_with = "json")]
     static_asserts: Option<AssertionLanguage>,
 }
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         stages.end();
         subject
     };
-    // What is kept of a whole kernel takes long to give back, one piece after another, and the process is about to end.
+    // Freeing a whole kernel's types takes long, one piece after another, and the process is about to end.
     let subject = ManuallyDrop::new(open(&options.file, &options.types)?);
     if let Some(lock) = &options.check {
         let form = match (options.static_asserts, options.json) {
@@ -168,7 +168,7 @@ fn show(options: &Options, subject: &Subject, selected: select::Selected<'_>) ->
     files::print(&output)
 }
 
-/// All types that a file describes, and what it was compiled for.
+/// All types that a file describes, and the machine it was compiled for.
 pub(crate) fn types_of(file: &Path) -> Result<(Types, Abi)> {
     let subject = Subject::open(file, None, true)?;
     let abi =

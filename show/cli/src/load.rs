@@ -213,7 +213,7 @@ fn say(trips: RoundTrips) -> Result<()> {
     write_result(None, &line)
 }
 
-/// The longest wait without a look at what may end the load.
+/// The longest wait between checks for the load's end.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Waits until the load is to end, and prints the utilisation on the way.

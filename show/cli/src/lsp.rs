@@ -1,4 +1,4 @@
-//! `lineup lsp`: a language server over standard input and output. What it answers is worked out by `lineup-lsp`.
+//! `lineup lsp`: a language server over standard input and output. `lineup-lsp` works out its answers.
 
 use crate::advice_options::line_size;
 use crate::explain;
@@ -23,7 +23,8 @@ const AT_ONCE: usize = 64 << 10;
 /// Shows layouts, holes and hot lines in an editor: a language server over standard input and output
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Programs, libraries or object files with debug information; of a type that several have, the first one's is meant
+    /// Programs, libraries or object files with debug information; of a type that several have, the first one's is
+    /// meant
     #[arg(value_name = "FILE")]
     binaries: Vec<PathBuf>,
     /// How types are used: a recording, the folder or report.json of a study, or what `lineup explain --json` or
@@ -107,7 +108,7 @@ fn without_path(error: &anyhow::Error, path: &Path) -> String {
     told.strip_prefix(&name).map_or_else(|| told.clone(), str::to_string)
 }
 
-/// A document as it is, or the one that a recording gives.
+/// The document itself, or the one worked out from a recording.
 fn evidence(path: &Path) -> Result<String> {
     let path = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
     let mut begins = [0; 1];

@@ -1,4 +1,4 @@
-//! Where a study ran.
+//! The machine of a study.
 
 use lineup_report::study::Fact;
 use std::fs;

@@ -81,9 +81,11 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
-    /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what would part them
+    /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what
+    /// would part them
     Threads(threads::Options),
-    /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
+    /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain
+    /// at best
     Find(find::Options),
     /// Says what samples of the processor say that perf took: functions, types, members, where their data came from
     Import(import::Options),
@@ -179,7 +181,7 @@ fn main() -> ExitCode {
     ExitCode::from(errors::EXIT_CODE)
 }
 
-/// An error and its causes, each once: a cause may already be part of what came of it.
+/// An error and its causes, each once: an error's text may already contain its cause's.
 fn message(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.is_empty() {
         true => cause,

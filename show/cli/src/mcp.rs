@@ -9,7 +9,7 @@ use std::ffi::OsString;
 /// The program that is started.
 const PROGRAM: &str = "lineup-mcp";
 
-/// What installs it, in Lineup's sources.
+/// The command that installs it from Lineup's sources.
 const INSTALL: &str = "cargo install --locked --path mcp (in Lineup's sources)";
 
 /// Offers find, layout, explain, advise and study as tools to an agent, over standard input and output

@@ -1,11 +1,11 @@
-//! Members that the user names, held against the types of the program: a slip of the pen is told, not passed over.
+//! Checks the members that the user names against the program's types: a misspelt name is reported, not skipped.
 
 use anyhow::{Result, bail};
 use lineup_debuginfo::nearest;
 use lineup_model::types::{Aggregate, TypeId, Types};
 use std::collections::BTreeSet;
 
-/// How many names like a wrong one are told.
+/// The number of suggestions for a wrong name.
 const NEAR: usize = 3;
 
 /// Holds `--pin TYPE.MEMBER` against the types.
@@ -54,7 +54,7 @@ fn names(aggregate: &Aggregate) -> impl Iterator<Item = &str> {
     aggregate.members.iter().filter_map(|member| member.name.as_deref())
 }
 
-/// Whether a member lies in this type, or in what it holds without a name.
+/// True when a member lies in this type, or in one of its unnamed members.
 fn holds(types: &Types, id: TypeId, member: &str, depth: u32) -> bool {
     let Some((_, aggregate)) = types.aggregate(id).filter(|_| depth < 16) else { return false };
     let mut unnamed = aggregate.members.iter().filter(|member| member.name.is_none());

@@ -1,5 +1,5 @@
-//! What happens now, for whoever waits: on a terminal a spinner or a bar, in a pipe a line for each long stage, while it
-//! lasts and when it ends. A signal ends whatever stage it is.
+//! Progress for a waiting user: on a terminal a spinner or a bar, in a pipe a line for each long stage, during the
+//! stage and at its end. A signal may end any stage.
 
 use crate::errors;
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// A stage that took less is not worth a line in a pipe.
 const WORTH_A_LINE: Duration = Duration::from_secs(2);
 
-/// After so long a stage is said to be under way in a pipe, then after twice as long, and so on.
+/// The time after which a pipe gets a line that a stage is still under way; then after twice as long, and so on.
 const STILL_AT_IT: Duration = Duration::from_secs(15);
 
 /// Shows stages on standard error. The last one ends when this is dropped.
@@ -35,7 +35,7 @@ struct Stage {
 }
 
 impl Stages {
-    /// Nothing has begun yet.
+    /// No stage has begun yet.
     pub(crate) fn new() -> Self {
         Stages { now: Arc::default(), is_terminal: std::io::stderr().is_terminal() }
     }
@@ -58,7 +58,7 @@ impl Stages {
         }
     }
 
-    /// So many bytes of all were read.
+    /// Shows the bytes that were read so far, of all.
     fn read(&self, read_bytes: u64, total_bytes: u64) {
         self.with_bar(|bar| {
             if bar.length() != Some(total_bytes) {
@@ -77,8 +77,8 @@ impl Stages {
     }
 }
 
-/// A file whose reading is shown as the progress of the stage under way. Others may read the same open file beside
-/// it: each has its own place in it.
+/// A file whose reading is shown as the progress of the stage under way. Others may read the same open file meanwhile:
+/// each reader has its own position.
 pub(crate) struct ReadInStage<'s> {
     file: File,
     stages: &'s Stages,
@@ -161,7 +161,7 @@ fn say_that_it_lasts(what: String) -> Sender<()> {
 
 /// Says which stage a signal cuts off; returns the exit code.
 fn cut_off(now: &Mutex<Option<Stage>>, interrupted: Interrupted) -> u8 {
-    // Whoever holds it may be what does not end.
+    // The thread that holds the lock may be the one that does not end.
     let stage = now.try_lock().ok().and_then(|mut now| now.take());
     let error = anyhow::Error::from(interrupted);
     let error = match stage {

@@ -37,7 +37,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = kernel::help_on_sets())]
 pub(crate) struct Options {
-    /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
+    /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its
+    /// lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present_any = ["whole_program", "perf"])]
     regions: Vec<Region>,
     /// Record at most this many calls of each region, spread over the run
@@ -50,12 +51,12 @@ pub(crate) struct Options {
     /// lineup threads needs it
     #[arg(long, requires = "calls", conflicts_with = "first")]
     in_runs: bool,
-    /// Record at most this many calls of each region in a second, spread over all of them, natively: a server under load
-    /// goes on at nearly its own speed
+    /// Record at most this many calls of each region in a second, spread over all of them, natively: a server under
+    /// load goes on at nearly its own speed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "whole_program", "one_pass", "kernel"])]
     calls_per_second: Option<u64>,
-    /// Record at most this many calls of each region in each thread, natively: up to 32 in a row, at times that are the same for
-    /// all threads and spread over the run
+    /// Record at most this many calls of each region in each thread, natively: up to 32 in a row, at times that are the
+    /// same for all threads and spread over the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "calls_per_second", "warmup", "whole_program", "one_pass", "kernel"])]
     calls_per_thread: Option<u64>,
     /// Leave out the first calls of each region
@@ -65,12 +66,12 @@ pub(crate) struct Options {
     /// where it can, else the emulator, and a note says why
     #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
     engine: Option<EngineName>,
-    /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found by
-    /// itself unless two have functions of these names
+    /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found
+    /// by itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
     program: Option<PathBuf>,
-    /// Record the programs that the program starts natively, too, each process by itself, and with --whole-program those that
-    /// are forked off; of calls the emulator always does
+    /// Record the programs that the program starts natively, too, each process by itself, and with --whole-program
+    /// those that are forked off; of calls the emulator always does
     #[arg(long, conflicts_with_all = ["kernel", "one_pass", "pid", "log"])]
     children: bool,
     /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
@@ -94,8 +95,8 @@ pub(crate) struct Options {
     /// when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
-    /// Model no caches: calls, instructions, lines and accesses are recorded near the guest's own speed; misses and stalls
-    /// are not known
+    /// Model no caches: calls, instructions, lines and accesses are recorded near the guest's own speed; misses and
+    /// stalls are not known
     #[arg(long, requires = "kernel", conflicts_with_all = ["caches", "latency", "stream", "intervene"])]
     no_caches: bool,
     /// Add a variable to the program's environment
@@ -121,15 +122,15 @@ pub(crate) struct Options {
     command: Vec<OsString>,
 }
 
-/// What was recorded, as shown.
+/// The recording, as shown.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
     /// The recording.
     file: String,
-    /// What recorded it.
+    /// The recorder.
     recorder: String,
-    /// How the program ended.
+    /// The program's end.
     exit_status: Option<i32>,
     signal: Option<i32>,
     /// Instructions of the whole program, when they were counted.
@@ -139,7 +140,7 @@ struct Report {
     forks: u64,
     /// All processes, in order of their start.
     processes: Vec<ProcessSummary>,
-    /// How often the program ran for the recording.
+    /// The number of the program's runs for the recording.
     runs: u32,
     /// Programs started by `exec` whose work is not recorded, each once.
     unfollowed: Vec<UnfollowedProgram>,
@@ -156,7 +157,7 @@ struct Report {
 #[derive(Serialize)]
 struct UnfollowedProgram {
     program: String,
-    /// As in "it is not recorded: it …".
+    /// The reason, as in "it is not recorded: it …".
     why: String,
     times: u64,
 }
@@ -230,7 +231,7 @@ impl Options {
         self.log.as_ref().or(self.out.as_ref()).map_or(Path::new(usual), PathBuf::as_path)
     }
 
-    /// What only the native engine does.
+    /// True for options that only the native engine supports.
     fn is_native(&self) -> bool {
         self.children || self.calls_per_second.is_some() || self.calls_per_thread.is_some()
     }
@@ -313,7 +314,7 @@ pub(crate) fn variable(text: &str) -> Result<(OsString, OsString), String> {
     }
 }
 
-/// What happens now, in words.
+/// The stage's name.
 fn doing(request: &RecordRequest) -> String {
     let program = request.run.command.first().map_or(String::new(), |program| program.display().to_string());
     if let Some(process) = request.process {
@@ -388,13 +389,13 @@ fn unfollowed(summary: &Summary) -> Vec<UnfollowedProgram> {
     summary.unfollowed_each_once().into_iter().map(one).collect()
 }
 
-/// What each process did.
+/// The recording's processes, with their counts.
 fn processes(recording: &Path) -> Result<Vec<ProcessSummary>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     Ok(process_summary::summarise(Reader::new(BufReader::new(file))?.without_log()))
 }
 
-/// What the recorded calls come to, by region.
+/// The summary of the recorded calls, by region.
 fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     Ok(region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line))

@@ -1,4 +1,4 @@
-//! What surrounds a program that is recorded: its input, how long it may run, and a client that drives it.
+//! The surroundings of a recorded program: its input, its time limit, and a client that drives it.
 
 use crate::progress::Stages;
 use anyhow::{Context, Result};
@@ -29,8 +29,8 @@ pub(crate) struct Surroundings {
     /// work, and ended when none of them did for two seconds; `wait`, until they end; `end`, they are ended at once
     #[arg(long, value_name = "RULE", default_value = "working", value_parser = leftovers)]
     leftovers: Leftovers,
-    /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when the
-    /// line is done
+    /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when
+    /// the line is done
     #[arg(long, value_name = "COMMAND")]
     drive: Option<String>,
     /// Start the line of --drive after so many seconds, whether the program listens or not
@@ -76,7 +76,7 @@ impl Surroundings {
         })
     }
 
-    /// What is known of a process that runs already.
+    /// The description of a process that already runs.
     pub(crate) fn of_process(&self, process: u32) -> Result<Run> {
         Ok(Run {
             command: recorder::command_of(process)?,
@@ -86,7 +86,7 @@ impl Surroundings {
         })
     }
 
-    /// What every run reads, copied now.
+    /// Every run's input, copied now.
     pub(crate) fn input(&self, interrupts: &Interrupts, stages: &Stages) -> Result<Input> {
         if let Some(file) = &self.stdin {
             return Ok(Input::from_file(file, interrupts)?);
@@ -120,7 +120,7 @@ impl Surroundings {
         given.flatten().collect()
     }
 
-    /// How long a run may take.
+    /// The longest run.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.max_seconds
     }
@@ -130,7 +130,7 @@ impl Surroundings {
         self.stop_after
     }
 
-    /// What becomes of processes that outlive the first one.
+    /// The rule for processes that outlive the first one.
     pub(crate) fn leftovers(&self) -> Leftovers {
         self.leftovers
     }

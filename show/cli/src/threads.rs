@@ -46,7 +46,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What is printed as JSON.
+/// The printed JSON.
 #[derive(Serialize)]
 struct Page<'a> {
     schema: &'static str,

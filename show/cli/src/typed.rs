@@ -13,7 +13,7 @@ fn quoted(word: &OsString) -> String {
     if let Some(text) = word.to_str() {
         return shell_words::quote(text).into_owned();
     }
-    // What is no text is spelled as octal numbers, which printf makes bytes again.
+    // Bytes that are not text are spelled as octal numbers, which printf turns into bytes again.
     let spelled: String = word.as_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
     format!("\"$(printf '{spelled}')\"")
 }

@@ -1,4 +1,4 @@
-//! What `--version` prints: the version, what it was built from, and where its recorders are.
+//! The output of `--version`: the version, the commit it was built from, and the paths of its recorders.
 
 use lineup_bundle::{Library, built_from};
 use std::sync::LazyLock;

@@ -3,7 +3,7 @@
 use crate::world::{Stamp, World};
 use std::path::{Path, PathBuf};
 
-/// What was read of a file.
+/// A file's parsed content.
 pub(crate) struct CachedFile<T> {
     path: PathBuf,
     read: Option<Read<T>>,

@@ -1,14 +1,15 @@
-//! What the editor or the command line configures.
+//! The configuration from the editor or the command line.
 
 use crate::error::LspError;
 use lineup_model::line::LineSize;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// What the server looks at.
+/// The server's inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Programs, libraries or object files with debug information. Of a type that several have, the first one's is meant.
+    /// Programs, libraries or object files with debug information. For a type that several define, the first one's
+    /// definition counts.
     pub binaries: Vec<PathBuf>,
     /// A recording, or a document that was made from one.
     pub recording: Option<PathBuf>,
@@ -18,7 +19,7 @@ pub struct Config {
     pub line: LineSize,
 }
 
-/// The options as an editor sends them. What is left out stays as the command line has it.
+/// The options as an editor sends them. Missing options keep the command line's values.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Options {

@@ -1,4 +1,4 @@
-//! What is wrong with a declaration: holes, lines that threads take from each other, promises that are not kept.
+//! A declaration's problems: holes, lines that threads take from each other, promises that are not kept.
 
 use crate::evidence::{Evidence, UsedLine, UsedPart};
 use crate::freshness::Freshness;
@@ -11,13 +11,14 @@ use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What diagnostics are said to come from.
+/// The diagnostics' source.
 const SOURCE: &str = "lineup";
 
-/// So many types are named that a diagnostic is about.
+/// The most types that a diagnostic names.
 const MOST_INSTANCES: usize = 4;
 
-/// All that is said of a declaration. Of one that may not be as it was built only that.
+/// All diagnostics of a declaration. A declaration that may differ from the built one gets only a diagnostic that says
+/// so.
 pub(crate) fn of_type(
     view: &View<'_>,
     declared: &Declared,
@@ -97,7 +98,7 @@ pub(crate) fn of_text(
     })
 }
 
-/// Where a member's name stands; of a member inside another one that is not declared here, where that one's does.
+/// A member's name in the text. A member inside another one that is not declared here has the place of that one.
 fn place_in_text(declared: &Declared, member: &str) -> Option<Range<usize>> {
     let path: Vec<&str> = member.split('.').collect();
     let depth = |length: usize| declared.members.iter().find(|one| one.path[..] == path[..length]);
@@ -138,7 +139,7 @@ fn shared(view: &View<'_>, declared: &Declared, evidence: Option<&Evidence>) -> 
     found
 }
 
-/// What a member's line suffers, where it is known which threads use what.
+/// The problem of a member's line, where the threads that use each part are known.
 fn by_threads(line: &UsedLine, part: &UsedPart) -> Option<String> {
     let (readers, writers) = part.threads.as_ref()?;
     let own: BTreeSet<u32> = readers.iter().chain(writers).copied().collect();
@@ -148,7 +149,7 @@ fn by_threads(line: &UsedLine, part: &UsedPart) -> Option<String> {
     };
     let beside = || line.parts.iter().filter(|other| other.offset != part.offset);
     if writers.is_empty() {
-        // Only read: whoever writes beside it takes its line away.
+        // Only read: a thread that writes next to it takes its line away.
         let taking: Vec<&UsedPart> = beside()
             .filter(|other| other.threads.as_ref().is_some_and(|(_, writers)| of_others(&own, writers)))
             .collect();

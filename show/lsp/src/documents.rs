@@ -10,7 +10,7 @@ pub(crate) struct Document {
     pub(crate) path: PathBuf,
     pub(crate) version: i32,
     pub(crate) text: String,
-    /// How it is read.
+    /// The language as which it is read.
     pub(crate) language: TextLanguage,
     /// The language that the editor takes it for.
     named: TextLanguage,

@@ -1,4 +1,4 @@
-//! What can go wrong: what, where, and what to do.
+//! Errors: the failure, its place, and the remedy.
 
 /// Errors of this library.
 #[derive(Debug, thiserror::Error)]
@@ -6,21 +6,21 @@ pub enum LspError {
     /// Bytes that are not a message of the protocol, after which none can be found.
     #[error("the client sent what is no message ({what}): end the server and start it again")]
     Framing {
-        /// What is wrong with them.
+        /// The fault.
         what: String,
     },
-    /// A document that tells nothing of how types are used.
+    /// A document that says nothing about the use of types.
     #[error(
         "{what}: name a recording, or what `lineup explain --json`, `lineup advise --json` or a study wrote"
     )]
     Evidence {
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// Options that cannot be understood.
     #[error("initializationOptions: {what}: see docs/lsp.md for what may stand there")]
     Options {
-        /// What is wrong with them.
+        /// The fault.
         what: String,
     },
 }

@@ -1,11 +1,11 @@
-//! How a program uses its types: what a recording or advice on one tells, from the JSON forms of either.
+//! A program's use of its types: from a recording or from advice on one, in the JSON forms of either.
 
 use crate::error::LspError;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How types are used, and what keeps their members where they are.
+/// The use of types, and the constraints on their members.
 ///
 /// Read from `lineup.study/1` (a study's `report.json`, which a recording can be turned into), `lineup.explain/1` or
 /// `lineup.advice/2`.
@@ -19,7 +19,7 @@ pub struct Evidence {
     pub(crate) held: BTreeMap<String, Vec<Held>>,
 }
 
-/// A line of objects of a type, with what of them was used on it.
+/// A line of objects of a type, with the used parts on it.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct UsedLine {
     /// Runs of bytes of the object, in its order.
@@ -35,9 +35,9 @@ pub(crate) struct UsedPart {
     pub(crate) name: String,
     /// Offset of the first byte in the object.
     pub(crate) offset: u64,
-    /// How each region used them.
+    /// The uses by each region.
     pub(crate) uses: Vec<Use>,
-    /// The threads that read and that wrote them; `None` where that is not told of parts.
+    /// The threads that read and that wrote them; `None` where the document does not say it for parts.
     pub(crate) threads: Option<(Vec<u32>, Vec<u32>)>,
 }
 
@@ -182,7 +182,7 @@ fn of_study(study: Study) -> Evidence {
     };
     for map in study.maps.into_iter().filter(|map| map.owner.kind == "type") {
         let lines = map.before.lines.into_iter().map(|line| {
-            // What a member does stands with its first bytes; those that run on to another line would count twice.
+            // A member's uses stand with its first bytes; cells that continue on another line would count twice.
             let used = line.cells.into_iter().filter(|cell| !cell.uses.is_empty() && !cell.continued);
             let parts: Vec<UsedPart> = used.filter_map(part).collect();
             UsedLine { is_shared: are_shared(&parts), parts }
@@ -207,7 +207,7 @@ fn part(cell: Cell) -> Option<UsedPart> {
     })
 }
 
-/// True when one thread writes what another one uses, or what lies beside it.
+/// True when one thread writes data that another thread uses, or data next to it.
 fn are_shared(parts: &[UsedPart]) -> bool {
     let threads = || parts.iter().filter_map(|part| part.threads.as_ref());
     threads().flat_map(|(_, writers)| writers).any(|writer| {

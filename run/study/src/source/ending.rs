@@ -2,7 +2,7 @@
 
 use lineup_prove::run::Ending;
 
-/// What a failed build says about the sources that it was given.
+/// A failed build's verdict on its sources.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// The compiler or linker complains about them.
@@ -11,8 +11,8 @@ pub(crate) enum Fault {
     Machine(String),
 }
 
-/// What compilers, assemblers and linkers call an error though the machine is at fault: the words of the C library's
-/// `strerror`, and of GCC and Clang about themselves.
+/// Errors that compilers, assemblers and linkers report though the machine is at fault: the texts of the C library's
+/// `strerror`, and messages of GCC and Clang about themselves.
 const MACHINE: [&str; 14] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -30,16 +30,16 @@ const MACHINE: [&str; 14] = [
     "unable to execute command",
 ];
 
-/// What `make` and shells print at the end of a line about a child that a signal ended.
+/// The words that `make` and shells print at the end of a line about a child that a signal ended.
 const SIGNALS: [&str; 6] =
     ["Killed", "Terminated", "Segmentation fault", "Bus error", "Aborted", "Interrupt"];
 
-/// What shows that a compiler, assembler or linker has judged the sources.
+/// Marks of a compiler's, assembler's or linker's verdict on the sources.
 const COMPLAINTS: [&str; 6] =
     ["error:", "Error:", "undefined reference", "undefined symbol", "multiple definition", "error C"];
 
-/// Tells whose fault a failure is. A build that fails without a complaint about the sources is not counted against
-/// them.
+/// Attributes a failure to the sources or to the machine. A build that fails without a complaint about the sources is
+/// not counted against them.
 pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
     let status = match ending {
         Ending::Killed(signal) => {

@@ -1,5 +1,5 @@
-//! The compiler as the judge of candidates: parses their declarations, builds them in a scratch copy and reads the types
-//! back.
+//! The compiler as the judge of candidates: parses their declarations, builds them in a scratch copy and reads the
+//! types back.
 
 use crate::companions::load;
 use crate::error::{BuildError, Result, in_full};
@@ -12,8 +12,8 @@ use lineup_sources::CompileCommand;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Checks candidates by their declarations, and builds in one scratch copy, one after the other, so that `make` compiles
-/// only what an edit reaches.
+/// Checks candidates by their declarations, and builds in one scratch copy, one after the other, so that `make`
+/// compiles only what an edit reaches.
 pub struct BuildJudge<'s> {
     scratch: &'s Scratch,
     declarations: Declarations<'s>,
@@ -40,8 +40,7 @@ impl<'s> BuildJudge<'s> {
         Ok(Self { scratch, declarations, tree: None, built: None, program: program.to_owned() })
     }
 
-    /// A copy in which the program was built with these texts and was not run yet. What a candidate's build made is
-    /// not made again.
+    /// A copy in which the program was built with these texts and was not run yet. A candidate's build is reused.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -69,7 +68,7 @@ impl<'s> BuildJudge<'s> {
         Ok(())
     }
 
-    /// What a failed build says of the candidate: nothing, when the sources as they are do not build either.
+    /// A failed build's verdict on the candidate: none, when the unchanged sources do not build either.
     fn explain(&mut self, error: BuildError) -> CompileError {
         match error {
             BuildError::Failed { what } => Stopped::BuildFailed { what }.into(),

@@ -1,5 +1,5 @@
-//! A kernel's source tree, read as its build reads it: kbuild leaves a file beside every object with the compiler's call
-//! and the headers that it read.
+//! A kernel's source tree, read as its build reads it: kbuild leaves a file next to every object with the compiler's
+//! call and the headers that it read.
 
 use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a kernel's build left in its tree.
+/// The files that a kernel's build left in its tree.
 #[derive(Debug)]
 pub struct Kbuild {
     root: PathBuf,
@@ -20,7 +20,7 @@ pub struct Kbuild {
 }
 
 impl Kbuild {
-    /// Looks for what kbuild left below `root`. `None` for folders that nothing was built in.
+    /// Looks for kbuild's files below `root`. `None` for folders in which nothing was built.
     ///
     /// # Errors
     /// When a folder cannot be listed.
@@ -57,8 +57,8 @@ impl Kbuild {
         self.units.len()
     }
 
-    /// The texts that the compiler read: sources and headers of this configuration, and nothing of other machines.
-    /// Files that are no UTF-8 are left out: an edit could not keep them as they are.
+    /// The texts that the compiler read: sources and headers of this configuration, and none of other machines. Files
+    /// that are not UTF-8 are left out: an edit could not preserve them.
     pub fn texts(&self) -> Sources {
         let files: BTreeSet<&PathBuf> = self.names.paths().iter().collect();
         let named = |path: &PathBuf| {
@@ -147,7 +147,7 @@ impl Kbuild {
     }
 }
 
-/// Whether a text defines a function: its name and parameters on a line that is not indented, and a body after them.
+/// True when a text defines a function: its name and parameters on a line that is not indented, and a body after them.
 fn has_definition(text: &str, function: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(function).any(|(at, _)| {

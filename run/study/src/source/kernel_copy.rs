@@ -1,4 +1,4 @@
-//! The copy of a kernel's tree: what builds left in the tree is not in it, and what is as it was is not written again.
+//! The copy of a kernel's tree: it leaves out the results of builds, and does not rewrite unchanged files.
 
 use crate::error::{Doing, Result};
 use crate::files::{Entry, cannot_read, each_entry, each_file};
@@ -7,8 +7,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What a build leaves in a tree: make would take it for objects of ours. kbuild notes how it made a file in another beside
-/// it, `.NAME.cmd`.
+/// True for a build's output in a tree: make would take it for one of our objects. kbuild notes how it made a file in a
+/// neighbouring file, `.NAME.cmd`.
 fn is_built(entry: &Entry, tree: &Path) -> bool {
     let name = entry.name.to_string_lossy();
     let inside = entry.path.strip_prefix(tree).unwrap_or(&entry.path);
@@ -25,7 +25,7 @@ fn is_built(entry: &Entry, tree: &Path) -> bool {
     ends.iter().any(|end| name.ends_with(end)) || (is_at_top && is_of_top()) || is_noted()
 }
 
-/// Makes the copy hold what the tree does. What differs is written anew, and so is newer than every object.
+/// Brings the copy up to date with the tree. Different files are rewritten, and so are newer than every object.
 pub(crate) fn refresh(tree: &Path, leave_out: &[PathBuf], copy: &Path) -> Result<()> {
     let is_new = !copy.exists();
     let leaves_out = |entry: &Entry| leave_out.contains(&entry.path) || is_built(entry, tree);
@@ -63,7 +63,7 @@ pub(crate) fn refresh(tree: &Path, leave_out: &[PathBuf], copy: &Path) -> Result
         .try_for_each(|path| fs::remove_file(path).doing_with(|| format!("cannot remove {}", path.display())))
 }
 
-/// A link as it is: those of a kernel's tree lead to places in it.
+/// Copies a link unchanged: those of a kernel's tree lead to places in it.
 fn link(from: &Path, to: &Path) -> Result<()> {
     let text = fs::read_link(from).doing_with(|| cannot_read(from))?;
     if fs::read_link(to).is_ok_and(|held| held == text) {

@@ -1,7 +1,7 @@
-//! A kernel's sources in a folder of our own, configured and built there: the user's tree is read and never written.
+//! A kernel's sources in Lineup's own folder, configured and built there: the user's tree is read and never written.
 //!
-//! The folder stays: `source` is a copy of the tree without what builds left in it, `objects` is what kbuild makes of it
-//! (`O=`). A second variant, and a later study, compile only what changed.
+//! The folder stays: `source` is a copy of the tree without builds' outputs, `objects` is kbuild's output folder
+//! (`O=`). A second variant, and a later study, compile only changed files.
 
 use crate::error::{BuildError, Doing, Error, Result};
 use crate::files::cannot_read;
@@ -20,13 +20,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often a build under way is told about.
+/// The interval between progress reports of a build.
 const TELL: Duration = Duration::from_secs(30);
 
 /// The lines of a failed step's log that are shown.
 const LAST_LINES: usize = 20;
 
-/// What the guest cannot do without, and what for.
+/// The options that a guest needs, and their purposes.
 const NEEDED: [(&str, &str); 5] = [
     ("CONFIG_BLK_DEV_INITRD", "the guest's programs come as an initramfs"),
     ("CONFIG_BINFMT_ELF", "the guest runs busybox"),
@@ -35,7 +35,7 @@ const NEEDED: [(&str, &str); 5] = [
     ("CONFIG_PROC_FS", "the guest's init mounts /proc"),
 ];
 
-/// What a kernel is configured with.
+/// The configuration of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Configuration {
     /// A file in the form of `.config`; what it leaves open takes its default.
@@ -44,7 +44,7 @@ pub enum Configuration {
     Target(String),
 }
 
-/// What is built, and where.
+/// The kernel to build, and its folders.
 #[derive(Clone, Debug)]
 pub struct KernelSource {
     /// The user's tree.
@@ -55,7 +55,7 @@ pub struct KernelSource {
     pub make: Vec<String>,
     /// Compilers that run at once.
     pub jobs: usize,
-    /// What is no part of the tree: results that lie in it.
+    /// Paths that are not part of the tree: results that lie in it.
     pub leave_out: Vec<PathBuf>,
 }
 
@@ -80,10 +80,10 @@ pub struct BuiltKernel {
 }
 
 impl KernelTree {
-    /// Copies the tree, or what changed of it since the last time.
+    /// Copies the tree, or its changes since the last time.
     ///
     /// # Errors
-    /// When it is no kernel's tree, or cannot be copied.
+    /// When it is not a kernel's tree, or cannot be copied.
     pub fn copy(source: KernelSource, interrupts: &Interrupts) -> Result<KernelTree> {
         let tree =
             source.tree.canonicalize().doing_with(|| format!("cannot read {}", source.tree.display()))?;
@@ -125,7 +125,8 @@ impl KernelTree {
         &self.copy
     }
 
-    /// Configures the build, and gives what the user should know of it. Debug information is switched on where it is off.
+    /// Configures the build, and gives what the user should know of it. Debug information is switched on where it is
+    /// off.
     ///
     /// # Errors
     /// When the configuration cannot be made, or a guest cannot run with it.
@@ -188,7 +189,7 @@ impl KernelTree {
         Ok(built)
     }
 
-    /// What kbuild noted of the units that it compiled; their texts are named as in the tree.
+    /// kbuild's notes on the units that it compiled; their texts are named as in the tree.
     ///
     /// # Errors
     /// When the objects cannot be listed.
@@ -289,8 +290,8 @@ impl KernelTree {
 }
 
 impl Drop for KernelTree {
-    /// The copy holds what the user's tree does when the study is over. What fails here is found by the next study, which
-    /// compares the two.
+    /// Restores the user's texts in the copy when the study is over. If that fails, the next study finds the difference
+    /// when it compares the two.
     fn drop(&mut self) {
         let _ = self.edit(&BTreeMap::new());
     }
@@ -305,7 +306,7 @@ struct Telling<'t> {
 }
 
 impl Telling<'_> {
-    /// Tells now and then how far the build is; never ends it.
+    /// Reports the build's progress now and then; never ends it.
     fn tell(&self) -> Option<bool> {
         if self.last.get().elapsed() >= TELL {
             self.last.set(Instant::now());
@@ -321,7 +322,7 @@ impl Telling<'_> {
         None
     }
 
-    /// What was printed since the build began.
+    /// The output since the build began.
     fn printed(&self) -> std::io::Result<String> {
         let bytes = fs::read(self.log)?;
         let begins_at = usize::try_from(self.begins_at).unwrap_or(usize::MAX).min(bytes.len());
@@ -353,7 +354,7 @@ fn append(file: &Path, text: &str) -> Result<()> {
     fs::write(file, held + text).doing_with(|| format!("cannot write {}", file.display()))
 }
 
-/// The options of a configuration that are set, and to what.
+/// The options that a configuration sets, with their values.
 fn options_in(config: &Path) -> Result<BTreeMap<String, String>> {
     let text = fs::read_to_string(config).doing_with(|| cannot_read(config))?;
     let set = text.lines().filter(|line| line.starts_with("CONFIG_")).filter_map(|line| line.split_once('='));
@@ -364,7 +365,7 @@ fn is_on(options: &BTreeMap<String, String>, name: &str) -> bool {
     options.get(name).is_some_and(|value| value == "y")
 }
 
-/// Refuses a configuration with which no guest tells anything.
+/// Refuses a configuration with which a guest could not report anything.
 fn check(options: &BTreeMap<String, String>) -> Result<()> {
     for (name, why) in NEEDED {
         if !is_on(options, name) {

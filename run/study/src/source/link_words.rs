@@ -1,4 +1,4 @@
-//! The words that a linker is given: which of them are the program's objects, and what is made.
+//! A linker's arguments: the program's objects among them, and the output.
 
 use crate::error::{Doing, Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -35,12 +35,12 @@ pub(super) fn program_of(words: &[OsString]) -> Option<PathBuf> {
     Some(at.and_then(|at| words.get(at + 1)).map_or_else(|| "a.out".into(), PathBuf::from))
 }
 
-/// Whether a word is what the option before it is given.
+/// True when a word is the value of the option before it.
 fn is_value(words: &[OsString], at: usize) -> bool {
     at.checked_sub(1).is_some_and(|before| words[before] == "-o" || words[before] == "-T")
 }
 
-/// Where the program's own objects stand.
+/// The positions of the program's own objects.
 pub(super) fn own_objects(words: &[OsString]) -> Vec<usize> {
     (0..words.len()).filter(|at| is_own_object(&words[*at]) && !is_value(words, *at)).collect()
 }
@@ -61,7 +61,7 @@ pub(super) fn with_output(words: &[OsString], to: &Path) -> Vec<OsString> {
     all
 }
 
-/// Whether it is an object of the program, and none of those that start and end every program.
+/// True for an object of the program, but not for one of those that start and end every program.
 fn is_own_object(word: &OsStr) -> bool {
     const STARTS: [&str; 6] = ["crt", "Scrt1", "gcrt1", "Mcrt1", "rcrt1", "grcrt1"];
     let path = Path::new(word);

@@ -1,7 +1,7 @@
-//! Linkers for a build that do what this machine's do, and a little more.
+//! Linkers for a build: they do what this machine's linkers do, and a little more.
 //!
-//! GCC and Clang look for the linker in the folders that `COMPILER_PATH` names before all others. A build that runs with
-//! one more folder there is asked for nothing, whatever it is made of, as long as it links by a compiler.
+//! GCC and Clang look for the linker first in the folders of `COMPILER_PATH`. A build that runs with one more folder
+//! there needs no changes, whichever build system it uses, as long as a compiler does the linking.
 
 use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
@@ -22,16 +22,16 @@ use std::path::{Path, PathBuf};
 /// The names by which compilers ask for a linker.
 const NAMES: [&str; 5] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"];
 
-/// The lines of a failed build that are told.
+/// The last lines of a failed build that the message shows.
 const LAST_LINES: usize = 12;
 
-/// Where links are kept, in the folder of linkers.
+/// The folder of links, in the folder of linkers.
 const LINKS: &str = "links";
 
-/// Where linkers are that keep relocations, for those that link again.
+/// The folder of linkers that keep relocations, for those that link again.
 const KEEPING: &str = "keeping";
 
-/// The variable that tells linkers where links are kept.
+/// The variable with the folder in which linkers keep links.
 const INTO: &str = "LINEUP_LINKS";
 
 /// The folder of such linkers.
@@ -40,8 +40,8 @@ pub struct Linkers {
 }
 
 impl Linkers {
-    /// Linkers that keep relocations in programs (`--emit-relocs`). Libraries and joined objects are linked as ever, and
-    /// so is what is stripped, since GNU ld refuses both together.
+    /// Linkers that keep relocations in programs (`--emit-relocs`). Libraries and joined objects are linked as before,
+    /// and so are stripped programs, since GNU ld refuses both options together.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -49,7 +49,7 @@ impl Linkers {
         Linkers::of(interrupts, |_, linker| Ok(keeps_relocations(linker, "")))
     }
 
-    /// Linkers that link every program so many times more, each time in another layout; see [`relink`].
+    /// Linkers that link every program `links` more times, each time in another layout; see [`relink`].
     ///
     /// # Errors
     /// When they cannot be written.
@@ -137,7 +137,7 @@ impl Linkers {
         ))
     }
 
-    /// The links of a program that a build made, or why there are none.
+    /// The links of a program that a build made, or the reason why there are none.
     ///
     /// # Errors
     /// When the build linked no such program.
@@ -151,8 +151,8 @@ impl Linkers {
         self.links_in(Path::new(LINKS), &program)?.ok_or_else(none)
     }
 
-    /// The last links of a program of the builds that were made in this folder, by the path at which they saw it; `None` when
-    /// they linked none.
+    /// The last links of a program of the builds that were made in this folder, by the path at which they saw it;
+    /// `None` when they linked none.
     pub(crate) fn links_in(&self, built_in: &Path, program: &Path) -> Result<Option<ProgramLinks>> {
         let folder = self.folder_of(built_in);
         if !folder.is_dir() {
@@ -161,7 +161,7 @@ impl Linkers {
         relink::links_of(&folder, program)
     }
 
-    /// Where something of this name lies in the folder.
+    /// The path of a file of this name in the folder.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -171,12 +171,13 @@ impl Linkers {
         write_script(&self.path_of(name), text)
     }
 
-    /// Where links are kept of what is built in a folder.
+    /// The folder of links for the builds in a folder.
     fn folder_of(&self, built_in: &Path) -> PathBuf {
         self.folder.path().join(LINKS).join(built_in.file_name().unwrap_or_default())
     }
 
-    /// The variables that lead compilers to them, and them to where links of what is built in this folder are kept.
+    /// The variables that lead compilers to these linkers, and the linkers to the folder of links for this folder's
+    /// builds.
     pub(crate) fn variables(&self, built_in: &Path) -> Result<Vec<(OsString, OsString)>> {
         let into = self.folder_of(built_in);
         fs::create_dir_all(&into).doing_with(|| format!("cannot make {}", into.display()))?;

@@ -1,4 +1,4 @@
-//! What the compiler's view of the sources asks of the order of members, in the words of advice.
+//! The constraints on the order of members from the compiler's view of the sources, in the advice's terms.
 
 use crate::error::{Doing, Result};
 use crate::progress::{Progress, Silent};
@@ -13,20 +13,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which units are read with clang.
+/// The units that are read with clang.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Units {
-    /// Those that the build compiles.
+    /// The units that the build compiles.
     #[default]
     Built,
-    /// Those in this `compile_commands.json`.
+    /// The units of this `compile_commands.json`.
     Listed(PathBuf),
-    /// None: the user said so.
+    /// None, at the user's request.
     Unread,
 }
 
-/// Builds a copy while the compiler calls are noted, and reads the sources as those calls do. Units of `program`, a path
-/// inside the copy, that were not read are told.
+/// Builds a copy while noting the compiler calls, and reads the sources as those calls do. It reports units of
+/// `program`, a path inside the copy, that were not read.
 ///
 /// # Errors
 /// When the build fails.
@@ -54,8 +54,8 @@ pub fn build_and_read(
     Ok(Reading { calls, ..reading })
 }
 
-/// The sources of a program's units that lie in the source folder, relative to it. None when it has no debug information:
-/// what goes on without it will say so.
+/// The sources of a program's units that lie in the source folder, relative to it. Empty when the program has no debug
+/// information: later steps report that.
 fn units_of(scratch: &Scratch, tree: &Tree, program: &Path) -> BTreeSet<PathBuf> {
     let Ok(debug) = crate::companions::load(&tree.path.join(program)) else { return BTreeSet::new() };
     let inside = |path: PathBuf| {
@@ -81,7 +81,7 @@ pub(crate) fn by_text() -> Reading {
     Reading { goes_by_text: true, ..unread("--no-clang was given".into()) }
 }
 
-/// What reading the sources gave.
+/// The result of reading the sources.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// `checked with clang: n of m units`, or why not.
@@ -90,7 +90,7 @@ pub struct Reading {
     pub unread: Vec<(String, String)>,
     /// Types with their uses; `None` when nothing was read.
     pub checked: Option<Checked>,
-    /// The user is content with what the text of the sources says.
+    /// The user accepts judgements from the sources' text alone.
     pub goes_by_text: bool,
     /// The compiler calls of the build in the copy.
     pub calls: Vec<CompileCommand>,
@@ -110,7 +110,7 @@ fn read_list(list: &Path, root: &Path, in_program: BTreeSet<PathBuf>) -> Result<
     Ok(read_with(lineup_sources::from_json(list, &text)?, root, parts, &Silent))
 }
 
-/// What of a program is read.
+/// The parts of a program to read.
 pub(crate) struct Parts<'p> {
     /// Types whose objects are followed into further units.
     pub(crate) types: &'p BTreeSet<String>,
@@ -120,8 +120,8 @@ pub(crate) struct Parts<'p> {
     pub(crate) in_program: BTreeSet<PathBuf>,
 }
 
-/// Reads the units that these calls compile, and those that further functions ask for. Nothing that goes wrong here ends
-/// a study: the summary tells it, and what was not read does not change.
+/// Reads the units that these calls compile, and further units that their functions need. A failure here does not end a
+/// study: the summary reports it, and types in unread units stay unchanged.
 pub(crate) fn read_with(
     commands: Vec<CompileCommand>,
     root: &Path,
@@ -218,7 +218,7 @@ impl Reading {
         Meaning { types, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
     }
 
-    /// What was not read may use a type in any way.
+    /// A unit that was not read may use a type in any way.
     fn unchecked(&self) -> Option<Unchecked> {
         let known = self.checked.iter().flat_map(|checked| checked.types.values());
         let known = known.flat_map(|ty| ty.names.iter().cloned()).collect();
@@ -232,7 +232,7 @@ impl Reading {
     }
 }
 
-/// What holds a type, for every file that declares it: debug info may name any.
+/// A type's constraints, for every file that declares it: debug info may name any.
 fn of_type(ty: &CheckedType) -> impl Iterator<Item = TypeMeaning> {
     let holds: Vec<Hold> = ty.uses.iter().filter_map(|found| hold(ty, found)).collect();
     let paths = std::iter::once(&ty.path).chain(&ty.copies);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Larger files are data, not instructions for a build.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The files below `folder` that hold the path of `source`, relative to `folder`. What compilers made is left out:
+/// The files below `folder` that hold the path of `source`, relative to `folder`. Compilers' outputs are left out:
 /// debug information names folders without leading a build anywhere.
 pub(crate) fn find(folder: &Path, source: &Path, leave_out: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -42,12 +42,12 @@ pub(crate) fn repointed(bytes: &[u8], source: &Path, target: &Path) -> Vec<u8> {
     new
 }
 
-/// Whether the bytes hold the path of `source`, or of something below it.
+/// True when the bytes hold the path of `source`, or of something below it.
 pub(crate) fn names(bytes: &[u8], source: &Path) -> bool {
     place(bytes, source, 0).is_some()
 }
 
-/// Where the bytes name the path or something below it, from `from` on.
+/// The position at which the bytes name the path or something below it, searched from `from` on.
 fn place(bytes: &[u8], source: &Path, from: usize) -> Option<usize> {
     let path = source.as_os_str().as_bytes();
     let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');

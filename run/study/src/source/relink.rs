@@ -1,5 +1,6 @@
 //! One program, linked several times with small changes of layout: its objects in another order, those out of archives
-//! among them, and padding between them. An order of all functions by lot would be a worse program, not another link of the same.
+//! among them, and padding between them. An order of all functions by lot would be a worse program, not another link of
+//! the same.
 //!
 //! A build calls this in the place of a linker: objects that the compiler made for one link are gone when it has ended.
 
@@ -18,29 +19,29 @@ use std::process::{Command, Stdio};
 /// The command of `lineup` that stands for a linker.
 pub const COMMAND: &str = "link-again";
 
-/// The file beside links that names the program.
+/// The file next to the links with the program's name.
 const NAME: &str = "name";
 
-/// The file beside links that tells how many objects changed places.
+/// The file next to the links with the number of objects that changed places.
 const OBJECTS: &str = "objects";
 
-/// Where objects of archives lie beside links.
+/// The folder next to the links for objects of archives.
 const MEMBERS: &str = "members";
 
 /// Pads in one link at most.
 const MOST_PADS: usize = 8;
 
-/// Pads are so many bytes, or a multiple, which is what linkers align code to.
+/// The unit of pads: linkers align code to it.
 const STEP_BYTES: u64 = 16;
 
 /// A pad has fewer steps than this: a page.
 const MOST_STEPS: u64 = 256;
 
-/// What is linked again.
+/// The terms of linking again.
 pub struct Again {
-    /// How often.
+    /// The number of links.
     pub links: u64,
-    /// Where the lots begin.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// The folder for the links.
     pub into: PathBuf,
@@ -85,12 +86,12 @@ pub fn serve(again: &Again) -> Result<bool> {
 pub struct ProgramLinks {
     /// Their files.
     pub files: Vec<PathBuf>,
-    /// How many objects changed places.
+    /// The number of objects that changed places.
     pub objects: usize,
 }
 
 impl ProgramLinks {
-    /// What to say of links that hardly differ.
+    /// A remark on links that hardly differ.
     pub fn remark(&self) -> Option<String> {
         const FEW: usize = 4;
         let file = self.files.first().and_then(|file| file.file_name()).unwrap_or_default();

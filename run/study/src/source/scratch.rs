@@ -38,26 +38,26 @@ pub struct Scratch {
     interrupts: Interrupts,
     remarks: RefCell<BTreeSet<String>>,
     linkers: Option<Linkers>,
-    /// What every copy is cleaned by before it is built: the folder holds what an earlier build made and this one would
-    /// not make again.
+    /// The command that cleans every copy before it is built: the folder holds outputs of an earlier build that this
+    /// one would not make again.
     cleaning: RefCell<Option<String>>,
 }
 
-/// Where a copy is built.
+/// The path at which a copy is built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Place {
-    /// Where it lies: nothing names the original.
+    /// At its own path: nothing names the original.
     Copy,
     /// At the path of the original, because this file names it.
     Original(PathBuf),
-    /// Where it lies, with the copy's path in these files instead of the original's.
+    /// At its own path, with the copy's path in these files instead of the original's.
     Repointed(Vec<PathBuf>),
 }
 
 /// The copies a study makes.
 #[derive(Clone, Copy)]
 pub enum Role {
-    /// The program as it is.
+    /// The unchanged program.
     Before,
     /// The program with the patch.
     After,
@@ -67,7 +67,7 @@ pub enum Role {
     Optimised(usize),
 }
 
-/// Folders of what optimisers leave.
+/// Folders for the optimisers' programs.
 const FURTHER: [&str; 9] = ["d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
 impl Role {
@@ -76,7 +76,7 @@ impl Role {
             Role::Before => "a",
             Role::After => "b",
             Role::Candidate => "c",
-            // Of one letter, like the others: a program's path must not grow longer.
+            // One letter, like the others: a program's path must not grow longer.
             Role::Optimised(place) => FURTHER.get(place).unwrap_or(&"m"),
         }
     }
@@ -118,7 +118,7 @@ impl Scratch {
         &self.source
     }
 
-    /// What is no part of the sources: the output folder, the copies themselves.
+    /// Folders that are not part of the sources: the output folder, the copies themselves.
     pub fn leave_out(&self) -> &[PathBuf] {
         &self.leave_out
     }
@@ -131,7 +131,8 @@ impl Scratch {
         }
     }
 
-    /// The links of a program, named relative to the folder, that builds in this copy made; or why there are none.
+    /// The links of a program, named relative to the folder, that builds in this copy made; or the reason why there are
+    /// none.
     pub fn links_of(&self, tree: &Tree, program: &Path) -> Result<std::result::Result<ProgramLinks, String>> {
         let seen = self.built_in(tree).join(program);
         let links = match &self.linkers {
@@ -152,7 +153,7 @@ impl Scratch {
         self.remarks.borrow_mut().insert(what);
     }
 
-    /// What a user should know of the builds: where they ran, and what they did not do by themselves.
+    /// Remarks on the builds for the user: their folder, and the steps that they did not do by themselves.
     pub fn remarks(&self) -> Vec<String> {
         let place = match &self.place {
             Place::Copy => None,
@@ -169,7 +170,7 @@ impl Scratch {
         place.into_iter().chain(self.remarks.borrow().iter().cloned()).collect()
     }
 
-    /// Where a copy is, or would be.
+    /// A copy's path, whether it exists or not.
     pub fn path(&self, role: Role) -> PathBuf {
         self.root.path().join(role.folder())
     }
@@ -208,8 +209,8 @@ impl Scratch {
         set_modified(file, modified)
     }
 
-    /// Edits the copy, see [`Tree::edit`], and runs the build command in it. What the build did not make anew though
-    /// it was compiled from an edited file is put aside, so that it must.
+    /// Edits the copy, see [`Tree::edit`], and runs the build command in it. Outputs that the build left unchanged
+    /// though an edited file is among their sources are put aside, so that it must make them.
     ///
     /// # Errors
     /// See [`BuildError`]. A build that changed the user's folder has failed.
@@ -262,9 +263,9 @@ impl Scratch {
         Ok(ending == Ending::Exited(0))
     }
 
-    /// Builds a copy anew after what an earlier build made was taken away, when that makes the build compile more of
-    /// the `wanted` units, by their sources relative to the folder. The copies that follow are cleaned alike. `None` when
-    /// nothing does: the copy is as it was built before.
+    /// Cleans a copy of an earlier build's outputs and builds it anew, when the build then compiles more of the
+    /// `wanted` units, by their sources relative to the folder. Later copies are cleaned in the same way. `None` when
+    /// no cleaning helps: the copy is then as it was built before.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -276,7 +277,7 @@ impl Scratch {
     ) -> Result<Option<Vec<CompileCommand>>, BuildError> {
         let not_compiled = |calls: &[CompileCommand]| {
             let compiled: BTreeSet<PathBuf> = calls.iter().flat_map(CompileCommand::source_paths).collect();
-            // What came ready has no source here that could be compiled.
+            // Ready-made objects have no source here that could be compiled.
             let left = wanted.iter().filter(|path| self.source.join(path).exists());
             left.filter(|path| !compiled.contains(&lineup_sources::normal(&tree.path.join(path)))).count()
         };
@@ -311,8 +312,8 @@ impl Scratch {
         Ok(None)
     }
 
-    /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
-    /// not make is no part of it and comes back.
+    /// Puts stale outputs aside and builds again. The build should have made those that it makes now; those that it
+    /// does not make are not part of it and come back.
     fn build_anew(&self, tree: &mut Tree, stale: &[PathBuf]) -> Result<(), BuildError> {
         let aside = tempfile::tempdir_in(self.root.path())
             .doing("cannot make a scratch folder")
@@ -369,8 +370,8 @@ impl Scratch {
         Command { line: &line, source, folder, is_placed, linkers: None, calls: None }.run(&self.interrupts)
     }
 
-    /// Runs a line of shell where the copy was built, and gives how it ended and what it printed: what the build wrote
-    /// down of its place, such as the programs of a test, is the copy's there.
+    /// Runs a line of shell where the copy was built, and returns its end and its output. Paths that the build wrote
+    /// down, such as a test's programs, are the copy's there.
     pub(crate) fn run_line(&self, folder: &Path, line: &str) -> Result<(Ending, String)> {
         let line = match self.place {
             Place::Repointed(_) => {
@@ -437,7 +438,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), BuildError> {
     fs::rename(from, to).doing_with(|| format!("cannot move {}", from.display())).map_err(BuildError::around)
 }
 
-/// Says what was left as it was. Where objects were, nobody asks about the programs that are linked from them.
+/// Reports the outputs that were left unchanged. Where objects are among them, programs linked from them are not
+/// mentioned.
 fn not_recompiled(tree: &Tree, paths: &[&Path]) -> String {
     let is_object =
         |path: &&&Path| path.extension().is_some_and(|extension| extension == "o" || extension == "lo");
@@ -455,7 +457,7 @@ fn studies(source: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.join(STUDY_MARK).is_file()).collect()
 }
 
-/// Where copies are built: where they lie, unless something names the original by its path.
+/// The path at which copies are built: their own, unless something names the original by its path.
 fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interrupts) -> Result<Place> {
     let mut naming = mentions::find(source, source, leave_out)?;
     if mentions::names(build.as_bytes(), source) {

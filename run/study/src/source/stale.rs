@@ -1,7 +1,7 @@
-//! What a build left as it was though a file that it was compiled from had changed.
+//! Outputs that a build left unchanged though one of their sources had changed.
 //!
-//! A build without header dependencies does not compile a file again when a header changes. Debug information names the
-//! files that an object was compiled from, and its time of modification tells whether the build made it.
+//! A build without header dependencies does not compile a file again when a header changes. Debug information names an
+//! object's sources, and the object's time of modification shows whether the build made it.
 
 use crate::companions::load;
 use crate::error::{Doing, Result};
@@ -59,7 +59,7 @@ impl Stale {
     }
 }
 
-/// Whether debug information in the bytes names the file: tables of files hold its last part, ended by a zero.
+/// True when debug information in the bytes names the file: tables of files hold its last part, ended by a zero.
 fn names(bytes: &[u8], file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file).as_bytes();
     let starts = |at: usize| at == 0 || bytes.get(at - 1).is_some_and(|byte| matches!(byte, 0 | b'/'));
@@ -78,7 +78,7 @@ fn declaring_files(object: &Path) -> BTreeSet<String> {
     places.collect()
 }
 
-/// Whether a path ends with a file's path, on whole parts.
+/// True when a path ends with a file's path, on whole parts.
 fn ends(path: &str, file: &str) -> bool {
     Path::new(path).ends_with(file)
 }

@@ -12,9 +12,8 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// All source files of a folder together may not be larger than this.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// Reads every C, C++, assembly and Rust file below `folder`, but for the folders in `leave_out` and for what version
-/// control, patch systems and editors keep. Files that are no UTF-8 are left out: an edit could not keep them as they
-/// are.
+/// Reads every C, C++, assembly and Rust file below `folder`, except for the folders in `leave_out` and the folders of
+/// version control, patch systems and editors. Files that are not UTF-8 are left out: an edit could not preserve them.
 pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
     let (mut files, mut total) = (Vec::new(), 0);
     let leaves_out =

@@ -1,4 +1,4 @@
-//! One copy of the source folder: edits that a build sees, whatever the clock of the file system.
+//! One copy of the source folder: a build notices its edits, however coarse the clock of the file system.
 
 use crate::error::{Doing, Result};
 use crate::files::{cannot_read, each_file};
@@ -18,12 +18,12 @@ const COARSEST: Duration = Duration::from_millis(2100);
 pub struct Tree {
     /// The copy's folder.
     pub path: PathBuf,
-    /// What edited files held before.
+    /// The old content of edited files.
     originals: BTreeMap<String, Vec<u8>>,
     /// Files written since the last build.
     pub(crate) written: BTreeSet<String>,
     pub(crate) stale: Stale,
-    /// What names an edited file and is yet no part of the build.
+    /// Files that name an edited file but are not part of the build.
     pub(crate) unrelated: BTreeSet<PathBuf>,
 }
 
@@ -76,7 +76,7 @@ impl Tree {
         self.make_newest(&self.written_paths())
     }
 
-    /// Makes all sources newer than what was made from them, so that a build in the copy compiles every unit, also
+    /// Makes all sources newer than the files made from them, so that a build in the copy compiles every unit, also
     /// where it was built before.
     pub(crate) fn freshen_sources(&self) -> Result<()> {
         let is_source = |path: &Path| CompileCommand::is_source(path) || CompileCommand::is_assembly(path);
@@ -101,7 +101,7 @@ impl Tree {
         let deadline = SystemTime::now() + COARSEST;
         loop {
             let now = SystemTime::now();
-            // What is from the future, by a clock that went wrong, is outdone by a time still later.
+            // A file from the future, due to a wrong clock, is outdone by a still later time.
             let time = if now > deadline { newest + COARSEST } else { now };
             written.iter().try_for_each(|path| set_modified(path, time))?;
             let are_newer = written.iter().all(|path| {

@@ -23,7 +23,7 @@ struct File {
     digest: Option<[u8; 32]>,
 }
 
-/// What the system knows of a file.
+/// The system's metadata of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
     inode: u64,
@@ -53,8 +53,8 @@ impl Untouched {
         Ok(noted)
     }
 
-    /// Notes sizes and times alone: for a folder that is large, and that nothing which runs knows of. A file whose time of
-    /// change is another counts as written then.
+    /// Notes sizes and times alone: for a folder that is large, and that nothing which runs knows of. A file whose time
+    /// of change is another counts as written then.
     pub(crate) fn note_times(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
         let (folder, leave_out) = (folder.to_owned(), leave_out.to_vec());
         let mut noted = Self { folder, leave_out, files: BTreeMap::new() };

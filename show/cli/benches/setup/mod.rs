@@ -1,4 +1,5 @@
-//! What benches run: the optimised command, Debian's cloud kernel, and the same kernel's vmlinux with DWARF.
+//! Programs and files of the benches: the optimised command, Debian's cloud kernel, and the same kernel's vmlinux with
+//! DWARF.
 
 #[allow(dead_code, reason = "not every bench needs it")]
 #[path = "../../tests/it/fetched/mod.rs"]
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the optimised command, with the recorder beside it.
+/// Builds the optimised command and the recorder next to it.
 pub(crate) fn release_build() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(workspace()).args([
@@ -37,7 +38,7 @@ pub(crate) fn kernel() -> PathBuf {
 }
 
 /// That kernel's vmlinux with DWARF: the one that LINEUP_BENCH_VMLINUX names, or that of Debian's debug package, which
-/// apt brings once (282 MB).
+/// apt downloads once (282 MB).
 #[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn vmlinux() -> PathBuf {
     std::env::var_os("LINEUP_BENCH_VMLINUX")
@@ -48,7 +49,7 @@ fn workspace() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).expect("the workspace")
 }
 
-/// What a command prints; it must succeed.
+/// A command's output; it must succeed.
 #[allow(dead_code, reason = "not every bench needs it")]
 pub(crate) fn shown(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -1,19 +1,19 @@
-//! What a command takes.
+//! The time of a command.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wait4::Wait4;
 
-/// What a run took.
+/// The time of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Took {
     pub(crate) wall: Duration,
-    /// User and system time of the command and of what it waited for.
+    /// User and system time of the command and of the processes that it waited for.
     pub(crate) processor: Duration,
 }
 
-/// Times one run, whose output is thrown away. `package` is what has the command.
+/// Times one run, whose output is thrown away. `package` provides the command.
 pub(crate) fn measure(command: &[&str], folder: &Path, package: &str) -> Took {
     let begun = Instant::now();
     let mut child = Command::new(command[0])

@@ -5,7 +5,7 @@ use anyhow::Result;
 use lineup_prove::bisect::{Judged, Turn, search};
 use lineup_study::git::{Commit, Replay};
 
-/// What was found to carry the change.
+/// The commits that carry the change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Culprit {
     /// This commit.
@@ -107,8 +107,8 @@ fn across(trials: &mut Trials<'_>, merge: &str, main: &str, side: &str) -> Resul
     Ok(Culprit::Pair { merge: merge.into(), main: main_turn, side: side_turn })
 }
 
-/// Replays a line on another commit and finds which of its commits turns that bad: the originals, or why
-/// this cannot be told.
+/// Replays a line on another commit and finds the commits of the line at which that turns bad. Returns the originals,
+/// or the reason why they cannot be found.
 fn replayed_turn(
     trials: &mut Trials<'_>,
     onto: &str,

@@ -108,8 +108,7 @@ fn kept(directory: &std::path::Path) -> String {
     format!("verdicts so far are kept in {}; the same command resumes", directory.display())
 }
 
-/// The bad end must differ from the good one for sure; half of the difference is what separates good
-/// from bad from then on.
+/// The bad end must differ from the good one for sure. From then on half of the difference separates good from bad.
 fn check_ends(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<()> {
     if let Some(known) = trials.state.get(bad).and_then(|verdict| verdict.ratio) {
         trials.half_effect = known[0].ln() / 2.0;
@@ -142,7 +141,7 @@ fn check_ends(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<()> {
     trials.state.put(bad, verdict)
 }
 
-/// What makes one bisection different from another.
+/// The settings that make one bisection different from another.
 fn question(bisect: &Bisect, good: &str, bad: &str) -> Value {
     let command: Vec<String> =
         bisect.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -157,7 +156,7 @@ fn question(bisect: &Bisect, good: &str, bad: &str) -> Value {
     })
 }
 
-/// A directory of its own for every question, in the folder for what can be made anew.
+/// A directory of its own for every question, in the cache folder.
 fn usual_directory(repository: &std::path::Path, question: &Value) -> Result<PathBuf> {
     let cache = lineup_bundle::cache_folder().context("no place for the verdicts; choose one with --dir")?;
     let text = format!("{}\n{question}", repository.display());

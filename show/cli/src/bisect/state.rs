@@ -1,4 +1,4 @@
-//! What bisection has found out so far, kept so that it can be interrupted and resumed.
+//! The verdicts of a bisection so far, kept so that it can be interrupted and resumed.
 
 use anyhow::{Context, Result, bail};
 use lineup_prove::bisect::Judged;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is known of one commit.
+/// The verdict on one commit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Verdict {
     pub(super) judged: Judged,

@@ -29,12 +29,12 @@ pub(super) struct Trials<'b> {
     pub(super) interrupts: Interrupts,
     pub(super) stages: Stages,
     pub(super) good: String,
-    /// Half of what the whole range changed, as ln(ratio): what separates good from bad.
+    /// Half of the whole range's change, as ln(ratio): it separates good from bad.
     pub(super) half_effect: f64,
 }
 
 impl Trials<'_> {
-    /// How a commit compares with the good one, from memory or by measuring.
+    /// Compares a commit with the good one, from memory or by measuring.
     pub(super) fn judge(&mut self, commit: &str) -> Result<Judged> {
         if commit == self.good {
             return Ok(Judged::Good);

@@ -10,7 +10,7 @@ use lineup_study::progress::Progress;
 use std::io::BufReader;
 use std::path::Path;
 
-/// The page, with what `calls` tells when it is given.
+/// The page, with the fetches from `calls` when it is given.
 pub(crate) fn page(
     code: &Code<'_>,
     summary: &Summary,
@@ -25,7 +25,7 @@ pub(crate) fn page(
     Ok(code_page(&CodePage { summary, map: &code.map(&fetches), command: &command }))
 }
 
-/// Which lines recorded calls fetched of the same file.
+/// The lines of the same file that recorded calls fetched.
 fn fetches(code: &Code<'_>, summary: &Summary, recording: &Path, stages: &Stages) -> Result<Fetches> {
     stages.stage(&format!("reading {}", recording.display()));
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;

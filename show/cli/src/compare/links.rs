@@ -10,7 +10,7 @@ use lineup_study::recorder;
 use lineup_study::source::linkers::Linkers;
 use lineup_study::timing::Links;
 
-/// The links of all commands' programs, and what keeps their files.
+/// The links of all commands' programs, and the owner of their files.
 pub(super) struct Linked {
     /// Gone when the comparison is.
     _files: Vec<Linkers>,

@@ -95,8 +95,8 @@ pub(crate) struct Compare {
     /// The metric that decides when to stop and whose verdict comes first.
     #[arg(long, default_value = "elapsed")]
     primary: String,
-    /// CPUs to run on: auto (one per block in turn, if one is enough), none, apart (each thread on one of its own), together
-    /// (all threads on one, another for each block), or a list such as 0,2.
+    /// CPUs to run on: auto (one per block in turn, if one is enough), none, apart (each thread on one of its own),
+    /// together (all threads on one, another for each block), or a list such as 0,2.
     #[arg(long, default_value = "auto")]
     pin: Placing,
     /// Keep the environment's size the same in all blocks.
@@ -131,10 +131,10 @@ pub(crate) struct Compare {
 const BLOCKS: u64 = 20;
 const PATIENCE: u64 = 1000;
 
-/// How many comparisons are replayed for the false-alarm rate.
+/// The number of replayed comparisons for the false-alarm rate.
 const REPLAYS: u64 = 400;
 
-/// What was done and what it gave.
+/// A comparison and its result.
 pub(crate) struct Report {
     commands: Vec<String>,
     plan: ComparePlan,
@@ -162,7 +162,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
     stages.stage("running the variants in turn");
     let collected = collect_shown(&mut runner, &plan, &stages);
-    // What a signal has cut short is judged as far as it goes.
+    // A comparison that a signal cut short is judged on its runs so far.
     let _keeping = interrupts.check().is_err().then(|| interrupts.keeping());
     if let Some(load) = load {
         load.end().context("the background load")?;
@@ -196,8 +196,8 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs the variants, which advances the stage under way. It ends early when an interval is narrow enough or the time is
-/// up.
+/// Runs the variants, which advances the stage under way. It ends early when an interval is narrow enough or the time
+/// is up.
 pub(crate) fn collect_shown(runner: &mut ProcessRunner, plan: &ComparePlan, stages: &Stages) -> Collected {
     let mut done = 0;
     let mut shown = |slot: &Slot| {

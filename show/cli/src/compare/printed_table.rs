@@ -17,7 +17,7 @@ use std::path::Path;
 struct Side {
     variant: String,
     printed: PrintedMean,
-    /// How many groups the values fall into; `None` when only a mean was printed.
+    /// The number of groups of values; `None` when only a mean was printed.
     groups: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ fn judge_rows(table: Vec<(String, Vec<Side>)>, margin: f64, level: f64) -> Resul
     Ok(rows)
 }
 
-/// Holm's correction over all rows: a change that does not survive it is what its interval supports.
+/// Holm's correction over all rows: a change that does not survive it gets the verdict that its interval supports.
 fn correct(rows: &mut [Row], level: f64) {
     let mut family: Vec<_> = rows.iter_mut().flat_map(|row| row.others.iter_mut()).collect();
     let p_values: Vec<f64> = family.iter().map(|(_, estimate, _)| estimate.p_value).collect();

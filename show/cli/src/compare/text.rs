@@ -11,7 +11,7 @@ use lineup_stats::modes::{self, Group};
 use lineup_stats::verdict::Verdict;
 use std::fmt::Write;
 
-/// The result. Where it does not fit on a first screen, of the metrics that do not decide only the verdicts are told there.
+/// The result. If it does not fit on a first screen, metrics that do not decide show only their verdicts there.
 pub(super) fn render(report: &Report, style: TextStyle, extent: Extent) -> String {
     let all = screen(&whole(report), style, Extent::All, "");
     match extent {
@@ -22,7 +22,7 @@ pub(super) fn render(report: &Report, style: TextStyle, extent: Extent) -> Strin
     }
 }
 
-/// What shows the rest of a first screen.
+/// The option that shows the rest.
 const MORE: &str = "--full";
 
 fn whole(report: &Report) -> String {

@@ -14,9 +14,9 @@ use lineup_study::guest::modules::find;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// The debug information of every file in a recording. `sections` tells where a kernel has put its modules, by their
-/// positions among the images; `file_of` tells where an image's file lies now, and `read` reads what is no module's: an
-/// image and its file.
+/// The debug information of every file in a recording. `sections` holds the addresses of a kernel's modules, by their
+/// positions among the images. `file_of` returns the present path of an image's file, and `read` reads files that are
+/// not modules: an image and its file.
 pub(crate) fn debug_infos(
     images: &[LoadedImage],
     sections: &BTreeMap<usize, BTreeMap<u64, u64>>,
@@ -42,7 +42,7 @@ pub(crate) fn debug_infos(
     all
 }
 
-/// What modules go on from: the kernel, and the modules that were loaded before.
+/// The context of a module: the kernel, and the modules that were loaded before.
 struct Loader<'a> {
     kernel: &'a Path,
     /// The kernel's BTF, once a module has asked for it.
@@ -52,12 +52,12 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// Of the kernel in this file.
+    /// The context with only the kernel in this file.
     fn of(kernel: &'a Path) -> Loader<'a> {
         Loader { kernel, base: None, exported: HashMap::new() }
     }
 
-    /// What later modules may refer to.
+    /// Adds the symbols that later modules may refer to.
     fn take_in(&mut self, info: &DebugInfo) {
         for symbol in info.symbols() {
             if !self.exported.contains_key(&symbol.name) {
@@ -66,8 +66,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The debug information of one module: DWARF of its debug file, else the BTF that it holds, which goes on from the
-    /// kernel's; else its symbols alone. `None` when the file cannot be read, which is told.
+    /// The debug information of one module: DWARF of its debug file, else the BTF that it holds, which continues the
+    /// kernel's, else its symbols alone. `None`, with a message, when the file cannot be read.
     fn debug_info(
         &mut self,
         file: &Path,
@@ -89,7 +89,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// What a module's BTF tells; `None` when it has none.
+    /// A module's own BTF; `None` when it has none.
     fn own_types(&mut self, module: &DebugInfo) -> Result<Option<Btf>> {
         let own = module.btf_section()?;
         if own.is_empty() {
@@ -115,8 +115,8 @@ fn base_types(kernel: &Path) -> Result<Bytes> {
     })
 }
 
-/// The debug file of a module: where distributions put debug files, and below the folder of the kernel's own, which may be
-/// a package's that was only unpacked.
+/// The debug file of a module: where distributions put debug files, and below the folder of the kernel's own, which may
+/// be a package's that was only unpacked.
 struct OfModule<'a> {
     file: &'a Path,
     kernel: &'a Path,
@@ -124,7 +124,7 @@ struct OfModule<'a> {
 }
 
 impl OfModule<'_> {
-    /// By its name and the release that its folder is called after. Whether it is the module's, its build id tells.
+    /// Finds the debug file by the module's name and the release in its folder's name. The caller checks its build id.
     fn by_name(&self) -> Option<PathBuf> {
         let name = module_name(self.file.file_name()?.to_str()?)?;
         let release = self.file.iter().skip_while(|part| *part != "modules").nth(1)?;

@@ -1,4 +1,4 @@
-//! The page of a recording, and what a recording's page and an editor show of it.
+//! The page of a recording, and the parts that both the page and an editor show.
 
 use super::{Surveyed, program, survey_any};
 use crate::advise::recorded_program;
@@ -26,7 +26,7 @@ pub(crate) fn refuse_others(surveyed: &Surveyed, file: &Path) -> Result<()> {
     }
 }
 
-/// What the calls of a recording touched, with maps for lines of this size.
+/// The report on the lines that a recording's calls touched, with maps for lines of this size.
 pub(crate) fn report(
     surveyed: Surveyed,
     file: &Path,

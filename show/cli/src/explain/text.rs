@@ -11,18 +11,18 @@ use lineup_report::text::{Extent, TextStyle, screen};
 use lineup_report::visible::one_line;
 use std::borrow::Cow;
 
-/// How much is shown.
+/// The amount of text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Everything, or what fits on the first screen.
+    /// Everything, or only the first screen.
     pub(super) is_full: bool,
     /// Lines of memory shown per region, when the user says.
     pub(super) top: Option<usize>,
-    /// Characters that fit next to each other, when a terminal tells.
+    /// Characters that fit on a terminal's line, when there is a terminal.
     pub(super) columns: Option<usize>,
 }
 
-/// The regions and what passes between threads.
+/// The regions and the lines that pass between threads.
 pub(super) fn text(explanation: &Explanation, shape: Shape) -> String {
     let lines = match shape.is_full {
         true => full::lines(explanation, shape.top.unwrap_or(usize::MAX)),
@@ -41,8 +41,8 @@ fn function_name(name: &str) -> String {
     one_line(&spelled(name)).into_owned()
 }
 
-/// A line in place of names, where fewer than one access in a hundred has one in any region. What lies on the stack is told
-/// by where that is, and does not count.
+/// A line in place of names, where fewer than one access in a hundred has one in any region. Accesses to the stack are
+/// identified by their place, and do not count.
 fn no_names(explanation: &Explanation) -> Option<String> {
     let mut seen = explanation.regions.iter().filter_map(|region| region.coverage.named_off_stack).peekable();
     let has_none = seen.peek().is_some() && seen.all(|named| named < 0.01);
@@ -66,7 +66,7 @@ fn coverage_line(coverage: &Coverage) -> String {
     )
 }
 
-/// What was left out of a region's figures, or is not sure.
+/// Parts that a region's figures leave out, or that are uncertain.
 fn notes(region: &RegionExplanation) -> impl Iterator<Item = String> {
     let notes = [
         (region.unfinished, "calls left out: not ended when the recording did"),
@@ -85,13 +85,13 @@ fn unnamed_line(unnamed: &UnnamedIn) -> String {
     format!("    unnamed {:>10}  {function} ({image}){why}", unnamed.accesses)
 }
 
-/// What is said where only one thread was recorded.
+/// The message where only one thread was recorded.
 const ONE_THREAD: &str = "One thread was recorded: what passes between threads was not observed.";
 
-/// What is said where the accesses are samples.
+/// The message where the accesses are samples.
 const SAMPLES: &str = "Samples, not whole calls: what a call touches together was not observed.";
 
-/// What is said where something has no name that registers might have told.
+/// The message where registers might have named unnamed data.
 fn no_registers(explanation: &Explanation) -> Option<String> {
     let by_class = &explanation.coverage.by_class;
     let is_open = [Class::Unnamed, Class::Library].iter().any(|class| by_class.contains_key(class));

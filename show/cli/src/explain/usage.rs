@@ -1,4 +1,4 @@
-//! What recorded calls used, as JSON that stands for the recording wherever the program is not at hand.
+//! The usage of recorded calls, as JSON that replaces the recording where the program is not available.
 
 use super::Surveyed;
 use crate::progress::{ReadInStage, Stages};

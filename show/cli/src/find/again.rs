@@ -1,4 +1,4 @@
-//! How the commands that findings go on with run the program as it was run: its sources, its build, its surroundings.
+//! The commands that a finding suggests run the program in the same way: its sources, its build, its surroundings.
 
 use crate::engine_name::EngineName;
 use crate::surroundings::Surroundings;
@@ -8,7 +8,7 @@ use lineup_study::source::build_system::{self, BuildSystem};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// The words of these commands. Words that are no text are left out: no shell would take them as they are shown.
+/// The words of these commands. Words that are not text are left out: a shell would not accept their printed form.
 pub(super) fn again(
     command: &[OsString],
     environment: &[(OsString, OsString)],
@@ -86,7 +86,7 @@ fn studied(found: BuildSystem, here: &Path, program: &str, arguments: &[String])
     }
 }
 
-/// A folder as it is called from another, where one lies in the other.
+/// A folder's path relative to another, where one lies in the other.
 fn relative(folder: &Path, from: &Path) -> PathBuf {
     if let Ok(below) = folder.strip_prefix(from) {
         return below.to_owned();

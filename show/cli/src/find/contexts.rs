@@ -1,4 +1,4 @@
-//! What a kernel's stalls were for: CPUs, interrupts and tasks.
+//! The contexts of a kernel's stalls: CPUs, interrupts and tasks.
 
 use super::text::more;
 use crate::figures::percent;

@@ -1,4 +1,4 @@
-//! What changed since earlier findings.
+//! Changes since earlier findings.
 
 use crate::figures::{change, grouped};
 use anyhow::{Context, Result, bail};
@@ -60,7 +60,7 @@ impl Old {
     }
 }
 
-/// What stalls more or less than before, most changed first, at most `top` of each kind.
+/// Code and data with more or fewer stalls than before, most changed first, at most `top` of each kind.
 pub(super) fn text(old: &Old, new: &Findings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     if old.caches != new.caches {

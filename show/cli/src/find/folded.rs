@@ -1,4 +1,4 @@
-//! Folded stacks: a line for each, its frames with semicolons between and what it weighs.
+//! Folded stacks: a line for each stack, with its frames separated by semicolons, and its weight.
 
 use lineup_find::Stack;
 use lineup_report::visible::one_line;

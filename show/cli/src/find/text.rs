@@ -15,7 +15,7 @@ use std::fmt::Write;
 const DIFFERING: usize = 5;
 /// Shares that differ by less are not worth a line.
 const LEAST_DIFFERENCE: f64 = 0.02;
-/// Fewer samples are said to be few.
+/// A smaller number of samples gets a remark.
 const FEW_SAMPLES: u64 = 20;
 /// Members shown of a type.
 const MEMBERS: usize = 3;

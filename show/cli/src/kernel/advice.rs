@@ -20,13 +20,13 @@ pub(crate) struct KernelAdvice {
     pub(crate) advice: Advice,
     /// The kernel's sources, or its types written out as C.
     pub(crate) sources: Sources,
-    /// What clang made of the units that were built; `None` where nothing tells how units are compiled.
+    /// Clang's reading of the units that were built; `None` where the compiler calls of the units are unknown.
     pub(crate) reading: Option<Reading>,
 }
 
 /// Works out orders for the types that the regions use. Without sources the declarations are written out from the
-/// types, each in a file of its own. Where the kernel was built, the units that name a type which is to change are read
-/// with clang, and the advice is worked out again with what they say.
+/// types, each in a file of its own. Where the kernel was built, clang reads the units that name a type which is to
+/// change, and the advice is worked out again with its results.
 pub(crate) fn advise(
     recorded: &Explained,
     source: Option<&Path>,
@@ -63,7 +63,7 @@ pub(crate) fn advise_on(
         progress.stage("reading units with clang");
         let changed = advice.orders.iter().map(|order| order.type_name.clone()).collect();
         let read = kbuild.read(&sources, &changed, units, progress)?;
-        // Where nothing is to change, there are no uses to check, and the reasons are told already.
+        // Without changes there are no uses to check, and the reasons have been reported already.
         if !read.goes_by_text && !advice.orders.is_empty() {
             options.meaning = read.meaning().and(options.meaning);
             tell_unfounded_reviews(&options.meaning);

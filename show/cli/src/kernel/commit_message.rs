@@ -8,21 +8,21 @@ use lineup_model::region::RegionId;
 use lineup_report::study::GuestComparison;
 use std::collections::BTreeMap;
 
-/// What a patch rests on.
+/// The evidence for a patch.
 pub(crate) struct Ground<'a> {
     /// The kernel that was recorded.
     pub(crate) release: &'a str,
-    /// What its guest did.
+    /// The guest's workload.
     pub(crate) workload: &'a str,
-    /// How often a region was called in all.
+    /// A region's calls in all.
     pub(crate) calls: &'a dyn Fn(RegionId) -> Option<u64>,
-    /// What was seen of the changed kernel; `None` when it was not built.
+    /// The result of trying the changed kernel; `None` when it was not built.
     pub(crate) tried: Option<Tried<'a>>,
 }
 
 /// A changed kernel that was built and booted.
 pub(crate) struct Tried<'a> {
-    /// What it was booted under.
+    /// The emulator of the boots.
     pub(crate) emulator: &'a str,
     /// Both kernels side by side.
     pub(crate) guest: &'a GuestComparison,
@@ -30,7 +30,7 @@ pub(crate) struct Tried<'a> {
     pub(crate) not_proven: Option<&'a str>,
 }
 
-/// What stands first in a patch that was not built.
+/// The first lines of a patch that was not built.
 pub(crate) const NOT_BUILT: &str =
     "NOT BUILT: what follows was predicted only. Nothing of it was compiled or booted.\n\n";
 
@@ -51,7 +51,7 @@ pub(crate) fn series(advice: &Advice, sources: &Sources, ground: &Ground<'_>) ->
     text + &unified_diff(&sources.with(&edited), &advice.edited)
 }
 
-/// A commit message in the kernel's style for an order: what gets better, and what gets worse.
+/// A commit message in the kernel's style for an order: the gains, and the losses.
 fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -> String {
     let (release, workload, bytes) = (ground.release, ground.workload, advice.line_bytes);
     let mut text = format!(
@@ -83,7 +83,7 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
     text
 }
 
-/// What was seen of both kernels, with all patches of the series.
+/// The trial of both kernels, with all patches of the series.
 fn of_trial(tried: &Tried<'_>) -> String {
     let mut text =
         format!("\nBuilt and booted, with the other patches of this series, under\n{}:\n", tried.emulator);

@@ -1,4 +1,4 @@
-//! The root that a guest is given, and what its workload will miss.
+//! The root that a guest is given, and the programs that its workload will miss.
 
 use crate::progress::Stages;
 use anyhow::Result;
@@ -16,7 +16,7 @@ pub(crate) fn root(given: &[PathBuf], stages: &Stages, interrupts: &Interrupts) 
     Ok(Some(Rootfs::open(given, stages, interrupts)?))
 }
 
-/// Says what the workload seems to start and the guest has not; whether it does, only its run tells.
+/// Names programs that the workload seems to start and the guest lacks; only its run shows whether it starts them.
 pub(crate) fn say_unknown(workload: &Workload, stages: &Stages) {
     if !workload.unknown.is_empty() {
         let names: Vec<&str> = workload.unknown.iter().map(String::as_str).collect();

@@ -72,7 +72,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What is printed.
+/// The printed report.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -92,7 +92,7 @@ struct Report {
     boot: Option<Boot>,
 }
 
-/// What a guest did.
+/// The guest's boot.
 #[derive(Serialize)]
 struct Boot {
     emulator: String,
@@ -108,12 +108,12 @@ struct Boot {
     symbols: Option<SymbolCheck>,
 }
 
-/// The guest's list of symbols beside the image's.
+/// A comparison of the guest's list of symbols with the image's.
 #[derive(Serialize)]
 struct SymbolCheck {
     /// Symbols that the guest listed.
     listed: usize,
-    /// Those that the image's table has with the same address, kind and name.
+    /// Symbols that the image's table has with the same address, kind and name.
     equal: usize,
     /// Symbols that only one of them has.
     different: usize,
@@ -235,7 +235,7 @@ fn request<'a>(
     }
 }
 
-/// Names of so many symbols, spread over all addresses.
+/// The number of names in the sample, spread over all addresses.
 const SAMPLE: usize = 2000;
 
 fn sample(symbols: &KernelSymbols) -> Vec<String> {
@@ -243,7 +243,7 @@ fn sample(symbols: &KernelSymbols) -> Vec<String> {
     names.map(|symbol| symbol.name.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Of each name in the sample, the symbols of both.
+/// Compares the symbols of both for each name in the sample.
 fn compare(image: &KernelSymbols, guest: &KernelSymbols, sample: &[String]) -> SymbolCheck {
     let of = |symbols: &KernelSymbols| -> Vec<(u64, char, String)> {
         let named = sample.iter().flat_map(|name| symbols.named(name));

@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where symbols came from.
+/// The source of symbols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SymbolSource {
     /// The debug file's symbol table.
     DebugFile,
     /// The table in the image.
     Image,
-    /// What a guest listed.
+    /// A guest's list.
     Guest,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn symbols(
     Ok((symbols, source))
 }
 
-/// The kernel in a file as it is distributed; `None` for an ELF file, which tells more by itself.
+/// The kernel in a file as distributions ship it; `None` for an ELF file, which holds more information itself.
 pub(crate) fn distributed(bytes: &[u8]) -> Result<Option<KernelImage>> {
     match bytes.starts_with(b"\x7fELF") {
         true => Ok(None),
@@ -95,13 +95,13 @@ pub(crate) fn distributed(bytes: &[u8]) -> Result<Option<KernelImage>> {
     }
 }
 
-/// The symbols of an image without its debug file, and without a guest; `otherwise` is what to do if there are none.
+/// The symbols of an image without its debug file, and without a guest; `otherwise` is the remedy if there are none.
 pub(crate) fn own_symbols(kernel: &KernelImage, otherwise: &str) -> Result<KernelSymbols> {
     let mut list = || bail!("the image has no table of its symbols; {otherwise}");
     Ok(symbols(kernel, None, &mut list)?.0)
 }
 
-/// What an image tells of itself: its own table of symbols and its BTF.
+/// The image's own information: its table of symbols and its BTF.
 pub(crate) fn own_info(kernel: KernelImage) -> Result<DebugInfo> {
     let symbols = own_symbols(&kernel, "record with --debug and its debug file")?;
     let described = symbols.all().iter().map(|symbol| Symbol {
@@ -140,7 +140,7 @@ impl KernelTypes {
         }
     }
 
-    /// What they were read from.
+    /// The source of the types.
     pub(crate) fn source(&self) -> &'static str {
         match self {
             KernelTypes::Dwarf(_) => "DWARF of the debug file",
@@ -171,7 +171,8 @@ fn cache_file(kernel: &KernelImage) -> Option<PathBuf> {
     Some(folder.join(format!("kallsyms-{}-{hash}", env!("CARGO_PKG_VERSION"))))
 }
 
-/// The first line says the source; the others are as in `/proc/kallsyms`. What cannot be read is made anew.
+/// Reads the cached symbols: the first line is the source; the others are as in `/proc/kallsyms`. An unreadable file is
+/// made anew.
 fn read_cached(path: &Path) -> Option<(KernelSymbols, SymbolSource)> {
     let text = std::fs::read_to_string(path).ok()?;
     let (first, list) = text.split_once('\n')?;

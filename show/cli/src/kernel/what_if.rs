@@ -1,5 +1,5 @@
-//! What calls would have missed with the members of some types in another order: the caches run again over the
-//! recorded stream.
+//! The misses of recorded calls with the members of some types in another order: the caches run again over the recorded
+//! stream.
 
 mod text;
 
@@ -25,13 +25,13 @@ use std::path::Path;
 /// An order with the name of its type.
 pub(crate) struct Named {
     name: String,
-    /// The type's size as it is, and in this order.
+    /// The type's present size, and its size in this order.
     sizes: [u64; 2],
     order: NewOrder,
     lines: Vec<RegionLines>,
 }
 
-/// What is printed.
+/// The printed report.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -50,7 +50,7 @@ struct TriedType {
     name: String,
     /// Objects of it that the recorded calls used.
     objects: usize,
-    /// Of these, how many lay where the new alignment allows no object: they count as if they began before that.
+    /// Objects at addresses that the new alignment does not allow: they count as if they began at the boundary before.
     unaligned: usize,
     /// Lines of it that calls of each region need.
     lines: Vec<LinesOfType>,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What is different between two files.
+/// The differences between two files.
 struct Comparison<'c> {
     changed: Vec<(&'c str, Difference)>,
     only_old: Vec<&'c str>,

@@ -1,10 +1,11 @@
-//! Which units of a large file describe which types, kept from one look at it to the next.
+//! An index of the units of a large file that describe each type, kept from one look to the next.
 //!
-//! All types of a kernel take more than a second to read, a search for one name a tenth of one, and the units that describe
-//! one type milliseconds. Which units these are is known after a search, and of all names once everything was read: then it is
-//! written into the folder for what can be made anew. A file is known by its build id, its size and when it was written, so
-//! that a build that keeps its id is not taken for another; without a build id, by where it is. What is kept ends with a
-//! checksum, and a name without as many types in its units as it says is searched for anew.
+//! Reading all types of a kernel takes more than a second, a search for one name a tenth of a second, and reading the
+//! units that describe one type milliseconds. A search finds these units for one name, and a full read for all names:
+//! then the index is written into the cache folder. A file is identified by its build id, its size and its time of
+//! modification, so that a build that keeps its id is not taken for another. Without a build id it is identified by its
+//! path. The index ends with a checksum. A name whose units do not hold as many types as the index says is searched for
+//! anew.
 
 use super::select::meant_by;
 use crate::files;
@@ -25,10 +26,10 @@ const INDEXED_FROM_BYTES: u64 = 32 << 20;
 /// The first line; another form of the file gets another number.
 const FORM: &str = "lineup type index 2";
 
-/// Where the index of a file is.
+/// The path of a file's index.
 pub(super) struct Location(PathBuf);
 
-/// What a name stands for: the units to read, and how many types they hold under it.
+/// The index's entry for a name: the units to read, and the number of types they hold under it.
 pub(super) struct Found {
     /// In ascending order.
     pub(super) units: Vec<u32>,
@@ -50,12 +51,12 @@ impl Location {
         Some(Location(lineup_bundle::cache_folder().ok()?.join("types").join(name)))
     }
 
-    /// Where all names are.
+    /// The path of the index of all names.
     fn of_all(&self) -> PathBuf {
         self.0.join("all")
     }
 
-    /// Where these names are that were looked at together.
+    /// The path of the index of these names, which were looked at together.
     fn of_names(&self, names: &[&str]) -> PathBuf {
         self.0.join(name_for(names.join("\n").as_bytes()))
     }
@@ -108,7 +109,7 @@ impl Location {
         Some(Found { units: units.into_iter().collect(), types })
     }
 
-    /// Writes down what all types of the file told.
+    /// Writes the index of all types of the file.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -117,7 +118,7 @@ impl Location {
     }
 }
 
-/// A text after the form of these files, and before what tells that it is whole.
+/// A text between the form of these files and their checksum.
 fn sealed(text: &str) -> String {
     format!("{FORM}\n{text}{}", checksum(text))
 }
@@ -134,7 +135,7 @@ fn checksum(text: &str) -> String {
     format!("{:08x}", crc32fast::hash(text.as_bytes()))
 }
 
-/// How many letters a checksum has.
+/// The number of a checksum's letters.
 const CHECKSUM_LETTERS: usize = 8;
 
 /// A file name that stands for some bytes.

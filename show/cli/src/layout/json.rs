@@ -91,7 +91,7 @@ pub(super) fn document<'d>(
     }
 }
 
-/// A type alone, by which it is told from others.
+/// A type's JSON alone; different types have different texts.
 pub(super) fn text(subject: &Subject, shown: &Shown<'_>) -> String {
     serde_json::to_string(&type_json(subject, shown)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A type as `pahole` writes it, for what reads pahole's output.
+//! A type as `pahole` writes it, for tools that read pahole's output.
 
 use super::Shown;
 use super::subject::Subject;

@@ -1,4 +1,4 @@
-//! Which types the user means.
+//! Selects the types that the user means.
 
 use super::subject::Subject;
 use crate::errors::UnknownName;
@@ -32,8 +32,8 @@ pub(super) fn all(subject: &Subject) -> Vec<(&str, TypeId)> {
     chosen
 }
 
-/// The types with these names, in the order given. A name may leave out leading namespaces and template arguments, and may
-/// carry `struct`, `union` or `class`.
+/// The types with these names, in the order given. A name may leave out leading namespaces and template arguments, and
+/// may carry `struct`, `union` or `class`.
 pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Selected<'s> {
     let mut selected = Selected::default();
     for name in wanted {
@@ -47,7 +47,7 @@ pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Selected<'s>
     selected
 }
 
-/// What was found of the names that the user gave.
+/// The types found for the user's names.
 #[derive(Default)]
 pub(super) struct Selected<'s> {
     pub(super) types: Vec<(&'s str, TypeId)>,
@@ -74,7 +74,8 @@ pub(super) fn meant_by(types: &Types, id: TypeId) -> Option<TypeId> {
     (!aggregate.is_declaration).then_some(target)
 }
 
-/// A name of a template's instance as both compilers' spellings come to it: `Ring<short int, 5u>` and `Ring<short, 5>`.
+/// The name of a template's instance in a form common to both compilers' spellings: `Ring<short int, 5u>` and
+/// `Ring<short, 5>`.
 fn common_spelling(name: &str) -> String {
     let mut spelling = String::new();
     let mut words: Vec<&str> = Vec::new();

@@ -27,8 +27,9 @@ enum Source {
 }
 
 impl Subject {
-    /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one, and reads all of its
-    /// types. `base` is what split BTF continues. Unless `leaves_none`, it is written down which units describe which.
+    /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one, and reads all of
+    /// its types. `base` is the BTF that split BTF continues. Unless `leaves_none`, the index of units and types is
+    /// written.
     pub(super) fn open(path: &Path, base: Option<&Path>, leaves_none: bool) -> Result<Subject> {
         let subject = Subject { path: path.to_owned(), source: open(path, base, &[])? };
         if let Source::Dwarf(info) = &subject.source {
@@ -41,9 +42,9 @@ impl Subject {
         Ok(subject)
     }
 
-    /// As [`Self::open`], for the types of these names. Of a large file only units are read that are enough to show them:
-    /// those that did at an earlier time, or else those that a search for the names finds. What was found is written down
-    /// for the next time.
+    /// As [`Self::open`], for the types of these names. Of a large file it reads only units that are enough to show
+    /// them: those that the index has from an earlier time, or else those that a search for the names finds. The result
+    /// is written down for the next time.
     pub(super) fn open_for(path: &Path, base: Option<&Path>, wanted: &[String]) -> Result<Subject> {
         let names = select::plain(wanted);
         let subject = Subject { path: path.to_owned(), source: open(path, base, &names)? };
@@ -73,7 +74,7 @@ impl Subject {
         Subject::open(path, base, false)
     }
 
-    /// Where it is kept which units describe which types; `None` for what is read at once anyway.
+    /// The path of the index of units and types; `None` for a file that is read at once without one.
     fn index(&self) -> Option<Location> {
         match &self.source {
             Source::Dwarf(info) => Location::of(&self.path, info),
@@ -92,7 +93,8 @@ impl Subject {
         }
     }
 
-    /// What the file was compiled for. Raw BTF names no machine: then the size of its pointers tells the data model.
+    /// The machine that the file was compiled for. Raw BTF names no machine: then the size of its pointers gives the
+    /// data model.
     pub(super) fn abi(&self) -> Option<Abi> {
         match &self.source {
             Source::Dwarf(info) => Some(info.abi()),
@@ -157,7 +159,7 @@ fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>, names: &[&str]) -> 
         return parse(Some(&base_btf(base)?)).with_context(context);
     }
     match parse(None) {
-        // The modules of the running kernel are listed beside it.
+        // The modules of the running kernel have their files next to its own.
         Err(Error::BtfBaseNeeded) if path.parent() == Path::new(KERNEL_BTF).parent() => {
             parse(Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
         }

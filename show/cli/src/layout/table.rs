@@ -6,7 +6,7 @@ use lineup_report::visible::shortened;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Rows beside which the heading and what is left out fit on a first screen.
+/// Rows that fit on a first screen together with the heading and a line about the rest.
 pub(super) const SCREEN_ROWS: usize = SCREEN_LINES - 2;
 
 /// No name is cut to less.
@@ -14,8 +14,8 @@ const LEAST_NAME: usize = 16;
 
 const HEADING: [&str; 7] = ["size", "lines", "members", "holes", "bytes", "padding", "straddle"];
 
-/// At most so many layouts as a table in the order asked for; equal ones by name. At a terminal names are cut, so that each
-/// has its row.
+/// At most `most` layouts as a table in the requested order; equal ones by name. At a terminal names are cut, so that
+/// each has its row.
 pub(super) fn table(mut layouts: Vec<Shown<'_>>, sort: Sort, most: usize, style: TextStyle) -> String {
     let wasted = |shown: &Shown<'_>| shown.layout.hole_bytes() + shown.layout.padding.bytes;
     layouts.sort_by_key(|shown| {

@@ -1,4 +1,4 @@
-//! A type in full, as its source language writes it, with offsets beside.
+//! A type in full, in its source language's syntax, with offsets.
 
 use super::Shown;
 use super::subject::Subject;
@@ -37,7 +37,7 @@ pub(super) fn all(subject: &Subject, shown: &[Shown<'_>]) -> Vec<String> {
     shown.par_chunks(AT_ONCE).enumerate().map(piece).collect()
 }
 
-/// What of declarations fits on a first screen. Of the last one that is begun, sizes and holes are told all the same.
+/// The declarations that fit on a first screen. For the last one that is begun, sizes and holes are shown all the same.
 pub(super) fn first_screen(text: &str, style: TextStyle) -> String {
     let text = screen(text, style, Extent::All, "");
     let lines: Vec<&str> = text.lines().collect();
@@ -57,7 +57,7 @@ pub(super) fn first_screen(text: &str, style: TextStyle) -> String {
     shown.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// How the figures of a declaration begin.
+/// The first words of a declaration's figures.
 const SUMMARY: &str = "/* size: ";
 
 /// The declaration with offsets, holes and line boundaries.
@@ -93,8 +93,8 @@ fn keyword(kind: AggregateKind, language: Language) -> &'static str {
     }
 }
 
-/// Says that a line ended before this offset, in bytes, when none before has reached so far: `next_line` is the number of the
-/// next boundary to be told.
+/// A comment that a line ended before this offset, in bytes, when no earlier offset has reached so far. `next_line` is
+/// the number of the next boundary to report.
 pub(super) fn boundary(offset: u128, line_size: LineSize, next_line: &mut u128) -> Option<String> {
     let line = u128::from(line_size.bytes());
     let reached = offset / line;
@@ -213,7 +213,7 @@ impl Printer<'_> {
         None
     }
 
-    /// What means a variant, as a comment.
+    /// The values that select a variant, as a comment.
     fn variant(&self, layout: &Layout, selector: Selector) -> String {
         let types = self.subject.types();
         let Some((_, aggregate)) = types.aggregate(layout.id) else { return "/* variant */".to_owned() };

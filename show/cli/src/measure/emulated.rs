@@ -7,7 +7,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::recorder::{Engine, RecordRequest, Subject, executable, record};
 use lineup_study::run::Run;
 
-/// How often the program is emulated: two equal counts show that they repeat.
+/// The number of emulated runs: two equal counts show that they repeat.
 const RUNS: usize = 2;
 
 /// The metric of all instructions that the program executes in user mode.

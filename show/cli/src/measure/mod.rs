@@ -47,7 +47,8 @@ pub(crate) struct Measure {
     /// Shell command after every run, untimed.
     #[arg(long)]
     post: Option<String>,
-    /// CPUs to run on: none (anywhere), auto (one per run in turn), apart (each thread on one of its own), together, or a list such as 0,2.
+    /// CPUs to run on: none (anywhere), auto (one per run in turn), apart (each thread on one of its own), together, or
+    /// a list such as 0,2.
     #[arg(long, default_value = "none")]
     pin: Placing,
     /// Also count the program's instructions exactly, by running it twice under the emulator.
@@ -88,7 +89,7 @@ pub(crate) struct Format {
     pub(crate) markdown: bool,
 }
 
-/// What was done and what it gave.
+/// A measurement and its result.
 struct Report {
     command: Vec<String>,
     measurement: Measurement,
@@ -107,7 +108,7 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     };
     let mut runner = runner(&measure, run.clone(), &interrupts)?;
     let (runs, failed_runs, interrupted) = collect(&measure, &mut runner, &stages)?;
-    // What a signal has cut short is summed up as far as it goes.
+    // A measurement that a signal cut short is summed up from its runs so far.
     let _keeping = interrupted.map(|_| interrupts.keeping());
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
         return Err(interrupted.into());

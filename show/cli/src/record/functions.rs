@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
-/// What one function did.
+/// One function's counts.
 #[derive(Clone, Default, Serialize)]
 pub(crate) struct FunctionProfile {
     /// `None` where no symbol covers the code.

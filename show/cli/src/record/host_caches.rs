@@ -20,7 +20,7 @@ pub(crate) fn read() -> Result<Vec<CacheSpec>> {
 }
 
 fn describe(folder: &Path) -> HostCache {
-    // What cannot be read stays empty, and the cache is left out.
+    // A text that cannot be read stays empty, and the cache is left out.
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     HostCache {
         level: text("level"),

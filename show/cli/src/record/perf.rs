@@ -22,8 +22,8 @@ pub(super) const FILE: &str = "perf.data";
 /// Arguments of `lineup record --perf`.
 #[derive(Args)]
 pub(crate) struct PerfOptions {
-    /// Sample the program at its own speed instead, and all that it starts, into a perf.data: accesses to memory where the
-    /// processor samples them (PEBS of Intel, IBS of AMD), else cycles, else the clock; lineup import reads it
+    /// Sample the program at its own speed instead, and all that it starts, into a perf.data: accesses to memory where
+    /// the processor samples them (PEBS of Intel, IBS of AMD), else cycles, else the clock; lineup import reads it
     #[arg(long, conflicts_with_all = ["regions", "calls", "first", "in_runs", "calls_per_second", "calls_per_thread", "warmup", "engine", "program", "children", "one_pass", "whole_program", "log", "caches", "no_caches", "line_size", "top", "kernel", "stop_after"])]
     perf: bool,
     /// With --perf: samples of each task in a second, as far as the kernel allows
@@ -40,7 +40,7 @@ impl PerfOptions {
     }
 }
 
-/// What was sampled, as shown.
+/// The samples, as shown.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -48,13 +48,13 @@ struct Report {
     file: String,
     file_bytes: u64,
     events: Vec<Event>,
-    /// What would have said more, and why it was not to be had.
+    /// Events that would have given more, and the reasons why they were not available.
     not_sampled: Vec<NotSampled>,
     lost_records: u64,
     lost_samples: u64,
     throttled: u64,
     wall_ns: u64,
-    /// How the program ended.
+    /// The program's end.
     exit_status: Option<i32>,
     signal: Option<i32>,
     notes: Vec<String>,
@@ -63,7 +63,7 @@ struct Report {
 #[derive(Serialize)]
 struct Event {
     name: String,
-    /// What it tells.
+    /// The basis of its samples.
     basis: &'static str,
     samples: u64,
     sees_kernel: bool,
@@ -147,7 +147,7 @@ fn basis(basis: Basis) -> &'static str {
     }
 }
 
-/// What else is to be known.
+/// Further notes.
 fn notes(request: &PerfRequest, outcome: &PerfOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if !outcome.events.iter().any(|event| event.basis == Basis::Memory) {

@@ -1,4 +1,4 @@
-//! `lineup replay`: a logged run, counted in whatever caches.
+//! `lineup replay`: a logged run, counted in any caches.
 
 use super::functions::{self, FunctionProfile};
 use super::host_caches;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What was replayed, as shown.
+/// The replay, as shown.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -45,7 +45,7 @@ struct Report {
     instructions: u64,
     blocks: u64,
     parts: u64,
-    /// How often a thread went on unrecorded.
+    /// The number of times a thread continued unrecorded.
     losses: u64,
     /// Why not all of the file was read: what stands before is counted.
     damage: Option<String>,

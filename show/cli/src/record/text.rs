@@ -23,7 +23,7 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     if let Some(instructions) = report.total_instructions {
         let _ = writeln!(out, "instructions of the whole program: {}", whole(instructions));
     }
-    // Of calls, those in processes that are forked off are always recorded where such processes are known.
+    // Calls in forked processes are always recorded where such processes are known.
     let counted = match report.functions.is_empty() {
         true => report.forks,
         false => report.processes.iter().filter(|process| process.origin == "forked").count() as u64,
@@ -127,7 +127,7 @@ fn by_thread_text(out: &mut String, calls: &[u64]) {
     };
 }
 
-/// How a process came to be.
+/// The origin of a process.
 fn came_from(process: &ProcessSummary) -> String {
     match process.parent {
         Some(parent) => format!("{parent} {}", process.origin),
@@ -135,7 +135,7 @@ fn came_from(process: &ProcessSummary) -> String {
     }
 }
 
-/// What each process executed, when there is more than one; at most `top`, with the most instructions first.
+/// The counts of each process, when there is more than one; at most `top`, with the most instructions first.
 fn counted_processes_text(out: &mut String, processes: &[ProcessSummary], top: usize, style: TextStyle) {
     if processes.len() < 2 {
         return;

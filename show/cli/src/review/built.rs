@@ -8,7 +8,7 @@ use lineup_study::companions;
 use lineup_study::progress::Progress;
 use std::path::PathBuf;
 
-/// What was built from a commit, and what is known of it.
+/// A build of a commit, with its recorded calls and its types.
 pub(super) struct Built {
     /// The folder that it was built in.
     pub(super) root: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Built {
     found: Option<Vec<FindingOfRun>>,
 }
 
-/// What was recorded.
+/// The recorded calls.
 #[derive(Default)]
 pub(super) struct Calls {
     /// By region that this side has.
@@ -54,7 +54,7 @@ impl Built {
         Ok(Built { root, title, files, calls, found })
     }
 
-    /// As the review wants it.
+    /// This side in the review's form.
     pub(super) fn side(&self) -> Side<'_> {
         Side {
             title: &self.title,

@@ -99,7 +99,7 @@ pub(super) fn run(options: &Options, root: &Path, around: &Around<'_>) -> Result
     Ok(Run { directory: Some(root.to_owned()), fixed_addresses: true, ..run })
 }
 
-/// Where functions are declared.
+/// The declarations of functions.
 struct Places<'p> {
     debug: &'p DebugInfo,
     root: &'p Path,

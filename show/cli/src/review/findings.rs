@@ -1,4 +1,4 @@
-//! What `lineup find` finds on one side.
+//! The findings of `lineup find` on one side.
 
 use super::{Around, Options, calls};
 use crate::find::{self, WINDOW_MIB, Wanted};
@@ -10,7 +10,7 @@ use lineup_study::process::Streams;
 use lineup_study::recorder::{Engine, Subject};
 use std::path::Path;
 
-/// What a finding gains at least, as a share of all modelled stalls: that of `lineup find`.
+/// The least gain of a finding, as a share of all modelled stalls: that of `lineup find`.
 const LEAST_GAIN: f64 = 0.01;
 
 /// Records the whole program, and works out what is worth fixing.

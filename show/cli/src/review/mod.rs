@@ -96,7 +96,7 @@ pub(crate) struct Options {
 
 const USUAL_GUARD: &str = "lineup.lock";
 
-/// What happens besides reading options.
+/// The stages and settings around the options.
 pub(super) struct Around<'a> {
     pub(super) stages: &'a Stages,
     pub(super) interrupts: &'a Interrupts,

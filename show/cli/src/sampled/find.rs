@@ -1,4 +1,4 @@
-//! `lineup find PERF_DATA`: what of samples is worth a look.
+//! `lineup find PERF_DATA`: findings from samples.
 
 use super::{Symbols, is_samples, read, text};
 use crate::files;

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 /// The name for standard input.
 const STANDARD_INPUT: &str = "-";
-/// How a perf.data begins, on machines of either byte order.
+/// The first bytes of a perf.data, on machines of either byte order.
 const MAGIC: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// Where programs are that have samples.
@@ -38,7 +38,7 @@ pub(crate) struct Symbols {
     folders: Vec<PathBuf>,
 }
 
-/// Whether a file begins as a perf.data does. Pipes and devices are not looked at: they might never end, nor begin.
+/// True when a file begins as a perf.data does. Pipes and devices are not read: they might never end, nor begin.
 pub(crate) fn is_samples(path: &Path) -> bool {
     let mut first = [0; 8];
     let is_read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
@@ -65,7 +65,7 @@ pub(crate) fn read(
     Ok(sampled(&tally, &known.debug, &names, wanted)?)
 }
 
-/// What `lineup explain` prints of samples: of the accesses by some functions, or of all.
+/// The output of `lineup explain` for samples: for the accesses by some functions, or for all.
 pub(crate) fn explain(
     path: &Path,
     symbols: &Symbols,
@@ -154,7 +154,7 @@ impl Segments for KnownFiles {
 fn kernels(tally: &Tally, known: &KnownFiles) -> BTreeMap<u32, CodeNames> {
     let files = (0u32..).zip(&tally.files).zip(&known.debug);
     let unknown = files.filter(|(_, debug)| debug.is_none());
-    // Where modules lie is only known of the kernel that runs.
+    // The addresses of modules are known only for the running kernel.
     let runs = OnceCell::new();
     let running = || {
         let release = tally.header.release.as_deref()?;
@@ -190,7 +190,8 @@ fn jit_maps(tally: &Tally) -> BTreeMap<u32, CodeNames> {
     maps
 }
 
-/// Where a process wrote its map: of one that still runs in a container below its own root, by its number there.
+/// The file of a process's map. A process that still runs in a container wrote it below its own root, under its number
+/// there.
 fn jit_map(process: u32, name: &str) -> Option<PathBuf> {
     let here = PathBuf::from(format!("/tmp/perf-{process}.map"));
     if here.is_file() {

@@ -1,4 +1,4 @@
-//! What samples say, for people.
+//! Summaries of samples, for people.
 
 use crate::figures::percent;
 use lineup_find::{
@@ -31,7 +31,7 @@ pub(crate) fn all(found: &SampledFindings, top: usize, style: TextStyle) -> Stri
     out
 }
 
-/// What was accessed, where it came from, and which lines CPUs passed to each other.
+/// The accessed data, the levels it came from, and the lines that CPUs passed to each other.
 pub(super) fn explanation(found: &SampledFindings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, found);
@@ -44,7 +44,7 @@ pub(super) fn explanation(found: &SampledFindings, top: usize, style: TextStyle)
     out
 }
 
-/// What is worth a look, and the recordings that would tell more.
+/// Findings, and recordings that would show more.
 pub(super) fn findings(found: &SampledFindings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, found);
@@ -187,7 +187,7 @@ fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextS
     }
 }
 
-/// Functions by their samples with those of what they called.
+/// Functions by their samples, callees included.
 fn with_callees(
     out: &mut String,
     found: &SampledFindings,
@@ -253,7 +253,7 @@ fn members(table: &mut Table, of: &SampledData, has_weight: bool) {
     }
 }
 
-/// What the name of a member rests on, and who accessed it.
+/// The evidence for a member's name, and the functions that accessed it.
 fn about(member: &SampledMember) -> [String; 2] {
     let evidence = member.evidence.iter().max_by_key(|one| one.samples);
     let evidence = evidence.and_then(|one| serde_json::to_value(one.evidence).ok());

@@ -1,4 +1,4 @@
-//! How much each recorded region counts, from samples of where time went.
+//! The weight of each recorded region, from samples of time.
 
 use super::{Symbols, read};
 use crate::progress::Stages;
@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 /// Samples that weigh regions.
 #[derive(Args)]
 pub(crate) struct WeighingOptions {
-    /// Weigh regions by the samples of time in this perf.data, with what they call where chains of calls were sampled, and
-    /// not as `lineup record` was told: a region counts by its share of the time over the instructions of its recorded calls
+    /// Weigh regions by the samples of time in this perf.data, with what they call where chains of calls were sampled,
+    /// and not as `lineup record` was told: a region counts by its share of the time over the instructions of its
+    /// recorded calls
     #[arg(long, value_name = "PERF_DATA")]
     samples: Option<PathBuf>,
     #[command(flatten)]
     symbols: Symbols,
 }
 
-/// What is in the names of events that count time, as perf writes them for any processor.
+/// Parts of the names of events that count time, as perf writes them for any processor.
 const EVENTS_OF_TIME: [&str; 2] = ["cycles", "clock"];
 
 impl WeighingOptions {
@@ -46,8 +47,8 @@ impl WeighingOptions {
     }
 }
 
-/// Calls of each region that the samples stand for, in a unit of their own: the time spent in it, over the instructions of
-/// one call. That takes every region for equally fast an instruction.
+/// The calls of each region that the samples stand for, in a relative unit: the time spent in it, over the instructions
+/// of one call. This assumes that an instruction takes equally long in every region.
 fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) -> Result<Vec<f64>> {
     let event = event_of_time(found, path)?;
     let functions = || found.functions.iter().filter(|function| function.event == event);

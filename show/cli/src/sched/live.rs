@@ -1,4 +1,4 @@
-//! This machine: its CPUs, and what the threads of a control group do.
+//! This machine: its CPUs, and the threads of a control group.
 
 use anyhow::{Context, Result, bail};
 use lineup_sched::observed::{Observed, ObservedGroup, ObservedThread};
@@ -28,7 +28,7 @@ pub(super) fn topology() -> Result<Topology> {
     Ok(topology)
 }
 
-/// How many CPUs a list such as `0-3,8-11` names.
+/// The number of CPUs in a list such as `0-3,8-11`.
 fn members(path: &Path) -> Option<usize> {
     let text = fs::read_to_string(path).ok()?;
     let mut count = 0;
@@ -99,7 +99,7 @@ fn shares(path: &Path) -> Result<u64> {
     }
 }
 
-/// Each group's threads with what the scheduler counted for them so far.
+/// Each group's threads with the scheduler's counts so far.
 fn threads(found: &[Found]) -> Result<Vec<HashMap<u32, ObservedThread>>> {
     found.iter().map(|group| group_threads(&group.path)).collect()
 }
@@ -122,7 +122,7 @@ fn group_threads(path: &Path) -> Result<HashMap<u32, ObservedThread>> {
     Ok(threads)
 }
 
-/// What threads present both times did in between, in the order of their numbers.
+/// The changes of threads that were present both times, in the order of their numbers.
 fn changes(
     before: &HashMap<u32, ObservedThread>,
     after: &HashMap<u32, ObservedThread>,

@@ -192,7 +192,7 @@ fn base(sched: &Sched) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// The topology asked for, and this machine's for what was not.
+/// The requested topology, completed by this machine's.
 fn topology(sched: &Sched) -> Result<Topology> {
     match (sched.cpus, &sched.domains) {
         (Some(cpus), Some(domains)) => Ok(Topology::new(cpus, domains)),

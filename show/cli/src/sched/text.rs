@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Width of a variant's column.
 const COLUMN: usize = 42;
 
-/// The most variants that fit beside one another.
+/// The most variants that fit side by side.
 const SIDE_BY_SIDE: usize = 4;
 
 pub(super) fn render(report: &Report, why: bool) -> String {
@@ -61,7 +61,7 @@ fn table(out: &mut String, report: &Report) {
     }
 }
 
-/// One line for each variant, with what tells them apart most.
+/// One line for each variant, with the figures that differ most.
 fn list(out: &mut String, report: &Report) {
     let columns = ["idle", "missed work"];
     let _ = writeln!(out, "{:28}{:>32}{:>32}{:>38}", "", columns[0], columns[1], "difference of idle");

@@ -1,4 +1,4 @@
-//! What a shuffle found, as text and as JSON.
+//! A shuffle's results, as text and as JSON.
 
 use anyhow::Result;
 use lineup_advise::constraint::Binding;
@@ -8,9 +8,9 @@ use lineup_study::shuffle::Outcome;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Everything that is told.
+/// A shuffle's results.
 pub(crate) struct Found {
-    /// How far the sources were read with clang.
+    /// The share of the sources that was read with clang.
     pub(crate) sources: String,
     /// Types with an order to choose.
     pub(crate) movable: Vec<Movable>,
@@ -18,7 +18,7 @@ pub(crate) struct Found {
     pub(crate) refused: Vec<Refusal>,
     /// One for each seed.
     pub(crate) outcomes: Vec<Outcome>,
-    /// The seed whose test did not come to its end, when the work was ended early.
+    /// The seed whose test did not end, when the work was ended early.
     pub(crate) ended_in: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ struct Json<'a> {
     pinned: Vec<JsonType<'a>>,
     refused: Vec<JsonType<'a>>,
     seeds: Vec<JsonSeed<'a>>,
-    /// The seed whose test did not come to its end: it and later ones have no result.
+    /// The seed whose test did not end: it and later ones have no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_in: Option<u64>,
 }

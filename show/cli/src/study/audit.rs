@@ -1,4 +1,4 @@
-//! `--audit COMMAND`: the whole program is watched while the user's commands run it, and what that shows holds types.
+//! `--audit COMMAND`: the whole program is watched while the user's commands run it, and its accesses constrain types.
 
 use crate::progress::Stages;
 use crate::study::plan::Plan;
@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 /// Evidence of one type that is quoted.
 const MOST_QUOTED: usize = 3;
 
-/// What an audit gave.
+/// The result of an audit.
 pub(crate) struct Audited {
-    /// What it asks of types.
+    /// Its constraints on types.
     pub(crate) meaning: Meaning,
-    /// What was run, in a sentence.
+    /// The commands that ran, in a sentence.
     pub(crate) summary: String,
 }
 

@@ -1,4 +1,4 @@
-//! How long calls of the regions take in both variants.
+//! The times of the regions' calls in both variants.
 
 use crate::progress::Stages;
 use crate::study::plan::Plan;
@@ -17,27 +17,27 @@ use lineup_study::run::Run;
 use lineup_study::timing::{Placing, allowed_cpus};
 use std::time::Instant;
 
-/// Calls whose mean time, without the stamps, is shorter than this are not compared: it is what the stamps scatter by.
+/// Calls with a shorter mean time, without the stamps, are not compared: the stamps scatter by this much.
 const LEAST_MEAN_NS: u64 = 5;
 
-/// What was found out.
+/// The results.
 #[derive(Default)]
 pub(super) struct CallTimes {
     /// The comparison, when one was made.
     pub(super) proven: Option<Proven<Vec<RegionTime>>>,
-    /// Whose calls were not timed, and why.
+    /// Regions whose calls were not timed, with the reasons.
     pub(super) not_timed: Vec<NotObserved>,
     /// The regions whose calls can be timed.
     pub(super) ids: Vec<RegionId>,
 }
 
-/// Where the runs are.
+/// The placing of the runs.
 pub(super) struct Where<'w> {
-    /// How threads lie on the CPUs.
+    /// The threads' placing on the CPUs.
     pub(super) placing: Placing,
     /// The CPUs.
     pub(super) cpus: &'w [u32],
-    /// How many threads a program is asked for whose arguments say so; `None` for as many as there are CPUs.
+    /// The number of threads that a program is asked for, if its arguments set it; `None` for the number of CPUs.
     pub(super) threads: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl CallTimes {
     }
 }
 
-/// Compares the times of calls, in half the time that whole runs may take. Nothing that goes wrong here ends a study: the
+/// Compares the times of calls, in half the time that whole runs may take. A failure here does not end a study: the
 /// report says why the times were not observed.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! What a patch that parts data of threads does on one CPU, on two, and so on to all: the threads' phase in both variants.
+//! The effect of a patch that parts data of threads on one CPU, on two, and so on to all: the threads' phase in both
+//! variants.
 
 use crate::progress::Stages;
 use crate::study::call_times::{self, CallTimes, Where};
@@ -17,9 +18,9 @@ use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{Placing, allowed_cpus};
 
-/// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no calls
-/// can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may take a
-/// quarter of the time that whole runs may.
+/// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no
+/// calls can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may
+/// take a quarter of the time that whole runs may.
 ///
 /// # Errors
 /// When it is interrupted.
@@ -70,7 +71,7 @@ pub(super) fn compare(
     Ok(Some(Contention { threads_follow_cpus: plan.asks_for_threads(), of_whole_runs, points }))
 }
 
-/// Whether the study parts data of threads of a program of this machine, and may choose where they are.
+/// True when the study parts data of threads of a program of this machine, and may choose their CPUs.
 pub(super) fn applies(plan: &Plan, before: &Variant) -> bool {
     before.recorded.abi().machine.is_host() && variant::placing(plan, before) == Placing::ThreadsApart
 }
@@ -78,7 +79,7 @@ pub(super) fn applies(plan: &Plan, before: &Variant) -> bool {
 /// A run that is shorter is mostly start and end, which scatter by more than threads lose to each other.
 const SHORT_NS: f64 = 1e8;
 
-/// Whether whole runs did not show what threads do to each other, and may have been too short for it.
+/// True when whole runs did not show the effects of threads on each other, and may have been too short for it.
 fn is_lost_in_starting(time: &RegionTime) -> bool {
     let TimeChange { before_ns, judgement, .. } = &time.change;
     judgement.verdict == Verdict::Inconclusive && before_ns.mean < SHORT_NS

@@ -16,10 +16,10 @@ use lineup_study::recorder::Subject;
 
 /// Findings that are studied together at most.
 const MOST_FINDINGS: usize = 3;
-/// A finding that gains less at best is not worth a study.
+/// A finding whose upper bound is smaller is not worth a study.
 const LEAST_GAIN: f64 = 0.01;
 
-/// What was found, and what is studied for it.
+/// The functions that a study is to measure.
 pub(super) struct FoundRegions {
     /// The functions.
     pub(super) regions: Regions,
@@ -58,8 +58,8 @@ pub(super) fn regions(
     Ok(found)
 }
 
-/// The best findings of a layout, and the functions in which they stall; or, when there are none, what there is, in
-/// sentences. Where objects may grow, threads that fight over lines can be parted as well.
+/// The best findings of a layout, and the functions in which they stall; or, when there are no such findings, the
+/// others in sentences. With `allow_growth` findings about threads that contend for lines count as well.
 fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, String> {
     let gain = |finding: &Finding| match finding.kind {
         Kind::OwnLines => (allow_growth && finding.next.starts_with("lineup study ")).then_some(finding.gain),
@@ -94,7 +94,7 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     })
 }
 
-/// What a study says that has nothing to change.
+/// The message of a study that has nothing to change.
 fn nothing(findings: &Findings) -> String {
     let mut text =
         "No patch: in the whole program no order of members gains 1 % of the modelled stalls.\n".to_owned();

@@ -1,4 +1,4 @@
-//! What the processor counts of lines that come from another core's cache, before and after data of threads were parted.
+//! The processor's counts of lines from another core's cache, before and after data of threads were parted.
 
 use crate::compare::collect_shown;
 use crate::figures::{change, grouped};
@@ -51,7 +51,7 @@ fn not_observed(why: &str) -> NotObserved {
     NotObserved { what: "lines that the hardware took from other caches".into(), consequence: why.into() }
 }
 
-/// Runs both variants in turn, and tells what was counted.
+/// Runs both variants in turn, and returns the counts.
 fn count(runner: &mut ProcessRunner, plan: &ComparePlan, stages: &Stages) -> Result<Fact> {
     let collected = collect_shown(runner, plan, stages);
     if let Stopped::Failed(error) = collected.stopped {
@@ -98,7 +98,7 @@ mod tests {
     use lineup_prove::metric::{Absence, Observed, Reading, Unit};
     use lineup_prove::{RunResult, Slot, Variant};
 
-    /// What is told of runs of which each was counted so.
+    /// The message about runs with these counts.
     fn told(counted: impl Fn(&Slot) -> Observed) -> Option<String> {
         let mut runner = |slot: &Slot| {
             let reading = Reading { name: "r4d2".into(), unit: Unit::Events, observed: counted(slot) };

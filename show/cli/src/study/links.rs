@@ -20,7 +20,8 @@ pub(super) fn linked(plan: &Plan, scratch: Scratch, interrupts: &Interrupts) -> 
     })
 }
 
-/// The links of both variants; `None` when one is compared, and if more were asked for, a remark tells why.
+/// The links of both variants; `None` when only one link is compared. If more were requested, a remark gives the
+/// reason.
 pub(super) fn of(plan: &Plan, scratch: &Scratch, [before, after]: [&Variant; 2]) -> Result<Option<Programs>> {
     let [before, after] = [before, after].map(|variant| of_variant(plan, scratch, variant));
     Ok(before?.zip(after?).map(|(before, after)| vec![before, after]))

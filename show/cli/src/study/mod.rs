@@ -40,8 +40,8 @@ use std::time::SystemTime;
 use trials::{Settled, Trials};
 use variant::{RECORDING, VARIANTS, Variant};
 
-/// Records the program as it is, works out a better layout, tries it in a copy (recorded again and compared), and
-/// writes report, patch and figures.
+/// Records the unchanged program, works out a better layout, and tries it in a copy (recorded again and compared). Then
+/// it writes report, patch and figures.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     if let Some(tree) = &options.kernel.kernel_source {
         return kernel::run(tree, &options);
@@ -115,7 +115,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
     stages.end();
     scratch.check_untouched()?;
     let (after, compared) = after.unzip();
-    // Where the rest of a patch passed, what failed is among the refusals.
+    // Where the rest of a patch passed, the failed parts are among the refusals.
     let rejected = rejected.filter(|_| after.is_none());
     let (proof, not_proven) = match compared {
         None => (None, rejected.as_ref().map(|rejected| format!("the change failed: {}", rejected.because))),
@@ -160,7 +160,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
         before: &before.recorded,
-        // What two programs did at different work is not shown side by side.
+        // Figures of two programs at different work are not shown side by side.
         after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
         advice: Some(&advice),
         patch: None,
@@ -197,7 +197,7 @@ fn serialised(before: &Variant) -> Option<Fact> {
     (!value.is_empty()).then(|| Fact { name: "locks".into(), value: value.join("; ") })
 }
 
-/// What the coherence model counts of waits for lines alone in both variants, where threads were parted.
+/// The coherence model's counts of waits for lines in both variants, where threads were parted.
 fn waits(variants: [Option<&Variant>; 2]) -> Option<Fact> {
     let [before, after] = variants.map(|variant| variant?.recorded.explanation.between.as_ref());
     let (before, after) = (before.filter(|between| !between.false_sharing.is_empty())?, after?);
@@ -212,7 +212,7 @@ fn waits(variants: [Option<&Variant>; 2]) -> Option<Fact> {
     Some(Fact { name: "waits between threads".into(), value })
 }
 
-/// Where threads are that are timed apart, and what a line's journey between their CPUs takes.
+/// The CPUs of threads that are timed apart, and the time that a line takes between these CPUs.
 fn apart() -> String {
     let cpus = allowed_cpus().unwrap_or_default();
     let journey = Transfers::of(&cpus).range_ns().map(|(least, most)| {
@@ -223,7 +223,7 @@ fn apart() -> String {
     format!("each thread on a CPU of its own{}", journey.unwrap_or_default())
 }
 
-/// How the program was built.
+/// The program's build.
 fn setting(
     plan: &Plan,
     scratch: &Scratch,

@@ -8,13 +8,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What a study concludes, by file.
+/// The files with a study's conclusions.
 const RESULTS: [&str; 6] = [PAGE, REPORT, PATCH, UNPROVEN, REJECTED, LOCK];
 
-/// Where a study keeps its recordings.
+/// The folders of a study's recordings.
 const FOLDERS: [&str; 3] = ["before", "after", "counts"];
 
-/// Makes the output folder and checks that it can be written, before any long work. Where a study has left results, the folder
+/// Makes the output folder and checks that it can be written, before any long work. If it holds a study's results,
+/// another folder next to it is made, unless these are to be overwritten.
 /// is another one beside it, unless these are to be overwritten.
 pub(super) fn prepare(wanted: &Path, source: &Path, overwrites: bool) -> Result<PathBuf> {
     let out = if overwrites { wanted.to_owned() } else { without_results(wanted) };
@@ -33,7 +34,7 @@ pub(super) fn prepare(wanted: &Path, source: &Path, overwrites: bool) -> Result<
     Ok(out)
 }
 
-/// The folder, or the first beside it in which no study has left results.
+/// The folder, or the first one next to it without a study's results.
 fn without_results(wanted: &Path) -> PathBuf {
     let beside = |number: u32| {
         let mut name = wanted.file_name().map(OsString::from).unwrap_or_default();
@@ -48,14 +49,15 @@ fn has_results(out: &Path) -> bool {
     is_of_study(out) && RESULTS.iter().any(|name| out.join(name).exists())
 }
 
-/// Whether a study has written the folder.
+/// True when a study has written the folder.
 fn is_of_study(out: &Path) -> bool {
     // Recordings and logs are those of studies by versions that left no mark.
     [STUDY_MARK, "before/calls.rec", "before/build.log"].iter().any(|name| out.join(name).exists())
         || fs::read_to_string(out.join(REPORT)).is_ok_and(|text| text.contains("lineup.study/"))
 }
 
-/// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last study.
+/// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last
+/// study.
 fn remove_earlier(out: &Path) -> Result<()> {
     for name in RESULTS {
         let path = out.join(name);

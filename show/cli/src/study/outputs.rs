@@ -1,4 +1,4 @@
-//! What a study leaves behind.
+//! The files that a study writes.
 
 use crate::advice_options::ReportOptions;
 use crate::files;
@@ -70,7 +70,7 @@ fn put_or_remove(out: &Path, name: &str, text: Option<&str>) -> Result<()> {
     }
 }
 
-/// What a study leaves to go on with.
+/// The results of a study that next steps can use.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Left {
     /// [`PATCH`].
@@ -81,7 +81,7 @@ pub(crate) struct Left {
     pub(crate) recording: bool,
 }
 
-/// The commands that repeat a study and go on from it, from where the user stands.
+/// Commands that repeat a study, and commands for next steps, for the user's current folder.
 pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLine> {
     let mut commands =
         vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];

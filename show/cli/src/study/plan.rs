@@ -1,4 +1,4 @@
-//! What was typed → what is meant.
+//! Converts the command line of a study into its settings.
 
 use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::default_build;
@@ -33,8 +33,8 @@ const THREADS: &str = "{threads}";
 /// Arguments of `lineup study`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Function to study; with a weight (F=3), its lines count so many times; when none is given, those in which the best
-    /// findings of `lineup find` stall
+    /// Function to study; with a weight (F=3), its lines count so many times; when none is given, those in which the
+    /// best findings of `lineup find` stall
     #[arg(long = "region", value_name = "F[=WEIGHT]")]
     pub(super) regions: Vec<Region>,
     #[command(flatten)]
@@ -47,12 +47,12 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder
     #[arg(long, value_name = "COMMAND", default_value = default_build::COMMAND)]
     build: String,
-    /// Program to study, a path inside the source folder, when it is not the one that is started but one that this starts in
-    /// turn; found by itself unless two have functions of these names
+    /// Program to study, a path inside the source folder, when it is not the one that is started but one that this
+    /// starts in turn; found by itself unless two have functions of these names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Folder for report.html, report.json and fix.patch; where that holds the results of an earlier study, one beside it:
-    /// DIR-2, DIR-3 and so on
+    /// Folder for report.html, report.json and fix.patch; where that holds the results of an earlier study, one beside
+    /// it: DIR-2, DIR-3 and so on
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     pub(super) out: PathBuf,
     /// Delete the results of an earlier study in the folder of --out, and write there
@@ -78,8 +78,8 @@ pub(crate) struct Options {
     pub(super) advice: AdviceOptions,
     #[command(flatten)]
     pub(super) report: ReportOptions,
-    /// Shell command that runs the program, such as its own tests, in a built copy; the whole program is watched for uses
-    /// of types that forbid a move
+    /// Shell command that runs the program, such as its own tests, in a built copy; the whole program is watched for
+    /// uses of types that forbid a move
     #[arg(long = "audit", value_name = "COMMAND")]
     audits: Vec<String>,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
@@ -93,15 +93,16 @@ pub(crate) struct Options {
     guard: bool,
     #[command(flatten)]
     surroundings: Surroundings,
-    /// CPUs for the timed runs: auto (one per block in turn, if one is enough; for a patch that parts data of threads as apart), none, apart
-    /// (each thread on one of its own), together (all threads on one, another for each block), or a list such as 0,2
+    /// CPUs for the timed runs: auto (one per block in turn, if one is enough; for a patch that parts data of threads
+    /// as apart), none, apart (each thread on one of its own), together (all threads on one, another for each block),
+    /// or a list such as 0,2
     #[arg(long, value_name = "CPUS", default_value = "auto")]
     cpus: Placing,
     /// Stop timing after so many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
-    /// Link both programs so many times more, with their objects in other orders and padding between them: each block of timed
-    /// runs uses one link of each, and the interval covers what links differ by
+    /// Link both programs so many times more, with their objects in other orders and padding between them: each block
+    /// of timed runs uses one link of each, and the interval covers what links differ by
     #[arg(long, value_name = "N", conflicts_with = "kernel_source", value_parser = clap::value_parser!(u64).range(2..=200))]
     links: Option<u64>,
     /// A change of time smaller than this is no gain, and no reason to reject a patch
@@ -110,14 +111,14 @@ pub(crate) struct Options {
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     pub(super) json: bool,
-    /// The program, a path inside the source folder, and its arguments; or a command that starts it. In an argument {threads}
-    /// stands for the number of CPUs: a program that makes so many threads is timed with 1, 2 and so on when data of threads
-    /// are parted
+    /// The program, a path inside the source folder, and its arguments; or a command that starts it. In an argument
+    /// {threads} stands for the number of CPUs: a program that makes so many threads is timed with 1, 2 and so on when
+    /// data of threads are parted
     #[arg(last = true, required_unless_present = "kernel_source", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-/// What a study is to do.
+/// The plan of a study.
 pub(crate) struct Plan {
     /// Functions and weights.
     pub(crate) regions: Regions,
@@ -125,21 +126,21 @@ pub(crate) struct Plan {
     pub(crate) source: PathBuf,
     /// Shell command that builds.
     pub(crate) build: String,
-    /// What is read with clang.
+    /// The units that are read with clang.
     pub(crate) units: Units,
-    /// Where results go; exists.
+    /// The folder of results; exists.
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
     pub(crate) calls: u64,
-    /// Which calls these are.
+    /// The selection of these calls.
     pub(crate) selection: Selection,
     /// Calls left out at the start of each region.
     pub(crate) warmup: u64,
     /// Commands that are audited.
     pub(crate) audits: Vec<String>,
-    /// What records.
+    /// The recorder.
     pub(crate) engine: Engine,
-    /// Whether recordings are made in one pass.
+    /// True when recordings are made in one pass.
     pub(crate) one_pass: bool,
     /// Caches to model; empty for the host's.
     pub(crate) caches: Vec<CacheSpec>,
@@ -147,32 +148,32 @@ pub(crate) struct Plan {
     pub(crate) pressures: Vec<u64>,
     /// Options of advice.
     pub(crate) advice: lineup_advise::options::Options,
-    /// How much of the report is printed.
+    /// The extent of the printed report.
     pub(crate) report: ReportOptions,
-    /// How far the comparison goes.
+    /// The extent of the comparison.
     pub(crate) proof: ProofPlan,
     /// On which CPUs timed runs are.
     pub(crate) cpus: Placing,
-    /// Whether to write the guard.
+    /// True when the guard is to be written.
     pub(crate) guard: bool,
-    /// Whether standard output gets JSON.
+    /// True when standard output gets JSON.
     pub(crate) json: bool,
     /// The program that is studied, relative to the source folder; `None` when it is the one that is started, or found
     /// among those that this starts.
     pub(crate) program: Option<PathBuf>,
-    /// What is started, relative to the source folder unless it is not in there.
+    /// The started program, relative to the source folder unless it lies elsewhere.
     pub(crate) started: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
-    /// What every run reads.
+    /// Every run's standard input.
     pub(crate) input: Input,
-    /// How long a run may take.
+    /// The longest run.
     pub(crate) max_time: Option<Duration>,
     /// Calls of each region after which the recorded program is ended.
     pub(crate) stop_after: Option<u64>,
     /// A client that drives the program.
     pub(crate) drive: Option<Drive>,
-    /// What becomes of processes that outlive the first one.
+    /// The rule for processes that outlive the first one.
     pub(crate) leftovers: Leftovers,
 }
 
@@ -199,7 +200,7 @@ impl Plan {
             calls: options.calls,
             selection: match (options.first, options.advice.allow_growth) {
                 (true, _) => Selection::First,
-                // What threads do to each other shows where their calls overlap.
+                // Effects of threads on each other show where their calls overlap.
                 (false, true) => Selection::Runs,
                 (false, false) => Selection::Spread,
             },
@@ -256,12 +257,12 @@ impl Plan {
         self.run_with(tree, None)
     }
 
-    /// Whether the program's arguments say with [`THREADS`] how many threads it makes.
+    /// True when the program's arguments set its number of threads by [`THREADS`].
     pub(crate) fn asks_for_threads(&self) -> bool {
         self.arguments.iter().any(|argument| argument.to_string_lossy().contains(THREADS))
     }
 
-    /// The same, with so many threads where the arguments ask for a number; as many as there are CPUs when not given.
+    /// The same, with this many threads where the arguments ask for a number; by default as many as there are CPUs.
     pub(crate) fn run_with(&self, tree: &Tree, threads: Option<usize>) -> Result<Run> {
         let started = self.started_in(tree)?.into_os_string();
         let threads = threads.map_or_else(|| allowed_cpus().map(|cpus| cpus.len()), Ok)?.to_string();

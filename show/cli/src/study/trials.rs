@@ -1,5 +1,5 @@
-//! Trying the patch: built, recorded and compared. What fails is found by halving, refused with its reason, and the
-//! rest is tried again.
+//! Trying the patch: built, recorded and compared. Halving finds the parts that fail; they are refused with their
+//! reasons, and the rest is tried again.
 
 use crate::advice_options::tell_unfounded_reviews;
 use crate::progress::Stages;
@@ -28,27 +28,27 @@ use std::collections::BTreeMap;
 /// More lines per call than this, over all regions by their weights, make a program worse.
 pub(super) const MORE_LINES: f64 = 0.01;
 
-/// What a study has before anything is changed.
+/// The state of a study before anything is changed.
 pub(crate) struct Trials<'t> {
     pub(crate) plan: &'t Plan,
     pub(crate) scratch: &'t Scratch,
     pub(crate) before: &'t Variant,
-    /// The folder of the program as it is, before any trial ran in it: all trials find the same files.
+    /// The folder of the unchanged program, before any trial ran in it: all trials find the same files.
     pub(crate) as_recorded: &'t Snapshot,
-    /// What an audit asks of types.
+    /// An audit's constraints on types.
     pub(crate) seen: Option<&'t Meaning>,
     pub(crate) sources: &'t Sources,
     pub(crate) stages: &'t Stages,
     pub(crate) interrupts: &'t Interrupts,
 }
 
-/// What a comparison showed, or why nothing is proven by it.
+/// A comparison, or the reason why it proves nothing.
 pub(super) type Compared = Result<Proven<Proof>, String>;
 
-/// What became of the advice.
+/// The outcome of the advice.
 pub(crate) struct Settled {
     pub(crate) advice: Advice,
-    /// The changed program and what the comparison showed; `None` when nothing is changed.
+    /// The changed program and its comparison; `None` when nothing is changed.
     pub(crate) after: Option<(Variant, Compared)>,
     /// The first patch that failed; `None` when none did.
     pub(crate) rejected: Option<Rejected>,
@@ -56,9 +56,9 @@ pub(crate) struct Settled {
 
 /// A patch that is not proposed.
 pub(crate) struct Rejected {
-    /// What it changes.
+    /// Its changes.
     pub(crate) diff: String,
-    /// What failed.
+    /// The reason.
     pub(crate) because: String,
 }
 
@@ -70,16 +70,16 @@ enum Trial {
 
 /// Why a changed program is not proposed.
 pub(super) struct Failure {
-    /// What failed, in words.
+    /// The reason, in words.
     pub(super) because: String,
-    /// Whether it took timed runs to see.
+    /// True when only timed runs showed it.
     pub(super) is_slower: bool,
-    /// Whether what leaves the program has other bytes.
+    /// True when the program's effects have other bytes.
     pub(super) is_of_bytes: bool,
 }
 
 impl Trials<'_> {
-    /// Works out advice until the program changed by all of it passes, or nothing is left to change.
+    /// Works out advice until the program with all of its changes passes, or nothing is left to change.
     pub(crate) fn settle(&self) -> Result<Settled> {
         let mut options = self.plan.advice.clone();
         let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Trials<'_> {
     ) -> Result<Vec<FailedTrial>> {
         let proof = match failure.is_slower {
             true => self.plan.proof,
-            // Whether it builds, runs and does the same is seen without a long comparison of times.
+            // A failure to build, to run or to do the same shows without a long comparison of times.
             false => ProofPlan { max_time_ns: 0, ..self.plan.proof },
         };
         culprits(steps, failure, |step| {
@@ -181,13 +181,14 @@ impl Trials<'_> {
         compare((self.plan, proof), [self.before, after], links, self.stages, self.interrupts)
     }
 
-    /// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines. Parting data of
+    /// The reason why a program with the same effects is worse: significantly more time, above the margin, or more
+    /// lines. Parting data of threads may cost lines.
     /// threads may cost lines.
     fn worse(&self, proof: &Proof) -> Option<Failure> {
         let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
         let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
         let costs_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
-        // Of calls that were cut other windows of time are kept in each recording.
+        // The windows of time that are kept of cut calls differ between recordings.
         let is_cut = self.plan.advice.allow_growth && variant::has_cut_calls(self.before);
         let has_more_lines = costs_lines && !variant::parts_threads(self.plan, self.before) && !is_cut;
         let failure = Failure {

@@ -32,16 +32,16 @@ pub(super) const VARIANTS: [&str; 2] = ["before", "after"];
 /// A variant's recording there.
 pub(super) const RECORDING: &str = "calls.rec";
 
-/// A variant with what its recording tells.
+/// A variant with its recording.
 pub(crate) struct Variant {
     tree: Tree,
     program: PathBuf,
-    /// What was recorded.
+    /// The recording.
     pub(crate) recorded: Explained,
-    /// What its sources mean to a compiler; read for the program as it is.
+    /// The compiler's view of its sources; read for the unchanged program only.
     pub(crate) reading: Option<Reading>,
     conduct: Conduct,
-    /// What recorded it.
+    /// The recorder.
     engine: Engine,
 }
 
@@ -60,15 +60,15 @@ pub(crate) struct Change<'c, 's> {
 pub(crate) struct Crashed {
     /// The signal's number.
     pub(crate) signal: i32,
-    /// What was recorded until then.
+    /// The recording until then.
     pub(crate) recording: PathBuf,
 }
 
-/// Signals that a program does not get because it runs wrongly: hang up, interrupt, quit, kill, terminate. Somebody sends
-/// them, or the system does when memory runs out.
+/// Signals that a program does not get because it runs wrongly: hang up, interrupt, quit, kill, terminate. Somebody
+/// sends them, or the system does when memory runs out.
 const SENT: [i32; 5] = [1, 2, 3, 9, 15];
 
-/// Whether such a signal says nothing about the program that it ended.
+/// True when such a signal says nothing about the program that it ended.
 pub(crate) fn is_sent(signal: i32) -> bool {
     SENT.contains(&signal)
 }
@@ -90,8 +90,8 @@ pub(crate) struct Built {
 }
 
 impl Variant {
-    /// Builds in a copy of the sources, records with this engine and explains. A change's texts are built where its judge
-    /// builds.
+    /// Builds in a copy of the sources, records with this engine and explains. A change's texts are built where its
+    /// judge builds.
     pub(crate) fn study(
         (plan, engine): (&Plan, Engine),
         scratch: &Scratch,
@@ -184,7 +184,7 @@ impl Variant {
         &self.program
     }
 
-    /// What recorded it.
+    /// The recorder.
     pub(crate) fn engine(&self) -> Engine {
         self.engine
     }
@@ -194,7 +194,7 @@ impl Variant {
         &self.tree
     }
 
-    /// As the proof takes it, with what left its processes.
+    /// The recording in the proof's form, with the processes' effects.
     pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
         let conduct = Conduct { effects, ..self.conduct.clone() };
         let regions = self.recorded.explanation.regions.iter();
@@ -207,8 +207,8 @@ impl Variant {
     }
 }
 
-/// Refuses a run that loaded a library from the user's folder instead of the copy: what was built for the study did then
-/// not run, or met code that was compiled with another layout.
+/// Refuses a run that loaded a library from the user's folder instead of the copy: what was built for the study did
+/// then not run, or met code that was compiled with another layout.
 fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) -> Result<()> {
     let libraries = survey.images.iter().filter(|image| image.is_shared_library());
     let mut paths = libraries.map(|image| Path::new(&image.path));
@@ -224,8 +224,8 @@ fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) ->
     }
 }
 
-/// The program that the study is about: `own`, the one that was named or started, or one that was started in turn.
-/// One that was started in turn is kept in `folder`, as the one that was named was before.
+/// The program under study: `own`, the one that was named or started, or one that was started in turn. The latter is
+/// kept in `folder`, as the named one was before.
 fn studied(
     survey: &Survey,
     own: &Path,
@@ -256,7 +256,8 @@ fn studied(
     Ok(own.to_owned())
 }
 
-/// Keeps the program in a folder of the results, beside its recording: the scratch copy it was built in goes away.
+/// Keeps the program in a folder of the results, next to its recording: the scratch copy it was built in will be
+/// removed.
 fn keep(folder: &Path, program: &Path) -> Result<()> {
     let cannot = || format!("cannot keep the program in {}", folder.display());
     let name = program.file_name().unwrap_or_default();
@@ -272,7 +273,7 @@ pub(super) fn record(
     output: &Path,
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
-    // What lies at other addresses in each run, such as the stack, would use other lines.
+    // Data at other addresses in each run, such as the stack, would use other lines.
     let run = Run { fixed_addresses: true, ..run };
     let mode = if plan.one_pass { Mode::OnePass } else { Mode::TwoPass };
     let request = RecordRequest {
@@ -294,7 +295,7 @@ pub(super) fn record(
     }
 }
 
-/// What the recorded run did.
+/// The conduct of the recorded run.
 fn conduct(plan: &Plan, recorded: &Explained, finished: Finished) -> Conduct {
     Conduct {
         input: plan.input.content(),
@@ -314,7 +315,7 @@ fn asked_for(plan: &Plan, calls: RegionCalls) -> RegionCalls {
     RegionCalls { made, ..calls }
 }
 
-/// What leaves the processes of both variants, in runs of their own.
+/// The effects of both variants, in runs of their own.
 pub(crate) fn effects(
     plan: &Plan,
     before: &Variant,
@@ -357,7 +358,7 @@ pub(crate) fn counting(
     Ok(ProcessRunner::new(variants, options, interrupts)?)
 }
 
-/// Whether a patch of this study may part data that threads fight over.
+/// True when a patch of this study may part data that threads contend for.
 pub(crate) fn parts_threads(plan: &Plan, before: &Variant) -> bool {
     let between = before.recorded.explanation.between.as_ref();
     let moves_lock = |lock: &LockReport| lock.places.as_ref().is_some_and(LockPlaces::are_better);
@@ -366,7 +367,7 @@ pub(crate) fn parts_threads(plan: &Plan, before: &Variant) -> bool {
     plan.advice.allow_growth && between.is_some_and(may_part)
 }
 
-/// On which CPUs timed runs are. What threads do to each other's caches shows only where each has its own.
+/// The CPUs of timed runs. Effects of threads on each other's caches show only where each has its own.
 pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
     match &plan.cpus {
         Placing::Auto if parts_threads(plan, before) => Placing::ThreadsApart,
@@ -374,7 +375,7 @@ pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
     }
 }
 
-/// That calls are longer than what is kept of one, so that what they use last is not known.
+/// A note that calls make more accesses than are kept of one, so that their last accesses are unknown.
 pub(crate) fn cut_calls(before: &Variant) -> Option<NotObserved> {
     let summary = before.recorded.survey.summary.as_ref()?;
     let cut: u64 = summary.regions.iter().map(|counts| counts.truncated).sum();
@@ -387,7 +388,7 @@ pub(crate) fn cut_calls(before: &Variant) -> Option<NotObserved> {
     })
 }
 
-/// Whether the recording lacks accesses of some calls.
+/// True when the recording lacks accesses of some calls.
 pub(crate) fn has_cut_calls(before: &Variant) -> bool {
     let summary = before.recorded.survey.summary.as_ref();
     summary.is_some_and(|summary| summary.regions.iter().any(|counts| counts.truncated > 0))

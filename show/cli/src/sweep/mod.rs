@@ -45,14 +45,14 @@ pub(crate) struct Options {
     kernel: KernelOptions,
 }
 
-/// What is printed.
+/// The printed report.
 #[derive(Serialize)]
 struct Sweep {
     schema: &'static str,
     variants: Vec<Measured>,
 }
 
-/// One variant and what was measured under it.
+/// One variant and its measurements.
 #[derive(Serialize)]
 struct Measured {
     variant: String,

@@ -1,4 +1,4 @@
-//! What is varied: sizes of caches, and their line.
+//! The varied parameters: sizes of caches, and their line.
 
 use anyhow::{Context, Result, bail};
 use lineup_cache::CacheSpec;

@@ -1,4 +1,4 @@
-//! What is told of kernels alone: tasks, and what calls of functions waited for.
+//! Texts for kernels alone: tasks, and the waits of functions' calls.
 
 use super::text::{counted, shortened_list};
 use crate::figures::grouped;
@@ -8,7 +8,7 @@ use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
 
-/// Tasks named beside one of whom they took lines.
+/// The number of tasks listed with the task whose lines they took.
 const NAMED: usize = 3;
 
 /// The tasks that waited and made wait most, each with those that took lines from it.
@@ -55,7 +55,7 @@ fn takers(between: &BetweenThreads, place: usize, task: &TaskBetween) -> String 
     if task.needed.all() == 0 { String::new() } else { named.join(", ") }
 }
 
-/// What calls of functions waited for, usual ones and those of the tail.
+/// The waits of functions' calls, usual ones and those of the tail.
 pub(super) fn calls(out: &mut String, between: &BetweenThreads, wait_cycles: u64, style: TextStyle) {
     for calls in &between.calls_in_windows {
         one(out, calls, wait_cycles, style);

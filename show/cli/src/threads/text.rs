@@ -1,4 +1,4 @@
-//! What threads did to each other's caches, for people.
+//! The effects of threads on each other's caches, for people.
 
 use super::Page;
 use super::kernel::{calls, tasks};
@@ -101,7 +101,7 @@ fn serialising(out: &mut String, between: &BetweenThreads) {
     }
 }
 
-/// What a lock does that keeps threads from running side by side.
+/// The effect of a lock that keeps threads from running side by side.
 pub(crate) fn serialising_sentence(one: &Serialising<'_>) -> String {
     let most = one.most_threads().map_or_else(String::new, |most| {
         format!("; no more than {} of them can work at once", grouped(most, 1))
@@ -191,7 +191,7 @@ fn used(used: &UseOf, of: Of) -> String {
     format!("{} {} in {}{place}", of.one(), used.thread, one_line(&used.function))
 }
 
-/// What parts data of different threads, in words.
+/// The change that parts data of different threads, in words.
 pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
     match remedy {
         Remedy::PartMembers { ty, .. } => {
@@ -220,7 +220,7 @@ pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
     }
 }
 
-/// Who makes the edit: what is said here, `lineup study` tries.
+/// The author of the edit: `lineup study` can try those with an edit.
 fn who_edits(remedy: &Remedy) -> &'static str {
     match remedy.has_edit() {
         true => {
@@ -326,7 +326,7 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
     needed(out, between, top, style);
 }
 
-/// Who has or wants a lock: a thread by its number, a task by its name.
+/// The holder or waiter of a lock: a thread by its number, a task by its name.
 fn holder(between: &BetweenThreads, lock: &LockReport, number: u32) -> String {
     let task = between.tasks.get(number as usize).filter(|_| lock.kind.is_of_tasks());
     task.map_or_else(|| number.to_string(), |task| one_line(&task.name).into_owned())
@@ -338,7 +338,7 @@ pub(super) fn shortened_list(names: &[String]) -> String {
     listed.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
 }
 
-/// What travels with locks.
+/// The data that travels with locks.
 fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
     let a_time = "waits each time";
     let mut table = Table::new([
@@ -373,7 +373,7 @@ fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextSty
     }
 }
 
-/// What is proposed in words: no edit is made of it.
+/// The proposals in words: they are not turned into edits.
 pub(super) fn in_words(between: &BetweenThreads, top: usize) -> Vec<String> {
     let counters = between
         .counters
@@ -385,7 +385,7 @@ pub(super) fn in_words(between: &BetweenThreads, top: usize) -> Vec<String> {
     counters.chain(locks).collect()
 }
 
-/// Where a lock would lie better.
+/// A better place for a lock.
 fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
     let (now, alone) = (places.as_it_lies.all(), places.alone.all());
     let beside = places.beside.as_ref().map(|beside| (one_line(&beside.name), beside.waits.all()));
@@ -408,7 +408,7 @@ fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
     )
 }
 
-/// What is not in the figures, a sentence each.
+/// Facts that the figures do not show, a sentence each.
 pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
     let mut all = vec![
         match page.between.of {

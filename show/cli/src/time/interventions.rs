@@ -1,4 +1,4 @@
-//! What is done before some of the calls, and what it makes of them.
+//! Interventions before some of the calls, and their effects.
 
 use super::Clock;
 use crate::record::host_caches;
@@ -16,30 +16,30 @@ use lineup_trace::tail::Sample;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Calls of which one is drawn on average, unless told otherwise.
+/// By default one call in this many is sampled, on average.
 const EVERY: u64 = 20;
-/// At most one part in so many of each thread's time goes to what is done before calls, unless told otherwise.
+/// By default at most one part in this many of each thread's time goes to interventions.
 const PARTS: u64 = 20;
-/// So many times the caches' size is read: what lies where in a cache is not known, and what is read once may take the place
-/// of what was read itself.
+/// The caches' size is read this many times: the place of data in a cache is unknown, and one read may displace the
+/// data of another read instead.
 const SWEEPS: u64 = 4;
-/// So many calls of a run are emptied, where calls are to be alike,
+/// The number of a run's calls that are emptied, where calls are to be alike,
 const EMPTIED: u64 = 2000;
-/// but not more than one of so many on average.
+/// but at most one in this many on average.
 const LEAST_EVERY: u64 = 2;
 
 /// Arguments for it.
 #[derive(Args)]
 pub(super) struct InterventionOptions {
-    /// What is done before some calls, drawn by lot, beside nothing: flush_code (the lines of the function's code are flushed),
-    /// flush_data (the caches of the first two levels are filled with other data), flush_both
+    /// What is done before some calls, drawn by lot, beside nothing: flush_code (the lines of the function's code are
+    /// flushed), flush_data (the caches of the first two levels are filled with other data), flush_both
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm)]
     intervene: Vec<Arm>,
     /// Draw one of N calls on average; else one of 20, and at most a twentieth of each thread's time is spent
     #[arg(long, value_name = "N", requires = "intervene", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     intervene_every: Option<u64>,
-    /// Where code is flushed: the lines of the function's file that its calls in this recording executed, callees' included,
-    /// and not its own alone
+    /// Where code is flushed: the lines of the function's file that its calls in this recording executed, callees'
+    /// included, and not its own alone
     #[arg(long, value_name = "RECORDING", requires = "intervene", conflicts_with = "children")]
     flush_recorded: Option<PathBuf>,
     /// Where the lots begin
@@ -53,7 +53,7 @@ fn arm(name: &str) -> Result<Arm, String> {
 }
 
 impl InterventionOptions {
-    /// What is asked of the engine for so many regions; `None` when nothing is to be done.
+    /// The interventions that the engine is to make for these regions; `None` when there are none.
     pub(super) fn request(&self, regions: &Regions) -> Result<Option<recorder::Interventions>> {
         if self.intervene.is_empty() || regions.is_empty() {
             return Ok(None);
@@ -76,7 +76,7 @@ impl InterventionOptions {
     }
 }
 
-/// How much is read to push other data out of the first two levels.
+/// The bytes to read to push other data out of the first two levels.
 fn swept_bytes() -> Result<u64> {
     let specs = host_caches::read().context("what empties its caches of data is chosen by their sizes")?;
     let holds_data = |level| matches!(level, CacheLevel::L1d | CacheLevel::L2);
@@ -84,8 +84,8 @@ fn swept_bytes() -> Result<u64> {
     Ok(SWEEPS * sizes.sum::<u64>())
 }
 
-/// Before some calls, of which there are so many of the function that is called most, this code is flushed. Which these are
-/// follows from the seed alone: they are the same of each program that makes the same calls.
+/// Flushes this code before some calls; `most_calls` is the number of calls of the most called function. The seed alone
+/// decides which calls these are: programs that make the same calls get the same ones.
 pub(crate) fn emptied(flushed: Vec<RecordedCode>, most_calls: u64, seed: u64) -> recorder::Interventions {
     recorder::Interventions {
         arms: vec![Arm::FlushCode],
@@ -97,7 +97,7 @@ pub(crate) fn emptied(flushed: Vec<RecordedCode>, most_calls: u64, seed: u64) ->
     }
 }
 
-/// How many calls of each region had something done before them, and the middle one of their times.
+/// The number of calls of each region with an intervention before them, and the median of their times.
 pub(crate) fn typical(times: &Times) -> Vec<(u64, Option<f64>)> {
     let clock = Clock::of(times);
     let one = |position| {
@@ -108,14 +108,14 @@ pub(crate) fn typical(times: &Times) -> Vec<(u64, Option<f64>)> {
     (0..times.regions.len()).map(one).collect()
 }
 
-/// What was to be done.
+/// The requested interventions.
 #[derive(Serialize)]
 pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) every: u64,
     pub(super) rest: u64,
     pub(super) swept_bytes: u64,
-    /// What recorded calls executed is flushed, not the function's own code alone.
+    /// The code that recorded calls executed is flushed, not the function's own code alone.
     pub(super) flushes_recorded: bool,
     pub(super) level: Level,
 }
@@ -128,7 +128,7 @@ impl Plan {
     }
 }
 
-/// What became of the calls of a region that were drawn.
+/// The sampled calls of a region, with their times.
 #[derive(Serialize)]
 pub(super) struct Drawn {
     pub(super) drawn: u64,

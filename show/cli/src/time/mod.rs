@@ -49,7 +49,7 @@ pub(crate) struct Options {
     command: Vec<OsString>,
 }
 
-/// What was timed, as shown.
+/// The timing, as shown.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -57,12 +57,12 @@ struct Report {
     exit_status: Option<i32>,
     signal: Option<i32>,
     elapsed_ns: u64,
-    /// Whose calls were timed.
+    /// The number of processes whose calls were timed.
     processes: u64,
     cycles_per_second: f64,
-    /// What of each time was the stamps' own: it is subtracted.
+    /// The stamps' own part of each time: it is subtracted.
     stamp_ns: f64,
-    /// How much longer a call takes the program.
+    /// The program's added time for each call.
     added_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     interventions: Option<interventions::Plan>,
@@ -153,7 +153,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
     })
 }
 
-/// Calls of each region, and what they took together in nanoseconds, without the stamps.
+/// The calls of each region, and their total time in nanoseconds, without the stamps.
 pub(crate) fn totals(times: &Times) -> Vec<(u64, u64)> {
     let clock = Clock::of(times);
     let total = |region: &TimedRegion| {
@@ -209,7 +209,7 @@ fn usual_mean(histogram: &Histogram) -> f64 {
     sum / usual().map(|(_, _, calls)| calls).sum::<u64>().max(1) as f64
 }
 
-/// How cycles become time.
+/// The conversion of cycles to time.
 struct Clock {
     cycles_ns: f64,
     stamp_cycles: f64,
@@ -267,7 +267,7 @@ impl Clock {
         }
     }
 
-    /// Those of all threads that were longer than any before.
+    /// The calls of all threads that were longer than any before.
     fn high_water(&self, region: &TimedRegion) -> Vec<HighWater> {
         let mut most = 0;
         let longer = region.marks.iter().filter(|mark| {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Marks shown of each region.
 const MARKS: usize = 5;
 
-/// A table, and what is to be known.
+/// A table, and notes.
 pub(super) fn text(report: &Report, style: TextStyle) -> String {
     let mut out = String::new();
     let figures = ["calls", "min", "median", "p90", "p99", "p99.9", "max", "mean", "total", "share"];
@@ -72,7 +72,7 @@ fn region_text(out: &mut String, region: &RegionTimes) {
     }
 }
 
-/// The calls that were drawn, by what was done before them.
+/// The sampled calls, by the intervention before them.
 fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
     let mut out = String::from("\n");
     let level = percent(plan.level.fraction());

@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 /// The first bytes of a recording.
 const MAGIC: &[u8; 8] = b"LINEUPRC";
 
-/// True when a file begins as a recording does. One that cannot be read is left to whoever opens it next.
+/// True when a file begins as a recording does. For a file that cannot be read, the next one to open it reports the
+/// error.
 pub(super) fn is_recording(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     let read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut start));
@@ -67,7 +68,7 @@ pub(super) fn study(
 }
 
 impl Studied {
-    /// As reports take it.
+    /// The calls in the reports' form.
     pub(super) fn calls(&self) -> Calls<'_> {
         Calls {
             runs: &self.runs,
@@ -141,7 +142,7 @@ fn symbols_of(
     Ok(symbols)
 }
 
-/// The functions of a kernel's modules where the kernel has put them. What cannot be read has none.
+/// The functions of a kernel's modules at the kernel's addresses. A module that cannot be read has no functions.
 fn of_modules(recording: &Recording) -> Symbols {
     let mut read: BTreeMap<&str, Option<DebugInfo>> = BTreeMap::new();
     let mut all = Vec::new();
@@ -157,8 +158,8 @@ fn of_modules(recording: &Recording) -> Symbols {
     Symbols::new(all)
 }
 
-/// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`. Addresses
-/// of lists and images are runtime addresses.
+/// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`.
+/// Addresses of lists and images are runtime addresses.
 fn read_symbols(path: &Path, bias: u64) -> Result<Symbols> {
     let bytes = companions::read(path)?;
     let named =

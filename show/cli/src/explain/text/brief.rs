@@ -1,4 +1,4 @@
-//! What fits on the first screen.
+//! The first screen.
 
 use super::{
     ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, no_names, no_registers, notes, rows,
@@ -46,7 +46,7 @@ pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     first.into_iter().chain(out).map(|line| shortened(line, shape.columns)).collect()
 }
 
-/// A line cut to the width of the terminal, so that no word goes on in the next line.
+/// A line cut to the width of the terminal, so that no word continues in the next line.
 fn shortened(line: String, columns: Option<usize>) -> String {
     let Some(columns) = columns.filter(|columns| line.chars().count() > *columns) else { return line };
     line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
@@ -90,7 +90,7 @@ fn overview(explanation: &Explanation, room: usize) -> Vec<String> {
 fn regions(explanation: &Explanation, room: usize, shape: Shape) -> Vec<String> {
     let heads: Vec<Vec<String>> =
         explanation.regions.iter().map(|region| head(region, explanation.line_bytes)).collect();
-    // Each region also has two lines over its table, one for what is not shown, and an empty one.
+    // Each region also has two lines over its table, one for the rows that are left out, and an empty one.
     let taken: usize = heads.iter().map(|head| head.len() + 4).sum();
     let share = room.saturating_sub(taken) / heads.len().max(1);
     let mut out = Vec::new();
@@ -164,7 +164,7 @@ fn groups(map: &[LineUse], name_characters: usize) -> Vec<Group> {
     groups
 }
 
-/// Characters for the name of a type: half of what the figures leave of a line, so that members are seen beside it.
+/// Characters for the name of a type: half of the line's rest after the figures, so that members are visible too.
 fn name_characters(columns: Option<usize>) -> usize {
     columns.map_or(usize::MAX, |columns| (columns.saturating_sub(FIGURES) / 2).max(LEAST_NAME))
 }
@@ -199,7 +199,7 @@ fn map(map: &[LineUse], line_bytes: u64, most: usize, name_characters: usize) ->
     out
 }
 
-/// What passes between threads, in short.
+/// The lines that pass between threads, in short.
 fn threads(explanation: &Explanation) -> Vec<String> {
     if explanation.threads < 2 {
         return vec![ONE_THREAD.to_owned()];

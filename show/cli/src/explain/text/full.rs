@@ -82,7 +82,7 @@ fn map(out: &mut Vec<String>, map: &[LineUse], line_bytes: u64, top: usize) {
             "      needed {:.3} times a call, {:.2} loads, {:.2} stores, {:.1} of {line_bytes} bytes used{shared}",
             line.needed_per_call, line.loads_per_call, line.stores_per_call, line.bytes_used
         ));
-        // Of a type, offsets in its object; of variables, in the line.
+        // For a type, offsets in its object; for variables, in the line.
         let start = if line.type_name.is_none() { line.line * line_bytes } else { 0 };
         for row in rows(&line.parts) {
             out.push(format!(
@@ -98,12 +98,12 @@ fn map(out: &mut Vec<String>, map: &[LineUse], line_bytes: u64, top: usize) {
     }
 }
 
-/// How far behind the start of its line or object something begins; negative for what begins on the line before.
+/// The distance from the start of its line or object; negative for data that begins on the line before.
 fn offset_from(start: u64, offset: u64) -> i128 {
     i128::from(offset) - i128::from(start)
 }
 
-/// What rides along on a line. An array is named once.
+/// Data that shares a line without being used. An array is named once.
 fn cold(out: &mut Vec<String>, line: &LineUse) {
     let mut names: Vec<&str> = line.cold.iter().map(|part| part.name.as_str()).collect();
     names.dedup();

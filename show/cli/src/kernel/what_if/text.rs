@@ -39,7 +39,7 @@ pub(super) fn text(report: &Report) -> String {
     out
 }
 
-/// A column's head, and what stands in it.
+/// A column's head and content.
 type Column = (&'static str, fn(&Misses) -> u64);
 
 /// A row for each region: what a call misses before and after.

@@ -77,7 +77,8 @@ pub(crate) struct KernelOptions {
     /// The guest's root: a folder, or archives of a container's layers, lowest first; read-only, changes in memory
     #[arg(long, value_name = "DIR|TAR", requires = "kernel")]
     pub(crate) rootfs: Vec<PathBuf>,
-    /// Load this module of the kernel, and those that it needs, before the workload begins: its functions can be regions
+    /// Load this module of the kernel, and those that it needs, before the workload begins: its functions can be
+    /// regions
     #[arg(long, value_name = "NAME", requires = "kernel")]
     pub(crate) module: Vec<String>,
     /// The folder of the kernel's modules [default: lib/modules/RELEASE beside the image's folder]
@@ -93,7 +94,8 @@ pub(crate) struct KernelOptions {
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
     pub(crate) latency: Option<Latency>,
-    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most. Implies
+    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most.
+    /// Implies
     /// --first
     #[arg(long, value_name = "MILLIONS", num_args = 0..=1, default_value_t = 0, default_missing_value = "2000",
           requires = "kernel", value_parser = clap::value_parser!(u64).range(..=10_000))]
@@ -118,13 +120,13 @@ impl KernelOptions {
     }
 }
 
-/// What does not concern kernels alone.
+/// The settings that do not concern kernels alone.
 pub(crate) struct Wanted<'a> {
     /// Regions and their weights, as typed.
     pub(crate) regions: Regions,
     /// Calls of each region kept with their accesses.
     pub(crate) calls: Option<u64>,
-    /// Which calls these are.
+    /// The selection of these calls.
     pub(crate) selection: Selection,
     /// Calls left out at first.
     pub(crate) warmup: u64,
@@ -132,18 +134,18 @@ pub(crate) struct Wanted<'a> {
     pub(crate) caches: &'a [CacheSpec],
     /// The recording.
     pub(crate) out: &'a Path,
-    /// What is recorded: calls, or the whole guest.
+    /// The kind of recording: calls, or the whole guest.
     pub(crate) what: What,
 }
 
-/// What is recorded of a guest.
+/// The kind of a guest's recording.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// Calls of the regions.
     Calls,
     /// Calls of the regions; no caches are modelled.
     CallsWithoutCaches,
-    /// What is executed and accessed in all, with windows of the run of so many bytes.
+    /// All execution and accesses, with windows of the run of this many bytes.
     Whole {
         /// Memory for windows.
         window_bytes: u64,
@@ -167,7 +169,7 @@ impl Prepared {
         &self.plan.program
     }
 
-    /// Where the kernel's part of the addresses begins.
+    /// The start of the kernel's part of the addresses.
     pub(crate) fn kernel_start(&self) -> u64 {
         self.plan.system.as_ref().map_or(0, |system| system.entries.kernel_start)
     }
@@ -175,11 +177,11 @@ impl Prepared {
 
 /// A kernel that was recorded.
 pub(crate) struct Recorded {
-    /// What is in the file.
+    /// The file's header and records.
     pub(crate) recording: Recording,
-    /// What the guest did.
+    /// The guest's run.
     pub(crate) outcome: BootOutcome,
-    /// What went wrong with the guest.
+    /// The guest's problem.
     pub(crate) problem: Option<String>,
 }
 
@@ -218,7 +220,7 @@ pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> R
     Ok(Outcome::Done)
 }
 
-/// Reads the image, finds the regions, and makes the plan. Whatever cannot work is found out here.
+/// Reads the image, finds the regions, and makes the plan. Requests that cannot work are refused here.
 pub(crate) fn prepare(
     options: &KernelOptions,
     wanted: &Wanted<'_>,
@@ -252,8 +254,8 @@ pub(crate) fn prepare(
     Ok(Prepared { kernel, options: options.clone(), file, workload, root, modules, plan })
 }
 
-/// The modules that the guest loads. Where they lie is found out by a boot without work, when a region is in one, or all that
-/// the guest does is asked for.
+/// The modules that the guest loads. A boot without work finds their addresses, when a region is in one, or when the
+/// whole guest is recorded.
 fn placed_modules(
     guest: &BootRequest<'_>,
     wanted: &Wanted<'_>,
@@ -316,7 +318,7 @@ fn plan(
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
-    // Of calls that are spread over the run it is known at its end alone which are kept, and a replay has to tell them.
+    // For calls spread over the run, the selection is known only at its end, and a replay must know it.
     header.selection = if options.stream > 0 { Selection::First } else { wanted.selection };
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
@@ -333,7 +335,7 @@ fn plan(
     })
 }
 
-/// What the recorder must know of the kernel, and what the user chose.
+/// The recorder's parameters for the kernel, and the user's choices.
 fn system_plan(
     options: &KernelOptions,
     kernel: &KernelImage,
@@ -360,7 +362,7 @@ fn system_plan(
     })
 }
 
-/// Boots and records; gives what the guest did, and what went wrong with it.
+/// Boots and records; returns the guest's outcome, and its problem.
 pub(crate) fn boot_recorded(
     prepared: &Prepared,
     stages: &Stages,
@@ -452,7 +454,7 @@ fn request<'a>(
     }
 }
 
-/// What was recorded, as shown.
+/// The recording, as shown.
 pub(crate) fn report(prepared: &Prepared, recorded: &Recorded) -> Report {
     let system = prepared.plan.system.clone().unwrap_or_default();
     let guest = Guest {

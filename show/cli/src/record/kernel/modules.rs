@@ -15,14 +15,14 @@ use lineup_study::guest::modules::{ModuleFile, ToLoad};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// What the kernel frees when a module has been loaded.
+/// The prefix of sections that the kernel frees when a module has been loaded.
 const FREED: &str = ".init";
 
 /// Modules that a guest loads before the workload begins, as their files tell.
 #[derive(Default)]
 pub(super) struct Modules {
     all: Vec<Described>,
-    /// Where their sections lie; empty when no region needs to know.
+    /// The addresses of their sections; empty when no region needs them.
     pub(super) sections: Vec<ModuleSection>,
 }
 
@@ -55,13 +55,13 @@ impl Modules {
         Ok(())
     }
 
-    /// Whether the guest loads none.
+    /// True when the guest loads none.
     pub(super) fn are_none(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether it must be known where they lie: a region is a function of one, or the user named one. Not when there is a
-    /// region that nothing has, which is to be refused.
+    /// True when their addresses are needed: a region is a function of one, or the user named one. False when a region
+    /// exists nowhere: that is refused.
     pub(super) fn are_of_use(&self, wanted: &Regions, symbols: &KernelSymbols, named: &[String]) -> bool {
         let foreign = || wanted.iter().map(|(_, region)| region).filter(|region| !is_known(region, symbols));
         let is_here =
@@ -174,7 +174,7 @@ pub(super) fn refusal(
     }
 }
 
-/// Whether a module drives network devices that are no programs of the kernel's own, as `veth` and `tun` are.
+/// True when a module drives network devices, except for those without hardware such as `veth` and `tun`.
 fn is_network_driver(path: &Path, contents: &[u8]) -> bool {
     let is_below = |path: &Path| path.ends_with("drivers/net");
     path.ancestors().any(is_below) && is_for_devices(contents).unwrap_or(false)
@@ -188,7 +188,7 @@ fn of_network_driver(region: &Region, module: &str) -> Error {
     )
 }
 
-/// Whether a region is a set, or one of these functions.
+/// True when a region is a set, or one of these functions.
 fn is_known(region: &Region, symbols: &KernelSymbols) -> bool {
     region_sets::find(&Regions::from_iter([region.clone()]), symbols, "").is_ok()
 }

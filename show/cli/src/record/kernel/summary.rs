@@ -4,7 +4,7 @@ use lineup_model::access::CallEnd;
 use lineup_recording::{CallSizes, Counts, MeasuredCall, Recording, SystemPlan};
 use serde::Serialize;
 
-/// What was recorded (schema `lineup.record-kernel/1`).
+/// A recording's summary (schema `lineup.record-kernel/1`).
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) schema: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Report {
     pub(crate) file: String,
     /// The emulator and its version.
     pub(crate) emulator: String,
-    /// What the guest did.
+    /// The guest's summary.
     pub(crate) guest: Guest,
     /// The caches modelled.
     pub(crate) caches: Vec<String>,
@@ -24,11 +24,11 @@ pub(crate) struct Report {
     /// Hardware interrupts, and how many came while the tracked flag said off.
     pub(crate) interrupts: u64,
     pub(crate) interrupts_while_off: u64,
-    /// How often the kernel showed its interrupt flag; `None` where it never does.
+    /// The number of times the kernel showed its interrupt flag; `None` where it never does.
     pub(crate) flag_checks: Option<u64>,
-    /// How often that was not the tracked one.
+    /// The number of these times that it differed from the tracked one.
     pub(crate) failed_flag_checks: Option<u64>,
-    /// How often the flag could not be told.
+    /// The number of times the flag could not be determined.
     pub(crate) flag_lost: u64,
     pub(crate) exceptions: u64,
     pub(crate) unmatched_returns: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
 }
 
-/// What the guest did.
+/// The guest's summary.
 #[derive(Serialize)]
 pub(crate) struct Guest {
     pub(crate) release: Option<String>,
@@ -182,8 +182,8 @@ fn models_caches(recording: &Recording) -> bool {
     !recording.header.caches.is_empty()
 }
 
-/// What is said of a region whose kept calls are not like all of its calls: what is explained of their
-/// accesses then need not hold for the others. Of calls their instructions are taken.
+/// A note on a region whose kept calls are not like all of its calls: findings about their accesses then need not hold
+/// for the others. Calls are compared by their instructions.
 fn unlike_the_rest(
     name: &str,
     all: impl Iterator<Item = u64>,

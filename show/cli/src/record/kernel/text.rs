@@ -42,7 +42,7 @@ pub(crate) fn text(report: &Report) -> String {
     out
 }
 
-/// The caches, and what a miss costs.
+/// The caches, and the cost of a miss.
 fn modelled(report: &Report) -> String {
     match (report.l2_cycles, report.memory_cycles) {
         (Some(l2), Some(memory)) => format!(
@@ -53,7 +53,7 @@ fn modelled(report: &Report) -> String {
     }
 }
 
-/// How exact the tracked interrupt flag is.
+/// The accuracy of the tracked interrupt flag.
 fn flag(report: &Report) -> String {
     let mut line = format!("{} interrupts came while the tracked flag said off", report.interrupts_while_off);
     if let (Some(checks), Some(failed)) = (report.flag_checks, report.failed_flag_checks) {

@@ -1,4 +1,4 @@
-//! An order for calls that find none of the program's code in the caches, and what it is held against.
+//! An order for calls that find none of the program's code in the caches, and the orders it is compared with.
 
 use super::counts::{FetchedPerCall, Training, fetched_per_call, own_image};
 use super::options::Workload;
@@ -112,7 +112,7 @@ fn never_timed(regions: &[FetchedPerCall], times: &[Vec<Option<ColdTime>>]) -> V
 /// The folder of results that has the program in the order by counts.
 pub(super) const COUNTS: &str = "counts";
 
-/// What the calls of a recording fetched of a program.
+/// The code of a program that a recording's calls fetched.
 fn fetched(recording: &Path, program: &Path) -> Result<Fetched> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     let events: Vec<Event> = Reader::new(BufReader::new(file))?.without_log().collect();
@@ -159,13 +159,13 @@ fn emptied(study: &Study<'_>, variants: [Emptied<'_>; 2]) -> Result<Vec<Option<C
     Ok(plan.regions.ids().map(of).collect())
 }
 
-/// How often the region was called that was called most, in the recorded run.
+/// The number of calls of the most called region, in the recorded run.
 fn most_calls(variant: &Variant) -> u64 {
     let calls = RegionCalls::of_explained(&variant.recorded).into_iter();
     calls.map(|calls| calls.made.unwrap_or(calls.recorded)).max().unwrap_or(0)
 }
 
-/// A variant, and what is flushed before its calls: what they execute in it.
+/// A variant, and the code to flush before its calls: the code that they execute in it.
 struct Emptying<'e> {
     study: &'e Study<'e>,
     variant: &'e Variant,

@@ -1,4 +1,4 @@
-//! What whole runs execute, and what calls fetch.
+//! Counts of whole runs, and the code that calls fetch.
 
 use super::Workload;
 use crate::code::map;
@@ -104,7 +104,7 @@ impl Training {
         let program = self.program.to_string_lossy();
         let is_ours = |one: &&functions::FunctionProfile| one.image.as_deref() == Some(&*program);
         let names = all.iter().filter(is_ours).filter_map(|one| one.function.as_deref());
-        // What starts and ends a program is called once, and stubs are no functions.
+        // Functions that start and end a program are called once, and stubs are not functions.
         let names = names.filter(|name| *name != "main" && !name.starts_with('_') && !name.contains('@'));
         let regions: Regions = names.take(MOST_REGIONS).map(Region::named).collect();
         if regions.is_empty() {
@@ -118,8 +118,8 @@ impl Training {
         Ok(regions)
     }
 
-    /// Writes the map of the executed code, with which of the recorded calls fetched each line; without them, if they cannot be
-    /// put beside it.
+    /// Writes the map of the executed code, with the recorded calls that fetched each line; without the calls, if they
+    /// cannot be added.
     pub(super) fn write_map(&self, calls: &Path, to: &Path, stages: &Stages) -> Result<()> {
         let code = self.code()?;
         let summary = code.summary(&self.program.to_string_lossy());
@@ -136,7 +136,7 @@ impl Training {
     }
 }
 
-/// Where the program lay.
+/// The program's image.
 pub(super) fn own_image<'i>(images: &'i [LoadedImage], program: &Path) -> Result<&'i LoadedImage> {
     let image = images.iter().find(|image| Path::new(&image.path) == program);
     image.with_context(|| format!("{} was not mapped", program.display()))
@@ -146,13 +146,13 @@ fn recording_in(folder: &TempFolder) -> PathBuf {
     folder.path().join("whole.rec")
 }
 
-/// What a whole run came to.
+/// The result of a whole run.
 pub(super) struct Counted {
     figures: Vec<(String, u64)>,
 }
 
 impl Counted {
-    /// Of the plan's run in this copy, with its recording.
+    /// Counts the plan's run in this copy, with its recording.
     pub(super) fn of(
         plan: &Plan,
         tree: &Tree,
@@ -179,7 +179,7 @@ impl Counted {
         Ok((Counted { figures }, whole))
     }
 
-    /// What is counted, and how much.
+    /// The counted figures, by name.
     pub(super) fn figures(&self) -> &[(String, u64)] {
         &self.figures
     }

@@ -18,20 +18,20 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::{Scratch, Tree};
 
-/// What a study of code goes by.
+/// The settings of a study of code.
 pub(super) struct Gates<'s> {
     pub(super) plan: &'s Plan,
     pub(super) scratch: &'s Scratch,
     pub(super) interrupts: &'s Interrupts,
     pub(super) stages: &'s Stages,
-    /// What the changed program is called, such as `the program in the new order`.
+    /// The changed program's name, such as `the program in the new order`.
     pub(super) changed: &'static str,
 }
 
-/// The page beside a variant's recording that shows its executed code.
+/// The page next to a variant's recording that shows its executed code.
 const MAP: &str = "code.html";
 
-/// A variant with what its whole test run came to.
+/// A variant with the result of its whole test run.
 pub(super) struct Measured {
     pub(super) variant: Variant,
     pub(super) counted: Counted,
@@ -80,12 +80,12 @@ pub(super) fn leaving_as_built<T>(tree: &Tree, run: impl FnOnce() -> Result<T>) 
 }
 
 impl Gates<'_> {
-    /// What the test run executes in a copy, which is left as it was.
+    /// Counts the test run in a copy, which is left unchanged.
     pub(super) fn counted(&self, tree: &Tree) -> Result<(Counted, Training)> {
         leaving_as_built(tree, || Counted::of(self.plan, tree, self.interrupts, self.stages))
     }
 
-    /// What the training run executes in a copy, which is left as it was.
+    /// Counts the training run in a copy, which is left unchanged.
     pub(super) fn trained(&self, run: &Workload, tree: &Tree) -> Result<Training> {
         leaving_as_built(tree, || Training::record(self.plan, run, tree, self.interrupts, self.stages))
     }
@@ -101,7 +101,7 @@ impl Gates<'_> {
         Ok(Measured { variant, counted })
     }
 
-    /// The comparison, or why there is none.
+    /// The comparison, or the reason why there is none.
     pub(super) fn compare(&self, variants: [&Variant; 2], links: Option<Programs>) -> Result<Compared> {
         match compare((self.plan, self.plan.proof), variants, links, self.stages, self.interrupts) {
             Ok(proven) => Ok(Ok(proven)),
@@ -113,13 +113,13 @@ impl Gates<'_> {
         }
     }
 
-    /// What calls fetched, from both recordings.
+    /// The code that calls fetched, from both recordings.
     pub(super) fn calls(&self) -> Result<Vec<CodePerCall>> {
         let [before, after] = ["before", "after"].map(|name| self.plan.out.join(name).join("calls.rec"));
         counts::per_call(&before, &after)
     }
 
-    /// How both were built, and what is modelled.
+    /// The build of both, and the modelled caches.
     pub(super) fn setting(&self, linked: Option<&str>) -> Vec<Fact> {
         let fact = |name: &str, value: String| Fact { name: name.into(), value };
         let caches: Vec<String> = self.plan.caches.iter().map(ToString::to_string).collect();
@@ -133,7 +133,7 @@ impl Gates<'_> {
         facts
     }
 
-    /// Whether the changed program is worth using.
+    /// The verdict on the changed program.
     pub(super) fn conclude(&self, compared: &Result<Proven<Proof>, String>) -> Outcome {
         let worse = match compared {
             Err(_) => "cannot be used: the report says why",

@@ -1,5 +1,5 @@
-//! `lineup study --code --hints`: what counts tell of conditions and functions, written into the sources and proven like
-//! every patch.
+//! `lineup study --code --hints`: hints from counts of conditions and functions, written into the sources and proven
+//! like every patch.
 
 use super::counts::Training;
 use super::gates::{self, Gates, Measured};
@@ -28,10 +28,10 @@ use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use std::path::Path;
 
-/// Inlined copies, and other paths, that are told of each.
+/// The most inlined copies, and other paths, that the report names for each.
 const MOST_UNUSED: usize = 20;
 
-/// What was worked out, and what the report says of it.
+/// The hints, and the report's evidence for them.
 struct Worked {
     hints: Hints,
     evidence: Evidence,
@@ -39,7 +39,7 @@ struct Worked {
     ways: [u64; 2],
 }
 
-/// Counts a run, writes hints, and compares the program as it is with the one that is compiled with them.
+/// Counts a run, writes hints, and compares the unchanged program with the one that is compiled with them.
 pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
@@ -120,7 +120,7 @@ impl Worked {
     }
 }
 
-/// A program with hints, and what the comparison showed.
+/// A program with hints, and its comparison.
 type Tried = (Option<Measured>, Compared);
 
 fn try_out(gates: &Gates<'_>, before: &Measured, hints: &Hints) -> Result<Tried> {

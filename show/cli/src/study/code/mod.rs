@@ -1,5 +1,5 @@
-//! `lineup study --code`: the program's code in another order, made by an installed `llvm-bolt` from Lineup's counts, and
-//! proven like a patch.
+//! `lineup study --code`: the program's code in another order, made by an installed `llvm-bolt` from Lineup's counts,
+//! and proven like a patch.
 
 mod cold;
 mod counts;
@@ -54,7 +54,7 @@ impl<'s> Deref for Study<'s> {
     }
 }
 
-/// What an order is made from, as files among the results.
+/// The files among the results from which an order is computed.
 struct Order {
     profile: PathBuf,
     /// Names of functions; `None` where BOLT finds their order.
@@ -236,7 +236,7 @@ impl Study<'_> {
         std::fs::rename(&beside, program).with_context(|| format!("cannot replace {}", program.display()))
     }
 
-    /// The links of both variants: those of the second are made of the first one's. Names and places within functions fit
+    /// The links of both variants: the second's are derived from the first's. Names and places within functions fit
     /// every link.
     fn links(&self, order: &Order, variants: [&Variant; 2]) -> Result<Option<Programs>> {
         let programs = links::of(self.plan, self.scratch, variants)?;
@@ -248,7 +248,8 @@ impl Study<'_> {
         Ok(programs)
     }
 
-    /// What others make of the program, or why they are not compared: that takes a program whose runs can be.
+    /// The optimisers' programs, or the reason why they are not compared: that needs a program whose runs can be
+    /// compared.
     fn beside_others(
         &self,
         others: Others<'_>,

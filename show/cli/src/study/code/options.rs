@@ -1,4 +1,4 @@
-//! What was typed for `lineup study --code`.
+//! The command line of `lineup study --code`.
 
 use crate::compare::split;
 use crate::study::plan::Plan;
@@ -15,13 +15,13 @@ use std::path::PathBuf;
 /// Arguments of `lineup study --code`.
 #[derive(Args, Clone)]
 pub(crate) struct CodeOptions {
-    /// Put the program's code in another order, instead of its data: by what the run after -- executes, with an installed
-    /// llvm-bolt; the result is proven like a patch. With --kernel-source the functions that calls of --region go into come
-    /// into one row of the image
+    /// Put the program's code in another order, instead of its data: by what the run after -- executes, with an
+    /// installed llvm-bolt; the result is proven like a patch. With --kernel-source the functions that calls of
+    /// --region go into come into one row of the image
     #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth"])]
     pub(in crate::study) code: bool,
-    /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --, which
-    /// flatters the order]
+    /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --,
+    /// which flatters the order]
     #[arg(
         long,
         value_name = "ARGUMENTS",
@@ -33,21 +33,23 @@ pub(crate) struct CodeOptions {
     /// With --code: file that the program reads as standard input in the run on which the order is judged
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     test_stdin: Option<PathBuf>,
-    /// With --code: order for calls of --region that find none of the program's code in the caches, by what recorded calls fetched
-    /// and not by counts; what that costs everything else is told
+    /// With --code: order for calls of --region that find none of the program's code in the caches, by what recorded
+    /// calls fetched and not by counts; what that costs everything else is told
     #[arg(long, requires = "code", requires = "regions", conflicts_with = "kernel_source")]
     pub(in crate::study) cold: bool,
-    /// With --code: write what the counts tell into the sources, as a patch for C and C++, and leave the order to the compiler: which
-    /// way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which functions are cold
+    /// With --code: write what the counts tell into the sources, as a patch for C and C++, and leave the order to the
+    /// compiler: which way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which
+    /// functions are cold
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt", "kernel_source"])]
     pub(in crate::study) hints: bool,
-    /// With --code: also hold the result against what others make of the program, all trained by the run after -- and timed in turn
-    /// by the other: functions in Lineup's order by the linker, llvm-bolt from its own instrumented run, GCC's profile-guided
-    /// optimisation, and both together. Takes up to --max-time once more, and builds the program five times
+    /// With --code: also hold the result against what others make of the program, all trained by the run after -- and
+    /// timed in turn by the other: functions in Lineup's order by the linker, llvm-bolt from its own instrumented run,
+    /// GCC's profile-guided optimisation, and both together. Takes up to --max-time once more, and builds the program
+    /// five times
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
     pub(in crate::study) against_optimisers: bool,
-    /// With --code: apply this patch of the sources before the code is put in order, such as fix.patch of a study of data. The program
-    /// as it is is compared with what both leave, and a table tells what each gains alone
+    /// With --code: apply this patch of the sources before the code is put in order, such as fix.patch of a study of
+    /// data. The program as it is is compared with what both leave, and a table tells what each gains alone
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
     pub(in crate::study) patch: Option<PathBuf>,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
@@ -75,14 +77,14 @@ impl CodeOptions {
     }
 }
 
-/// What a run is given.
+/// A run's arguments and input.
 pub(super) struct Workload {
     pub(super) arguments: Vec<OsString>,
     pub(super) input: Input,
 }
 
 impl Workload {
-    /// That of the plan's runs.
+    /// The workload of the plan's runs.
     pub(super) fn of(plan: &Plan) -> Workload {
         Workload { arguments: plan.arguments.clone(), input: plan.input.clone() }
     }
@@ -94,7 +96,7 @@ impl Workload {
         Ok(Run { command: words.collect(), ..run })
     }
 
-    /// As a command, with the size of its input.
+    /// The workload as a command, with the size of its input.
     pub(super) fn in_words(&self, plan: &Plan) -> String {
         let program = plan.started.clone().into_os_string();
         let line = typed::line([program].into_iter().chain(self.arguments.iter().cloned()));

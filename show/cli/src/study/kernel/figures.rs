@@ -19,7 +19,7 @@ const MORE_LINES: f64 = 0.01;
 /// A number of a measured call.
 type Cost = fn(&MeasuredCall) -> u64;
 
-/// What is told of each measured call.
+/// The figures of each measured call.
 const COSTS: [(&str, Cost); 8] = [
     ("instructions", |call| call.own.instructions),
     ("modelled L1I misses", |call| call.own.code_misses.l1),
@@ -31,7 +31,7 @@ const COSTS: [(&str, Cost); 8] = [
     ("modelled stall cycles", |call| call.own.data_stall_cycles + call.own.code_stall_cycles),
 ];
 
-/// All that the two show beside lines in all.
+/// All figures of both kernels except for lines in all.
 pub(super) fn side_by_side(
     plan: &KernelPlan<'_>,
     advice: &Advice,
@@ -55,7 +55,7 @@ pub(super) fn kernels_side_by_side(variants: [&Variant; 2], varying: &Varying) -
 /// The fact that is of changed types alone.
 const OFFSETS: &str = "offsets";
 
-/// So many lines, and that they are equal.
+/// The number of lines, and that they are equal.
 fn equal(lines: usize) -> String {
     match lines {
         0 => "none in either".into(),
@@ -64,7 +64,7 @@ fn equal(lines: usize) -> String {
     }
 }
 
-/// What was compared of what the guests printed.
+/// The comparison of the guests' output.
 fn compared([before, after]: [&Variant; 2], varying: &Varying) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
     let [kernel, workload] = varying.counts();

@@ -32,15 +32,15 @@ use std::path::Path;
 use trials::{Settled, Trials};
 use variant::{Booted, Variant};
 
-/// What a kernel's study is to do.
+/// The plan of a kernel's study.
 pub(super) struct KernelPlan<'p> {
-    /// What concerns kernels alone.
+    /// Options that concern kernels alone.
     pub(super) options: &'p KernelSourceOptions,
     /// Functions and weights.
     pub(super) regions: Regions,
     /// Calls of each kept with their accesses.
     pub(super) calls: u64,
-    /// Which calls these are.
+    /// The selection of these calls.
     pub(super) selection: Selection,
     /// Calls left out at first.
     pub(super) warmup: u64,
@@ -48,15 +48,15 @@ pub(super) struct KernelPlan<'p> {
     pub(super) caches: &'p [CacheSpec],
     /// Options of advice.
     pub(super) advice: lineup_advise::options::Options,
-    /// What is read with clang.
+    /// The units that are read with clang.
     pub(super) units: Units,
-    /// How much of the report is printed.
+    /// The extent of the printed report.
     pub(super) report: &'p ReportOptions,
-    /// Where results go; exists.
+    /// The folder of results; exists.
     pub(super) out: &'p Path,
-    /// Whether standard output gets JSON.
+    /// True when standard output gets JSON.
     pub(super) json: bool,
-    /// Whose lines decide: those of data, or with `--code` those of code.
+    /// The kind of lines that decides: data, or code with `--code`.
     pub(super) lines_of: LineKind,
 }
 
@@ -124,7 +124,7 @@ impl<'p> KernelPlan<'p> {
     }
 }
 
-/// What the kernel says it was built with.
+/// The compiler that built the kernel, as it reports it.
 fn compiler(before: &Variant) -> String {
     let banner = before.printed().kernel.iter().find(|line| line.contains("Linux version"));
     let words = banner.and_then(|line| line.split_once(") (")).map(|(_, rest)| rest);
@@ -152,7 +152,7 @@ fn conclude(
 ) -> Result<Outcome> {
     let Settled { advice, sources, after, guest, rejected, .. } = settled;
     let (after, compared) = after.unzip();
-    // Where the rest of a patch passed, what failed is among the refusals.
+    // Where the rest of a patch passed, the failed parts are among the refusals.
     let rejected = rejected.filter(|_| after.is_none());
     let (proof, not_proven) = match compared {
         None => (None, rejected.as_ref().map(|rejected| format!("the change failed: {}", rejected.because))),
@@ -205,7 +205,7 @@ fn conclude(
     }
 }
 
-/// The commands that repeat a study and go on from it.
+/// Commands that repeat a study, and commands for next steps.
 fn commands(plan: &KernelPlan<'_>, tree: &Path, has_patch: bool) -> Vec<CommandLine> {
     let repeat = CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) };
     let apply = has_patch.then(|| {

@@ -1,4 +1,4 @@
-//! What was typed for the study of a kernel → what is meant.
+//! Converts the command line for the study of a kernel into its settings.
 
 use crate::record::kernel::{KernelOptions, latency};
 use anyhow::{Context, Result};
@@ -15,8 +15,8 @@ pub(crate) struct KernelSourceOptions {
     #[arg(long, value_name = "DIR", conflicts_with_all =
           ["source", "build", "program", "engine", "one_pass", "audits", "pressures", "guard", "command"])]
     pub(crate) kernel_source: Option<PathBuf>,
-    /// The kernel's configuration: a file, or a target of its Makefile such as defconfig [default: the tree's .config, else
-    /// defconfig]
+    /// The kernel's configuration: a file, or a target of its Makefile such as defconfig [default: the tree's .config,
+    /// else defconfig]
     #[arg(long, value_name = "FILE|TARGET", requires = "kernel_source")]
     config: Option<String>,
     /// Folder for the copy of the sources and all that is built; it stays, so that the next study compiles only what
@@ -64,7 +64,7 @@ pub(crate) struct KernelSourceOptions {
 const LOG: &str = "loglevel=7 printk.time=1";
 
 impl KernelSourceOptions {
-    /// What is built, and where.
+    /// The source to build, and its folders.
     pub(super) fn source(&self, tree: &Path, out: &Path, named: &Path) -> Result<KernelSource> {
         let jobs = match self.jobs {
             Some(jobs) => usize::from(jobs),
@@ -79,7 +79,7 @@ impl KernelSourceOptions {
         })
     }
 
-    /// What the kernel is configured with, and in words.
+    /// The kernel's configuration, and its description in words.
     pub(super) fn configuration(&self, tree: &Path) -> (Configuration, String) {
         let own = tree.join(".config");
         match &self.config {
@@ -92,7 +92,7 @@ impl KernelSourceOptions {
         }
     }
 
-    /// What the guest does.
+    /// The guest's workload.
     pub(super) fn workload(&self) -> &str {
         &self.workload
     }

@@ -104,7 +104,7 @@ impl Row {
         Ok(Row { left: all - functions.len(), units: units.len(), functions, original, edited })
     }
 
-    /// How many functions lie in the row of a built image, one behind the other in its order.
+    /// The number of functions in the row of a built image, one behind the other in its order.
     fn kept_in(&self, debug: &DebugInfo) -> usize {
         let mut addresses: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for symbol in debug.symbols() {
@@ -118,7 +118,7 @@ impl Row {
         let mut last = 0;
         let mut kept = 0;
         for address in self.functions.iter().filter_map(only) {
-            // What lies in a section of the kernel's choice lies behind the row.
+            // Functions in sections that the kernel itself places lie behind the row.
             if address > last && address - last < MOST_APART_BYTES || last == 0 {
                 last = address;
                 kept += 1;
@@ -136,7 +136,7 @@ fn vmlinux(folder: &Path, stages: &Stages) -> Result<DebugInfo> {
     explain::debug_info(&file, stages).with_context(|| format!("{}: cannot be read", file.display()))
 }
 
-/// What the recorded calls fetched of the kernel.
+/// The kernel's code that the recorded calls fetched.
 fn fetched(recording: &Path) -> Result<Fetched> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     let (mut fetched, mut image) = (Fetched::default(), None);
@@ -168,7 +168,7 @@ fn makefile<'u>(unit: &'u str, copy: &Path) -> Option<(String, &'u str)> {
     })
 }
 
-/// A kernel with the row, and what the comparison showed; or why it failed.
+/// A kernel with the row, and its comparison; or the reason why it failed.
 type Tried = Result<(Variant, Compared), String>;
 
 fn conclude(trials: &Trials<'_>, row: Row, tried: Tried, setting: Vec<Fact>) -> Result<Outcome> {

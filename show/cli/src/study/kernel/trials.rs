@@ -1,5 +1,5 @@
-//! Trying the patch to a kernel: built, booted, its offsets read back, recorded and compared. What fails is found by
-//! halving and refused with its reason, and the rest is tried again.
+//! Trying the patch to a kernel: built, booted, its offsets read back, recorded and compared. Halving finds the parts
+//! that fail; they are refused with their reasons, and the rest is tried again.
 
 use super::variant::{self, Booted, DoesNotRun, GuestRunner, Variant};
 use super::{KernelPlan, figures};
@@ -19,10 +19,10 @@ use lineup_study::source::kernel_tree::KernelTree;
 use lineup_study::source::meaning::Reading;
 use std::collections::BTreeMap;
 
-/// By what share the calls of a region may differ between two guests: their timers tick elsewhere.
+/// The share by which the calls of a region may differ between two guests: their timers tick at different points.
 const CALLS_APART: f64 = 0.1;
 
-/// What a study has before anything is changed.
+/// The state of a study before anything is changed.
 pub(super) struct Trials<'t> {
     pub(super) plan: &'t KernelPlan<'t>,
     pub(super) tree: &'t mut KernelTree,
@@ -32,13 +32,13 @@ pub(super) struct Trials<'t> {
     pub(super) interrupts: &'t Interrupts,
 }
 
-/// What became of the advice.
+/// The outcome of the advice.
 pub(super) struct Settled {
     pub(super) advice: Advice,
     pub(super) sources: Sources,
-    /// What clang made of the units; `None` when none were noted by the build.
+    /// Clang's reading of the units; `None` when the build noted none.
     pub(super) reading: Option<Reading>,
-    /// The changed kernel and what the comparison showed; `None` when nothing is changed.
+    /// The changed kernel and its comparison; `None` when nothing is changed.
     pub(super) after: Option<(Variant, Compared)>,
     /// Both kernels side by side; `None` when nothing is changed.
     pub(super) guest: Option<GuestComparison>,
@@ -54,7 +54,7 @@ struct Tried {
 }
 
 impl Trials<'_> {
-    /// Works out advice until the kernel changed by all of it passes, or nothing is left to change.
+    /// Works out advice until the kernel with all of its changes passes, or nothing is left to change.
     pub(super) fn settle(&mut self) -> Result<Settled> {
         let kbuild = self.tree.kbuild()?.context("the build noted no compiler's call, as kbuild does")?;
         let sources = kbuild.texts();
@@ -92,7 +92,7 @@ impl Trials<'_> {
         }
     }
 
-    /// Builds, boots, records and compares the kernel with these texts. `advice` is what they are to give.
+    /// Builds, boots, records and compares the kernel with these texts. `advice` is their basis.
     fn try_out(
         &mut self,
         edited: &BTreeMap<String, String>,

@@ -24,30 +24,30 @@ use std::time::Duration;
 /// Why effects beyond what a guest prints are not compared.
 const NO_EFFECTS: &str = "a guest has no disk and no network; what it printed is compared";
 
-/// How much more memory the guest of a second run has: what the kernel allocates lies elsewhere, and takes other time.
+/// The additional memory of a second run's guest: the kernel's allocations get other addresses, and take other time.
 const MORE_MEMORY_MIB: u32 = 16;
 
 /// A kernel that was built, and booted without the recorder.
 pub(super) struct Booted {
     prepared: Prepared,
     recording: PathBuf,
-    /// What its guest printed.
+    /// Its guest's output.
     pub(super) printed: Printed,
 }
 
 /// The same, recorded.
 pub(super) struct Variant {
     booted: Booted,
-    /// What its guest printed while it was recorded.
+    /// Its guest's output while it was recorded.
     printed: Printed,
     status: i32,
-    /// What was recorded.
+    /// The recording.
     pub(super) recorded: Explained,
     /// Every measured call.
     pub(super) measured: Vec<MeasuredCall>,
 }
 
-/// A kernel with which the guest did not come to its end; says nothing of the machine that it ran on.
+/// A kernel with which the guest did not reach its end; without information about the host.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct DoesNotRun(String);
@@ -106,7 +106,7 @@ impl Booted {
         Ok(Booted { prepared, recording, printed: outcome.printed })
     }
 
-    /// What differs when the same kernel boots with more memory.
+    /// The differences when the same kernel boots with more memory.
     pub(super) fn varying(&self, stages: &Stages, interrupts: &Interrupts) -> Result<Varying> {
         let (outcome, problem) = kernel::boot_bare(&self.prepared, MORE_MEMORY_MIB, stages, interrupts)?;
         ended_well(problem)?;
@@ -149,12 +149,12 @@ impl Booted {
 }
 
 impl Variant {
-    /// What its guest printed without the recorder.
+    /// Its guest's output without the recorder.
     pub(super) fn printed(&self) -> &Printed {
         &self.booted.printed
     }
 
-    /// As the proof takes it.
+    /// The recording in the proof's form.
     pub(super) fn as_recorded(&self, varying: &Varying) -> Recorded {
         let none = Output::of(b"");
         let conduct = Conduct {
@@ -173,7 +173,7 @@ impl Variant {
 
 /// Boots both variants in turn.
 pub(super) struct GuestRunner<'r> {
-    /// As they are, and changed.
+    /// The unchanged kernel, and the changed one.
     pub(super) variants: [&'r Variant; 2],
     pub(super) varying: &'r Varying,
     pub(super) stages: &'r Stages,

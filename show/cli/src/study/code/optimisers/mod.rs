@@ -1,5 +1,5 @@
-//! `lineup study --code` with `--against-optimisers` or `--patch`: what others make of the program, and a patch of its
-//! sources alone, beside what Lineup does, in one table.
+//! `lineup study --code` with `--against-optimisers` or `--patch`: other optimisers' programs, and a patch of its
+//! sources alone, in one table with Lineup's result.
 
 mod programs;
 
@@ -35,10 +35,10 @@ const PATCH_AND_COUNTS: &str = "the patch, BOLT from Lineup's counts";
 /// The rows of the table, in this order, where they are asked for and can be made.
 const ROWS: [&str; 8] = [AS_LINKED, FUNCTIONS, BOLT, COUNTS, PGO, BOTH, PATCH, PATCH_AND_COUNTS];
 
-/// What stands in the table besides the program as linked and the study's result.
+/// Rows of the table other than the program as linked and the study's result.
 #[derive(Clone, Copy)]
 pub(super) struct Others<'o> {
-    /// Whether what other optimisers make of the program does.
+    /// True when the table has other optimisers' programs.
     pub(super) optimisers: bool,
     /// The program with the patch, in the order of its linker; the result is that in the new order.
     pub(super) patched: Option<&'o Tree>,
@@ -54,7 +54,7 @@ impl Others<'_> {
     }
 }
 
-/// What an order was made from.
+/// The basis of an order.
 pub(super) struct Trained<'t> {
     pub(super) run: &'t Workload,
     pub(super) counted: &'t Training,
@@ -66,8 +66,8 @@ struct Entry<'t> {
     tree: &'t Tree,
 }
 
-/// Makes all programs, compares what they do, and times them in turn. What cannot be made, or does something else, is
-/// named in the table and ends nothing.
+/// Makes all programs, compares their effects, and times them in turn. A program that cannot be made, or has other
+/// effects, is named in the table and does not end the study.
 ///
 /// # Errors
 /// When the program as it was linked cannot be run, and when the study is interrupted.
@@ -134,10 +134,10 @@ fn figures(counted: &Counted) -> Vec<Figure> {
     counted.figures().iter().map(|(what, count)| Figure { what: what.clone(), count: *count }).collect()
 }
 
-/// What was compared of two programs' effects, in a sentence.
+/// The result of comparing two programs' effects, in a sentence.
 ///
 /// # Errors
-/// What differs.
+/// The difference.
 fn observed(study: &Study<'_>, linked: &Tree, tree: &Tree) -> Result<String> {
     study.stages.stage("observing what leaves the processes of an optimised program");
     let (before, after) = (study.plan.run(linked)?, study.plan.run(tree)?);
@@ -150,7 +150,7 @@ fn observed(study: &Study<'_>, linked: &Tree, tree: &Tree) -> Result<String> {
     }
 }
 
-/// All programs in mirrored blocks. Those that print something else, or end otherwise, are taken out.
+/// Times all programs in mirrored blocks. Programs with other output, or another ending, are taken out.
 fn timed(study: &Study<'_>, entries: Vec<Entry<'_>>, not_observed: Vec<NotOptimised>) -> Result<Optimisers> {
     let proof = &study.plan.proof;
     let plan = ComparePlan {
@@ -224,7 +224,7 @@ fn judged(
     })
 }
 
-/// What a variant's runs do otherwise than the first run of all.
+/// The difference between a variant's runs and the first run of all.
 fn difference(collected: &Collected, variant: RunOf) -> Option<String> {
     let (_, first) = collected.runs.iter().find(|(slot, _)| slot.variant == RunOf::BEFORE)?;
     let mut runs = collected.runs.iter().filter(|(slot, _)| slot.variant == variant);

@@ -16,7 +16,7 @@ use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Programs besides the one as linked and the one in Lineup's order.
+/// Programs other than the one as linked and the one in Lineup's order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peer {
     /// Functions in Lineup's order, by the linker.
@@ -27,11 +27,11 @@ pub(super) enum Peer {
     Counts,
     /// GCC's profile-guided optimisation.
     Pgo,
-    /// That, and BOLT from Lineup's counts of what it made.
+    /// That, and BOLT on its result, from Lineup's counts.
     PgoAndBolt,
 }
 
-/// What an optimiser by profile needs, and a program does not leave that is ended from outside.
+/// The error for a program that is ended from outside: it leaves no profile for the optimiser.
 const NO_PROFILE: &str = "the instrumented program left no profile: it must end by itself";
 
 /// Makes the programs.
@@ -43,7 +43,7 @@ pub(super) struct Programs<'p> {
     pub(super) trained: &'p Training,
     /// The copy with the program as it was linked.
     pub(super) linked: &'p Tree,
-    /// Where orders and counts are kept while programs are made.
+    /// The folder for orders and counts while programs are made.
     pub(super) folder: PathBuf,
 }
 
@@ -125,14 +125,14 @@ impl Programs<'_> {
         self.built(role, by, "that GCC optimises by a profile")
     }
 
-    /// Where the counts of a program are that GCC made to count; the run is made once.
+    /// The folder of the counts from GCC's instrumented program; the run is made once.
     fn counted_by_gcc(&self) -> Result<PathBuf> {
         let counts = self.folder.join("gcc");
         if counts.is_dir() {
             return Ok(counts);
         }
         let counting = self.built(Role::Optimised(4), Compiled::Counting(&counts), "that GCC instruments")?;
-        // What the build itself ran is no training.
+        // Runs during the build itself are not training.
         if counts.is_dir() {
             std::fs::remove_dir_all(&counts).context("emptying the folder of counts")?;
         }
@@ -142,7 +142,7 @@ impl Programs<'_> {
         Ok(counts)
     }
 
-    /// What GCC made by a profile, and BOLT from Lineup's counts of it.
+    /// GCC's program by a profile, and BOLT from Lineup's counts of it.
     fn by_counts_and_bolted(&self) -> Result<Tree> {
         let tree = self.by_counts(Role::Optimised(3), true)?;
         let order = self.order_by(&self.study.trained(self.training, &tree)?, "optimised.fdata")?;
@@ -173,7 +173,7 @@ impl Programs<'_> {
     }
 }
 
-/// What made a program, in words.
+/// A program's optimiser, in words.
 pub(super) fn made(peer: Peer, bolt: &Bolt) -> String {
     let version = bolt.version();
     let bolt = bolt.program().file_name().unwrap_or_default().to_string_lossy();
