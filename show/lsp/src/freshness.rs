@@ -1,4 +1,4 @@
-//! Whether what a program was built from is what the editor shows.
+//! Compares the editor's text with the text from which a program was built.
 
 use crate::program::Program;
 use crate::world::{Stamp, World};
@@ -8,14 +8,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Types that lie in others are looked into up to so many.
+/// The most nested types that are looked into.
 const MOST_TYPES: usize = 2000;
 
-/// Whether a declaration in the editor is the one that was built.
+/// The relation of a declaration in the editor to the built one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Freshness {
-    /// Nothing speaks against it: the text is what the file holds, no file that the type needs was written after the
-    /// program, and the members have the same names.
+    /// Nothing speaks against it: the text is the file's, no file that the type needs was written after the program,
+    /// and the members have the same names.
     AsBuilt,
     /// The editor's text is not what the file holds.
     NotSaved,
@@ -26,7 +26,7 @@ pub enum Freshness {
 }
 
 impl Freshness {
-    /// A sentence for a person; `None` when there is nothing to be told.
+    /// A sentence for a person; `None` when there is nothing to report.
     pub(crate) fn in_words(&self, program: &str) -> Option<String> {
         match self {
             Freshness::AsBuilt => None,
@@ -39,7 +39,7 @@ impl Freshness {
     }
 }
 
-/// Of the text as a whole: is it what the file holds, and was that written before the program?
+/// The freshness of the text as a whole: it must be the file's, and the file older than the program.
 pub(crate) fn of_text(world: &dyn World, file: &Path, text: &str, built: Option<Stamp>) -> Freshness {
     if world.text(file).as_deref() != Ok(text) {
         return Freshness::NotSaved;
@@ -50,7 +50,8 @@ pub(crate) fn of_text(world: &dyn World, file: &Path, text: &str, built: Option<
     Freshness::AsBuilt
 }
 
-/// Of one declaration: does the type have its members, and are the types that lie in it as they were built?
+/// The freshness of one declaration: the type must have its members, and the types inside it must be as they were
+/// built.
 pub(crate) fn of_type(
     world: &dyn World,
     program: &Program,
@@ -76,8 +77,8 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Whether the built members are those of the text. Where the text has conditions or macros, a built member must at least
-/// be a word of the declaration, and members of the text may be missing.
+/// True when the built members are those of the text. Where the text has conditions or macros, a built member must at
+/// least be a word of the declaration, and members of the text may be missing.
 fn are_members(built: &[String], declared: &Declared, text: &str, language: TextLanguage) -> bool {
     let mut written: Vec<&str> = declared.own_members().collect();
     if declared.is_plain {
@@ -97,7 +98,7 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The files that declare the type and what lies in it: types of members, their typedefs, base classes.
+/// The files that declare the type and the types inside it: types of members, their typedefs, base classes.
 fn files_of(program: &Program, id: TypeId) -> BTreeSet<Arc<str>> {
     let mut files = BTreeSet::new();
     let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! What keeps a member in its place: promises of a `lineup.lock`, and reasons that advice gave.
+//! Constraints on a member's place: promises of a `lineup.lock`, and reasons from advice.
 
 use crate::evidence::Evidence;
 use lineup_advise::guard::{Group, Lock, Violation};

@@ -1,4 +1,4 @@
-//! What is shown of a type or a member, in Markdown.
+//! The text shown for a type or a member, in Markdown.
 
 use crate::evidence::Evidence;
 use crate::held;
@@ -15,10 +15,10 @@ const MOST_MEMBERS: usize = 8;
 /// Longer names are cut.
 const MOST_NAME_CHARS: usize = 120;
 
-/// What was read beside the program.
+/// The files that were read in addition to the program.
 #[derive(Clone, Copy)]
 pub(crate) struct Beside<'b> {
-    /// What is known of uses, and the file's name.
+    /// The known uses, and the file's name.
     pub(crate) evidence: Option<(&'b Evidence, &'b str)>,
     pub(crate) lock: Option<&'b Lock>,
 }
@@ -218,7 +218,7 @@ fn per_call(count: f64) -> String {
     if count > 0.0 && count < 0.01 { "fewer than 0.01".to_string() } else { format!("{count:.2}") }
 }
 
-/// Which threads used a member, when there are several.
+/// The threads that used a member, when there are several.
 fn threads(view: &View<'_>, evidence: &Evidence, place: &Place) -> Option<String> {
     let bytes = place.bytes();
     let lines = view.used(Some(evidence));

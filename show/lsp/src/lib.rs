@@ -1,11 +1,11 @@
 //! Lineup in an editor: hover and diagnostics of a language server.
 //!
-//! No input and no output: [`Server::handle`] takes a message and gives the messages that answer it, and whatever it
-//! wants to know of files it asks a [`World`]. [`wire`] turns bytes into messages and back.
+//! No input and no output: [`Server::handle`] takes a message and returns the messages that answer it, and asks a
+//! [`World`] about files. [`wire`] turns bytes into messages and back.
 //!
-//! * What is said of a type is what debug information of a program says. It is said of the text in the editor only while
-//!   that is the text which was built; else the answer begins with why it may not be. See [`Freshness`].
-//! * A place in a text is found in the text as it is now, by a parser, and not by the lines that debug information tells.
+//! * Statements about a type come from a program's debug information. They hold for the text in the editor only while
+//!   that is the built text; else the answer begins with the reason why it may not be. See [`Freshness`].
+//! * A parser finds places in the present text; the lines in the debug information are not used.
 //! * Programs, recordings and promises are read when they are first needed, and again when their files change.
 
 mod cached_file;

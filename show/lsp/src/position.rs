@@ -2,7 +2,7 @@
 
 use lsp_types::{Position, Range};
 
-/// Where the lines of a text begin.
+/// The beginnings of a text's lines.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,

@@ -38,16 +38,16 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const NOT_INITIALIZED: i64 = -32002;
 
-/// How the client ended the server.
+/// The client's way of ending the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// As the protocol says: `shutdown`, then `exit`.
+    /// As the protocol demands: `shutdown`, then `exit`.
     Properly,
     /// By `exit` alone.
     Abruptly,
 }
 
-/// Where in its life the server is.
+/// The server's stage of life.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
     Started,
@@ -62,7 +62,7 @@ pub struct Server<W> {
     config: Config,
     version: String,
     life: Life,
-    /// Whether the client can be asked to tell of files that change.
+    /// True when the client can be asked to report changes of files.
     can_watch: bool,
     documents: BTreeMap<String, Document>,
     programs: Vec<CachedFile<Program>>,
@@ -91,7 +91,7 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// How the client ended it; `None` while it goes on.
+    /// The client's way of ending it; `None` while it runs.
     pub fn ended(&self) -> Option<Ended> {
         match self.life {
             Life::Ended(how) => Some(how),
@@ -112,7 +112,7 @@ impl<W: World> Server<W> {
         let params = message.get_mut("params").map(Value::take).unwrap_or_default();
         let id = message.get("id").cloned();
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            // An answer to what was asked; nothing depends on it.
+            // An answer to the server's own request; nothing depends on it.
             let is_answer = message.get("result").is_some() || message.get("error").is_some();
             if !is_answer {
                 let what = "neither a request nor a notification".to_string();
@@ -161,7 +161,7 @@ impl<W: World> Server<W> {
         if self.life != Life::Running {
             return;
         }
-        // What has the wrong form says nothing that could be acted on, and a notification has no answer.
+        // A malformed notification is ignored: it gives nothing to act on, and has no answer.
         match method {
             "initialized" => self.initialized(),
             "textDocument/didOpen" => self.with(params, Self::opened),
@@ -329,7 +329,7 @@ impl<W: World> Server<W> {
         })
     }
 
-    /// Where there are several programs, each text says whose it is.
+    /// Where there are several programs, each text names its own.
     fn with_program(&self, view: &View<'_>, text: String) -> Option<String> {
         let name = hover::plain(&view.program_name);
         Some(if self.programs.len() > 1 { format!("{text}\n\nIn {name}.") } else { text })
@@ -345,7 +345,7 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// What programs have of a declaration, each layout once: those first that are as the text has them.
+    /// The programs' views of a declaration, each layout once.
     fn views(&self, document: &Document, declared: &Declared) -> Vec<View<'_>> {
         let mut views: Vec<View<'_>> = Vec::new();
         for kept in &self.programs {
@@ -370,7 +370,7 @@ impl<W: World> Server<W> {
                 }
             }
         }
-        // Of types of one name the others are those of other files' or modules'.
+        // Types of the same name with other members are those of other files or modules.
         if views.iter().any(|view| view.freshness != Freshness::OtherMembers) {
             views.retain(|view| view.freshness != Freshness::OtherMembers);
         }
@@ -400,7 +400,7 @@ impl<W: World> Server<W> {
             let views = self.views(document, declared);
             let Some(view) = views.first() else { continue };
             if matches!(view.freshness, Freshness::NotSaved) || self.is_newer(document, view) {
-                // Of the whole text, so once is enough.
+                // This concerns the whole text, so once is enough.
                 return diagnose::of_text(&view.freshness, &view.program_name, declared, &lines)
                     .into_iter()
                     .collect();

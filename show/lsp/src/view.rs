@@ -23,7 +23,7 @@ pub(crate) struct View<'p> {
     pub(crate) freshness: Freshness,
 }
 
-/// Where a member lies in an object.
+/// A member's place in an object.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Place {
     pub(crate) ty: TypeId,
@@ -66,7 +66,7 @@ impl View<'_> {
             .then_some(shape.align_bytes)
     }
 
-    /// Where a member lies, by its names from the type inwards.
+    /// A member's place, by its names from the type inwards.
     pub(crate) fn place(&self, path: &[String]) -> Option<Place> {
         let (first, rest) = path.split_first()?;
         let mut place = self.direct(&self.layout, first, 0, 0)?;
@@ -111,7 +111,7 @@ impl View<'_> {
         None
     }
 
-    /// Where its members lie, in bits.
+    /// Its members' offsets, in bits.
     pub(crate) fn places(&self) -> Vec<(Option<&str>, Option<u64>)> {
         self.layout.rows.iter().map(|row| (row.name.as_deref(), row.offset_bits)).collect()
     }
@@ -122,7 +122,7 @@ impl View<'_> {
     }
 }
 
-/// What a region did to some bytes of objects of a type.
+/// A region's accesses to some bytes of objects of a type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Share {
     /// Loads and stores per call.
@@ -131,11 +131,11 @@ pub(crate) struct Share {
     pub(crate) share: f64,
 }
 
-/// What each region did to bytes of objects, the greatest share first.
+/// Each region's accesses to bytes of objects, the greatest share first.
 pub(crate) fn shares(lines: &[UsedLine], bytes: &Range<u64>) -> Vec<Share> {
     let parts = || lines.iter().flat_map(|line| &line.parts);
     let mut of_bytes: Vec<Use> = Vec::new();
-    // What has no size stands for what is used at its place.
+    // A member without a size stands for the data at its offset.
     let holds = |offset: u64| bytes.contains(&offset) || bytes.is_empty() && offset == bytes.start;
     for one in parts().filter(|part| holds(part.offset)).flat_map(|part| &part.uses) {
         match of_bytes.iter_mut().find(|known| known.region == one.region) {

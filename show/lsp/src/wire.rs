@@ -17,12 +17,12 @@ pub struct Incoming {
     looked: usize,
 }
 
-/// What the bytes of a message are.
+/// The content of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
     /// JSON.
     Json(Value),
-    /// Something else, of the length that its header told: the next message can be read.
+    /// Other bytes of the length in their header: the next message can be read.
     NotJson(String),
 }
 
@@ -89,7 +89,7 @@ fn content_length(header: &[u8]) -> Result<usize, LspError> {
     Ok(number)
 }
 
-/// A message as it is sent.
+/// A message in the form in which it is sent.
 pub fn outgoing(message: &Value) -> Vec<u8> {
     let body = message.to_string();
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()

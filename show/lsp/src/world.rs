@@ -1,4 +1,4 @@
-//! What the server asks of the machine it runs on.
+//! The server's interface to the machine it runs on.
 
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
@@ -16,10 +16,10 @@ pub struct Stamp {
 
 /// The files of a machine. Errors are sentences for a person, without the file's name.
 pub trait World {
-    /// The stamp of a file; `None` when there is none.
+    /// The stamp of a file; `None` when it does not exist.
     fn stamp(&self, path: &Path) -> Option<Stamp>;
 
-    /// The one path of a file, without links; `None` when there is none.
+    /// The one path of a file, without links; `None` when it does not exist.
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 
     /// The text of a file.
@@ -28,15 +28,15 @@ pub trait World {
     /// When it cannot be read or is not UTF-8.
     fn text(&self, path: &Path) -> Result<String, String>;
 
-    /// The types that a program's debug information describes, and what it was compiled for.
+    /// The types that a program's debug information describes, and the ABI it was compiled for.
     ///
     /// # Errors
     /// When it cannot be read or has no debug information.
     fn types(&self, path: &Path) -> Result<(Types, Abi), String>;
 
-    /// What is known of how a program uses its types: a document that [`crate::Evidence`] reads.
+    /// A program's use of its types: a document that [`crate::Evidence`] reads.
     ///
     /// # Errors
-    /// When the file cannot be read or is nothing that tells it.
+    /// When the file cannot be read, or has no such content.
     fn evidence(&self, path: &Path) -> Result<String, String>;
 }

@@ -1,4 +1,4 @@
-//! The message of a patch: what got better, and beside it what got worse.
+//! The message of a patch: the gains, and the losses.
 
 use crate::study::{HintsReport, LineKind, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
@@ -108,7 +108,7 @@ fn judged_by_hand(report: &StudyReport) -> String {
     if judged.is_empty() { judged } else { format!("\nJudged harmless by hand:\n{judged}") }
 }
 
-/// What fell and what rose, a line each.
+/// The figures that fell and those that rose, a line each.
 fn changes(report: &StudyReport) -> [Vec<String>; 2] {
     let mut lists = [Vec::new(), Vec::new()];
     let mut add = |what: String, before: f64, after: f64| {

@@ -1,4 +1,4 @@
-//! Figures of distributions: each with what it shows in words, a legend and the same as a table.
+//! Figures of distributions: each with its meaning in words, a legend and the same as a table.
 
 use crate::chart::{Bins, CountAxis, StepSeries, scatter, step_legend, steps};
 use crate::figure::{mean, share, whole};
@@ -63,7 +63,8 @@ fn bins(series: &[Series]) -> Bins {
     Bins::new(low, high, count, is_wide)
 }
 
-/// Where the figure with the linear count ends, as a share of all values: few far calls would leave the peak no room.
+/// The upper end of the figure with the linear count, as a share of all values: few far calls would leave the peak no
+/// room.
 const NEAR: f64 = 0.975;
 
 /// Histograms over each other: the greater part of the calls with a linear count, and all with a logarithmic one.
@@ -82,7 +83,7 @@ pub(crate) fn overlay(what: &str, axis: &str, series: &[Series]) -> Markup {
     drawn(what, [(&left, bins(&near), &near), (axis, all, series)])
 }
 
-/// Where rescaled figures end: what lies further out is counted in the last bin.
+/// The upper end of rescaled figures: the last bin counts the values beyond it.
 const MOST_PEAKS: f64 = 6.0;
 
 /// The same, each series divided by its own peak, so that the peaks coincide.
@@ -105,7 +106,7 @@ pub(crate) fn rescaled(what: &str, series: &[(Series, f64)]) -> Markup {
     drawn(what, [(&axis, bins, &scaled), (&axis, bins, &scaled)])
 }
 
-/// What lies beside each other: the axis in words, its bins, the values.
+/// One of two figures side by side: the axis in words, its bins, the values.
 type Half<'a> = (&'a str, Bins, &'a [Series]);
 
 fn drawn(what: &str, [left, right]: [Half<'_>; 2]) -> Markup {

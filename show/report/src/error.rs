@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
-//! Figures as people read them. What is unknown is shown as a dash, never as zero.
+//! Figures for people. An unknown value is shown as a dash, never as zero.
 
-/// What stands for a figure that was not observed.
+/// The sign for a figure that was not observed.
 pub const UNKNOWN: &str = "–";
 
 /// A whole number with its thousands apart.
@@ -100,10 +100,10 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{:.2} %", percent.abs())
 }
 
-/// An interval whose upper end is more than so many times its lower one says nothing of a change that may be none.
+/// An interval whose upper end is more than this many times its lower one, and that includes 1, is no estimate.
 const WIDEST: f64 = 4.0;
 
-/// Whether the ends of a ratio's interval say anything: an interval that excludes 1 does, and a narrow one.
+/// True when a ratio's interval is an estimate: one that excludes 1 is, and so is a narrow one.
 ///
 /// ```
 /// use lineup_report::figure::is_estimate;
@@ -132,7 +132,7 @@ pub fn estimated(ratio: f64, [low, high]: [f64; 2]) -> String {
 /// Stands for an estimate where the interval says nothing.
 pub const NO_ESTIMATE: &str = "no estimate: runs differ by more than any change would";
 
-/// How many times as fast.
+/// A speed as a factor of another.
 ///
 /// ```
 /// use lineup_report::figure::factor;

@@ -1,4 +1,4 @@
-//! How the calls of regions differ.
+//! The differences between the calls of regions.
 
 use crate::finding::{Finding, Rule};
 use crate::side::{CallMeans, RegionFigures};
@@ -27,7 +27,7 @@ pub struct TypeLines {
     pub after: f64,
 }
 
-/// What is counted of a call.
+/// The quantity counted for a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counted {
     /// Lines of data.
@@ -45,8 +45,8 @@ pub struct Compared {
     pub before: f64,
     /// Mean per call of the head.
     pub after: f64,
-    /// Head by base, with the ends of its interval, which are both the ratio where all runs of each side are alike; `None`
-    /// where a side has a single run, or counts nothing.
+    /// Head by base, with the ends of its interval, which are both the ratio where all runs of each side are alike;
+    /// `None` where a side has a single run, or counts nothing.
     pub ratio: Option<Ratio>,
 }
 
@@ -64,7 +64,7 @@ pub struct Ratio {
 /// Differences of fewer lines per call are rounding.
 const LEAST_LINES: f64 = 0.005;
 
-/// How sure a change is: many things are compared in one review.
+/// The confidence level of a change: many things are compared in one review.
 const LEVEL: f64 = 0.99;
 
 impl Counted {
@@ -87,7 +87,7 @@ impl Counted {
         }
     }
 
-    /// As in "a call needs two cache lines of data".
+    /// The units, as in "a call needs two cache lines of data".
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Counted::DataLines => ("needs", "cache lines of data"),
@@ -98,7 +98,7 @@ impl Counted {
 }
 
 impl Compared {
-    /// Whether the head needs more beyond what its own runs, and those of the base, differ by.
+    /// True when the head needs more, beyond the differences between its own runs and between those of the base.
     fn is_more(&self) -> bool {
         self.after - self.before >= LEAST_LINES && self.ratio.is_some_and(|ratio| ratio.low > 1.0)
     }
@@ -122,7 +122,7 @@ impl RegionFigures {
 }
 
 impl RegionChange {
-    /// Both sides of what is counted.
+    /// Both sides of a counted quantity.
     pub fn compared(&self, counted: Counted) -> Compared {
         let sides = [&self.before, &self.after].map(|side| side.summary(counted));
         let [before, after] = sides.each_ref().map(|side| side.as_ref().map_or(0.0, |side| side.mean));
@@ -159,7 +159,7 @@ impl RegionChange {
         types
     }
 
-    /// Whether the program calls it another number of times: the means are then of other work.
+    /// True when the program calls it another number of times: the means then belong to other work.
     pub fn has_other_calls(&self) -> bool {
         let made = (self.before.calls_made(), self.after.calls_made());
         matches!(made, (Some(before), Some(after)) if before != after)

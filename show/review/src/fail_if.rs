@@ -1,10 +1,10 @@
-//! What fails a review.
+//! The conditions that fail a review.
 
 use crate::finding::{Finding, Rule};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the project fails a review on: a kind of finding, for ratios above a bound.
+/// A project's condition for failing a review: a kind of finding, for ratios above a bound.
 ///
 /// ```
 /// use lineup_review::FailIf;
@@ -19,7 +19,7 @@ pub struct FailIf {
     above: f64,
 }
 
-/// A text that is none.
+/// A text that is not such a condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotARule(String);
 
@@ -74,7 +74,7 @@ impl FailIf {
         FailIf { rule, above: 1.0 }
     }
 
-    /// Whether a finding is such a one: of a ratio the whole interval lies above the bound.
+    /// True when a finding meets the condition: the whole interval of a ratio lies above the bound.
     pub fn applies_to(&self, finding: &Finding) -> bool {
         self.rule == finding.rule && finding.ratio.is_none_or(|ratio| ratio.low > self.above)
     }

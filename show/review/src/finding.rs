@@ -1,10 +1,10 @@
-//! What got worse.
+//! Findings: changes for the worse.
 
 use crate::calls::Ratio;
 use crate::place::Place;
 use serde::Serialize;
 
-/// What kind of thing got worse.
+/// The kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -49,7 +49,7 @@ impl Rule {
         }
     }
 
-    /// What it is, in a sentence.
+    /// Its meaning, in a sentence.
     pub fn means(self) -> &'static str {
         match self {
             Rule::Guard => "A promise of lineup.lock is broken.",
@@ -66,16 +66,16 @@ impl Rule {
 /// Something that got worse, or a promise that is broken.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Finding {
-    /// What kind of thing.
+    /// The kind.
     pub rule: Rule,
-    /// What it is about: a type, a member as `type::member`, or a function.
+    /// Its subject: a type, a member as `type::member`, or a function.
     pub subject: String,
     /// One sentence.
     pub message: String,
-    /// Where that is declared in the head; `None` when it is not in the repository, or not known.
+    /// The place of the subject's declaration in the head; `None` when it is not in the repository, or not known.
     pub place: Option<Place>,
     /// By how much, where that is a ratio: 1.25 for a quarter more.
     pub ratio: Option<Ratio>,
-    /// Whether the review fails because of it.
+    /// True when the review fails because of it.
     pub fails: bool,
 }

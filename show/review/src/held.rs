@@ -1,4 +1,4 @@
-//! Whether the promises of a guard are kept.
+//! Checks the promises of a guard.
 
 use crate::finding::{Finding, Rule};
 use crate::place::Place;
@@ -11,18 +11,18 @@ use lineup_model::types::Types;
 pub struct GuardFile {
     /// The file, from the repository's top.
     pub name: String,
-    /// What it holds.
+    /// Its promises.
     pub lock: Lock,
 }
 
-/// How a file keeps the promises.
+/// A file's check against the promises.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GuardState {
     /// The file that was checked.
     pub file: String,
-    /// Of the head.
+    /// The head's check.
     pub head: CheckReport,
-    /// Of the base, by the same promises.
+    /// The base's check, by the same promises.
     pub base: Option<CheckReport>,
 }
 

@@ -1,4 +1,4 @@
-//! How the layouts of types differ.
+//! The differences between the layouts of types.
 
 use crate::finding::{Finding, Rule};
 use crate::place::Place;
@@ -8,7 +8,7 @@ use lineup_model::line::LineSize;
 use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is different between the two builds of one file.
+/// The differences between the two builds of one file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileChanges {
     /// The file, as it was named.
@@ -19,7 +19,7 @@ pub struct FileChanges {
     pub gone: Vec<String>,
     /// Types that only the head has.
     pub new: Vec<String>,
-    /// How many types are the same.
+    /// The number of equal types.
     pub same: usize,
 }
 
@@ -28,13 +28,13 @@ pub struct FileChanges {
 pub struct TypeChange {
     /// Its name.
     pub name: String,
-    /// Where the head declares it.
+    /// The place of its declaration in the head.
     pub place: Option<Place>,
-    /// How it differs.
+    /// The difference.
     pub difference: Difference,
 }
 
-/// A type of the repository: what tells it from others, and itself.
+/// The types of the repository, by the texts that distinguish them.
 type Named = BTreeMap<(String, String), Vec<TypeId>>;
 
 /// Compares the types that the repository declares, or those with the wanted names.

@@ -1,15 +1,15 @@
-//! What a change does to the memory layout of a program, for whoever reviews it.
+//! A change's effects on the memory layout of a program, for its reviewers.
 //!
-//! A review holds two builds against each other: the [base](Side) that a change starts from, and the head that it leads
-//! to. It compares the layouts of types, the lines that recorded calls need, what `lineup find` found where that was asked
-//! for, and the promises of a `lineup.lock`.
+//! A review compares two builds: the [base](Side) that a change starts from, and the head that it leads to. It compares
+//! the layouts of types, the lines that recorded calls need, the findings of `lineup find` where they were requested,
+//! and the promises of a `lineup.lock`.
 //!
 //! Design constraints:
 //!
 //! - Nothing here builds, records, reads or writes files: the sides are given, and texts are handed back.
-//! - A [`Finding`] is something that got worse, or a promise that is broken. Whether it fails the review is for the
-//!   project to say: see [`FailIf`].
-//! - Names come from programs and may hold anything. Every text that is made here can only be read, never act.
+//! - A [`Finding`] is a change for the worse, or a broken promise. The project decides which of them fail the review:
+//!   see [`FailIf`].
+//! - Names come from programs and may hold anything. Every text that is written here can only be read, never act.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

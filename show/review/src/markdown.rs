@@ -8,7 +8,7 @@ use lineup_model::layout::Change;
 use lineup_report::visible::{one_line, shortened};
 use std::fmt::Write;
 
-/// Rows of each table. What they add up to, with all headings, stays below [`MOST_LINES`].
+/// Rows of each table. Their sum, with all headings, stays below [`MOST_LINES`].
 const FINDINGS: usize = 14;
 const TYPES: usize = 10;
 const REGIONS: usize = 8;
@@ -74,7 +74,7 @@ fn types(out: &mut String, files: &[FileChanges]) {
     if changed.is_empty() {
         return;
     }
-    // Those that grow by lines come first.
+    // Types that grow by lines come first.
     changed.sort_by_key(|change| {
         let (before, after) = change.difference.lines;
         (std::cmp::Reverse(after.saturating_sub(before)), change.name.clone())
@@ -149,7 +149,7 @@ fn calls(out: &mut String, regions: &[RegionChange]) {
     more(out, regions.len(), REGIONS, "more functions");
 }
 
-/// Means, and what the change is for sure: nothing is said of one that the runs of a side differ by as well.
+/// Means, and the change when it is certain: a difference as large as that between a side's own runs is not mentioned.
 fn means(compared: Compared) -> String {
     let (before, after) = (compared.before, compared.after);
     if format!("{before:.2}") == format!("{after:.2}") {

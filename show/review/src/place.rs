@@ -1,4 +1,4 @@
-//! Where in the repository something was declared.
+//! The place of a declaration in the repository.
 
 use lineup_model::types::SourceLocation;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use crate::layouts::{self, FileChanges};
 use crate::side::{FindingOfRun, Side};
 use lineup_model::line::LineSize;
 
-/// What a review looks at.
+/// The options of a review.
 pub struct Options<'o> {
     /// Names of the types to compare; when empty, all that the repository declares.
     pub types: &'o [String],
@@ -16,11 +16,11 @@ pub struct Options<'o> {
     pub line: LineSize,
     /// The promises; `None` when the repository has none.
     pub guard: Option<&'o GuardFile>,
-    /// What fails the review.
+    /// The conditions that fail the review.
     pub fail_if: &'o [FailIf],
 }
 
-/// What a change does.
+/// The effects of a change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Review {
     /// The base's commit, as [`Side::title`].
@@ -29,20 +29,20 @@ pub struct Review {
     pub head: String,
     /// The size of the lines that types are laid out on.
     pub line: LineSize,
-    /// What got worse; what fails the review comes first.
+    /// The changes for the worse; those that fail the review come first.
     pub findings: Vec<Finding>,
-    /// How the types of each file differ.
+    /// The differences between the types of each file.
     pub files: Vec<FileChanges>,
-    /// How the calls of each region differ.
+    /// The differences between the calls of each region.
     pub regions: Vec<RegionChange>,
-    /// How each file keeps the promises; empty when there are none.
+    /// Each file's check against the promises; empty when there are none.
     pub guard: Vec<GuardState>,
-    /// What could not be looked at, a sentence each.
+    /// The parts that could not be compared, a sentence each.
     pub not_observed: Vec<String>,
 }
 
 impl Review {
-    /// Whether there is something that the project wants to fail on.
+    /// True when there is something that the project wants to fail on.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.fails)
     }
@@ -96,7 +96,7 @@ pub fn review(base: &Side<'_>, head: &Side<'_>, options: &Options<'_>) -> Review
     }
 }
 
-/// What `lineup find` found that it did not find before.
+/// New findings of `lineup find`.
 fn fresh(before: Option<&[FindingOfRun]>, after: Option<&[FindingOfRun]>) -> Vec<Finding> {
     let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
     let is_new = |found: &&FindingOfRun| !before.iter().any(|known| known.subject == found.subject);

@@ -1,4 +1,4 @@
-//! A review in SARIF 2.1.0, which code hosts show beside the lines of a change.
+//! A review in SARIF 2.1.0, which code hosts show next to the lines of a change.
 
 use crate::finding::{Finding, Rule};
 use crate::review::Review;

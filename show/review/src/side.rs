@@ -1,4 +1,4 @@
-//! What is known of one of the two builds.
+//! One of the two builds, with its measurements.
 
 use crate::place::Place;
 use lineup_model::abi::Abi;
@@ -14,11 +14,11 @@ pub struct Side<'s> {
     pub root: &'s Path,
     /// The files that are compared, in the same order on both sides.
     pub files: Vec<BuiltFile<'s>>,
-    /// What calls of the regions needed; empty when nothing was recorded.
+    /// The needs of the regions' calls; empty when nothing was recorded.
     pub regions: Vec<RegionFigures>,
     /// Regions that were not recorded, since this side has no such function.
     pub regions_missing: Vec<String>,
-    /// What `lineup find` found; `None` when it was not asked.
+    /// The findings of `lineup find`; `None` when it was not run.
     pub found: Option<Vec<FindingOfRun>>,
 }
 
@@ -28,16 +28,16 @@ pub struct BuiltFile<'s> {
     pub name: &'s str,
     /// Its types.
     pub types: &'s Types,
-    /// What it was compiled for.
+    /// The ABI it was compiled for.
     pub abi: Abi,
 }
 
-/// What calls of a region needed, run by run.
+/// The needs of a region's calls, run by run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegionFigures {
     /// The function.
     pub name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub place: Option<Place>,
     /// The runs, one or more; runs of a program whose addresses or input differ tell how far means can be trusted.
     pub runs: Vec<CallMeans>,
@@ -63,10 +63,10 @@ pub struct CallMeans {
 /// A finding of `lineup find`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FindingOfRun {
-    /// What it is about.
+    /// Its subject.
     pub subject: String,
-    /// What share of all modelled stalls it could gain at best, from 0 to 1.
+    /// The upper bound of its gain, as a share of all modelled stalls from 0 to 1.
     pub gain: f64,
-    /// Where that is declared.
+    /// The place of the subject's declaration.
     pub place: Option<Place>,
 }

@@ -1,4 +1,4 @@
-//! Holds pages to what the tests hold them to: `cargo run -p lineup-browser --example look -- PAGE...`. Pictures go to
+//! Checks pages as the tests do: `cargo run -p lineup-browser --example look -- PAGE...`. Pictures go to
 //! `target/pages`.
 
 use lineup_browser::{Axe, Browser, BrowserError, check};

@@ -38,7 +38,7 @@ impl Axe {
         Ok(Axe { script })
     }
 
-    /// What axe-core calls serious or critical, one sentence each.
+    /// axe-core's serious or critical problems, one sentence each.
     pub(crate) fn judge(&self, page: &mut Page<'_>) -> Result<Vec<String>, BrowserError> {
         // The value of the script itself is of no use; `0` keeps it from being sent.
         page.evaluate(&format!("{}\n0", self.script))?;

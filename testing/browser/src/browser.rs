@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// The tallest picture that is taken, in CSS pixels; what is below is in no picture, but in every check.
 const TALLEST_PICTURE: f64 = 12_000.0;
 
-/// How a page is looked at.
+/// The settings under which a page is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Width of the window in CSS pixels.
@@ -83,7 +83,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The value of an expression in JavaScript, or of what it promises.
+    /// The value of an expression in JavaScript; waits for a promise's value.
     pub fn evaluate(&mut self, expression: &str) -> Result<Value, BrowserError> {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.call("Runtime.evaluate", asked)?;
@@ -128,7 +128,7 @@ impl Page<'_> {
         fs::write(file, picture).map_err(BrowserError::io(file.display().to_string()))
     }
 
-    /// What was written to the console since this was last asked, and every exception: nothing of ours says anything.
+    /// The console's new messages since the last call, and every exception: our pages write none.
     pub fn console(&mut self) -> Vec<String> {
         let told = |event: &Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => Some(event["params"]["exceptionDetails"].to_string()),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// How every page is looked at.
+/// The looks at every page.
 pub const LOOKS: [Look; 6] = [
     Look { width: 400, is_dark: false },
     Look { width: 400, is_dark: true },
@@ -18,11 +18,11 @@ pub const LOOKS: [Look; 6] = [
     Look { width: 1400, is_dark: true },
 ];
 
-/// The looks in which the keyboard goes through the page: each press takes a moment, and what it reaches depends on
-/// neither width nor colours alone.
+/// The looks in which the keyboard goes through the page. Each press takes a moment, and the controls it reaches depend
+/// on neither width nor colours alone.
 const WALKED: [Look; 2] = [LOOKS[0], LOOKS[5]];
 
-/// What is wrong with a page, in words; a picture of each look goes to `pictures` as `NAME-WIDTH-COLOURS.png`.
+/// A page's problems, in words; a picture of each look goes to `pictures` as `NAME-WIDTH-COLOURS.png`.
 pub fn check(
     browser: &mut Browser,
     axe: &Axe,

@@ -1,4 +1,4 @@
-//! What can go wrong with a browser.
+//! Errors of a browser.
 
 use std::io;
 
@@ -8,9 +8,9 @@ pub enum BrowserError {
     /// A program is not there, or a file cannot be read or written.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed step.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The browser refused a command of the protocol.

@@ -1,5 +1,5 @@
-//! Whether the keyboard reaches what can be used, and whether that is seen. That Tab follows the order of the page is
-//! what axe-core looks at.
+//! Checks that the keyboard reaches every control, and that its focus is visible. axe-core checks that Tab follows the
+//! order of the page.
 
 use crate::browser::Page;
 use crate::error::BrowserError;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 const TAB: u32 = 9;
 /// The Enter key.
 const ENTER: u32 = 13;
-/// Of controls that are alike, the focus of this many is looked at.
+/// The number of similar controls whose focus is checked.
 const ALIKE: usize = 3;
-/// Room around a control in which its focus may be drawn.
+/// The space around a control in which its focus may be drawn.
 const AROUND: f64 = 6.0;
 
 /// Marks every control, and gives their number.
@@ -28,7 +28,7 @@ const MARK: &str = r#"(() => {
   return all.length;
 })()"#;
 
-/// What has the focus: its number, what it is like, where it is on the page, and whether it is in the window.
+/// The control with the focus: its number, its kind and text, its place on the page, and whether it is in the window.
 const FOCUSED: &str = r#"(() => {
   const one = document.activeElement;
   const rect = one.getBoundingClientRect();
@@ -38,13 +38,13 @@ const FOCUSED: &str = r#"(() => {
            box: [rect.left + window.scrollX, rect.top + window.scrollY, rect.width, rect.height] };
 })()"#;
 
-/// What is wrong: controls that Tab does not reach, and focus that cannot be seen.
+/// The problems: controls that Tab does not reach, and focus that cannot be seen.
 pub(crate) fn walk(page: &mut Page<'_>) -> Result<Vec<String>, BrowserError> {
     let count = page.evaluate(MARK)?.as_u64().unwrap_or(0);
     let mut problems = Vec::new();
     let mut reached = Vec::new();
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
-    // What scrolls takes the focus too, marked or not; after the last control it leaves the page.
+    // Elements that scroll take the focus too, marked or not; after the last control it leaves the page.
     for _ in 0..4 * count + 20 {
         page.press("Tab", TAB)?;
         let focused = page.evaluate(FOCUSED)?;
@@ -76,7 +76,7 @@ pub(crate) fn walk(page: &mut Page<'_>) -> Result<Vec<String>, BrowserError> {
     Ok(problems)
 }
 
-/// Whether the control looks different without the focus. It has the focus again afterwards.
+/// True when the control looks different without the focus. It has the focus again afterwards.
 fn shows_focus(page: &mut Page<'_>, place: &Value) -> Result<bool, BrowserError> {
     let [x, y, width, height] = [0, 1, 2, 3].map(|part| place[part].as_f64().unwrap_or(0.0));
     let top = (y - AROUND).max(0.0);

@@ -1,9 +1,8 @@
 //! Opens Lineup's pages in headless Chromium, for tests.
 //!
-//! [`Browser`] is a Chromium that is told what to do by its DevTools protocol, over two pipes. [`check`] opens a page
-//! in every [`Look`] and says what is wrong with it: errors in the console, controls that the keyboard does not reach
-//! or whose focus cannot be seen, text that is cut off, and what axe-core calls serious or critical. Each look leaves
-//! a picture.
+//! [`Browser`] is a Chromium that is controlled by its DevTools protocol, over two pipes. [`check`] opens a page in
+//! every [`Look`] and returns its problems: errors in the console, controls that the keyboard does not reach or whose
+//! focus cannot be seen, cut-off text, and axe-core's serious or critical problems. Each look leaves a picture.
 //!
 //! The library is used by tests alone; no program of ours needs a browser.
 

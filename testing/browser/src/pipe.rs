@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long an answer may take: a busy machine draws a long page slowly.
+/// The longest wait for an answer: a busy machine draws a long page slowly.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A Chromium and the pipes to it and from it.

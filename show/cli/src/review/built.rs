@@ -8,7 +8,7 @@ use lineup_study::companions;
 use lineup_study::progress::Progress;
 use std::path::PathBuf;
 
-/// A build of a commit, with its recorded calls and its types.
+/// A build of a commit, with its debug information, recorded calls and findings.
 pub(super) struct Built {
     /// The folder that it was built in.
     pub(super) root: PathBuf,

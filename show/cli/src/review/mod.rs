@@ -96,7 +96,7 @@ pub(crate) struct Options {
 
 const USUAL_GUARD: &str = "lineup.lock";
 
-/// The stages and settings around the options.
+/// The progress and the interrupts of the command.
 pub(super) struct Around<'a> {
     pub(super) stages: &'a Stages,
     pub(super) interrupts: &'a Interrupts,

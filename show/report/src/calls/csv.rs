@@ -4,7 +4,7 @@ use crate::exports::{end, quoted};
 use lineup_tail::{Metric, Run};
 use std::fmt::Write;
 
-/// All calls and spans of all runs with a head line; names are quoted. `arm` is what was done before the call or the
+/// All calls and spans of all runs with a head line; names are quoted. `arm` is the intervention before the call or the
 /// one around it.
 pub fn calls_csv(runs: &[Run]) -> String {
     let mut text = String::from("run,region,cpu,sequence,begun_at,ended_at,end,arm");

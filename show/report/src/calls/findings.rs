@@ -1,4 +1,4 @@
-//! What the figures say, in sentences.
+//! The figures' main results, in sentences.
 
 use super::Calls;
 use crate::figure::{mean, share, whole};

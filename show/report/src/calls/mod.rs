@@ -19,16 +19,16 @@ pub use text::calls_text;
 
 use lineup_tail::{Analysis, Run};
 
-/// What reports on recorded calls show.
+/// The content of reports on recorded calls.
 #[derive(Clone, Copy)]
 pub struct Calls<'a> {
     /// The recordings.
     pub runs: &'a [Run],
-    /// What is known of them.
+    /// Their analysis.
     pub analysis: &'a Analysis,
     /// Names of the regions that are shown in full; the others are lines in a table.
     pub shown: &'a [String],
-    /// What to call it all.
+    /// The report's title.
     pub title: &'a str,
     /// The command that repeats it.
     pub command: &'a str,

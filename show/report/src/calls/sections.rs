@@ -1,4 +1,4 @@
-//! What each section of the page shows of a region.
+//! The page's sections on a region.
 
 use super::findings::{coefficient, same_caches};
 use super::tables::{self, label};
@@ -39,8 +39,8 @@ fn was_tried(calls: &Calls<'_>, run: usize) -> bool {
     calls.runs.get(run).is_some_and(|run| run.measured.iter().any(|measured| measured.arm != Arm::Untouched))
 }
 
-/// Runs that differ only in what the guest did: with the first's caches and nothing done before calls; all runs where
-/// every one had something done.
+/// Runs that differ only in the guest's work: with the first's caches and no interventions before calls; all runs when
+/// each had interventions.
 fn loads<'r>(calls: &Calls<'_>, region: &'r RegionAnalysis) -> Vec<&'r RegionRun> {
     let first = calls.runs.first();
     let is_alike = |run: &&RegionRun| {
@@ -105,7 +105,7 @@ pub(super) fn scattergrams(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup
     }
 }
 
-/// Calls by what was done to the caches before them; `None` when nothing was done in any run.
+/// Calls by the intervention before them; `None` when no run had any.
 pub(super) fn interventions(calls: &Calls<'_>, region: &RegionAnalysis) -> Option<Markup> {
     let tried: Vec<&RegionRun> = region.runs.iter().filter(|run| run.arms.len() > 1).collect();
     let of = |run: &RegionRun, metric: Metric| -> Vec<(Series, f64)> {
@@ -133,7 +133,7 @@ pub(super) fn interventions(calls: &Calls<'_>, region: &RegionAnalysis) -> Optio
     } })
 }
 
-/// Runs with other caches than the one they are compared with; `None` when there are none.
+/// Runs with other caches than the one they are compared with; `None` when there are no such runs.
 pub(super) fn levels(calls: &Calls<'_>, region: &RegionAnalysis) -> Option<Markup> {
     let runs = |from: usize, to: usize| calls.runs.get(from).zip(calls.runs.get(to));
     let other: Vec<_> = region
@@ -194,7 +194,7 @@ pub(super) fn high_water(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     } }
 }
 
-/// Spans that hold a call of a region, by what was done before that call.
+/// Spans that hold a call of a region, by the intervention before that call.
 fn spans_by_arm(calls: &Calls<'_>, region: &RegionAnalysis, run: usize) -> Vec<Series> {
     let Some(run) = calls.runs.get(run) else { return Vec::new() };
     let Some(position) = run.region(&region.name) else { return Vec::new() };

@@ -11,8 +11,8 @@ use lineup_tail::distribution::Difference;
 use lineup_tail::second::SecondTail;
 use lineup_tail::spans::Spans;
 
-/// The report. The first screen has a row for each region and what the figures of those to be shown say; all of it also
-/// their tables and listings.
+/// The report. The first screen has a row for each region and the main results of those to be shown; the full report
+/// also has their tables and listings.
 pub fn calls_text(calls: &Calls<'_>, style: TextStyle, extent: Extent) -> String {
     match extent {
         Extent::FirstScreen => screen(&in_short(calls, style), style, extent, "--full"),
@@ -54,14 +54,14 @@ fn whole_text(calls: &Calls<'_>, style: TextStyle) -> String {
     out
 }
 
-/// A region's name and what its figures say, in sentences.
+/// A region's name and main results, in sentences.
 fn said(calls: &Calls<'_>, region: &RegionAnalysis) -> String {
     let sentences = findings(calls, region);
     let lines = sentences.iter().map(|sentence| format!("  {}\n", many_lines(sentence)));
     format!("{}\n", one_line(&region.name)) + &lines.collect::<String>()
 }
 
-/// What is wrong with a recording, in sentences.
+/// A recording's problems, in sentences.
 pub(super) fn notes(facts: &lineup_tail::run::Facts) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(damage) = &facts.damage {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 /// One line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its values; `None` where nothing was observed.
     pub values: Vec<Option<f64>>,

@@ -2,20 +2,20 @@
 
 use maud::{Markup, html};
 
-/// What to draw: row by row, `None` where nothing was observed.
+/// The values of the map, row by row; `None` where nothing was observed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Heat {
-    /// What the columns are.
+    /// The columns' name.
     pub x_name: String,
     /// The columns' values.
     pub x: Vec<String>,
-    /// What the rows are.
+    /// The rows' name.
     pub y_name: String,
     /// The rows' values.
     pub y: Vec<String>,
     /// The values.
     pub rows: Vec<Vec<Option<f64>>>,
-    /// The value that is drawn darkest; greater ones are no darker.
+    /// The value with the darkest colour; greater ones are no darker.
     pub greatest: f64,
 }
 

@@ -16,11 +16,11 @@ pub struct HistogramSeries {
 /// One bar.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bar {
-    /// Where it begins, in the unit of the axis.
+    /// Its lower end, in the unit of the axis.
     pub from: f64,
-    /// Where it ends.
+    /// Its upper end.
     pub to: f64,
-    /// How many fell in; the series' bars are shown as shares of their sum.
+    /// The number of values in it; the series' bars are shown as shares of their sum.
     pub count: u64,
 }
 
@@ -31,8 +31,8 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 32.0;
 
-/// Histograms over each other: the height of a bar is its share of its own series. `axis` names what is
-/// counted and its unit; `title` says in words what is to be seen.
+/// Histograms over each other: the height of a bar is its share of its own series. `axis` names the counted quantity
+/// and its unit; `title` describes the figure in words.
 pub fn histogram_overlay(title: &str, axis: &str, series: &[HistogramSeries]) -> Markup {
     let all = || series.iter().flat_map(|one| &one.bars);
     let low = all().map(|bar| bar.from).fold(f64::INFINITY, f64::min);

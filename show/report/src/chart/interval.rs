@@ -4,7 +4,7 @@ use super::scale::{Scale, anchor, round};
 use crate::figure::change;
 use maud::{Markup, html};
 
-/// What to draw: ratios around 1.
+/// The marks to draw: ratios around 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct IntervalMark {
     /// The estimate.

@@ -41,7 +41,7 @@ impl Scale {
 /// Width of a character of a label, at most: digits and signs of the font that ticks are set in.
 const CHARACTER: f64 = 6.5;
 
-/// Where a label below a place is anchored on a drawing of that width: in its middle, unless a side would cut it off.
+/// The anchor of a label below a place on a drawing of that width: its middle, unless a side would cut it off.
 pub(super) fn anchor(place: f64, label: &str, width: f64) -> &'static str {
     let half = CHARACTER * label.chars().count() as f64 / 2.0;
     match () {

@@ -25,13 +25,13 @@ impl Bins {
         if self.is_logarithmic { value.max(1.0).ln() } else { value }
     }
 
-    /// Where a bin begins, as a value; the bin after the last begins where the last ends.
+    /// The value at which a bin begins; the bin after the last begins where the last ends.
     pub fn start(&self, bin: usize) -> f64 {
         let at = self.from + (self.to - self.from) * bin as f64 / self.count as f64;
         if self.is_logarithmic { at.exp() } else { at }
     }
 
-    /// How many values fall into each; the ends take what lies beyond them.
+    /// The number of values in each bin; the end bins also take the values beyond them.
     pub fn counts(&self, values: &[f64]) -> Vec<u64> {
         self.counts_of(values.iter().map(|value| (*value, 1)))
     }
@@ -53,11 +53,11 @@ impl Bins {
 pub struct StepSeries {
     /// Its name in the legend.
     pub label: String,
-    /// How many fell into each bin.
+    /// The number of values in each bin.
     pub counts: Vec<u64>,
 }
 
-/// How the heights run.
+/// The scale of the heights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountAxis {
     /// In proportion.
@@ -73,8 +73,8 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 34.0;
 
-/// Outlines over each other: the height is a bin's share of its own series. `axis` names what is counted and its
-/// unit; `title` says in words what is to be seen.
+/// Outlines over each other: the height is a bin's share of its own series. `axis` names the counted quantity and its
+/// unit; `title` describes the figure in words.
 pub fn steps(title: &str, axis: &str, bins: &Bins, heights: CountAxis, series: &[StepSeries]) -> Markup {
     let total = |one: &StepSeries| one.counts.iter().map(|count| *count as f64).sum::<f64>().max(1.0);
     let shares =

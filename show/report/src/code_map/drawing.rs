@@ -1,4 +1,4 @@
-//! One function: its lines as boxes, and its pages beside them.
+//! One function: its lines as boxes, and its pages next to them.
 
 use crate::figure::{share, whole};
 use crate::html::{name, scroll};
@@ -16,7 +16,7 @@ const MOST_LETTERS: usize = 2;
 /// Longest name in a sentence.
 const NAME_CHARACTERS: usize = 120;
 
-/// What the patterns of bytes say.
+/// The meaning of the patterns of bytes.
 pub(super) fn legend() -> Markup {
     const ALL: u64 = u64::MAX;
     let kinds = [
@@ -31,7 +31,7 @@ pub(super) fn legend() -> Markup {
     }
 }
 
-/// A function with at most `most` of its lines drawn. `all` is how many instructions were executed in all functions.
+/// A function with at most `most` of its lines drawn. `all` is the number of executed instructions in all functions.
 pub(super) fn function(map: &CodeMap, one: &MappedFunction, all: u64, most: usize) -> Markup {
     let drawn = one.lines.get(..most).unwrap_or(&one.lines);
     let part = share(one.instructions as f64 / all.max(1) as f64);
@@ -87,7 +87,7 @@ fn pages_of(one: &MappedFunction) -> Vec<u64> {
     pages
 }
 
-/// A page, with the function's own lines told from others' on it.
+/// A page that distinguishes the function's own lines from others'.
 fn page_beside(map: &CodeMap, one: &MappedFunction, page: u64) -> Markup {
     let own = one.lines.iter().filter(|line| line.address / PAGE_BYTES == page / PAGE_BYTES);
     let own: Vec<u64> = own.map(|line| line.address % PAGE_BYTES / LINE_BYTES).collect();
@@ -101,7 +101,7 @@ fn page_beside(map: &CodeMap, one: &MappedFunction, page: u64) -> Markup {
     }
 }
 
-/// Whether the list of pages has a row for it.
+/// True when the list of pages has a row for it.
 fn is_listed(map: &CodeMap, page: u64) -> bool {
     map.pages.range(..page).count() < MOST_PAGES
 }
@@ -166,7 +166,7 @@ fn bytes(executed: u64, own: u64) -> Markup {
     }
 }
 
-/// A count with what is counted.
+/// A count with its unit.
 pub(super) fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", whole(count), if count == 1 { "" } else { "s" })
 }

@@ -14,12 +14,12 @@ const ROWS: usize = 300;
 /// Functions named on a page of code.
 const NAMED: usize = 4;
 
-/// What a page of code is made from.
+/// The content of a page of code.
 #[derive(Clone, Copy, Debug)]
 pub struct CodePage<'c> {
     /// Figures of the file.
     pub summary: &'c Summary,
-    /// Where its code lies.
+    /// The places of its code.
     pub map: &'c CodeMap,
     /// The command that makes the page again.
     pub command: &'c str,

@@ -1,4 +1,4 @@
-//! What left the processes of a run, for people and for programs.
+//! The effects of a run's processes, for people and for programs.
 
 mod text;
 
@@ -17,13 +17,13 @@ pub struct EffectsReport {
     pub command: Vec<String>,
     /// The processes, the program itself first.
     pub processes: Vec<ProcessReport>,
-    /// What the run left in the file system.
+    /// The files that the run left.
     pub files: Vec<FileReport>,
-    /// What the run did that was not observed.
+    /// Actions of the run that were not observed.
     pub not_observed: Vec<String>,
 }
 
-/// What left one process.
+/// The effects of one process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ProcessReport {
     /// Its place in the tree of processes: `0` is the program, `0.1` its first child.
@@ -41,9 +41,9 @@ pub struct ProcessReport {
 /// A stream of bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StreamReport {
-    /// Where they went.
+    /// Their destination.
     pub target: String,
-    /// How many.
+    /// Their number.
     pub size_bytes: u64,
     /// SHA-256 of all of them.
     pub sha256: String,
@@ -58,9 +58,9 @@ pub struct StreamReport {
 pub struct CallsReport {
     /// The system call.
     pub name: String,
-    /// What it acts on.
+    /// Its object.
     pub target: String,
-    /// How many there were.
+    /// Their number.
     pub count: u64,
     /// The first of them.
     pub calls: Vec<CallReport>,
@@ -69,9 +69,9 @@ pub struct CallsReport {
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CallReport {
-    /// What was asked for.
+    /// The request.
     pub what: String,
-    /// How many bytes went with it.
+    /// The number of bytes that went with it.
     pub size_bytes: u64,
     /// SHA-256 of all of them.
     pub sha256: String,
@@ -96,10 +96,10 @@ pub struct FileReport {
     pub changed_by: Vec<String>,
 }
 
-/// How many calls of one site the report shows.
+/// The most calls of one site that the report shows.
 const SHOWN_CALLS: usize = 100;
 
-/// How many bytes the report shows of a stream or a call.
+/// The most bytes that the report shows of a stream or a call.
 const SHOWN_BYTES: usize = 64;
 
 impl EffectsReport {
@@ -114,7 +114,7 @@ impl EffectsReport {
         }
     }
 
-    /// As JSON.
+    /// The report as JSON.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -182,16 +182,16 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What was compared of two variants' effects, and what was not.
+/// The compared effects of two variants, and those that were not compared.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EffectsCheck {
-    /// What was compared and is equal, such as `standard output`, `3 files left behind`, `12 ioctl`.
+    /// Effects that were compared and are equal, such as `standard output`, `3 files left behind`, `12 ioctl`.
     pub compared: Vec<String>,
-    /// What two runs of the same variant already do differently: the effect and how much of it.
+    /// Effects that differ already between two runs of the same variant, and their share.
     pub not_compared: Vec<NotCompared>,
-    /// What the runs did that was not observed.
+    /// Actions of the runs that were not observed.
     pub not_observed: Vec<String>,
-    /// How many runs were observed, both variants together.
+    /// The number of observed runs, both variants together.
     pub runs: u64,
 }
 
@@ -200,7 +200,7 @@ pub struct EffectsCheck {
 pub struct NotCompared {
     /// The effect, such as `bytes written to standard output`.
     pub effect: String,
-    /// How much of it is left out.
+    /// The part that is left out.
     pub share: String,
 }
 
@@ -219,7 +219,7 @@ impl From<&EffectsAgreement> for EffectsCheck {
 }
 
 impl EffectsCheck {
-    /// What was compared and what was not, in one sentence.
+    /// The compared effects and the others, in one sentence.
     pub fn sentence(&self) -> String {
         let mut sentence = format!("compared and equal: {}", listed(&self.compared));
         if !self.not_compared.is_empty() {
@@ -237,7 +237,7 @@ impl EffectsCheck {
     }
 }
 
-/// How many things a sentence names before it counts.
+/// The most things that a sentence names; it counts the rest.
 const NAMED: usize = 12;
 
 fn listed(words: &[String]) -> String {

@@ -6,7 +6,7 @@ use crate::text::{Align, Table, TextStyle};
 use crate::visible::{one_line, shortened};
 use lineup_prove::effects::EffectDifference;
 
-/// How many characters of what was asked for a row shows.
+/// The most characters of a request that a row shows.
 const SHOWN_CHARACTERS: usize = 60;
 
 /// All effects of a run.
@@ -89,7 +89,7 @@ fn short(fingerprint: &str) -> &str {
     fingerprint.get(..12).unwrap_or(fingerprint)
 }
 
-/// What was compared of two programs, and what was not.
+/// The comparison of two programs' effects, and the effects that were not compared.
 pub fn agreement_text(check: &EffectsCheck) -> String {
     let sentence = check.sentence();
     let runs = check.runs;

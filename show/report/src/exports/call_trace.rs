@@ -8,7 +8,7 @@ use lineup_model::region::{RegionId, Regions};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-/// Accesses of calls that wait for the call around them are kept up to so many; of more, times are not told.
+/// The most accesses of calls that wait for the call around them; beyond that number, times are left out.
 const MOST_WAITING: usize = 16 << 20;
 
 /// Calls on their way into a trace. They are added in the order of the recording.
@@ -70,7 +70,8 @@ impl<'r> CallTrace<'r> {
             if one.accesses.is_empty() || self.calls[one.call].entered_at < outer.entered_at {
                 continue;
             }
-            // Behind the calls of the same function before it, unless it lies in them; not before the call that began last.
+            // Behind the calls of the same function before it, unless it lies in them; not before the call that began
+            // last.
             let begun = placed.last().map_or(0, |(_, _, from, _)| *from);
             let before =
                 placed.iter().filter(|(region, depth, ..)| *region == one.region && *depth >= one.depth);
@@ -84,7 +85,7 @@ impl<'r> CallTrace<'r> {
         }
     }
 
-    /// The trace. `program` is what was recorded, as it was typed.
+    /// The trace. `program` is the command of the recorded program, as it was typed.
     pub fn finish(self, program: &str) -> ChromeTrace {
         let mut trace = ChromeTrace::default();
         trace.about("recorded", program);

@@ -1,4 +1,5 @@
-//! Chrome's trace event format, in its form as a JSON object: <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
+//! Chrome's trace event format, in its form as a JSON object:
+//! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 //!
 //! Perfetto and `chrome://tracing` open it. Times in it are microseconds with decimals. A recording has other clocks:
 //! one tick of them is written as a nanosecond, and the trace says what a tick is.
@@ -12,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Slice {
     /// The track: a process, and a thread or a processor.
     pub track: (u64, u64),
-    /// What it was.
+    /// Its name.
     pub name: String,
     /// When it began, in ticks.
     pub begin: u64,
     /// When it ended, in ticks.
     pub end: u64,
-    /// What else to show of it.
+    /// Further values to show with it.
     pub arguments: Map<String, Value>,
 }
 
@@ -31,7 +32,7 @@ pub struct ChromeTrace {
     about: Map<String, Value>,
 }
 
-/// Tracks beside a track have its number and a multiple of this.
+/// The number of a track next to another is the other's, plus a multiple of this.
 const LANE: u64 = 1 << 32;
 
 impl ChromeTrace {
@@ -55,8 +56,8 @@ impl ChromeTrace {
         self.slices.push(slice);
     }
 
-    /// The trace, each event on a line of its own. Times count from the first slice. On one track slices lie in each other
-    /// or apart; one that began in another and ended after it goes to a track beside.
+    /// The trace, each event on a line of its own. Times count from the first slice. On one track slices lie in each
+    /// other or apart; one that began in another and ended after it goes to an additional track.
     pub fn text(mut self) -> String {
         self.slices.sort_by_key(|slice| (slice.track, slice.begin, Reverse(slice.end)));
         let first = self.slices.iter().map(|slice| slice.begin).min().unwrap_or(0);
@@ -85,11 +86,11 @@ impl ChromeTrace {
     }
 }
 
-/// Which track beside its own each slice goes to, in the order of their beginnings.
+/// The additional track of each slice, in the order of their beginnings.
 #[derive(Default)]
 struct Lanes {
     track: Option<(u64, u64)>,
-    /// Of each lane the ends of the slices that are open.
+    /// The ends of each lane's open slices.
     open: Vec<Vec<u64>>,
 }
 

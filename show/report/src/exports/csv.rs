@@ -35,8 +35,8 @@ pub fn call_line(region: &str, call: &Call, figures: &CallFigures) -> String {
     )
 }
 
-/// What each region did to members of objects and to variables, by the line that they lie on. A variable has no type, and its
-/// offset is its link address. A member on two lines stands on both with all that was done to it.
+/// Each region's accesses to members of objects and to variables, by their line. A variable has no type, and its offset
+/// is its link address. A member on two lines stands on both with all of its accesses.
 pub fn members(explanation: &Explanation) -> String {
     let mut text = String::from(
         "region,calls,type,base_in_line,line,line_bytes,member,offset,size_bytes,loads_per_call,stores_per_call,shared\n",

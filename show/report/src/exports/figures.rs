@@ -3,7 +3,7 @@
 use lineup_model::access::{AccessKind, CODE_GRANULE_BYTES, Call, CallEnd};
 use lineup_model::line::LineSize;
 
-/// What a call did, counted.
+/// A call's counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallFigures {
     /// Loads of data.
@@ -34,7 +34,7 @@ impl CallFigures {
     }
 }
 
-/// How a call ended, in a word for a column.
+/// A call's ending, in a word for a column.
 pub(crate) fn end(end: CallEnd) -> &'static str {
     match end {
         CallEnd::Returned => "returned",

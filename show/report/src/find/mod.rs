@@ -1,4 +1,4 @@
-//! What `lineup find` found, in words and as a page.
+//! The findings of `lineup find`, in words and as a page.
 
 mod page;
 mod stacks;

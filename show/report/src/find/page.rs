@@ -17,12 +17,12 @@ use maud::{Markup, html};
 const SENTENCE: usize = 1000;
 /// Rows of each table.
 const ROWS: usize = 40;
-/// Members and functions told of each owner.
+/// The most members and functions shown for each owner.
 const PARTS: usize = 12;
-/// What uses of members are counted per.
+/// The unit of members' uses.
 const PER: &str = "per 1,000 accesses";
 
-/// What was found, as one offline page. `command` repeats it.
+/// The findings, as one offline page. `command` repeats the run.
 pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
     let root = Node::of(&findings.stacks);
     let section = |anchor, heading, body| Section { anchor, heading, body };
@@ -188,7 +188,7 @@ fn uses(one: &LaidMember, scale: f64) -> Vec<RegionUse> {
     one.uses.iter().map(scaled).collect()
 }
 
-/// Where more is told of an owner.
+/// The anchor of an owner's details.
 fn anchor(findings: &Findings, wanted: &str) -> Option<String> {
     let place = findings.owners.iter().take(ROWS).position(|owner| owner.name == wanted)?;
     Some(format!("data-{}", place + 1))

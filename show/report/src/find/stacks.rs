@@ -13,7 +13,7 @@ const LEAST_NAMED: f64 = 0.012;
 /// Longest name in a box; the whole one is in its title.
 const CHARACTERS: usize = 60;
 
-/// Stalls of something, and of what it is made of.
+/// A node's stalls, and its parts.
 #[derive(Default)]
 pub(super) struct Node {
     name: String,
@@ -49,7 +49,7 @@ impl Node {
         self.inner.iter_mut().for_each(Node::sort);
     }
 
-    /// What it is made of, by name.
+    /// The part of this name.
     pub(super) fn inner(&self, name: &str) -> Option<&Node> {
         self.inner.iter().find(|node| node.name == name)
     }
@@ -65,7 +65,7 @@ fn part(cycles: u64, all: u64) -> f64 {
     cycles as f64 / all.max(1) as f64
 }
 
-/// The boxes. `anchor` is where more is told of something that stalls data, by its name.
+/// The boxes. `anchor` is the place of the details on data with stalls, by its name.
 pub(super) fn boxes(root: &Node, anchor: &impl Fn(&str) -> Option<String>) -> Markup {
     html! {
         div.stacks role="group" aria-label="Stalls by what they are of: height is share" {

@@ -14,7 +14,7 @@ const LEAST_UNNAMED: f64 = 0.01;
 /// Functions named at most that access what has no name.
 const UNNAMED_FUNCTIONS: usize = 3;
 
-/// What a finding is of.
+/// The subject of a finding.
 pub fn subject(finding: &Finding) -> String {
     match (&finding.subject, finding.kind) {
         (None, _) => "the code of the whole program".to_owned(),
@@ -23,7 +23,7 @@ pub fn subject(finding: &Finding) -> String {
     }
 }
 
-/// What a kind of layout is.
+/// The layout that a kind of finding proposes.
 pub fn layout(kind: Kind) -> &'static str {
     match kind {
         Kind::Order => "members in the order of their use",
@@ -39,7 +39,7 @@ pub fn layout(kind: Kind) -> &'static str {
     }
 }
 
-/// What the shares of a finding are of.
+/// The base of a finding's shares.
 pub fn base(finding: &Finding) -> &'static str {
     match finding.kind {
         Kind::OwnLines => "modelled stalls and waits of threads",
@@ -57,7 +57,7 @@ fn unnamed(findings: &Findings) -> f64 {
     findings.coverage.of_all.map_or(0.0, |named| 1.0 - named)
 }
 
-/// What the findings are not about, where that is much: what has no name was not judged.
+/// The part of the stalls that the findings do not cover, where it is large: data without a name was not judged.
 pub fn unjudged(findings: &Findings) -> Option<String> {
     let unnamed = unnamed(findings);
     if unnamed < MUCH_UNNAMED {
@@ -76,7 +76,7 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// That nothing reaches the threshold, and of which data that holds.
+/// The message that nothing reaches the threshold, and the data for which that holds.
 pub fn nothing_found(findings: &Findings) -> String {
     let unnamed = unnamed(findings);
     if unnamed < LEAST_UNNAMED {
@@ -89,7 +89,7 @@ pub fn nothing_found(findings: &Findings) -> String {
     )
 }
 
-/// What the clock says against the model of a finding.
+/// The clock's contradiction of a finding's model.
 pub fn against_model(finding: &Finding) -> Option<String> {
     let clock = finding.clock.as_ref()?;
     Some(format!(
@@ -102,7 +102,7 @@ pub fn against_model(finding: &Finding) -> Option<String> {
     ))
 }
 
-/// What threads did to each other.
+/// The effects of threads on each other.
 pub fn between_threads(between: &BetweenThreads) -> String {
     format!(
         "{} threads, side by side at one pace, wait {} for bytes of each other and {} for lines alone, which is in none of the \
@@ -114,7 +114,7 @@ pub fn between_threads(between: &BetweenThreads) -> String {
     )
 }
 
-/// How often, of an estimate.
+/// An estimate as a number of times.
 fn times(estimate: f64) -> String {
     match estimate.round() as u64 {
         1 => "once".to_owned(),
@@ -131,7 +131,7 @@ pub fn spread(finding: &Finding) -> Option<(f64, f64)> {
     Some((low, finding.gains.iter().copied().max_by(f64::total_cmp)?))
 }
 
-/// Which caches lose; empty when none does.
+/// The caches that lose; empty when none loses.
 pub fn doubt(finding: &Finding) -> String {
     match &finding.sign {
         Sign::Steady => String::new(),
@@ -139,7 +139,7 @@ pub fn doubt(finding: &Finding) -> String {
     }
 }
 
-/// What a finding rests on.
+/// The evidence for a finding.
 pub fn evidence(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Type {
@@ -191,7 +191,7 @@ pub fn evidence(evidence: &Evidence) -> String {
     }
 }
 
-/// What comes before the next command of a finding: a comparison needs something to compare with.
+/// A step before the next command of a finding: a comparison needs a second program.
 pub fn before_next(finding: &Finding) -> &'static str {
     match finding.next.starts_with("lineup compare ") {
         true => "build with -fprofile-use to .profiled, then ",

@@ -1,4 +1,4 @@
-//! How long the regions' calls take, before and after.
+//! The times of the regions' calls, before and after.
 
 use super::lines::{name, scroll};
 use crate::chart::{Curve, curves};

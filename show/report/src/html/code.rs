@@ -46,7 +46,7 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
     }
 }
 
-/// What was written into the sources, and what was not.
+/// The hints that were written into the sources, and those that were not.
 fn hinted(hints: &HintsReport) -> Markup {
     let given = html! { table {
         thead { tr { th { "place" } th { "hint" } th { "of" } th { "counted" } } }

@@ -14,7 +14,7 @@ use lineup_stats::histogram::Histogram;
 use lineup_stats::modes;
 use maud::{Markup, html};
 
-/// What a page shows beside the comparison itself.
+/// A page's content apart from the comparison itself.
 #[derive(Clone, Debug)]
 pub struct ComparisonPage<'c> {
     /// The commands, one per variant.
@@ -25,7 +25,7 @@ pub struct ComparisonPage<'c> {
     pub stopped: &'c str,
     /// Changes below this share count as equivalent.
     pub margin: f64,
-    /// Of how many links of each program it is.
+    /// The number of links of each program.
     pub links: u64,
     /// Confidence level.
     pub level: f64,
@@ -128,7 +128,7 @@ fn value(value: f64, unit: &Unit) -> String {
     }
 }
 
-/// What a value is divided by on an axis, and the axis' unit.
+/// The divisor of values on an axis, and the axis' unit.
 fn axis(unit: &Unit) -> (f64, &str) {
     match unit {
         Unit::Nanoseconds => (1e6, "ms"),

@@ -36,7 +36,7 @@ pub(super) fn maps(report: &StudyReport) -> Markup {
     }
 }
 
-/// What the colours of bytes say.
+/// The meaning of the colours of bytes.
 pub(crate) fn legend() -> Markup {
     html! {
         ul.legend aria-label="Use of bytes" {
@@ -45,7 +45,7 @@ pub(crate) fn legend() -> Markup {
     }
 }
 
-/// Which function has which letter.
+/// The functions' letters.
 pub(crate) fn letters<'n>(label: &str, names: impl Iterator<Item = &'n str>) -> Markup {
     html! {
         ul.legend aria-label=(label) {
@@ -83,7 +83,7 @@ fn shared_lines(lines: &[SharedLine]) -> Markup {
     }
 }
 
-/// What a map is of, and what its uses are counted per.
+/// A map's kind, and the unit of its uses.
 #[derive(Clone, Copy)]
 struct Of {
     kind: OwnerKind,

@@ -1,4 +1,4 @@
-//! What several optimisers make of a program.
+//! Several optimisers' versions of a program.
 
 use super::lines::{scroll, sentence};
 use crate::figure::whole;

@@ -3,7 +3,7 @@
 use crate::visible::many_lines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// What a page may load: nothing. What may style it: itself.
+/// The content policy: a page loads nothing, and only its own style applies.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 const STYLE: &str = include_str!("page.css");
@@ -14,7 +14,7 @@ pub struct Section {
     pub anchor: &'static str,
     /// Its heading.
     pub heading: &'static str,
-    /// What it holds.
+    /// Its content.
     pub body: Markup,
 }
 

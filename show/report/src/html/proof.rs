@@ -1,4 +1,4 @@
-//! The verdict, with what it rests on.
+//! The verdict, with its evidence.
 
 use super::lines::sentence;
 use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};

@@ -46,7 +46,7 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
     }
 }
 
-/// What is saved of each region's lines.
+/// The lines saved in each region.
 fn worth(worth: &[Worth]) -> Markup {
     html! {
         p {

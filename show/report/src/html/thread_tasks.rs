@@ -1,4 +1,4 @@
-//! What the page of `lineup threads` tells of kernels alone: tasks, and what calls of functions waited for.
+//! The parts of the page of `lineup threads` for kernels alone: tasks, and the waits of functions' calls.
 
 use super::lines::{name, scroll};
 use crate::figure::whole;
@@ -10,7 +10,7 @@ const MOST_TASKS: usize = 12;
 /// Tasks listed.
 const MOST_LISTED: usize = 60;
 
-/// Who of the tasks made whom wait, and how much each waited.
+/// The tasks that made others wait, and each one's waits.
 pub(super) fn tasks(between: &BetweenThreads) -> Markup {
     let first: Vec<_> = between.tasks.iter().enumerate().take(MOST_TASKS).collect();
     let waits = |taken_by: usize, needed_by: usize| {
@@ -48,7 +48,7 @@ fn cell(Waits { of_same_bytes, of_line_alone }: Waits) -> Markup {
     }
 }
 
-/// What calls of each function waited for.
+/// The waits of each function's calls.
 pub(super) fn calls(between: &BetweenThreads) -> Markup {
     html! { @for calls in &between.calls_in_windows { (of_function(calls)) } }
 }

@@ -1,4 +1,5 @@
-//! The page of `lineup threads`: findings, a map of each line by who reads and writes its bytes, and who made whom wait.
+//! The page of `lineup threads`: findings, a map of each line by who reads and writes its bytes, and who made whom
+//! wait.
 
 use super::lines::{NAME_CHARACTERS, name, scroll};
 use super::page::{Section, page};
@@ -21,16 +22,16 @@ const NEEDED: usize = 5;
 /// Patterns that threads take turns in.
 const LOOKS: usize = 6;
 
-/// What the page tells besides what was worked out.
+/// The page's content apart from the analysis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadsPage {
     /// The recording.
     pub recording: String,
-    /// What would part the data of each finding, in its order.
+    /// The changes that would part the data of each finding, in its order.
     pub remedies: Vec<String>,
-    /// What is proposed in words, a sentence each.
+    /// The proposals in words, a sentence each.
     pub in_words: Vec<String>,
-    /// What is not in the figures, a sentence each.
+    /// Facts that the figures do not show, a sentence each.
     pub notes: Vec<String>,
 }
 

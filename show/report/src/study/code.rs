@@ -6,20 +6,20 @@ use crate::figure::{change, short_time_ns, whole};
 use lineup_advise::hints::{Hint, RefusedHint};
 use serde::Serialize;
 
-/// A program whose code was put in another order, beside the program as it is.
+/// A program whose code was put in another order, compared with the unchanged program.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CodeReport {
-    /// What made the order, such as `Debian LLVM version 19.1.7`.
+    /// The tool that computed the order, such as `Debian LLVM version 19.1.7`.
     pub optimiser: String,
     /// The words that made it.
     pub optimiser_command: String,
-    /// What it was made from: `counts` of a whole run, or `calls` that were recorded.
+    /// The evidence for the order: `counts` of a whole run, or `calls` that were recorded.
     pub evidence: &'static str,
     /// The run that these are of, as a command.
     pub training: String,
     /// The run on which both programs were judged.
     pub test: String,
-    /// False when these are one run: an order does best on what it was made from.
+    /// False when these are one run: an order does best on its own training run.
     pub is_held_out: bool,
     /// Ways between blocks whose counts are exact.
     pub ways_exact: u64,
@@ -27,7 +27,7 @@ pub struct CodeReport {
     pub ways_estimated: u64,
     /// Figures of the whole test run.
     pub whole_run: Vec<CodeFigure>,
-    /// What a call of each region fetched, on average.
+    /// The code that a call of each region fetches, on average.
     pub calls: Vec<CodePerCall>,
     /// Calls that find no code in the caches, where the order was made for them.
     pub cold: Option<ColdCalls>,
@@ -35,16 +35,16 @@ pub struct CodeReport {
     pub patch: Option<String>,
     /// Hints in the sources, where these stand in the place of an order.
     pub hints: Option<HintsReport>,
-    /// What other optimisers make of the program, where that was asked for.
+    /// Other optimisers' versions of the program, where they were requested.
     pub optimisers: Option<Optimisers>,
 }
 
 /// Hints for the compiler that were written into the sources.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HintsReport {
-    /// What was written.
+    /// The written hints.
     pub given: Vec<Hint>,
-    /// What the counts would have allowed, and why it was not written.
+    /// Hints that the counts would have allowed, and the reasons why they were not written.
     pub refused: Vec<RefusedHint>,
     /// Code that was inlined into functions that run, and never ran itself; largest first.
     pub unused_copies: Vec<UnusedInline>,
@@ -57,7 +57,7 @@ pub struct HintsReport {
 pub struct UnusedCode {
     /// The function that it lies in.
     pub function: String,
-    /// Where it begins, `file:line`.
+    /// Its beginning, `file:line`.
     pub at: String,
     /// Bytes of code.
     pub bytes: u64,
@@ -68,7 +68,7 @@ pub struct UnusedCode {
 /// An inlined copy of which nothing was executed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UnusedInline {
-    /// What was inlined.
+    /// The inlined function.
     pub function: String,
     /// The function that it was inlined into.
     pub into: String,
@@ -107,14 +107,15 @@ impl UnusedCode {
     }
 }
 
-/// Calls that find none of the program's code in the caches: as linked, in an order by counts, and in the order for them.
+/// Calls that find none of the program's code in the caches: as linked, in an order by counts, and in the order for
+/// them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ColdCalls {
     /// Calls of the training run that the order was made from.
     pub recorded_calls: u64,
     /// By region.
     pub regions: Vec<ColdCall>,
-    /// Whose time was not compared, and why.
+    /// Calls whose time was not compared, with the reasons.
     pub not_timed: Vec<String>,
 }
 
@@ -127,8 +128,8 @@ pub struct ColdCall {
     pub lines: [f64; 3],
     /// Pages of 4,096 bytes, likewise.
     pub pages: [f64; 3],
-    /// The typical time of a call after the lines that recorded calls execute were flushed: the order for these calls against
-    /// the program as linked, and against the order by counts. `None` where they were not timed.
+    /// The typical time of a call after the lines that recorded calls execute were flushed: the order for these calls
+    /// against the program as linked, and against the order by counts. `None` where they were not timed.
     pub time: [Option<ColdTime>; 2],
 }
 
@@ -149,12 +150,12 @@ pub struct ColdTime {
     pub verdict: TimeVerdict,
 }
 
-/// What an order is made from.
+/// The evidence of an order by counts of a whole run.
 pub const COUNTS: &str = "counts";
-/// What an order for calls is made from.
+/// The evidence of an order for calls.
 pub const CALLS: &str = "calls";
 
-/// What [`ColdCall::time`] compares with.
+/// The orders that [`ColdCall::time`] compares with.
 pub const COLD_AGAINST: [&str; 2] = ["as linked", "by counts"];
 
 impl ColdTime {
@@ -188,9 +189,9 @@ impl From<&TimeReport> for ColdTime {
 /// A figure of a whole run of both programs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CodeFigure {
-    /// What is counted, such as `lines of 64 bytes, of the program`.
+    /// The counted quantity, such as `lines of 64 bytes, of the program`.
     pub what: String,
-    /// The program as it is.
+    /// The unchanged program.
     pub before: u64,
     /// The program in the other order.
     pub after: u64,
@@ -203,7 +204,7 @@ impl CodeFigure {
     }
 }
 
-/// What a call of a region fetched, on average.
+/// The code that a call of a region fetches, on average.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CodePerCall {
     /// The function.
@@ -235,7 +236,7 @@ impl CodeReport {
         }
     }
 
-    /// What was done to the sources before, in a sentence.
+    /// The changes of the sources before, in a sentence.
     pub(crate) fn patch_in_words(&self) -> Option<String> {
         let patch = self.patch.as_ref()?;
         Some(format!(

@@ -10,18 +10,18 @@ use serde::Serialize;
 pub struct Contention {
     /// The program was asked for as many threads as there were CPUs; else it made as many as always.
     pub threads_follow_cpus: bool,
-    /// No calls could be timed: each time is that of a whole run, told as a call of the first region.
+    /// No calls could be timed: each time is that of a whole run, shown as a call of the first region.
     pub of_whole_runs: bool,
     /// By the number of CPUs.
     pub points: Vec<ContentionPoint>,
 }
 
-/// A comparison on so many CPUs.
+/// A comparison on this many CPUs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ContentionPoint {
     /// CPUs; with one all threads are on it, and it is another one in each block.
     pub cpus: usize,
-    /// Of each region that was timed.
+    /// Each timed region.
     pub regions: Vec<ContentionOfRegion>,
 }
 
@@ -37,7 +37,7 @@ pub struct ContentionOfRegion {
 }
 
 impl ContentionPoint {
-    /// Of what was compared on so many CPUs.
+    /// The point of a comparison on this many CPUs.
     pub fn of(cpus: usize, times: &[RegionTime]) -> Self {
         let of_region = |time: &RegionTime| ContentionOfRegion { id: time.id, time: CallTime::from(time) };
         ContentionPoint { cpus, regions: times.iter().map(of_region).collect() }
@@ -52,7 +52,7 @@ impl Contention {
         found.map(|(point, at)| (point.cpus, &point.regions[at].time)).collect()
     }
 
-    /// What was done, in a sentence.
+    /// The comparison's terms, in a sentence.
     pub fn in_words(&self) -> String {
         let threads = if self.threads_follow_cpus {
             "with as many threads as CPUs, each on one of its own"
@@ -62,7 +62,7 @@ impl Contention {
         format!("Mean time of a {}; {threads}.", self.of())
     }
 
-    /// What is timed.
+    /// The timed unit.
     pub fn of(&self) -> &'static str {
         if self.of_whole_runs { "whole run" } else { "call" }
     }

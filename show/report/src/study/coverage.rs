@@ -1,23 +1,23 @@
-//! What was named, and by what evidence; what was not observed.
+//! Named accesses, by their evidence; and parts that were not observed.
 
 use serde::Serialize;
 
-/// How many data accesses of the regions got a name.
+/// The number of the regions' data accesses that have a name.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Coverage {
     /// All data accesses in the recorded calls.
     pub accesses: u64,
-    /// Those with a name.
+    /// Accesses with a name.
     pub named: u64,
     /// `named` ÷ `accesses`; `None` without accesses.
     pub share: Option<f64>,
-    /// The same share among accesses outside the stack; `None` when there is none or it is not known.
+    /// The same share among accesses outside the stack; `None` when there are none or it is not known.
     pub share_off_stack: Option<f64>,
-    /// The named ones by what was accessed, most first.
+    /// The named accesses by the kind of data, most first.
     pub by_class: Vec<ClassCount>,
     /// The named ones by kind of evidence, most first.
     pub by_evidence: Vec<EvidenceCount>,
-    /// Those without a name, by the function that made them, most first.
+    /// The accesses without a name, by the function that made them, most first.
     pub unnamed_by_function: Vec<FunctionCount>,
 }
 
@@ -41,7 +41,7 @@ impl Coverage {
 pub struct ClassCount {
     /// The class, such as `members of objects` or `stack`.
     pub class: String,
-    /// How many.
+    /// Their number.
     pub accesses: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct ClassCount {
 pub struct EvidenceCount {
     /// The kind, such as `variable in the base register` or `object map`.
     pub evidence: String,
-    /// How many.
+    /// Their number.
     pub accesses: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct EvidenceCount {
 pub struct FunctionCount {
     /// The function, or the image when it has no symbol.
     pub function: String,
-    /// How many.
+    /// Their number.
     pub accesses: u64,
 }
 
@@ -83,8 +83,8 @@ pub struct SharedLine {
 /// Something that could not be seen.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct NotObserved {
-    /// What.
+    /// The unobserved part.
     pub what: String,
-    /// What it means for the findings.
+    /// Its meaning for the findings.
     pub consequence: String,
 }

@@ -9,8 +9,8 @@ use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
 use lineup_model::region::RegionId;
 
 impl StudyReport {
-    /// Takes over what is proposed and what is refused. The regions have to be in the report already: lines of a region that
-    /// the report does not have are left out.
+    /// Adds the proposals and refusals. The regions have to be in the report already: lines of a region that the report
+    /// does not have are left out.
     pub fn add_advice(&mut self, advice: &Advice) {
         let proposals: Vec<Proposal> =
             advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();

@@ -1,4 +1,4 @@
-//! From what `explain` found in the recordings of one or both variants.
+//! From the results of `explain` on the recordings of one or both variants.
 
 use super::coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, SharedLine};
 use super::from_usage::ObjectUse;
@@ -15,8 +15,8 @@ use lineup_model::usage::VariableRef;
 use std::collections::BTreeMap;
 
 impl RegionReport {
-    /// A region as it is, beside the same region of the changed program where that was recorded. `calls_made`
-    /// counts all calls, recorded or not.
+    /// A region of the unchanged program, with the same region of the changed program where that was recorded.
+    /// `calls_made` counts all calls, recorded or not.
     pub fn of_explained(
         before: &RegionExplanation,
         after: Option<&RegionExplanation>,
@@ -180,10 +180,10 @@ impl From<&explanation::SharedLine> for SharedLine {
     }
 }
 
-/// One variant of a program: what was found in its recording, and what its debug info says.
+/// One variant of a program: the results from its recording, and its debug info.
 #[derive(Clone, Copy)]
 pub struct VariantUse<'a> {
-    /// What regions did to types and variables, by image.
+    /// The regions' accesses to types and variables, by image.
     pub usage: &'a [ImageUsage],
     /// The type table of each image that `usage` speaks of, by [`ImageUsage::index`].
     pub types: &'a BTreeMap<usize, &'a Types>,
@@ -191,8 +191,8 @@ pub struct VariantUse<'a> {
     pub variables: &'a BTreeMap<usize, Vec<VariableRef>>,
 }
 
-/// The line maps of all types and variables that the regions use, most accessed first. Those of the changed
-/// program stand beside those of the same name.
+/// The line maps of all types and variables that the regions use, most accessed first. Each also has the lines of the
+/// changed program's object of the same name.
 pub fn maps(before: VariantUse<'_>, after: Option<VariantUse<'_>>, line: LineSize) -> Vec<LineMap> {
     let mut changed: Vec<Drawn> = after.map_or_else(Vec::new, |after| draw(after, line));
     let mut all = draw(before, line);

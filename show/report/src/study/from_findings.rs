@@ -19,11 +19,11 @@ use std::path::Path;
 
 /// Everything that was found out about a program.
 pub struct Found<'a> {
-    /// What to call it.
+    /// Its title.
     pub title: String,
-    /// The commands that repeat it and go on from it.
+    /// Commands that repeat it, and commands for next steps.
     pub commands: Vec<CommandLine>,
-    /// How it was built and run, beyond what the recording tells.
+    /// Facts on its build and run that the recording does not hold.
     pub setting: Vec<Fact>,
     /// The machine that it was timed on.
     pub machine: Vec<Fact>,
@@ -31,23 +31,23 @@ pub struct Found<'a> {
     pub line: LineSize,
     /// The folder that the program was built in; declarations are placed relative to it.
     pub built_in: &'a Path,
-    /// The program as it is.
+    /// The unchanged program.
     pub before: &'a Explained,
-    /// The changed program; `None` when there is none.
+    /// The changed program; `None` when it does not exist.
     pub after: Option<&'a Explained>,
-    /// What is advised; `None` when the change is none of the sources.
+    /// The advice; `None` when the change does not concern the sources.
     pub advice: Option<&'a Advice>,
     /// The change as text, and the file it was written to; `None` when nothing changes.
     pub patch: Option<Patch>,
     /// Why the two variants cannot be compared, when they cannot.
     pub not_proven: Option<String>,
-    /// What the comparison showed.
+    /// The comparison's result.
     pub proof: Option<&'a Proven<Proof>>,
-    /// How long the regions' calls take in both variants; `None` when that was not compared.
+    /// The times of the regions' calls in both variants; `None` when they were not compared.
     pub call_times: Option<&'a Proven<Vec<RegionTime>>>,
-    /// Whose calls were not timed, and why.
+    /// Regions whose calls were not timed, with the reasons.
     pub not_timed: Vec<NotObserved>,
-    /// How long the threads' calls take on one CPU and on more, in both variants; `None` when that was not compared.
+    /// The times of the threads' calls on one CPU and on more, in both variants; `None` when they were not compared.
     pub contention: Option<Contention>,
 }
 
@@ -83,7 +83,7 @@ impl StudyReport {
         report
     }
 
-    /// The report of one recording: what its calls touch. Nothing is proposed, nothing compared.
+    /// The report of one recording: the lines that its calls touch. It proposes and compares nothing.
     pub fn of_recording(title: String, recorded: &Explained, line: LineSize) -> Self {
         let mut report = StudyReport::new(title);
         report.line_bytes = u32::try_from(line.bytes()).unwrap_or(64);
@@ -107,7 +107,7 @@ impl StudyReport {
     }
 }
 
-/// Lends what line maps are drawn from: the program's own types and variables.
+/// Lends the data of line maps: the program's own types and variables.
 fn drawn<T>(explained: &Explained, draw: impl FnOnce(VariantUse<'_>) -> T) -> T {
     let usage = explained.own_usage().map(std::slice::from_ref).unwrap_or_default();
     let types = BTreeMap::from([(explained.program(), explained.types())]);
@@ -145,7 +145,7 @@ fn regions(found: &Found<'_>) -> Vec<RegionReport> {
     before.iter().map(region).collect()
 }
 
-/// The mean elapsed time of the program as it is, in seconds.
+/// The mean elapsed time of the unchanged program, in seconds.
 fn seconds_of(proof: &Proof) -> Option<f64> {
     let time = proof.time.as_ref().ok()?;
     let runs: Vec<u64> =

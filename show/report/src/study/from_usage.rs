@@ -1,4 +1,4 @@
-//! From what the regions did to the bytes of objects and variables to line maps.
+//! From the regions' accesses to the bytes of objects and variables to line maps.
 
 use super::line_map::{LineMap, MemberUse, ObjectLines, Owner, RegionUse, Sharing};
 use crate::figure::{share, whole};
@@ -11,28 +11,28 @@ use std::ops::Range;
 /// Nested members deeper than this are taken whole.
 const MOST_NESTING: u32 = 8;
 
-/// More members than this are not told apart: the rest are taken whole.
+/// The most members that are split further: the rest are taken whole.
 const MOST_MEMBERS: usize = 4096;
 
-/// How the regions use one type's objects, or variables, in one variant of a program.
+/// The regions' use of one type's objects, or of variables, in one variant of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ObjectUse {
     /// The lines.
     pub lines: ObjectLines,
     /// Objects used per call by region; empty for variables.
     pub objects_per_call: Vec<(usize, f64)>,
-    /// Where objects start in their lines.
+    /// Notes on the offsets at which objects start in their lines.
     pub notes: Vec<String>,
 }
 
-/// What one region did to some bytes, over all its calls.
+/// One region's accesses to some bytes, over all its calls.
 struct Counted {
     region: usize,
     calls: u64,
     runs: BTreeMap<(u64, u64), (u64, u64)>,
 }
 
-/// A member that is not told apart any further.
+/// A member that is not split any further.
 struct Leaf {
     name: String,
     offset: u64,
@@ -114,7 +114,7 @@ impl ObjectUse {
 }
 
 impl LineMap {
-    /// The map of what was used before, beside the same after the change.
+    /// The map of the uses before, with those after the change.
     pub fn new(owner: Owner, line: LineSize, before: ObjectUse, after: Option<ObjectUse>) -> Self {
         let mut notes = before.notes;
         let changed =
@@ -191,14 +191,14 @@ fn start_in_line(uses: &[&TypeUse], line: LineSize) -> (u32, Vec<String>) {
     (u32::try_from(*start).unwrap_or(0), vec![note])
 }
 
-/// Whether a type's members can be shown instead of it.
+/// True when a type's members can be shown instead of it.
 fn is_struct(types: &Types, id: TypeId) -> bool {
     types.aggregate(id).is_some_and(|(_, aggregate)| {
         matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) && !aggregate.is_declaration
     })
 }
 
-/// The members of an aggregate at an offset. Those that are aggregates are told apart where they are touched.
+/// The members of an aggregate at an offset. Members that are aggregates are split where they are touched.
 fn expand(
     types: &Types,
     id: TypeId,
@@ -230,7 +230,7 @@ fn expand(
     }
 }
 
-/// Whether a member is shown as its parts: anonymous members and base classes always, structs when touched.
+/// True when a member is shown as its parts: anonymous members and base classes always, structs when touched.
 fn is_open(types: &Types, member: &Member, is_touched: bool) -> bool {
     match (&member.name, member.role) {
         (_, MemberRole::Variant(_) | MemberRole::Discriminant | MemberRole::VtablePointer) => false,
@@ -240,7 +240,7 @@ fn is_open(types: &Types, member: &Member, is_touched: bool) -> bool {
     }
 }
 
-/// The member's name after the path of what holds it; anonymous members and base classes add nothing.
+/// The member's name after the path of its aggregate; anonymous members and base classes add nothing.
 fn member_path(path: &str, member: &Member) -> String {
     match (member.name.as_deref(), member.role) {
         (Some(name), role) if !matches!(role, MemberRole::Base | MemberRole::VirtualBase) => match path {

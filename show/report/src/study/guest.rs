@@ -1,4 +1,4 @@
-//! What the comparison of two kernels that were built and booted showed beside lines.
+//! The comparison of two kernels that were built and booted, apart from lines.
 
 use super::Fact;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde::Serialize;
 /// Two kernels side by side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GuestComparison {
-    /// What was compared of the guests' runs, and with what result.
+    /// The compared parts of the guests' runs, with the results.
     pub compared: Vec<Fact>,
     /// Lines of the types that change.
     pub types: Vec<TypeLines>,
-    /// What calls cost by the recorder's processor model.
+    /// The costs of calls by the recorder's processor model.
     pub costs: Vec<RegionCosts>,
 }
 
@@ -22,20 +22,20 @@ pub struct TypeLines {
     pub type_name: String,
     /// The region's function.
     pub region: String,
-    /// Recorded, in the kernel as it is.
+    /// Recorded, in the unchanged kernel.
     pub before: f64,
-    /// What was predicted for the changed one.
+    /// The prediction for the changed one.
     pub predicted: f64,
     /// Recorded in the changed one.
     pub after: f64,
 }
 
-/// What calls of a region cost.
+/// The costs of a region's calls.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RegionCosts {
     /// The region's function.
     pub region: String,
-    /// Calls that were measured, in the kernel as it is.
+    /// Calls that were measured, in the unchanged kernel.
     pub calls_before: u64,
     /// The same in the changed one.
     pub calls_after: u64,
@@ -46,13 +46,14 @@ pub struct RegionCosts {
 /// One cost.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MeanCost {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// Mean per call, in the kernel as it is.
+    /// Mean per call, in the unchanged kernel.
     pub before: f64,
     /// Mean per call, in the changed one.
     pub after: f64,
-    /// Ends of the interval of the difference at 95 %, calls taken as independent of each other; `None` when there are too few.
+    /// Ends of the interval of the difference at 95 %, calls taken as independent of each other; `None` when there are
+    /// too few.
     pub difference: Option<(f64, f64)>,
 }
 

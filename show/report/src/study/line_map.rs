@@ -10,28 +10,28 @@ pub const MOST_LINES: u64 = 512;
 /// The lines of a type's objects, or of a variable, before and after the change.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LineMap {
-    /// What lies on the lines.
+    /// The object on the lines.
     pub owner: Owner,
     /// The line size.
     pub line_bytes: u32,
     /// Objects used per call, on average, by region (index into the report's regions).
     pub objects_per_call: Vec<(usize, f64)>,
-    /// What else to know, such as where objects start in their lines.
+    /// Further notes, such as where objects start in their lines.
     pub notes: Vec<String>,
-    /// The lines as they are.
+    /// The present lines.
     pub before: ObjectLines,
     /// The lines after the change; `None` when nothing changes.
     pub after: Option<ObjectLines>,
 }
 
-/// What a line map is of.
+/// The object of a line map.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Owner {
     /// A type or a variable.
     pub kind: OwnerKind,
     /// Its name, as in `struct clock_event_device`.
     pub name: String,
-    /// Where it is declared, as in `include/clockchips.h:46`.
+    /// The place of its declaration, as in `include/clockchips.h:46`.
     pub declared_at: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub enum OwnerKind {
 }
 
 impl OwnerKind {
-    /// An offset as it is read: link addresses in hexadecimal.
+    /// An offset for people: link addresses in hexadecimal.
     pub fn offset_text(self, offset: u64) -> String {
         match self {
             Self::Variables => format!("{offset:#x}"),
@@ -57,7 +57,7 @@ impl OwnerKind {
         }
     }
 
-    /// What a line is called by its number.
+    /// The name of a line by its number.
     pub fn line_text(self, index: u64, line_bytes: u32) -> String {
         match self {
             Self::Variables => format!("{:#x}", u128::from(index) * u128::from(line_bytes)),
@@ -66,7 +66,7 @@ impl OwnerKind {
     }
 }
 
-/// How one region uses a member.
+/// One region's use of a member.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct RegionUse {
     /// Index into the report's regions.
@@ -104,14 +104,14 @@ pub struct MemberUse {
     pub name: String,
     /// Offset of its first byte in the object.
     pub offset: u64,
-    /// How many bytes it lies on. Bit-fields may share bytes with their neighbours.
+    /// Its size in bytes. Bit-fields may share bytes with their neighbours.
     pub size_bytes: u64,
     /// The bytes really touched, from the start of the object; empty means all of them when there is
     /// any use.
     pub touched: Vec<Range<u64>>,
-    /// How the regions use it; empty when none does.
+    /// The regions' uses of it; empty when none uses it.
     pub uses: Vec<RegionUse>,
-    /// Which threads share it, when that was observed.
+    /// The threads that share it, when that was observed.
     pub sharing: Option<Sharing>,
 }
 
@@ -135,7 +135,7 @@ impl MemberUse {
     }
 }
 
-/// What a run of bytes is used for.
+/// The use of a run of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UseClass {
@@ -218,23 +218,23 @@ pub struct Cell {
     pub in_line: u32,
     /// Offset of its first byte from the start of the object; `None` outside the object.
     pub offset: Option<u64>,
-    /// How many bytes.
+    /// The number of its bytes.
     pub size_bytes: u32,
     /// The member, or the members that share the bytes; `None` for padding and outside.
     pub name: Option<String>,
-    /// What it is used for.
+    /// Its use.
     pub class: UseClass,
     /// True when the member began on an earlier line.
     pub continued: bool,
-    /// How the regions use the member.
+    /// The regions' uses of the member.
     pub uses: Vec<RegionUse>,
-    /// Which threads share it.
+    /// The threads that share it.
     pub sharing: Option<Sharing>,
 }
 
 impl Line {
-    /// True when the line holds nothing used but the middle of an array or other member that also fills the one before: the
-    /// two are shown as one.
+    /// True when the line holds nothing used but the middle of an array or other member that also fills the one before:
+    /// the two are shown as one.
     pub fn continues(&self, before: &Line) -> bool {
         let only = |line: &Line| {
             let mut used = line.cells.iter().filter(|cell| !cell.uses.is_empty());
@@ -246,8 +246,8 @@ impl Line {
 }
 
 impl ObjectLines {
-    /// Lays members out on lines. Members may come in any order; those that overlap (unions, bit-fields)
-    /// become one cell with the names of all. What lies beyond the size is cut off.
+    /// Lays members out on lines. Members may come in any order; those that overlap (unions, bit-fields) become one
+    /// cell with the names of all. Bytes beyond the size are cut off.
     ///
     /// `start_in_line` is taken modulo `line_bytes`; a `line_bytes` of 0 counts as 1.
     pub fn new(size_bytes: u64, line_bytes: u32, start_in_line: u32, members: &[MemberUse]) -> Self {
@@ -263,8 +263,8 @@ impl ObjectLines {
         Self { size_bytes, start_in_line, lines, lines_not_listed: count - shown }
     }
 
-    /// The touched lines of members that lie anywhere, such as variables: their offsets are addresses. What lies
-    /// between them is not of this object.
+    /// The touched lines of members that lie anywhere, such as variables: their offsets are addresses. Bytes between
+    /// them do not belong to this object.
     pub fn at_addresses(line_bytes: u32, members: &[MemberUse]) -> Self {
         let line_bytes = line_bytes.max(1);
         let width = u64::from(line_bytes);
@@ -292,7 +292,7 @@ impl ObjectLines {
         Self { size_bytes, start_in_line: 0, lines, lines_not_listed: not_listed }
     }
 
-    /// How many of the listed lines are touched.
+    /// The number of touched lines among the listed ones.
     pub fn touched_lines(&self) -> usize {
         self.lines.iter().filter(|line| line.fetched_bytes > 0).count()
     }
@@ -330,7 +330,7 @@ fn units(size_bytes: u64, members: &[MemberUse]) -> Vec<Unit<'_>> {
     units
 }
 
-/// One line's cells: the units that reach into it and what lies between them.
+/// One line's cells: the units that reach into it and the bytes between them.
 fn line(index: u64, width: u64, start_in_line: u64, size_bytes: u64, units: &[Unit<'_>]) -> Line {
     // The object's bytes on this line, as offsets in the object.
     let from = (index * width).saturating_sub(start_in_line);
@@ -379,7 +379,7 @@ fn gap(in_line: u32, size_bytes: u32, offset: Option<u64>) -> Cell {
 }
 
 impl Unit<'_> {
-    /// How many bytes inside a range any of the members touches.
+    /// The number of bytes inside a range that any of the members touches.
     fn touched_in(&self, range: &Range<u64>) -> u64 {
         let mut spans: Vec<Range<u64>> = self
             .members

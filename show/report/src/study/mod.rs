@@ -49,11 +49,11 @@ pub const STUDY_SCHEMA: &str = "lineup.study/1";
 pub struct StudyReport {
     /// Always [`STUDY_SCHEMA`].
     pub schema: &'static str,
-    /// What was studied, such as the program's name.
+    /// The subject of the study, such as the program's name.
     pub title: String,
     /// The commands that repeat the study, in order.
     pub commands: Vec<CommandLine>,
-    /// Where it ran and with what: machine, data model, tools, placement.
+    /// The surroundings of the study: machine, data model, tools, placement.
     pub setting: Vec<Fact>,
     /// The line size that decides.
     pub line_bytes: u32,
@@ -61,25 +61,25 @@ pub struct StudyReport {
     pub data_model: String,
     /// The regions, in the order in which they were given.
     pub regions: Vec<RegionReport>,
-    /// What was named; `None` when nothing was recorded.
+    /// The named accesses; `None` when nothing was recorded.
     pub coverage: Option<Coverage>,
     /// The line maps, most telling first.
     pub maps: Vec<LineMap>,
     /// Lines that pass between threads, most often first.
     pub shared_lines: Vec<SharedLine>,
-    /// What is proposed.
+    /// The proposals.
     pub proposals: Vec<Proposal>,
-    /// What is refused.
+    /// The refusals.
     pub refusals: Vec<Refusal>,
     /// Types whose members already lie as well as any allowed order puts them.
     pub already_good: Vec<String>,
     /// The patch; `None` when nothing is changed.
     pub patch: Option<Patch>,
-    /// What changed besides, a sentence each: what lies elsewhere now though no proposal names it.
+    /// Side effects, a sentence each: data that lies elsewhere now though no proposal names it.
     pub side_effects: Vec<String>,
-    /// What the comparison showed; `None` when none was made.
+    /// The comparison's result; `None` when none was made.
     pub proof: Option<ProofReport>,
-    /// How long the threads' calls take on one CPU and on more; `None` when that was not compared.
+    /// The times of the threads' calls on one CPU and on more; `None` when they were not compared.
     pub contention: Option<Contention>,
     /// Two kernels that were built and booted, side by side; `None` for programs, and where there are no two.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,14 +89,14 @@ pub struct StudyReport {
     pub code: Option<CodeReport>,
     /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
     pub not_proven: Option<String>,
-    /// What was not observed.
+    /// The parts that were not observed.
     pub not_observed: Vec<NotObserved>,
 }
 
-/// A command line and what it is for.
+/// A command line and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CommandLine {
-    /// What it does.
+    /// Its purpose.
     pub purpose: String,
     /// The text to type.
     pub text: String,
@@ -114,7 +114,7 @@ pub struct Fact {
 /// Name of the fact that says how far a compiler's view of the sources was had.
 pub const SOURCES: &str = "sources";
 
-/// Name of the fact that says what regions weigh, where samples told it.
+/// Name of the fact with the regions' weights, where they come from samples.
 pub const WEIGHTS: &str = "weights";
 
 impl StudyReport {
@@ -155,7 +155,7 @@ impl StudyReport {
         self.regions.get(region).map_or(crate::figure::UNKNOWN, |region| &region.name)
     }
 
-    /// As JSON with line ends, for files and for `--json`.
+    /// The report as JSON with line ends, for files and for `--json`.
     ///
     /// # Errors
     /// When a value cannot be turned into JSON.

@@ -1,10 +1,10 @@
-//! What a recording could not see.
+//! The parts that a recording could not observe.
 
 use super::coverage::NotObserved;
 use lineup_explain::Explained;
 
 impl NotObserved {
-    /// What the recording could not see, each with what follows from it.
+    /// The parts that the recording could not observe, each with its consequence.
     pub fn of_explained(explained: &Explained) -> Vec<NotObserved> {
         let mut all = Vec::new();
         let mut add = |what: String, consequence: &str| {

@@ -1,4 +1,4 @@
-//! What several optimisers make of a program, side by side: all trained by one run, and timed and counted in another.
+//! Several optimisers' versions of a program, side by side: all trained by one run, and timed and counted in another.
 
 use super::proof::TimeVerdict;
 use crate::figure::{change, short_time_ns};
@@ -6,19 +6,19 @@ use lineup_prove::compare::{Comparison, Estimated};
 use lineup_prove::metric::ELAPSED;
 use serde::Serialize;
 
-/// The time on a processor in user mode, as it is called in comparisons.
+/// The metric of the time on a processor in user mode, by its name in comparisons.
 pub const USER: &str = "user";
 
-/// Optimised programs beside the program as it was linked.
+/// Optimised programs, compared with the program as it was linked.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Optimisers {
     /// The program as it was linked, then every optimised one that could be made and does the same.
     pub rows: Vec<Optimised>,
     /// Two optimised programs against each other.
     pub pairs: Vec<OptimisedPair>,
-    /// What is not in the table, and why.
+    /// Programs that are not in the table, with the reasons.
     pub not_observed: Vec<NotOptimised>,
-    /// Whether the gains of two optimisers add up; `None` where one of them is not in the table.
+    /// The sum of two optimisers' gains, compared with both together; `None` where one of them is not in the table.
     pub together: Option<Together>,
     /// The same of the study's patch and the order of code.
     pub patch_together: Option<Together>,
@@ -33,11 +33,11 @@ pub struct Optimisers {
 /// One program.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Optimised {
-    /// What optimised it, such as `GCC PGO`.
+    /// Its optimiser, such as `GCC PGO`.
     pub name: String,
-    /// How it was made, in words.
+    /// The steps that made it, in words.
     pub made: String,
-    /// What was compared of its effects with those of the program as it was linked; `None` for that one itself.
+    /// The comparison of its effects with those of the program as it was linked; `None` for that one itself.
     pub effects: Option<String>,
     /// Figures of the whole test run, named as those of [`super::CodeReport::whole_run`].
     pub figures: Vec<Figure>,
@@ -54,9 +54,9 @@ pub struct Optimised {
 /// A figure of one program's whole run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Figure {
-    /// What is counted.
+    /// The counted quantity.
     pub what: String,
-    /// How much.
+    /// The count.
     pub count: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct TimeRatio {
 pub struct OptimisedPair {
     /// The one.
     pub of: String,
-    /// What it is held against.
+    /// The other one.
     pub against: String,
     /// User time of the one ÷ that of the other.
     pub user: Option<TimeRatio>,
@@ -98,7 +98,7 @@ pub struct NotOptimised {
 /// The row of the program with the study's patch alone.
 pub const PATCH: &str = "the patch";
 
-/// What two optimisers gain together, beside what they would gain if each did as much after the other as it does alone.
+/// The gain of two optimisers together, compared with the product of their gains alone.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Together {
     /// The two.
@@ -190,7 +190,7 @@ impl Together {
 }
 
 impl Optimisers {
-    /// What the table is about: it has other optimisers, or the patch and the order alone.
+    /// The table's subject: other optimisers, or the patch and the order alone.
     pub(crate) fn heading(&self) -> &'static str {
         const PATCH_AND_ORDER: usize = 4;
         let has_patch = self.rows.iter().any(|row| row.name == PATCH);
@@ -200,7 +200,7 @@ impl Optimisers {
         }
     }
 
-    /// What the times rest on, in a sentence.
+    /// The basis of the times, in a sentence.
     pub(crate) fn times_in_words(&self) -> String {
         format!(
             "Times against the program as linked, with intervals of {:.0} % each, of {} blocks of runs, {}.",

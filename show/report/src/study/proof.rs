@@ -1,4 +1,4 @@
-//! What the comparison of the two variants showed.
+//! The results of comparing the two variants.
 
 use crate::effects::EffectsCheck;
 use lineup_prove::links::{of_links, share_in_words};
@@ -7,19 +7,19 @@ use lineup_prove::{NotTimed, Proof, Proven, Variant};
 use lineup_stats::verdict::Verdict;
 use serde::Serialize;
 
-/// A comparison that ran: it can only be made from what the comparison proved.
+/// A completed comparison: it can only be made from the comparison's proof.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ProofReport {
     /// Lines and time in one sentence.
     pub conclusion: String,
-    /// How many times any variant ran.
+    /// The runs of all variants.
     pub runs: u64,
-    /// How many complete blocks were timed.
+    /// The number of complete timed blocks.
     pub blocks: u64,
-    /// Whether the variants do the same, as seen from outside.
+    /// The agreement of the variants' output and exit.
     pub output: OutputCheck,
-    /// What left the variants' processes; `None` when that was not observed.
+    /// The comparison of the variants' effects; `None` when they were not observed.
     pub effects: Option<EffectsCheck>,
     /// Why effects beyond output and exit were not observed.
     pub effects_not_observed: Option<String>,
@@ -30,7 +30,7 @@ pub struct ProofReport {
 }
 
 impl ProofReport {
-    /// What was compared of what left the variants' processes, and what was not, in one sentence.
+    /// The compared effects of the variants, and those that were not compared, in one sentence.
     pub fn effects_sentence(&self) -> String {
         match (&self.effects, &self.effects_not_observed) {
             (Some(check), _) => check.sentence(),
@@ -40,7 +40,7 @@ impl ProofReport {
     }
 }
 
-/// Whether outputs and exit status agree.
+/// The agreement of outputs and exit status.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "difference")]
 pub enum OutputCheck {
@@ -53,7 +53,7 @@ pub enum OutputCheck {
 /// Whole-process time of both variants.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TimeReport {
-    /// Elapsed time of each run of the program as it is, in nanoseconds.
+    /// Elapsed time of each run of the unchanged program, in nanoseconds.
     pub before_ns: Vec<f64>,
     /// Elapsed time of each run of the changed program, in nanoseconds.
     pub after_ns: Vec<f64>,
@@ -71,14 +71,15 @@ pub struct TimeReport {
     pub verdict: TimeVerdict,
     /// The smallest change, as a share, that these runs would have shown.
     pub smallest_detectable: f64,
-    /// Of how many links of each program this is.
+    /// The number of links of each program.
     pub links: u64,
-    /// The share of the spread of blocks that lies between these links; `None` with one, and where it cannot be told.
+    /// The share of the spread of blocks that lies between these links; `None` with one link, and where it cannot be
+    /// determined.
     pub link_share: Option<f64>,
 }
 
 impl TimeReport {
-    /// Of how many links it is, and what share of the spread they are.
+    /// The number of links, and their share of the spread.
     pub fn links_in_words(&self) -> String {
         of_links(self.links) + &share_in_words(self.link_share)
     }

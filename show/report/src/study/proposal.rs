@@ -1,4 +1,4 @@
-//! What is proposed, what is refused, and why.
+//! The proposals and refusals, with their reasons.
 
 use crate::figure::{mean, share};
 use lineup_advise::proposal::{KindName, PredictedWaits, StallShare};
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A change that was worked out.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Proposal {
-    /// What kind of change.
+    /// The kind of change.
     pub kind: KindName,
     /// The type or variables it concerns.
     pub target: String,
@@ -15,10 +15,10 @@ pub struct Proposal {
     pub summary: String,
     /// Why it helps, a sentence each.
     pub reasons: Vec<String>,
-    /// What waits of threads are foreseen, where data of different threads are parted. Nothing was run for it.
+    /// The predicted waits of threads, where data of different threads are parted. Nothing was run for the prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<PredictedWaits>,
-    /// What it saves of each region's lines, the greatest share first.
+    /// Its savings of each region's lines, the greatest share first.
     pub worth: Vec<Worth>,
     /// Lines per call before and after, for each region, data model and line size.
     pub gains: Vec<Gain>,
@@ -26,13 +26,13 @@ pub struct Proposal {
     pub sizes: Vec<SizeChange>,
     /// Constraints that were obeyed and shaped the result.
     pub constraints: Vec<ConstraintNote>,
-    /// How far it went.
+    /// The last stage that it reached.
     pub status: ProposalStatus,
-    /// How far its offsets were checked; `None` when it has none to check.
+    /// The check of its offsets; `None` when it has none to check.
     pub check: Option<OffsetCheck>,
 }
 
-/// How far a proposal went.
+/// The last stage that a proposal reached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProposalStatus {
@@ -52,7 +52,7 @@ impl ProposalStatus {
     }
 }
 
-/// How far the offsets of a proposal were checked.
+/// The check of a proposal's offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OffsetCheck {
@@ -60,7 +60,7 @@ pub enum OffsetCheck {
     Compiled,
     /// The compiler gave them under the recorded data model; those of the others are predicted.
     CompiledRecordedOnly,
-    /// Nothing was compiled.
+    /// Predicted only: nothing was compiled.
     Predicted,
 }
 
@@ -86,13 +86,13 @@ pub struct Gain {
     pub data_model: String,
     /// The line size.
     pub line_bytes: u32,
-    /// Lines per call as it is; `None` when that was not observed.
+    /// Present lines per call; `None` when they were not observed.
     pub before: Option<f64>,
     /// Lines per call with the proposal.
     pub after: f64,
 }
 
-/// What a proposal saves in one region, beside what the region needs in all.
+/// A proposal's savings in one region, compared with all lines that the region needs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Worth {
     /// Index into the report's regions.
@@ -103,14 +103,14 @@ pub struct Worth {
     pub of_lines: Option<f64>,
     /// The first over the second.
     pub share: Option<f64>,
-    /// What that is of the modelled stalls; `None` where none were observed.
+    /// The savings as a share of the modelled stalls; `None` where none were observed.
     pub stalls: Option<StallShare>,
     /// Calls of the region per second of the program's own time; `None` when not observed.
     pub calls_per_second: Option<f64>,
 }
 
 impl Worth {
-    /// How many lines less a call needs, or more, beside what it needs in all.
+    /// The lines that a call saves, or needs more, compared with all that it needs.
     pub(crate) fn lines(&self) -> String {
         let of = match (self.of_lines, self.share) {
             (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part.abs())),
@@ -120,7 +120,7 @@ impl Worth {
         format!("{} {what} lines{of}", mean(self.lines_saved.abs()))
     }
 
-    /// How much that is beside all that runs, as a part of a sentence.
+    /// The savings compared with the whole run, as a part of a sentence.
     pub(crate) fn scale(&self) -> String {
         let stalls = match &self.stalls {
             None => "modelled stalls not observed".to_owned(),
@@ -161,9 +161,9 @@ pub struct ConstraintNote {
     pub rule: String,
     /// Members or variables it concerns; empty when it concerns the whole.
     pub names: Vec<String>,
-    /// Where in the source it comes from, as in `src/timer.c:71`.
+    /// Its place in the source, as in `src/timer.c:71`.
     pub at: Option<String>,
-    /// What exactly was seen.
+    /// The exact observation.
     pub detail: Option<String>,
 }
 
@@ -174,9 +174,9 @@ pub struct Refusal {
     pub target: String,
     /// The constraints that forbid it.
     pub because: Vec<ConstraintNote>,
-    /// Lines per call as it is, and at the least that its hot bytes need.
+    /// Present lines per call, and the least number that its hot bytes need.
     pub gains: Vec<Gain>,
-    /// What the user can do about it, when there is something.
+    /// The user's way out, when there is one.
     pub way_out: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the recorded calls of a region did.
+//! The recorded calls of a region.
 
 use super::proof::TimeReport;
 use lineup_model::region::RegionId;
@@ -31,7 +31,7 @@ pub struct RegionReport {
     pub footprints: Vec<Footprint>,
     /// Misses per call by the cache model, for each pressure that was asked for.
     pub misses: Vec<MissesPerCall>,
-    /// How long calls take, compared; `None` when that was not observed.
+    /// The times of calls, compared; `None` when that was not observed.
     pub time: Option<CallTime>,
 }
 
@@ -72,7 +72,7 @@ pub struct Quantiles {
     pub max: f64,
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineKind {
@@ -99,15 +99,15 @@ pub struct Footprint {
     pub kind: LineKind,
     /// The line size.
     pub line_bytes: u32,
-    /// Lines per call of the program as it is.
+    /// Lines per call of the unchanged program.
     pub before: LineDistribution,
-    /// Lines per call of the changed program; `None` when there is none.
+    /// Lines per call of the changed program; `None` when it does not exist.
     pub after: Option<LineDistribution>,
 }
 
 impl Footprint {
-    /// The footprints of one region, by kind and line size: those of the program as it is, beside those of the
-    /// changed program where it was recorded. Sizes at which no call was recorded are left out.
+    /// The footprints of one region, by kind and line size: those of the unchanged program, with those of the changed
+    /// program where it was recorded. Sizes at which no call was recorded are left out.
     pub fn of_region(before: &RegionFootprint, after: Option<&RegionFootprint>) -> Vec<Self> {
         let kind = |kind, before: &[LineCounts], after: &[LineCounts]| -> Vec<Self> {
             let pair = |old: &LineCounts| {
@@ -127,7 +127,7 @@ impl Footprint {
     }
 }
 
-/// How many calls touched how many lines.
+/// The number of calls for each number of touched lines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LineDistribution {
     calls: u64,
@@ -198,14 +198,14 @@ impl LineDistribution {
     }
 }
 
-/// What the cache model makes of a footprint.
+/// The cache model's misses for a footprint.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MissesPerCall {
     /// The cache, such as `L1D 32 KiB, 8 ways, 64-byte lines`.
     pub cache: String,
     /// Bytes of other data that pass through the cache between two calls.
     pub pressure_bytes: u64,
-    /// Misses per call of the program as it is.
+    /// Misses per call of the unchanged program.
     pub before: f64,
     /// Misses per call of the changed program.
     pub after: Option<f64>,

@@ -1,15 +1,15 @@
-//! What a change moves that it does not name.
+//! Data and code that a change moves but does not name.
 
 use crate::figure::whole;
 use lineup_model::line::LineSize;
 use lineup_model::usage::VariableRef;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many of the moved variables are named.
+/// The most moved variables that are named.
 const MOST_NAMES: usize = 5;
 
-/// The variables that lie at another place of their line now, in a sentence; `None` when none does. `changed` are those that
-/// a proposal names. Names that several variables share are left out, since it is not known which is which.
+/// The variables that lie at another place of their line now, in a sentence; `None` when none does. `changed` are those
+/// that a proposal names. Names that several variables share are left out, since it is not known which is which.
 pub fn moved_variables(
     before: &[VariableRef],
     after: &[VariableRef],

@@ -8,7 +8,7 @@ use crate::visible::{one_line, shortened};
 
 /// Longest name of a region.
 const NAME_CHARACTERS: usize = 30;
-/// Regions told on the first screen.
+/// The most regions on the first screen.
 const MOST_REGIONS: usize = 2;
 /// Longest sentence about the runs on the first screen.
 const SENTENCE_CHARACTERS: usize = 150;
@@ -31,7 +31,7 @@ impl Writer {
             self.optimisers(optimisers);
         }
         if !has_room {
-            // What calls need is left out as well.
+            // The needs of calls are left out as well.
         } else if let Some(cold) = &code.cold {
             self.cold_calls(cold);
         } else if !code.calls.is_empty() {

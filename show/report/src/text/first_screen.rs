@@ -1,5 +1,5 @@
-//! What a reader has to know first, on one screen: the verdict, what was compared, what the regions need before and after,
-//! the patch in short, and what to type next.
+//! The most important facts on one screen: the verdict, the comparison, the needs of the regions before and after, the
+//! patch in short, and the next commands.
 
 use super::screen::SCREEN_LINES;
 use super::study::{Writer, note_text};
@@ -25,7 +25,7 @@ const MOST_NAMES: usize = 2;
 const MOST_REASONS: usize = 6;
 const MOST_NAMED: usize = 4;
 
-/// Sentences on what changes besides, and how long they are.
+/// The most sentences on side effects, and their length in characters.
 const MOST_EFFECTS: usize = 2;
 const EFFECT_CHARACTERS: usize = 150;
 
@@ -120,7 +120,7 @@ impl Writer {
         }
     }
 
-    /// What the time of calls did, in a sentence.
+    /// The change of the calls' times, in a sentence.
     fn call_times_in_short(&mut self, report: &StudyReport) {
         let timed = report.regions.iter().enumerate().filter_map(|(index, region)| {
             let all = &region.time.as_ref()?.all_calls;
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    /// How many times as fast the first region's calls became, by CPUs.
+    /// The speed-up of the first region's calls, by CPUs.
     fn contention_in_short(&mut self, report: &StudyReport) {
         let first = report.contention.as_ref().zip(report.regions.first());
         let Some((contention, region)) = first else { return };
@@ -178,7 +178,7 @@ impl Writer {
         if more > 0 {
             self.line(&format!("- and {more} more"));
         }
-        // Of a type that the patch changes it is said what else of it stays as it is.
+        // For a type that the patch changes, the parts that stay the same are listed.
         let is_made = |target: &str| made.iter().any(|one| one.target == target);
         let left = told.iter().map(|one| (&*one.target, left_to_do(one)));
         let refused = report.refusals.iter().map(|one| (&*one.target, why_refused(one)));
@@ -208,7 +208,7 @@ impl Writer {
         effects.iter().for_each(|effect| self.line(effect));
     }
 
-    /// Side effects that the screen has room for above so many lines.
+    /// Side effects that fit on the screen above this many lines.
     fn effects(&self, report: &StudyReport, below: usize) -> Vec<String> {
         let mut room = self.room(below);
         let effects = report.side_effects.iter().take(MOST_EFFECTS);
@@ -221,7 +221,7 @@ impl Writer {
         fitting.collect()
     }
 
-    /// Lines of coverage and of what comes next.
+    /// Lines of coverage and of the next commands.
     fn height_of_end(&self, report: &StudyReport) -> usize {
         let mut end = self.empty();
         end.seen(report);
@@ -229,7 +229,7 @@ impl Writer {
         end.height_so_far()
     }
 
-    /// What the patch as a whole does to lines of data, where it was recorded and there is room above what comes below.
+    /// The whole patch's effect on lines of data, where it was recorded and there is room above the lines below.
     fn measured(&mut self, report: &StudyReport, below: usize) {
         let regions = report.regions.iter().enumerate().take(MOST_TIMED);
         let measured = regions.filter_map(|(index, region)| {
@@ -249,7 +249,7 @@ impl Writer {
         }
     }
 
-    /// Types with why each stays as it is, as far as there is room above what comes below; else their names.
+    /// Types with the reason why each stays the same, as far as there is room above the lines below; else their names.
     fn reasons(&mut self, title: &str, all: &[Reasoned<'_>], below: usize) {
         let characters = if self.is_plain() { PLAIN_CHARACTERS } else { REASON_CHARACTERS };
         let told = |(target, why): &Reasoned<'_>| {
@@ -280,7 +280,7 @@ impl Writer {
         }
     }
 
-    /// Lines that the first screen has left above so many.
+    /// The number of lines that the first screen has left above this many.
     fn room(&self, below: usize) -> usize {
         SCREEN_LINES.saturating_sub(below + self.height_so_far())
     }
@@ -298,7 +298,7 @@ impl Writer {
         }
     }
 
-    /// What goes on from here; to repeat it when nothing does.
+    /// The next commands, or the one that repeats the study.
     fn next(&mut self, report: &StudyReport) {
         let mut commands: Vec<_> = report.commands.iter().skip(1).take(2).collect();
         if commands.is_empty() {
@@ -313,7 +313,7 @@ impl Writer {
     }
 }
 
-/// A type or variable, and why it stays as it is.
+/// A type or variable, and the reason why it stays the same.
 type Reasoned<'r> = (&'r str, String);
 
 /// Types without their reasons.
@@ -327,7 +327,7 @@ fn rest_of(more: &[Reasoned<'_>]) -> String {
     format!("- reasons with --full: {}", first_names(&names, MOST_NAMED))
 }
 
-/// What is proposed and left to the user.
+/// A proposal that is left to the user.
 fn left_to_do(proposal: &Proposal) -> String {
     format!("{}: {}", proposal.kind.words, proposal.summary)
 }
@@ -389,7 +389,7 @@ fn extent(patch: &Patch) -> String {
     format!("{}, {files} {word}, +{added} −{removed} lines", one_line(&patch.file))
 }
 
-/// What a proposal saves where it saves most, and the type's size; its summary when no figure is known.
+/// A proposal's greatest saving, and the type's size; its summary when no figure is known.
 fn in_short(report: &StudyReport, proposal: &Proposal) -> String {
     let Some(best) = proposal.worth.first() else { return shortened(&proposal.summary, 80) };
     let size = proposal.sizes.iter().find(|size| report.shows_model(&size.data_model));

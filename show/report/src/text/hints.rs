@@ -4,13 +4,13 @@ use super::study::Writer;
 use crate::study::HintsReport;
 use crate::visible::{one_line, shortened};
 
-/// Hints told on the first screen.
+/// The most hints on the first screen.
 const MOST_HINTS: usize = 4;
 /// Longest sentence there.
 const SENTENCE_CHARACTERS: usize = 120;
 
 impl Writer {
-    /// What was written into the sources, and what was not.
+    /// The hints that were written into the sources, and those that were not.
     pub(super) fn hints(&mut self, hints: &HintsReport) {
         self.heading("Hints in the source");
         if hints.given.is_empty() {

@@ -14,7 +14,7 @@ pub use screen::{Extent, SCREEN_LINES, screen};
 pub use study::study_text;
 pub use table::{Align, Table};
 
-/// How much of a report is told, and for whom.
+/// The extent of a report, and its reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Telling {
     /// For whom.
@@ -28,7 +28,7 @@ pub struct Telling {
 /// For whom the text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextStyle {
-    /// A person at a terminal of so many columns: tables have rules and long cells wrap.
+    /// A person at a terminal of this many columns: tables have rules and long cells wrap.
     Terminal {
         /// The terminal's width in characters.
         columns: u16,

@@ -1,4 +1,4 @@
-//! What several optimisers make of a program.
+//! Several optimisers' versions of a program.
 
 use super::study::Writer;
 use super::{Align, Table};
@@ -10,11 +10,12 @@ use crate::visible::{one_line, shortened};
 const REASON_CHARACTERS: usize = 150;
 
 impl Writer {
-    /// One table of all: user times on the first screen; with all that is told elapsed times and figures of the whole run, too.
+    /// One table of all: user times on the first screen; in the full report elapsed times and figures of the whole run,
+    /// too.
     pub(super) fn optimisers(&mut self, table: &Optimisers) {
         self.heading(table.heading());
         let columns = [("program", Align::Left), ("user time", Align::Right), ("elapsed time", Align::Right)];
-        // Two intervals do not fit beside each other on the first screen.
+        // Two intervals do not fit side by side on the first screen.
         let most = if self.is_full() { 3 } else { 2 };
         let mut times = Table::new(columns.into_iter().take(most));
         for row in &table.rows {

@@ -1,4 +1,4 @@
-//! How much of a text fits on a screen.
+//! The part of a text that fits on a screen.
 
 use super::TextStyle;
 use super::wrap::wrapped;
@@ -6,7 +6,7 @@ use super::wrap::wrapped;
 /// Lines of a first screen.
 pub const SCREEN_LINES: usize = 40;
 
-/// How much of a text is printed.
+/// The printed part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// At most [`SCREEN_LINES`] lines.
@@ -15,8 +15,8 @@ pub enum Extent {
     All,
 }
 
-/// A text for this style: at a terminal its lines are broken between words where they are too long. Of a first screen the
-/// last line says how many are left out, and how to see them.
+/// A text for this style: at a terminal its long lines are broken between words. The last line of a first screen gives
+/// the number of lines left out, and the way to see them.
 ///
 /// ```
 /// use lineup_report::text::{Extent, TextStyle, screen};
@@ -38,7 +38,7 @@ pub fn screen(text: &str, style: TextStyle, extent: Extent, how: &str) -> String
     out
 }
 
-/// A line as it is where it fits, else on several.
+/// A line that fits stays whole; a longer one is broken into several.
 fn fitting(line: &str, style: TextStyle) -> String {
     match style {
         TextStyle::Terminal { columns } if line.chars().count() > usize::from(columns) => {

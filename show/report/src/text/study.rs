@@ -61,7 +61,7 @@ impl Writer {
         }
     }
 
-    /// Whether all is told.
+    /// True for the full report.
     pub(super) fn is_full(&self) -> bool {
         self.telling.is_full
     }
@@ -77,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// Whether lines stay as long as they are.
+    /// True when lines are not broken.
     pub(super) fn is_plain(&self) -> bool {
         self.telling.style == TextStyle::Plain
     }
@@ -87,14 +87,14 @@ impl Writer {
         Writer { text: String::new(), telling: self.telling }
     }
 
-    /// How many lines a sentence takes.
+    /// The number of lines that a sentence takes.
     pub(super) fn height(&self, text: &str) -> usize {
         let mut alone = self.empty();
         alone.line(text);
         alone.height_so_far()
     }
 
-    /// How many lines were written.
+    /// The number of lines written so far.
     pub(super) fn height_so_far(&self) -> usize {
         self.text.lines().count()
     }

@@ -5,7 +5,7 @@ use super::wrap::fitted;
 use crate::visible::one_line;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Row, TableStyle, presets};
 
-/// How a column is aligned.
+/// A column's alignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// Words.
@@ -89,8 +89,8 @@ impl Table {
 }
 
 impl Table {
-    /// The width of each column, so that the table fits into so many characters: the widest columns give way, words before
-    /// figures. A column takes three characters more for its margins, the table one.
+    /// The width of each column, so that the table fits into `columns` characters: the widest columns give way, words
+    /// before figures. A column takes three characters more for its margins, the table one.
     fn widths(&self, columns: usize) -> Vec<usize> {
         let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
         let mut widths = Vec::new();

@@ -20,18 +20,18 @@ const LABEL_CHARACTERS: usize = 120;
 pub struct TracedRun {
     /// Usually the file's path.
     pub label: String,
-    /// What was recorded.
+    /// The recorded trace.
     pub trace: Trace,
 }
 
 impl TracedRun {
-    /// The label as it is shown.
+    /// The label in its shortened form.
     fn shown(&self) -> String {
         shortened(&self.label, LABEL_CHARACTERS)
     }
 }
 
-/// How counters were read, in words.
+/// The way in which counters were read, in words.
 fn counters_read(rung: Rung) -> &'static str {
     match rung {
         Rung::TimeOnly => "none: time only",

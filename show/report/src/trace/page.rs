@@ -7,7 +7,7 @@ use lineup_trace::NameKind;
 use lineup_trace::attribution::Attribution;
 use maud::{Markup, html};
 
-/// One offline page for one or several runs, and what is known of the causes: nothing is loaded, every text is escaped.
+/// One offline page for one or several runs, and the known causes: nothing is loaded, every text is escaped.
 pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
     let names = names(runs);
     let each = |show: &dyn Fn(&str) -> Option<Markup>| -> Option<Markup> {
@@ -70,7 +70,7 @@ fn maxima(runs: &[TracedRun]) -> Option<Markup> {
     })
 }
 
-/// What was kept and what was lost, a row for each run.
+/// The kept and the lost events, a row for each run.
 fn recorded(runs: &[TracedRun]) -> Markup {
     const LOST: [&str; 6] =
         ["overwritten", "refused, full", "in handlers", "without room", "unbalanced", "open at the end"];

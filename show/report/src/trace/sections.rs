@@ -1,4 +1,4 @@
-//! What each section of the page shows of a region or lock.
+//! The page's sections on a region or lock.
 
 use super::TracedRun;
 use crate::distributions::{Counted, Series, overlay, rescaled, scattergram};
@@ -15,7 +15,7 @@ const DURATION: u64 = 0;
 const LOCK_WAIT: u64 = 1;
 const FIRST_COUNTER: u64 = 2;
 
-/// What is counted per call: its number, its name, its axis.
+/// A quantity counted per call: its number, its name, its axis.
 struct Metric {
     number: u64,
     what: String,
@@ -115,7 +115,7 @@ fn calls<'a>(run: &'a TracedRun, name: &'a str) -> impl Iterator<Item = &'a Even
     indices(run, name).flat_map(events)
 }
 
-/// What was done before calls of this name, as far as any event tells.
+/// The interventions before calls of this name, as far as events name them.
 fn arms(run: &TracedRun, name: &str) -> Vec<Arm> {
     Arm::ALL.into_iter().filter(|arm| calls(run, name).any(|event| event.arm == *arm)).collect()
 }
@@ -145,7 +145,7 @@ fn spread((least, greatest, count): (u64, u64, u64)) -> impl Iterator<Item = Cou
     })
 }
 
-/// Each metric's histograms: of all runs over each other, and where something was done before calls, of what was done.
+/// Each metric's histograms: all runs over each other, and where there were interventions before calls, one for each.
 pub(super) fn distributions(runs: &[TracedRun], name: &str) -> Option<Markup> {
     let mut figures = Vec::new();
     for metric in metrics(runs) {

@@ -15,7 +15,7 @@ fn percent(share: &IntervalEstimate) -> String {
     format!("{:>6.1} %  ({:.1} to {:.1} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
 }
 
-/// How much of a region's tail each cause makes up.
+/// Each cause's share of a region's tail.
 fn attribution_text(found: &Attribution) -> String {
     let mut text = format!(
         "{}: {} calls without intervention; median {:.0} ns; the slowest {:.1} %, beyond {:.0} ns: mean {:.0} ns, each \
@@ -78,8 +78,8 @@ pub fn attributions_text(found: &[Attribution], style: TextStyle, extent: Extent
     screen(&text, style, extent, "--full, or one region: --region NAME")
 }
 
-/// What traces hold. The first screen has losses, the distributions of durations and their modes; all of it also waits,
-/// counters and the listing of new maxima.
+/// The content of traces. The first screen has losses, the distributions of durations and their modes; the full text
+/// also has waits, counters and the listing of new maxima.
 pub fn traces_text(runs: &[TracedRun], style: TextStyle, extent: Extent) -> String {
     let text: String = runs.iter().map(|run| trace_text(run, style, extent)).collect();
     let end = match extent {
