@@ -20,7 +20,7 @@ struct Change {
     by: BTreeSet<&'static str>,
 }
 
-/// Whether something stands at a path, and is not a link that leads nowhere.
+/// True when something stands at a path, including a link that leads nowhere.
 pub(super) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -16,7 +16,6 @@ const FOLDERS: [&str; 3] = ["before", "after", "counts"];
 
 /// Makes the output folder and checks that it can be written, before any long work. If it holds a study's results,
 /// another folder next to it is made, unless these are to be overwritten.
-/// is another one beside it, unless these are to be overwritten.
 pub(super) fn prepare(wanted: &Path, source: &Path, overwrites: bool) -> Result<PathBuf> {
     let out = if overwrites { wanted.to_owned() } else { without_results(wanted) };
     if out != wanted {

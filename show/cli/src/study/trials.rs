@@ -183,7 +183,6 @@ impl Trials<'_> {
 
     /// The reason why a program with the same effects is worse: significantly more time, above the margin, or more
     /// lines. Parting data of threads may cost lines.
-    /// threads may cost lines.
     fn worse(&self, proof: &Proof) -> Option<Failure> {
         let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
         let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;

@@ -57,7 +57,7 @@ fn row(index: usize, label: &str, values: &[f64], x: &Scale) -> Markup {
         g class=(format!("series s{index}")) {
             text.tick x=(LEFT - 8.0) y=(middle + 3.5) text-anchor="end" { (label) }
             @for (position, value) in thinned(values).into_iter().enumerate() {
-                // Dots are spread over three heights, so that equal values can be told apart.
+                // Dots are spread over three heights, so that equal values stay distinguishable.
                 circle.dot cx=(x.place(value)) cy=(middle + 4.0 * (position % 3) as f64 - 4.0) r="1.8" {}
             }
             @if let [Some(low), Some(mid), Some(high)] = [0.25, 0.5, 0.75].map(|p| quantile(values, p)) {

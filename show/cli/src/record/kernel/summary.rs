@@ -177,7 +177,7 @@ fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
     }
 }
 
-/// False when the recorder was told to model no caches: misses and stalls were not observed then.
+/// False when the recorder modelled no caches: misses and stalls were then not observed.
 fn models_caches(recording: &Recording) -> bool {
     !recording.header.caches.is_empty()
 }
