@@ -54,7 +54,7 @@ fn constants(built_from: &str, [engine, plugin]: [String; 2]) -> String {
     )
 }
 
-/// Builds both libraries; gives the folder that they are in.
+/// Builds both libraries; returns their folder.
 fn built(target: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let machine = env::var("TARGET")?;
     let mut cargo = Command::new(env::var_os("CARGO").ok_or("cargo does not say where it is")?);

@@ -47,7 +47,7 @@ pub enum LoadError {
     },
 }
 
-/// Names what was asked when the kernel refuses.
+/// Names the failed request when the kernel refuses.
 pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> LoadError {
     move |source| LoadError::System { what, source: source.into() }
 }

@@ -18,19 +18,19 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// In how many per cent the ends ran on different CPUs; `None` when there was no round trip.
+    /// The percentage of round trips whose ends ran on different CPUs; `None` without round trips.
     pub fn apart_percent(&self) -> Option<f64> {
         (self.count > 0).then(|| 100.0 * self.apart as f64 / self.count as f64)
     }
 
-    /// Nanoseconds per round trip; `None` when there was none.
+    /// Nanoseconds per round trip; `None` without round trips.
     pub fn nanoseconds_each(&self) -> Option<f64> {
         (self.count > 0).then(|| self.elapsed.as_nanos() as f64 / self.count as f64)
     }
 }
 
-/// Makes round trips until `count` are done or the flag is set. With a CPU number both threads stay on
-/// that CPU: where they run decides what a round trip costs, by an order of magnitude.
+/// Makes round trips until `count` are done or the flag is set. With a CPU number both threads stay on that CPU: their
+/// CPUs decide the cost of a round trip, by an order of magnitude.
 ///
 /// # Errors
 /// When the kernel refuses a pipe, a thread or the placing.

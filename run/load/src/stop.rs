@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A flag shared by a load and whoever ends it.
+/// A flag that a load shares with the caller that ends it.
 #[derive(Clone, Default, Debug)]
 pub struct Stop(Arc<Flag>);
 

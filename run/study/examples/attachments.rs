@@ -1,10 +1,10 @@
-//! Attaches to a process again and again, as `lineup record --pid` and `lineup time --pid` do, but that the process's
-//! debug information is read once. Arguments: the process, how often, for how many seconds at most, and functions.
+//! Attaches to a process again and again, as `lineup record --pid` and `lineup time --pid` do, but reads the process's
+//! debug information only once. Arguments: the process, the number of turns, the most seconds, and functions.
 //!
 //! One turn loads the engine into the process, makes its thread and code, changes the process's code, records fifty
 //! calls of each function (every fourth turn: times a hundred), takes all changes back, unmaps and unloads the engine.
-//! After each turn it is looked whether anything of the engine is mapped, and whether the process has as many open
-//! files as before.
+//! After each turn it checks that nothing of the engine is mapped, and that the process has as many open files as
+//! before.
 
 use lineup_model::region::Region;
 use lineup_recording::{Mode, Selection};

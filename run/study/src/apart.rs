@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The interval between looks for new threads at first.
 const OFTEN: Duration = Duration::from_micros(500);
-/// And when there was none for some time.
+/// The interval after some looks without a new thread.
 const SELDOM: Duration = Duration::from_millis(10);
 /// The number of looks without a new thread after which the interval grows.
 const SOME_TIME: u32 = 100;

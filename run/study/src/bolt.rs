@@ -1,4 +1,4 @@
-//! An installed `llvm-bolt`, which gives code another order by a profile.
+//! An installed `llvm-bolt`, which reorders code by a profile.
 
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
@@ -19,7 +19,7 @@ const LAST_LINES: usize = 8;
 pub struct Evidence<'e> {
     /// The profile: how often each branch was taken.
     pub profile: &'e Path,
-    /// Names of functions in the order in which they are to lie; `None` for the order that follows calls.
+    /// Names of functions in the wanted order; `None` for the order that follows calls.
     pub order: Option<&'e Path>,
 }
 
@@ -112,10 +112,10 @@ impl Bolt {
         self.make(&self.program, words.get(1..).unwrap_or_default(), "order", [from, to])
     }
 
-    /// Makes `to` of `from`, which counts what it executes and leaves a profile when it ends.
+    /// Makes `to` from `from`: a program that counts its execution and leaves a profile when it ends.
     ///
     /// # Errors
-    /// When it cannot be run, or fails, with its last words.
+    /// When it cannot be run, or fails, with its last output.
     pub fn instrument(&self, from: &Path, profile: &Path, to: &Path) -> Result<()> {
         let mut file = OsString::from("-instrumentation-file=");
         file.push(profile);

@@ -18,7 +18,7 @@ pub struct FilesByBuildId {
 }
 
 impl FilesByBuildId {
-    /// With the user's folders, and the caches of whoever runs this.
+    /// With the user's folders, and the caches of the user that runs this.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
@@ -32,7 +32,7 @@ impl FilesByBuildId {
     }
 
     /// The debug information of a file; `None` when no file with its build id is found. Without a build id only files
-    /// at its path are looked at, since nothing would tell that another is the same.
+    /// at its path are tried, since nothing would show that another file is the same.
     pub fn load(&self, path: &str, build_id: Option<&[u8]>) -> Option<DebugInfo> {
         self.candidates(path, build_id).iter().filter(|path| path.is_file()).find_map(|candidate| {
             let mut companions = BothCompanions { near: DiskCompanions::of(candidate), files: self };

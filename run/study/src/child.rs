@@ -168,7 +168,7 @@ impl Waiting {
         self.group
     }
 
-    /// Gives the word and does not wait.
+    /// Releases the child and does not wait.
     pub fn release(&mut self) -> Result<()> {
         self.wire.send(launch::ALONE).doing("releasing the child")?;
         if let On::EachOnItsOwn(cpus) = &self.run.on {
@@ -177,7 +177,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Gives the word to a child that a tracer is attached to, and does not wait.
+    /// Releases a child that a tracer is attached to, and does not wait.
     pub(crate) fn release_observed(&mut self) -> Result<()> {
         self.wire.send(launch::OBSERVED).doing("releasing the child")
     }
@@ -193,7 +193,7 @@ impl Waiting {
         keeper::is_readable(&self.ended, Some(Duration::ZERO)).doing("looking after a child process")
     }
 
-    /// Ends the child and all that came from it: kindly first, so that it can clean up after itself.
+    /// Ends the child and its descendants: with SIGTERM first, so that it can clean up after itself.
     pub fn end(&mut self) {
         self.descendants().signal(Signal::TERM);
         // Without a keeper there is nothing to wait for.
@@ -252,7 +252,7 @@ impl Waiting {
         self.wire.is_nothing_left(time).doing("waiting for the program and what came from it")
     }
 
-    /// Ends the program and all that came from it: kindly first, so that they can say their last words.
+    /// Ends the program and its descendants: with SIGTERM first, so that they can write their last output.
     pub(crate) fn stop(&self) -> Result<()> {
         self.descendants().signal(Signal::TERM);
         if !self.is_over(LAST_WORDS)? {
@@ -272,7 +272,7 @@ impl Waiting {
         (&self.run, &self.interrupts)
     }
 
-    /// Has what still runs ended, and the child reaped.
+    /// Ends the processes that still run, and reaps the child.
     fn close(&self) {
         // Before that, for as long as the child is not reaped the group's number is its own.
         self.interrupts.release(self.group);

@@ -45,10 +45,10 @@ impl ClockSamples {
     }
 }
 
-/// Runs a program at its own speed and samples it and all that it starts, in user mode.
+/// Runs a program at its own speed and samples it and its children, in user mode.
 ///
 /// # Errors
-/// When it cannot be started, or the kernel gives no samples.
+/// When it cannot be started, or the kernel takes no samples.
 pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
     let waiting = Waiting::start(run, Streams::Captured, interrupts)?;
     let (samplers, event) = best_samplers(waiting.pid()).doing("sampling the program by the clock")?;

@@ -93,7 +93,7 @@ pub fn load(program: &Path) -> Result<DebugInfo> {
     Ok(debug)
 }
 
-/// Debug information of files, each read once however often it is asked for.
+/// Debug information of files, each read only once.
 #[derive(Default)]
 pub struct DebugInfos {
     read: BTreeMap<PathBuf, Option<DebugInfo>>,
@@ -109,7 +109,7 @@ impl DebugInfos {
         self.read.entry(file.to_owned()).or_insert_with(read).as_ref()
     }
 
-    /// Adds what was read already.
+    /// Adds debug information that was read already.
     pub fn add(&mut self, file: &Path, debug: DebugInfo) {
         self.read.insert(file.to_owned(), Some(debug));
     }

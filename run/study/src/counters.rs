@@ -178,7 +178,7 @@ pub fn works(event: &str) -> Result<(), Absence> {
     groups.iter().flatten().try_for_each(|event| open(ours, event, None).1.map(drop))
 }
 
-/// Opens one event; when the kernel may not be watched, user mode alone, and the name says so.
+/// Opens one event; when the kernel may not be watched, only for user mode, and the event's name then says so.
 fn open(child: Pid, event: &Event, leader: Option<&mut Counter>) -> (Event, Result<Counter, Absence>) {
     let mut event = event.clone();
     let mut attempt = build(child, &event, leader);

@@ -119,7 +119,7 @@ pub enum Error {
         /// Git's output.
         said: String,
     },
-    /// A guest ran, but did not do what it was booted for.
+    /// A guest ran, but did not reach the boot's goal.
     #[error("{0}")]
     Guest(String),
     /// A link of the source folder leads to where a build could do harm.
@@ -147,7 +147,7 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
-    /// The program's own test fails before anything was changed, and so can tell nothing.
+    /// The program's own test fails before anything was changed, and so can show nothing.
     #[error("the test `{test}` fails with the program as it is:\n{words}")]
     Test {
         /// The test's line of shell.
@@ -269,7 +269,7 @@ impl Cause for lineup_recording::RecordingError {
     }
 }
 
-/// Says what was being done when something went wrong.
+/// Adds the failed step to an error.
 pub(crate) trait Doing<T> {
     /// Adds the failed step, in words.
     fn doing(self, what: impl Into<String>) -> Result<T>;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A temporary folder at a path without symbolic links, so that what the kernel says of files in it compares equal.
+/// A temporary folder at a path without symbolic links, so that the kernel's paths of its files compare equal.
 #[derive(Debug)]
 pub struct TempFolder {
     path: PathBuf,

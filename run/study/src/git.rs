@@ -93,8 +93,8 @@ impl Scratch {
         self.root.with_file_name(format!("at-{name}"))
     }
 
-    /// Copies commits onto another one, in order. Author dates are kept and commit dates follow
-    /// them, so that the same replay gives the same commits again.
+    /// Copies commits onto another one, in order. Author dates are kept and commit dates follow them, so that the same
+    /// replay makes the same commits again.
     pub fn replay(&self, onto: &str, commits: &[Commit]) -> Result<Replay> {
         let path = self.worktree_path("replay");
         if path.exists() {

@@ -144,7 +144,7 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends every process with the mark but this one; whether there was any.
+/// Ends every process with the mark but this one; returns whether there was any.
 fn end_marked(mark: &[u8]) -> bool {
     let own = rustix::process::getpid();
     let mut found = false;

@@ -28,7 +28,7 @@ pub enum Input {
     Kept(Arc<Kept>),
 }
 
-/// Bytes in a file of ours.
+/// Bytes in one of Lineup's files.
 #[derive(Debug)]
 pub struct Kept {
     path: PathBuf,
@@ -72,7 +72,7 @@ pub enum Origin {
 }
 
 impl Input {
-    /// Copies a file, or all that comes through a pipe.
+    /// Copies a file, or all bytes from a pipe.
     ///
     /// # Errors
     /// When it cannot be read or copied, or a signal comes.
@@ -83,7 +83,7 @@ impl Input {
         keep(file, &name, interrupts, &mut || {})
     }
 
-    /// Copies our own standard input: nothing of a terminal. `waiting` is called when that takes long.
+    /// Copies Lineup's own standard input: nothing of a terminal. `waiting` is called when that takes long.
     ///
     /// # Errors
     /// When it cannot be read or copied, or a signal comes.

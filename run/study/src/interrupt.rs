@@ -44,7 +44,7 @@ impl Drop for Keeping {
     }
 }
 
-/// The work was cut short by a signal; what was done until then is valid.
+/// A signal cut the work short; the results until then are valid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("interrupted by {}", lineup_model::signal_name(*.signal))]
 pub struct Interrupted {
@@ -64,9 +64,9 @@ impl Interrupts {
         Self::start(None)
     }
 
-    /// Starts watching. When work does not ask in time, such as a long computation, the process exits: within a second
-    /// of the signal, within three while something is [kept](Interrupts::keeping), or at once with a second signal.
-    /// `last_words` says so, and returns the exit code.
+    /// Starts watching. If the work does not ask in time, such as a long computation, the process exits: within a
+    /// second of the signal, within three while something is [kept](Interrupts::keeping), or at once with a second
+    /// signal. `last_words` reports it, and returns the exit code.
     ///
     /// # Errors
     /// When handlers of signals cannot be set.
@@ -99,13 +99,13 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Keeps the process until what is returned is dropped, a signal or not.
+    /// Keeps the process until the returned value is dropped, even after a signal.
     pub fn keeping(&self) -> Keeping {
         self.keeping.fetch_add(1, Ordering::SeqCst);
         Keeping(self.keeping.clone())
     }
 
-    /// Waits until the work should have ended. False when the signal has done what it was sent for.
+    /// Waits until the work should have ended. False when the signal has had its effect.
     fn is_still_at_work(&self, came: Instant, signals: &mut Signals) -> bool {
         let mut until = came + MOST_DELAY;
         while self.check().is_err() && Instant::now() < until && signals.pending().next().is_none() {
@@ -130,7 +130,7 @@ impl Interrupts {
         self.received.swap(0, Ordering::SeqCst) != 0
     }
 
-    /// A temporary folder that goes away however we end.
+    /// A temporary folder that is removed whatever the process's end.
     ///
     /// # Errors
     /// When it cannot be made.

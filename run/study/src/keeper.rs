@@ -45,16 +45,16 @@ const OF_THIS_THREAD: u32 = 0x2000_0000;
 /// `__WALL` of `wait.h`: also children whose end sends another signal than SIGCHLD.
 const OF_EVERY_KIND: u32 = 0x4000_0000;
 
-/// Starts the program's launcher, `command` of this program, with these variables, and keeps what comes from it.
+/// Starts the program's launcher, `command` of this program, with these variables, and keeps its descendants.
 /// Standard input is the socket.
 ///
 /// # Errors
-/// When the system refuses what is needed for that.
+/// When the system refuses a needed resource.
 pub fn serve(variables: &[(OsString, OsString)], command: &[OsString]) -> Result<()> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned().doing("the control socket")?;
     let mut socket = UnixStream::from(socket);
     let ended = Keeper::start(variables, command).and_then(|keeper| keeper.keep(&mut socket));
-    // Whoever started us may be gone; then nobody wants to know.
+    // The process that started us may be gone; then nobody needs the result.
     let _ = match &ended {
         Ok(end) => socket.write_all(end.to_line().as_bytes()),
         Err(error) => socket.write_all(crate::error::in_full(error).as_bytes()),
@@ -82,7 +82,7 @@ impl Keeper {
         let program = start_by_another_thread(variables, command)?;
         let pid = Pid::from_child(&program);
         let program_ended = pidfd_open(pid, PidfdFlags::empty()).doing("watching the program")?;
-        // Whoever reads the program's output waits until nobody can write any more.
+        // A reader of the program's output waits until nobody can write any more.
         let nowhere = File::options().write(true).open("/dev/null").doing("opening /dev/null")?;
         rustix::stdio::dup2_stdout(&nowhere).doing("giving up standard output")?;
         rustix::stdio::dup2_stderr(&nowhere).doing("giving up standard error")?;
@@ -232,12 +232,12 @@ fn children_usage() -> Result<Usage> {
     })
 }
 
-/// Waits so long at most, or without end, until there is something to read.
+/// Waits until there is something to read, at most for `time`, or without a limit.
 pub(crate) fn is_readable(file: &impl AsFd, time: Option<Duration>) -> rustix::io::Result<bool> {
     let deadline = time.map(|time| Instant::now() + time);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // A time that the kernel cannot express never comes.
+        // A time that the kernel cannot express is treated as no limit.
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut [PollFd::new(file, PollFlags::IN)], timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}
@@ -295,7 +295,7 @@ impl Wire {
         }
     }
 
-    /// Has the keeper end what still runs, and reap.
+    /// Makes the keeper end the processes that still run, and reap them.
     pub(crate) fn close(&self) {
         // A keeper that is gone has nothing to end.
         let _ = self.socket.shutdown(Shutdown::Write);
@@ -317,7 +317,7 @@ impl Wire {
         }
     }
 
-    /// Waits for more; false when there will be none.
+    /// Waits for more bytes; false when there will be no more.
     fn hear(&self) -> std::io::Result<bool> {
         let mut bytes = [0; 4096];
         loop {

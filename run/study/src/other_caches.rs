@@ -1,10 +1,10 @@
-//! The processor's counter of loads that found their line written in another core's cache: what `perf c2c` looks at.
+//! The processor's counter of loads that found their line modified in another core's cache, which `perf c2c` uses.
 
-/// Models of Intel's family 6 whose event 0xd2 with unit mask 4 counts retired loads whose line another core's cache had
-/// modified: `MEM_LOAD_UOPS_LLC_HIT_RETIRED.XSNP_HITM` from Sandy Bridge on, `MEM_LOAD_L3_HIT_RETIRED.XSNP_HITM` from
-/// Skylake on, `MEM_LOAD_L3_HIT_RETIRED.XSNP_FWD` from Ice Lake on, as Intel's lists of events have them. From Ice Lake
-/// on it also counts lines that the other cache had alone and unchanged. Processors with two kinds of cores are left
-/// out: a raw event names the counters of one kind.
+/// Models of Intel's family 6 whose event 0xd2 with unit mask 4 counts retired loads whose line another core's cache
+/// had modified: `MEM_LOAD_UOPS_LLC_HIT_RETIRED.XSNP_HITM` from Sandy Bridge on, `MEM_LOAD_L3_HIT_RETIRED.XSNP_HITM`
+/// from Skylake on, `MEM_LOAD_L3_HIT_RETIRED.XSNP_FWD` from Ice Lake on, as Intel's lists of events have them. From Ice
+/// Lake on it also counts lines that the other cache had alone and unchanged. Processors with two kinds of cores are
+/// left out: a raw event names the counters of one kind.
 const INTEL_MODELS: &[u32] = &[
     0x2a, 0x2d, // Sandy Bridge
     0x3a, 0x3e, // Ivy Bridge
@@ -16,8 +16,8 @@ const INTEL_MODELS: &[u32] = &[
     0x8f, 0xcf, // Sapphire Rapids, Emerald Rapids
 ];
 
-/// The event of this machine's processor, as [`crate::counters::parse`] reads it; `None` where none is known. AMD's count
-/// lines from other caches together with those of the third level.
+/// The event of this machine's processor, in the form that [`crate::counters::parse`] reads; `None` where none is
+/// known. AMD's events count lines from other caches together with those of the third level.
 pub fn event() -> Option<&'static str> {
     event_of(&std::fs::read_to_string("/proc/cpuinfo").ok()?)
 }

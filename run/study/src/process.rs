@@ -36,7 +36,7 @@ impl Waiting {
         self.finish_after(started, false)
     }
 
-    /// Like [`Waiting::run`], but ends the program as soon as `is_enough` says so, which is asked now and then.
+    /// Like [`Waiting::run`], but polls `is_enough` and ends the program as soon as it is true.
     pub fn run_until(mut self, is_enough: &dyn Fn() -> bool) -> Result<Finished> {
         let started = Instant::now();
         let deadline = self.deadline(started);

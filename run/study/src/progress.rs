@@ -5,7 +5,7 @@ pub trait Progress: Sync {
     /// A stage begins, and the one before it has ended.
     fn stage(&self, what: &str);
 
-    /// The stage has come so far: `done` of `total`, in a unit of the stage's own.
+    /// The stage has reached `done` of `total`, in a unit of its own.
     fn advance(&self, done: u64, total: u64);
 
     /// A line that is not part of any stage: a guest's console, a remark.

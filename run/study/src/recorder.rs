@@ -160,7 +160,7 @@ fn outcome(
     };
     let failure = recorded.failure;
     let summary = match (sealing::seal(output, &recorded.journal, &plan, &ending), &failure) {
-        // The disk is still full; what stands in the file is whole all the same.
+        // The disk is still full; the content of the file is whole all the same.
         (Err(_), Some(_)) => sealing::read(output, &recorded.journal, &plan)?,
         (sealed, _) => {
             let sealed = sealed.doing_with(|| format!("the program {}", in_words(ending.exit)));
@@ -205,7 +205,7 @@ impl Recorder {
 }
 
 fn header(request: &RecordRequest, subject: &Subject) -> Result<(Header, Vec<String>)> {
-    // Only shown: what is run is the run's own.
+    // Only shown: the run has its own command.
     let command = request.run.command.iter().map(|word| word.to_string_lossy().into_owned());
     let mut header = Header::new(subject.debug().abi(), command.collect());
     let mut notes = Vec::new();

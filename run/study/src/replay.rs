@@ -109,7 +109,7 @@ impl Known {
     }
 }
 
-/// The parts of a superblock, and of those that a signal has cut what was executed of them.
+/// The parts of a superblock, and, for those that a signal has cut, the parts that were executed.
 #[derive(Default)]
 struct KnownBlock {
     parts: Vec<Known>,
@@ -212,7 +212,7 @@ impl Replay {
     }
 }
 
-/// Counts what was executed: each part's fetch comes before its accesses.
+/// Counts an execution: each part's fetch precedes its accesses.
 fn execute(thread: &mut ThreadProfile, profile: &Profile, known: &mut KnownBlock, execution: &Execution<'_>) {
     let mut next = 0;
     let mut counter = (0, 0..0);

@@ -11,13 +11,13 @@ use std::time::Duration;
 pub struct Run {
     /// The program and its arguments; never empty.
     pub command: Vec<OsString>,
-    /// Its working directory; `None` for ours.
+    /// Its working directory; `None` for Lineup's.
     pub directory: Option<PathBuf>,
     /// Variables added to our environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Its standard input, read from the start.
     pub input: Input,
-    /// It is ended after so long; `None` for never.
+    /// It is ended after this time; `None` for never.
     pub max_time: Option<Duration>,
     /// A client that decides when it is done; `None` when it ends by itself.
     pub drive: Option<Drive>,
@@ -48,7 +48,7 @@ pub enum On {
 pub struct Drive {
     /// A line of shell.
     pub line: String,
-    /// When it starts after the server; `None` as soon as the server listens on a socket.
+    /// The delay between its start and the server's; `None` to start as soon as the server listens on a socket.
     pub after: Option<Duration>,
 }
 

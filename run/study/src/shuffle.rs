@@ -39,7 +39,7 @@ pub struct Outcome {
 pub struct Failure {
     /// The type.
     pub type_name: String,
-    /// The units of the declaration whose order mattered; empty when no pair alone did.
+    /// The units of the declaration whose order mattered; empty when no single pair did.
     pub pair: Vec<String>,
     /// The other types without whose new orders the test passes: all of them are held.
     pub together: Vec<String>,
@@ -53,7 +53,7 @@ struct Dealt<'m> {
     order: Vec<usize>,
 }
 
-/// Failures that are looked into for one seed, before it is given up.
+/// The most failures that are examined for one seed, before it is given up.
 const MOST_FAILURES: usize = 4;
 
 /// Gives every movable type a random order and tests the program. When the test fails, halving finds the type and then
@@ -117,7 +117,7 @@ fn edits(ground: &Ground<'_>, options: &Options, dealt: &[&Dealt<'_>]) -> BTreeM
     edited
 }
 
-/// The types that fail by themselves: one, or those that fail only together.
+/// The types that fail by themselves: a single one, or several that fail only together.
 fn halve<'d, 'm>(
     ground: &Ground<'_>,
     options: &Options,

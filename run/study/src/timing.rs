@@ -33,7 +33,7 @@ pub enum Placing {
 }
 
 impl Placing {
-    /// The CPUs in the order in which threads get them: those that are to be apart as far from each other as can be.
+    /// The CPUs in the order in which threads get them: for threads apart, as far from each other as possible.
     pub fn ordered(&self, cpus: Vec<u32>) -> Vec<u32> {
         match self {
             Placing::ThreadsApart => Transfers::of(&cpus).far_apart(),
@@ -135,13 +135,13 @@ const ONE_CPU: f64 = 1.05;
 /// timed.
 const STARTING_NS: f64 = 2e6;
 
-/// True when what a run used needed more than one CPU.
+/// True when a run needed more than one CPU.
 fn kept_several_busy(usage: &Usage, wall_ns: u64) -> bool {
     let busy_ns = usage.user_ns.saturating_add(usage.system_ns) as f64;
     busy_ns > ONE_CPU * wall_ns as f64 + STARTING_NS
 }
 
-/// The variable whose length varies the environment, and how long it may get.
+/// The variable whose length varies the environment, and its greatest length.
 const PADDING: (&str, u64) = ("LINEUP_PADDING", 4096);
 
 /// Runs each variant's command, observes it and accounts for it.

@@ -88,8 +88,8 @@ impl Transfers {
 #[repr(align(128))]
 struct Line(AtomicU32);
 
-/// The mean nanoseconds that a line takes from one of two CPUs to the other, in the fastest batch; `None` when no
-/// thread may run on one of them, or no batch came to its end in time.
+/// The mean nanoseconds that a line takes from one of two CPUs to the other, in the fastest batch. `None` when no
+/// thread may run on one of them, or no batch ended in time.
 fn journey_ns(first: u32, second: u32) -> Option<f64> {
     let line = Line(AtomicU32::new(0));
     let line = &line.0;

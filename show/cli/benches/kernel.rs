@@ -23,7 +23,7 @@ fn main() {
     }
 }
 
-/// Runs one workload in three ways, in turn, and prints what they took.
+/// Runs one workload in three ways, in turn, and prints their times.
 fn side_by_side(lineup: &Path, kernel: &str, workload: &str, folder: &Path) {
     let bare = ["kernel", kernel, "--boot", "--workload", workload, "--json"];
     let full = ["record", "--kernel", kernel, "--region", "timer", "--workload", workload, "--json"];

@@ -18,7 +18,7 @@ const SETS: [([&str; 2], &str); 2] = [(["timer", "clockevents"], "busy"), (["net
 /// Functions listed of each explanation.
 const UNNAMED_SHOWN: usize = 5;
 
-/// A kernel, and where its names come from.
+/// A kernel, and the source of its names.
 struct Kernel {
     name: String,
     image: PathBuf,

@@ -42,7 +42,7 @@ fn main() {
     compare("lua bench.lua", &lineup, folder.path(), "luaD_poscall", &[&text("lua"), &text("bench.lua")]);
 }
 
-/// Prints what the ways to record calls of a function take.
+/// Prints the times of the ways to record calls of a function.
 fn compare(name: &str, lineup: &Path, folder: &Path, function: &str, program: &[&str]) {
     let lineup = lineup.to_str().expect("a UTF-8 path");
     let record = |options: &[&'static str]| {

@@ -189,7 +189,7 @@ impl Server<'_> {
         Duration::from_nanos(ran.sum())
     }
 
-    /// Attaches to it, and comes back when calls are recorded.
+    /// Attaches to it, and returns when calls are recorded.
     fn sample(&self, lineup: &Path, regions: &[&str]) -> Child {
         let mut command = Command::new(lineup);
         command.args([

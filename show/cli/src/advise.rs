@@ -225,7 +225,7 @@ fn write(
     files::print(&text)
 }
 
-/// The file of a patch: that of one to a kernel, which nobody built, says so by its name.
+/// The file of a patch: the name of a kernel's patch, which nobody built, says so.
 fn patch_file(given: &Path, is_kernel: bool) -> PathBuf {
     let stem = given.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if !is_kernel || stem.ends_with(NOT_BUILT) {

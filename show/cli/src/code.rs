@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The file that is looked at.
+/// The examined file.
 fn image<'r>(recorded: &'r Recorded, wanted: Option<&Path>) -> Result<&'r LoadedImage> {
     let program = recorded.header.command.first().map(Path::new);
     let is_wanted = |image: &&LoadedImage| {
@@ -169,7 +169,7 @@ fn uses(options: &Options) -> Vec<String> {
     written.collect()
 }
 
-/// Writes counts by source line, and says what they leave out.
+/// Writes counts by source line, and reports the parts that they leave out.
 fn write_sample_profile(file: &Path, code: &Code<'_>, path: &Path, stages: &Stages) -> Result<()> {
     let profile = sample_profile(code).with_context(|| path.display().to_string())?;
     write_file(file, &profile.text)?;

@@ -1,4 +1,5 @@
-//! `lineup completions` and `lineup manual`: what a shell and `man` know of the commands, written from their declarations.
+//! `lineup completions` and `lineup manual`: descriptions of the commands for a shell and for `man`, written from their
+//! declarations.
 
 use crate::measure::write_result;
 use crate::outcome::Outcome;
@@ -20,7 +21,7 @@ pub(crate) struct Manual {
     folder: PathBuf,
 }
 
-/// Prints what a shell needs to complete `command`.
+/// Prints the script by which a shell completes `command`.
 pub(crate) fn completions(options: &Completions, mut command: clap::Command) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "lineup", &mut script);

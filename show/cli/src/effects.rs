@@ -1,4 +1,4 @@
-//! `lineup effects`: what leaves a program's processes, alone or held against another program's.
+//! `lineup effects`: the effects of a program, alone or compared with another program's.
 
 use crate::files;
 use crate::outcome::Outcome;

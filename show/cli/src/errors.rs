@@ -23,7 +23,7 @@ pub(crate) enum Code {
     NotFound,
     /// The system does not permit it to this user.
     NotPermitted,
-    /// A file is not what it should be, or is damaged.
+    /// A file has the wrong form, or is damaged.
     BadInput,
     /// A program was built without debug information, or that was not found.
     NoDebugInfo,
@@ -81,7 +81,7 @@ fn parts(message: &str) -> (&str, Option<&str>) {
 pub(crate) fn tell(error: &anyhow::Error, as_json: bool) {
     let message = crate::message(error);
     if as_json {
-        // Whoever reads standard output may be gone; the exit code is the same.
+        // The reader of standard output may be gone; the exit code is the same.
         let _ = crate::files::print(&json(code(error), &message, None));
     }
     // Names from a program's file may be part of the message.

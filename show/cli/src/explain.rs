@@ -1,4 +1,4 @@
-//! `lineup explain`: what recorded calls touched.
+//! `lineup explain`: the data and code that recorded calls touched.
 
 mod exports;
 pub(crate) mod modules;
@@ -219,7 +219,7 @@ impl Surveyed {
         Ok(())
     }
 
-    /// Calls of which not every access was recorded; `None` when that was not counted.
+    /// The number of calls of which not every access was recorded; `None` when it was not counted.
     pub(crate) fn calls_cut(&self) -> Option<u64> {
         let summary = self.survey.summary.as_ref()?;
         Some(summary.regions.iter().map(|counts| counts.truncated).sum())
@@ -278,8 +278,7 @@ pub(crate) fn program(
     Ok(Explained::new(surveyed.survey, explanation, program, debug.swap_remove(program)))
 }
 
-/// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is
-/// one.
+/// The program whose functions the regions are, by its mapped path: one below `folder`, when there is one.
 pub(crate) fn program_with_regions(
     survey: &Survey,
     folder: &Path,

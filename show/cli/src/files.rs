@@ -19,7 +19,7 @@ pub(crate) fn print_all(texts: &[impl AsRef<str>]) -> Result<()> {
     }
 }
 
-/// Writes a file that is made anew when it is missing, in a folder that is made: it is there whole or not at all.
+/// Writes a file that is made anew when it is missing, and creates its folder: the file is there whole or not at all.
 pub(crate) fn write_kept(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().context("no folder")?;
     std::fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! `lineup find`: what is worth fixing in a whole program.
+//! `lineup find`: findings in a whole program.
 
 mod again;
 mod allocations;
@@ -101,7 +101,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     percent.map(|percent| percent / 100.0).ok_or_else(|| "a number from 0 to 100".to_owned())
 }
 
-/// A run to be looked at.
+/// A run to examine.
 pub(crate) struct Wanted {
     /// The run itself.
     pub(crate) run: Run,
@@ -258,7 +258,7 @@ fn write(options: &Options, findings: &Findings) -> Result<()> {
     Ok(())
 }
 
-/// Records a whole program, and works out what is worth fixing.
+/// Records a whole program, and works out the findings.
 pub(crate) fn find(
     wanted: Wanted,
     subject: Subject,

@@ -43,17 +43,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     match status.code() {
         Some(0) if refused == 0 => Ok(Outcome::Done),
         Some(0) => bail!("{refused} of the recordings were refused, see above; the rest went in"),
-        // It has said what was wrong.
+        // It has reported its error.
         Some(code) => std::process::exit(code),
         None => bail!("{PROGRAM} was ended: {status}"),
     }
 }
 
-/// Arguments in which what recordings say stands for the recordings: naming accesses is this program's work.
+/// The arguments, with JSON in place of recordings: naming accesses is this program's work.
 struct Explained {
     arguments: Vec<OsString>,
     refused: usize,
-    /// Holds what recordings say until the other program has read it.
+    /// Holds that JSON until the other program has read it.
     _folder: Option<TempDir>,
 }
 

@@ -1,4 +1,4 @@
-//! `lineup advise --group TYPE --by WORK=FUNCTION,…`: orders in groups, as a file that `--order` and `--what-if` take.
+//! `lineup advise --group TYPE --by WORK=FUNCTION,…`: orders in groups, as a file for `--order` and `--what-if`.
 
 use crate::files;
 use crate::outcome::Outcome;
@@ -13,8 +13,8 @@ use lineup_model::line::LineSize;
 /// What is grouped, and by what.
 #[derive(Args)]
 pub(crate) struct GroupOptions {
-    /// Print an order of this type in groups, for --order and --what-if: members that are only read apart from those that
-    /// are written, and each by which of the kinds of work in --by use them
+    /// Print an order of this type in groups, for --order and --what-if: members that are only read apart from those
+    /// that are written, and each by which of the kinds of work in --by use them
     #[arg(long = "group", value_name = "TYPE", requires = "by", conflicts_with_all = ["order", "what_if", "patch"])]
     types: Vec<String>,
     /// A kind of work, and the recorded functions that do it: tx=tcp_sendmsg,tcp_write_xmit

@@ -63,7 +63,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The command with its commands in groups. Each has its line; what it said before stays in its own help.
+/// The command with its commands in groups. Each has its line; its former text stays in its own help.
 pub(crate) fn grouped(command: Command) -> Command {
     let mut list = String::new();
     for (heading, commands) in GROUPS {

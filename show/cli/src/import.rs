@@ -1,4 +1,4 @@
-//! `lineup import`: what samples say that perf took.
+//! `lineup import`: converts perf's samples.
 
 use crate::files;
 use crate::outcome::Outcome;

@@ -38,7 +38,8 @@ pub(crate) fn run(launch: Launch) -> Result<Outcome> {
     match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, command })? {}
 }
 
-/// Starts what runs a program, and keeps what comes from it, until standard input, which is the control socket, is closed.
+/// Starts what runs a program, and keeps what comes from it, until standard input, which is the control socket, is
+/// closed.
 #[derive(clap::Args)]
 pub(crate) struct Keep {
     /// A variable of the program's environment, `NAME=VALUE`.
@@ -49,7 +50,7 @@ pub(crate) struct Keep {
     command: Vec<OsString>,
 }
 
-/// Ends when what it started has ended.
+/// Ends when the started processes have ended.
 pub(crate) fn keep(keep: &Keep) -> Result<Outcome> {
     let variables: Vec<(OsString, OsString)> =
         keep.variables.iter().filter_map(|both| parted(both)).collect();

@@ -176,7 +176,7 @@ pub(crate) fn types_of(file: &Path) -> Result<(Types, Abi)> {
     Ok((subject.types().clone(), abi))
 }
 
-/// Without those that look like one before them: units may declare and define differently what a type only points to.
+/// The layouts without those that look like an earlier one: units may describe a pointer's target differently.
 fn distinct<'s>(subject: &'s Subject, layouts: Vec<Shown<'s>>) -> Vec<Shown<'s>> {
     let mut seen = HashSet::new();
     let mut is_new =

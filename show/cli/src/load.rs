@@ -199,8 +199,8 @@ fn ping_pong(load: &Load, stop: &Stop) -> Option<JoinHandle<Result<RoundTrips, L
     Some(spawn(move || round_trips(count, cpu, &stop)))
 }
 
-/// A line to read, and lines that `lineup compare` and `measure` pick up: what a trip took, and where the ends
-/// ran, which decides it.
+/// A line to read, and lines that `lineup compare` and `measure` parse: a trip's time, and the CPUs of its ends, which
+/// decide it.
 fn say(trips: RoundTrips) -> Result<()> {
     let (Some(each), Some(apart)) = (trips.nanoseconds_each(), trips.apart_percent()) else { return Ok(()) };
     let line = format!(

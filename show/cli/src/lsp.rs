@@ -101,7 +101,7 @@ impl World for Disk {
     }
 }
 
-/// An error without the file's name in front: whoever shows it puts that there.
+/// An error without the file's name in front: the caller adds that.
 fn without_path(error: &anyhow::Error, path: &Path) -> String {
     let told = message(error);
     let name = format!("{}: ", path.display());

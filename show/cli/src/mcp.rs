@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let status = own_programs::run(&program, &arguments)?;
     match status.code() {
         Some(0) => Ok(Outcome::Done),
-        // It has said what was wrong.
+        // It has reported its error.
         Some(code) => std::process::exit(code),
         None => bail!("{PROGRAM} was ended: {status}"),
     }

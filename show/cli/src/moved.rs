@@ -1,4 +1,4 @@
-//! Commands of the version before this one, which say what is typed now.
+//! Commands of the previous version, which name their replacements.
 
 use crate::outcome::Outcome;
 use anyhow::{Result, bail};

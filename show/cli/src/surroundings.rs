@@ -55,7 +55,7 @@ fn leftovers(text: &str) -> Result<Leftovers, String> {
 }
 
 impl Surroundings {
-    /// A run of a command, whose program is looked for as a shell does.
+    /// A run of a command, whose program is searched for as in a shell.
     pub(crate) fn run(
         &self,
         command: &[OsString],

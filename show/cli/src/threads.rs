@@ -1,4 +1,4 @@
-//! `lineup threads`: what threads that ran together did to each other's caches.
+//! `lineup threads`: the effects of threads that ran together on each other's caches.
 
 mod kernel;
 mod text;
@@ -52,7 +52,7 @@ struct Page<'a> {
     schema: &'static str,
     recording: String,
     wait_cycles: u64,
-    /// Calls of which the recording does not hold every access.
+    /// The number of calls whose recording lacks accesses.
     calls_cut: Option<u64>,
     #[serde(flatten)]
     between: &'a BetweenThreads,

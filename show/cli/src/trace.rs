@@ -1,4 +1,4 @@
-//! `lineup trace`: what the tracer's files and recordings of whole systems say.
+//! `lineup trace`: reports on the tracer's files and on recordings of whole systems.
 
 mod calls;
 
@@ -53,7 +53,8 @@ struct Report {
     /// Show these regions in full [default: the first, and spans with interrupts off]
     #[arg(long = "region", value_name = "NAME")]
     regions: Vec<String>,
-    /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded image]
+    /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded
+    /// image]
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
     /// Print the whole text: every table and listing; else what fits on one screen

@@ -39,7 +39,7 @@ impl<T> CachedFile<T> {
         if self.read.as_ref().is_some_and(|read| read.stamp == stamp) {
             return false;
         }
-        // The stamp from before: what is written meanwhile is read the next time.
+        // The stamp is taken before reading, so that a later write is read the next time.
         let value = match stamp {
             Some(_) => read(&self.path),
             None => Err("there is no such file".to_string()),

@@ -65,7 +65,7 @@ impl Config {
         self
     }
 
-    /// Every file that is looked at.
+    /// Every file that the server reads.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.binaries.iter().chain(&self.recording).chain(&self.lock).map(PathBuf::as_path)
     }

@@ -56,8 +56,8 @@ pub(crate) fn of_type(
     all
 }
 
-/// The diagnostics of the types that one declaration stands for, each once: one that is not true of all of them says of
-/// which it is.
+/// The diagnostics of the types that one declaration stands for, each once: one that does not hold for all of them
+/// names those for which it does.
 pub(crate) fn of_instances(instances: Vec<(&str, Vec<Diagnostic>)>) -> Vec<Diagnostic> {
     let count = instances.len();
     let mut all: Vec<(Diagnostic, Vec<String>)> = Vec::new();

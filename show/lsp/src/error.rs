@@ -3,7 +3,7 @@
 /// Errors of this library.
 #[derive(Debug, thiserror::Error)]
 pub enum LspError {
-    /// Bytes that are not a message of the protocol, after which none can be found.
+    /// Bytes that are not a message of the protocol, so that the next message cannot be found.
     #[error("the client sent what is no message ({what}): end the server and start it again")]
     Framing {
         /// The fault.

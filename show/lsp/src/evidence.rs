@@ -24,7 +24,7 @@ pub struct Evidence {
 pub(crate) struct UsedLine {
     /// Runs of bytes of the object, in its order.
     pub(crate) parts: Vec<UsedPart>,
-    /// True when one thread writes bytes of it and another one reads or writes bytes of it; parts may not tell which.
+    /// True when one thread writes bytes of it and another one reads or writes bytes of it; parts may not say which.
     pub(crate) is_shared: bool,
 }
 

@@ -17,11 +17,11 @@ pub enum Freshness {
     /// Nothing speaks against it: the text is the file's, no file that the type needs was written after the program,
     /// and the members have the same names.
     AsBuilt,
-    /// The editor's text is not what the file holds.
+    /// The editor's text differs from the file's.
     NotSaved,
     /// This file was written after the program.
     Newer(String),
-    /// The members have other names than those that were built.
+    /// The members have other names than the built ones.
     OtherMembers,
 }
 

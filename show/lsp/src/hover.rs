@@ -255,7 +255,7 @@ fn code(name: &str) -> String {
     format!("`{}`", plain(name).replace('`', "'"))
 }
 
-/// Without characters that would end the line or steer what shows it, and not too long.
+/// Removes characters that would end the line or control the viewer, and shortens the text.
 pub(crate) fn plain(text: &str) -> String {
     let mut shown: String = text
         .chars()

@@ -14,7 +14,7 @@ const MAX_NESTING: u32 = 16;
 pub(crate) struct Program {
     pub(crate) types: Types,
     pub(crate) abi: Abi,
-    /// By the last part of the name, without what stands in angle brackets.
+    /// By the last part of the name, without text in angle brackets.
     by_name: HashMap<String, Vec<TypeId>>,
 }
 
@@ -39,8 +39,8 @@ impl Program {
         Program { types, abi, by_name }
     }
 
-    /// The types that a declaration in a file may be: those declared there under its name. Types of which debug information
-    /// does not tell the place (Rust's) count by their names alone.
+    /// The types that a declaration in a file may be: those declared there under its name. Types for which debug
+    /// information has no place (Rust's) count by their names alone.
     pub(crate) fn named(
         &self,
         world: &dyn World,
@@ -106,7 +106,7 @@ impl Program {
     }
 }
 
-/// `a::b::C<d::E>` without what stands in angle brackets, cut at the colons; namespaces without a name left out.
+/// `a::b::C<d::E>` without text in angle brackets, cut at the colons; namespaces without a name left out.
 fn segments(name: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let mut plain = String::new();

@@ -75,7 +75,7 @@ pub struct Server<W> {
 type Refusal = (i64, String);
 
 impl<W: World> Server<W> {
-    /// A server that knows what the command line configured. `version` is its own, for the client.
+    /// A server with the command line's configuration. `version` is its own, for the client.
     pub fn new(world: W, config: Config, version: impl Into<String>) -> Self {
         Server {
             world,
@@ -99,7 +99,7 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Takes a message and gives the messages that answer it, in their order.
+    /// Takes a message and returns the messages that answer it, in their order.
     pub fn handle(&mut self, message: Message) -> Vec<Value> {
         match message {
             Message::NotJson(what) => self.refuse(&Value::Null, (PARSE_ERROR, what)),
@@ -265,7 +265,7 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Reads what was not read, or was written since. True when there is something new.
+    /// Reads files that were not read, or were written since. True when there is something new.
     fn refresh(&mut self) -> bool {
         let world = &self.world;
         let mut errors = Vec::new();

@@ -9,7 +9,7 @@ use lineup_model::line::LineSize;
 use lineup_model::types::{TypeId, TypeKind};
 use std::ops::Range;
 
-/// Types that lie in others are looked into so far.
+/// The depth to which nested types are looked into.
 const MAX_NESTING: usize = 16;
 
 /// A type of a program that a declaration is.
@@ -37,7 +37,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The bytes that hold part of it; none for a member of no size.
+    /// The bytes that hold part of it; empty for a member of no size.
     pub(crate) fn bytes(&self) -> Range<u64> {
         let start = self.offset_bits / 8;
         let size = match self.bit_size {

@@ -3,7 +3,7 @@
 use crate::error::LspError;
 use serde_json::Value;
 
-/// Longer messages are not taken: an editor sends whole texts, and none is that long.
+/// Longer messages are refused: an editor sends whole texts, and no text is that long.
 pub const MOST_BYTES: usize = 64 << 20;
 
 /// Longer headers are not taken.

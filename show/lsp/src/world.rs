@@ -5,7 +5,7 @@ use lineup_model::types::Types;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// When a file was written last, and its length in bytes: a file whose stamp is another one is read again.
+/// The time of a file's last change, and its length in bytes: a file with another stamp is read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
     /// When it was written last.

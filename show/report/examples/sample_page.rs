@@ -1,4 +1,4 @@
-//! Prints the page of a made-up study, to be looked at in a browser. With `--text`, the terminal's form.
+//! Prints the page of a made-up study, for a look in a browser. With `--text`, the terminal's form.
 
 #[path = "../tests/it/sample/mod.rs"]
 mod sample;

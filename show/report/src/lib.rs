@@ -2,13 +2,13 @@
 //!
 //! Design constraints:
 //!
-//! * Nothing is computed here that a finding rests on: figures come in as values of [`study`] and are shown. The
-//!   one exception is the geometry of line maps, [`study::ObjectLines::new`].
+//! * No figure that a finding rests on is computed here: figures come in as values of [`study`] and are shown. The one
+//!   exception is the geometry of line maps, [`study::ObjectLines::new`].
 //! * Nothing is printed or written here: every output is a `String`.
 //! * A page needs nothing but itself: no script, no font, no image, no network. Its policy forbids them.
 //! * Every text is hostile. HTML is escaped where it is made (`maud`), and characters that steer a terminal or
 //!   turn the direction of text are spelled out ([`visible`]).
-//! * Colour never stands alone: what it says is also said by a pattern, a letter or a word.
+//! * Colour never stands alone: a pattern, a letter or a word says the same.
 //! * Unobserved is shown as `–`, never as zero.
 //!
 //! ```

@@ -110,7 +110,7 @@ impl RegionFigures {
         self.runs.iter().map(|run| run.calls).sum()
     }
 
-    /// Calls that the program makes; `None` when that was not counted, or differs from run to run.
+    /// Calls that the program makes; `None` when they were not counted, or their number differs from run to run.
     pub fn calls_made(&self) -> Option<u64> {
         let made = self.runs.first()?.calls_made;
         self.runs.iter().all(|run| run.calls_made == made).then_some(made)?

@@ -119,7 +119,7 @@ fn growth(change: &TypeChange) -> Option<Finding> {
     })
 }
 
-/// Members that lie on more lines than they need, and did not before; those that came with the change as well.
+/// Members that lie on more lines than they need, and did not before, including those that the change adds.
 fn splits(
     change: &TypeChange,
     old: (&Types, TypeId),

@@ -6,7 +6,7 @@
 //!
 //! Design constraints:
 //!
-//! - Nothing here builds, records, reads or writes files: the sides are given, and texts are handed back.
+//! - Nothing here builds, records, reads or writes files: the caller passes the sides, and texts are returned.
 //! - A [`Finding`] is a change for the worse, or a broken promise. The project decides which of them fail the review:
 //!   see [`FailIf`].
 //! - Names come from programs and may hold anything. Every text that is written here can only be read, never act.

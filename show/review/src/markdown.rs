@@ -98,7 +98,7 @@ fn from_to(before: u64, after: u64) -> String {
     if before == after { after.to_string() } else { format!("{before} → {after}") }
 }
 
-/// Members that came, went, or lie on another line now; the others as a count.
+/// Members that were added or removed, or lie on another line now; the others as a count.
 fn members(changes: &[Change]) -> String {
     const NAMED: usize = 4;
     let mut named = Vec::new();

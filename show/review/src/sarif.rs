@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The findings, with the lines where what they are about is declared. `version` is Lineup's.
+/// The findings, with the lines that declare their subjects. `version` is Lineup's.
 ///
 /// # Errors
 /// When the text cannot be made, which no review is known to cause.
@@ -32,7 +32,7 @@ fn descriptor(rule: Rule) -> Value {
 
 fn result(finding: &Finding) -> Value {
     let level = if finding.fails { "error" } else { "warning" };
-    // The same finding of another commit is the same to whoever looks at a list of them.
+    // The same finding of another commit has the same mark in a list of them.
     let mark = format!("{}:{}", finding.rule.name(), one_line(&finding.subject));
     let rule = Rule::ALL.iter().position(|rule| *rule == finding.rule);
     json!({

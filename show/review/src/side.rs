@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct Side<'s> {
     /// The commit: its abbreviated hash and its subject.
     pub title: &'s str,
-    /// The folder that it was checked out in: what was declared below it is the repository's own.
+    /// The folder that it was checked out in: declarations below it are the repository's own.
     pub root: &'s Path,
     /// The files that are compared, in the same order on both sides.
     pub files: Vec<BuiltFile<'s>>,
@@ -39,7 +39,7 @@ pub struct RegionFigures {
     pub name: String,
     /// The place of its declaration.
     pub place: Option<Place>,
-    /// The runs, one or more; runs of a program whose addresses or input differ tell how far means can be trusted.
+    /// The runs, one or more; runs of a program whose addresses or input differ show how far means can be trusted.
     pub runs: Vec<CallMeans>,
     /// Lines of objects of a type per call over all runs, by the type's name; the empty name stands for variables.
     pub type_lines_per_call: BTreeMap<String, f64>,
@@ -48,7 +48,7 @@ pub struct RegionFigures {
 /// Means over the recorded calls of a run that ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CallMeans {
-    /// Calls that the program made; `None` when that was not counted.
+    /// Calls that the program made; `None` when they were not counted.
     pub calls_made: Option<u64>,
     /// Calls that the means are of.
     pub calls: u64,

@@ -11,7 +11,7 @@ pub struct Axe {
     script: String,
 }
 
-/// Why pages cannot be looked at on this machine, when they cannot.
+/// The reason why pages cannot be checked on this machine; `None` when they can.
 pub fn missing() -> Option<String> {
     let is_there = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();

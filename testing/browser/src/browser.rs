@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The tallest picture that is taken, in CSS pixels; what is below is in no picture, but in every check.
+/// The tallest picture, in CSS pixels; the part below it is in no picture, but in every check.
 const TALLEST_PICTURE: f64 = 12_000.0;
 
 /// The settings under which a page is opened.

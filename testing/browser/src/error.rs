@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a page could not be looked at.
+/// The reason why a page could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
     /// A program is not there, or a file cannot be read or written.

@@ -15,7 +15,7 @@ const ALIKE: usize = 3;
 /// The space around a control in which its focus may be drawn.
 const AROUND: f64 = 6.0;
 
-/// Marks every control, and gives their number.
+/// Marks every control, and returns their number.
 const MARK: &str = r#"(() => {
   const usable = 'a[href], button, input, select, textarea, summary, [tabindex]';
   const all = [...document.querySelectorAll(usable)].filter((one) => one.tabIndex >= 0 && one.checkVisibility());
@@ -88,7 +88,7 @@ fn shows_focus(page: &mut Page<'_>, place: &Value) -> Result<bool, BrowserError>
     Ok(with != without)
 }
 
-/// Opens the first part that is folded away with the keyboard; there may be none.
+/// Opens the first folded part with the keyboard; there may be none.
 pub(crate) fn unfold(page: &mut Page<'_>) -> Result<Vec<String>, BrowserError> {
     let first = "document.querySelector('details:not([open]) > summary')";
     if page.evaluate(&format!("{first} === null"))? == Value::Bool(true) {

@@ -53,7 +53,7 @@ impl Pipe {
         Ok(Pipe { child, to, from, next: 0, events: Vec::new() })
     }
 
-    /// Has a command carried out, and gives its result. Events that come before it are kept.
+    /// Executes a command, and returns its result. Events that come before it are kept.
     pub(crate) fn call(
         &mut self,
         session: Option<&str>,
@@ -90,7 +90,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// The events that came since this was last asked.
+    /// The events since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.events)
     }

@@ -73,7 +73,7 @@ const OF_PROGRAMS: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::AArc
 /// Machines whose kernels are.
 const OF_KERNELS: [Machine; 3] = [Machine::X86_64, Machine::AArch64, Machine::Arm];
 
-/// Every check, in the order in which a user needs what it looks at.
+/// Every check, in the order in which users need them.
 pub fn checks(system: &System, progress: &dyn Progress) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut add = |name: &str, purpose, state| {

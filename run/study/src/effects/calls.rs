@@ -26,7 +26,7 @@ pub(super) enum Meaning {
     Address,
     /// Opens or makes a file.
     Open(PathArgument),
-    /// Changes what stands at one path or two.
+    /// Changes the files at one path or two.
     Paths(PathArgument, Option<PathArgument>),
     /// Changes the file in place 0.
     ChangeFile,
@@ -57,7 +57,7 @@ pub(super) struct Argument {
     /// The place of their address.
     pub(super) address: usize,
     pub(super) size: ArgumentSize,
-    /// Places of plain numbers that tell what is asked for.
+    /// Positions of plain numbers that describe the request.
     pub(super) numbers: &'static [usize],
 }
 

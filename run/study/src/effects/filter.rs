@@ -14,8 +14,8 @@ const MACHINE: TargetArch = TargetArch::x86_64;
 const MACHINE: TargetArch = TargetArch::aarch64;
 
 /// Installs the filter in this process, which then becomes the program. A tracer must already be attached: without one
-/// the filtered calls fail. The process and all that come from it can gain no rights any more (`no_new_privs`),
-/// because the kernel asks for it.
+/// the filtered calls fail. The process and its descendants can gain no rights any more (`no_new_privs`), because the
+/// kernel demands it.
 ///
 /// # Errors
 /// When the kernel refuses.

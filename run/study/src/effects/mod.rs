@@ -86,7 +86,7 @@ impl Observation {
         let thread = std::thread::spawn(move || {
             let done = ptrace::seize(tid);
             let is_attached = done.is_ok();
-            // Whoever asked waits for this word.
+            // The caller waits for this message.
             let _ = report.send(done);
             if is_attached { tracer::Tracer::new(tid, scene, told).run() } else { Err(EffectsError::Lost) }
         });

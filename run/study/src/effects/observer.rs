@@ -35,7 +35,7 @@ pub(super) struct Entered {
 enum Seen {
     Nothing,
     Bytes(Vec<u8>),
-    /// Paths, and whether something stood there.
+    /// Paths, each with true when something stood there.
     Paths(Vec<(PathBuf, bool)>),
     Words(String),
 }
@@ -153,7 +153,7 @@ impl Observer {
         Effects { processes: self.done, files, not_observed: self.not_observed }
     }
 
-    /// A thread is about to make a call; `None` when it does not matter how it ends.
+    /// A thread is about to make a call; `None` when its result does not matter.
     pub(super) fn enter(&mut self, tid: Tid, entry: &Entry) -> Option<Entered> {
         let call = calls::by_number(entry.number)?;
         let arguments = entry.arguments;
@@ -178,7 +178,7 @@ impl Observer {
         Some(Entered { call, arguments, seen })
     }
 
-    /// A call came back.
+    /// A call has returned.
     pub(super) fn leave(
         &mut self,
         tid: Tid,

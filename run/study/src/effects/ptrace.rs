@@ -48,7 +48,7 @@ pub(super) fn let_go(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_DETACH, tid, 0, 0)
 }
 
-/// The number that came with an event: the id of a new thread, or of the thread that ran a new program.
+/// The number in an event's message: the id of a new thread, or of the thread that ran a new program.
 pub(super) fn event_message(tid: Tid) -> io::Result<u64> {
     let mut message: libc::c_ulong = 0;
     // The kernel writes one `unsigned long` to the address in the last argument, where `message` lives.

@@ -22,10 +22,10 @@ pub struct Observed {
 /// The kernel's list of actions for a system call that a filter selects.
 const FILTER_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
 
-/// Runs a program and observes what leaves its processes. With `is_folder_hidden` the path of its folder does not count
-/// where the program writes it: another variant, which this one is held against, runs in another folder.
+/// Runs a program and observes its effects. With `is_folder_hidden` the path of its folder does not count where the
+/// program writes it: the variant that this one is compared with runs in another folder.
 ///
-/// The inner error says why this system does not let a run be observed; the program did then not run.
+/// The inner error says why this system cannot observe a run; the program did then not run.
 ///
 /// # Errors
 /// When the program cannot be run.

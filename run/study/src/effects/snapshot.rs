@@ -38,8 +38,8 @@ impl Snapshot {
         put_back(from, to)
     }
 
-    /// Makes the folder what it was: takes away what is new, and puts back what changed or is gone. A file counts as
-    /// unchanged when size, modification time and permissions are.
+    /// Restores the folder: removes new files, and puts changed and removed ones back. A file counts as unchanged when
+    /// its size, modification time and permissions are.
     ///
     /// # Errors
     /// When a file cannot be read, written or removed.
@@ -90,7 +90,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies one thing; what a folder holds is copied by the caller. Pipes, sockets and devices are left out.
+/// Copies one entry; the caller copies a folder's content. Pipes, sockets and devices are left out.
 fn copy(there: &Path, about: &Metadata, here: &Path) -> io::Result<()> {
     if about.is_symlink() {
         return symlink(fs::read_link(there)?, here);

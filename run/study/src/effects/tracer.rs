@@ -28,7 +28,7 @@ struct Thread {
 pub(super) struct Tracer {
     root: Tid,
     threads: HashMap<Tid, Thread>,
-    /// Threads that were seen before the call that made them came to its event.
+    /// Threads that were seen before the event of the call that made them.
     early: HashSet<Tid>,
     observer: Observer,
     /// Set when the run is over.
@@ -63,8 +63,8 @@ impl Tracer {
         Ok(self.observer)
     }
 
-    /// Follows what outlives the program until it has ended, and ends what still runs a while after whoever started the
-    /// program saw nothing of it left.
+    /// Follows processes that outlive the program until they have ended. Processes that still run a while after the
+    /// program's starter saw none of them left are ended.
     fn aftermath(&mut self) -> Result<(), EffectsError> {
         let mut deadline = None;
         while !self.threads.is_empty() {
@@ -118,7 +118,7 @@ impl Tracer {
         let signal = status.stopping_signal().unwrap_or(0);
         let event = status.as_raw() >> 16;
         if !self.threads.contains_key(&tid) {
-            // A new thread, before the news of the call that made it. It waits until that comes.
+            // A new thread, seen before the event of the call that made it. It waits for that event.
             self.early.insert(tid);
             return;
         }

@@ -29,10 +29,10 @@ pub(super) fn address(bytes: &[u8]) -> String {
     }
 }
 
-/// A request to a device: what it is called, and how many bytes its argument hands over.
+/// A request to a device: its name, and its argument's size in bytes.
 pub(super) struct Request {
     pub(super) words: String,
-    /// `None` when neither the request's number nor the list of old requests says it.
+    /// `None` when neither the request's number nor the list of old requests gives it.
     pub(super) size_bytes: Option<u64>,
     /// True when it only queries the device.
     pub(super) is_query: bool,
@@ -67,7 +67,7 @@ const OLD_REQUESTS: &[(u64, &str, u64)] = &[
     (libc::SIOCGIFMTU, "SIOCGIFMTU", 40),
 ];
 
-/// Requests that only ask whether a file is a terminal, how large it is, or how much can be read.
+/// Requests that only ask for a terminal's properties, or for the number of bytes that can be read.
 const QUERIES: &[&str] = &["TCGETS", "TIOCGWINSZ", "TIOCGPGRP", "FIONREAD", "FIOCLEX", "FIONCLEX"];
 
 /// Decodes a request's number. Bits 0 to 7 hold its own number, 8 to 15 the kind of device, 16 to 29 the size. Bit 30

@@ -32,7 +32,7 @@ const AFTER_PANIC: Duration = Duration::from_secs(2);
 /// The interval between checks of signals and the time while the guest is silent.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lines of the console that are kept for the message when something goes wrong.
+/// Lines of the console that are kept for an error message.
 const LAST_LINES: usize = 20;
 
 /// The kernel and the workload to boot, with their options.
@@ -178,9 +178,9 @@ impl BootOutcome {
     }
 }
 
-/// Boots a kernel, runs the workload, waits for the end. However it ends, no process stays behind.
+/// Boots a kernel, runs the workload, and waits for the end. No process stays behind, whatever the end.
 ///
-/// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
+/// An error is a failure on the host; a failure in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
     refuse_unknown_addresses(request)?;
     let emulator = find_emulator(request.image.machine)?;
@@ -233,7 +233,7 @@ fn refuse_unknown_addresses(request: &BootRequest<'_>) -> Result<()> {
     }
 }
 
-/// The image as the emulator loads it: what firmware would unpack is unpacked here.
+/// The image in the form that the emulator loads: a compressed image is unpacked here, as firmware would do.
 fn kernel_file(request: &BootRequest<'_>, scratch: &Path) -> Result<String> {
     let image = request.image;
     match (image.container, image.compression) {

@@ -1,4 +1,4 @@
-//! A kernel in a guest under full-system emulation: what runs in it, its run, and how that ended.
+//! A kernel in a guest under full-system emulation: its workload, its run, and its end.
 
 pub mod boot;
 pub mod emulator;

@@ -77,7 +77,7 @@ impl Reader {
                 '|' | '(' if state.in_pattern => self.at += 1,
                 ';' | '|' | '&' | '(' | ')' => {
                     self.at += 1;
-                    // Two semicolons end a branch of "case"; the next one's pattern comes.
+                    // Two semicolons end a branch of "case"; the next one's pattern follows.
                     let in_pattern = letter == ';' && self.peek() == Some(';') && self.open_cases > 0;
                     self.at += usize::from(in_pattern);
                     state = State { in_pattern, ..State::default() };
@@ -272,7 +272,7 @@ struct Word {
 struct State {
     /// The command's first word was read.
     after_first: bool,
-    /// It was "case", and "in" comes.
+    /// It was "case", and "in" follows.
     in_case: bool,
     /// A pattern of "case" is read, up to its bracket.
     in_pattern: bool,

@@ -44,8 +44,8 @@ impl Workload {
         }
     }
 
-    /// Takes the name of a built-in workload, the name of a script, or a line of shell, in this order; `folder` is
-    /// where relative names begin. With a root, what the root has is not taken from the host, and programs never are.
+    /// Takes the name of a built-in workload, the name of a script, or a line of shell, in this order. Relative names
+    /// begin at `folder`. With a root, files that it has are not taken from the host, and programs never are.
     pub fn new(text: &str, folder: &Path, machine: Machine, root: Option<&Rootfs>) -> Result<Workload> {
         if let Ok(built_in) = text.parse::<BuiltIn>() {
             let (script, loopback) = (built_in.script().to_owned(), built_in.needs_loopback());
@@ -114,7 +114,7 @@ impl Packer<'_> {
         Ok(())
     }
 
-    /// Packs what lines of shell start, and every file that is named anywhere in them, also inside quotes.
+    /// Packs the programs that lines of shell start, and every file that is named anywhere in them, also inside quotes.
     fn lines(&mut self, text: &str) -> Result<()> {
         for name in shell::programs(text) {
             if self.file(&name).is_none() {
@@ -215,7 +215,7 @@ impl Packer<'_> {
         Ok(())
     }
 
-    /// Packs what a script's first line names, and gives how it is started.
+    /// Packs the interpreter in a script's first line, and returns its command.
     fn interpreter(&mut self, script: &Path, text: &str) -> Result<String> {
         let Some(line) = text.strip_prefix("#!") else { return Ok("sh".into()) };
         let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();

@@ -19,7 +19,7 @@ pub(super) struct Numbers {
     pub(super) configs: [u64; 3],
 }
 
-/// An event that gives the addresses of accesses.
+/// An event that samples the addresses of accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct MemoryEvent {
     /// perf's name for it.
@@ -112,7 +112,7 @@ fn ibs(devices: &Path) -> Option<MemoryEvent> {
     Some(MemoryEvent { name: format!("{IBS}//"), numbers, beside: None, cpus: None, precise: &[0] })
 }
 
-/// A folder that describes what counts.
+/// A folder that describes a counting device.
 #[derive(Clone, Copy)]
 struct Device<'a> {
     folder: &'a Path,

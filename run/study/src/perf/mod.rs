@@ -104,10 +104,10 @@ pub struct PerfOutcome {
     pub has_ended: bool,
 }
 
-/// Samples a program, or a process that runs, and writes what comes into a file.
+/// Samples a program, or a process that runs, and writes the samples into a file.
 ///
 /// # Errors
-/// When the program cannot be started, the kernel gives no samples at all, or the file cannot be written.
+/// When the program cannot be started, the kernel takes no samples at all, or the file cannot be written.
 pub fn record(request: &PerfRequest, interrupts: &Interrupts) -> Result<PerfOutcome> {
     let program = request.run.command.first().map(Path::new);
     recording_file::check_kind(&request.output, program, MAGIC)?;
@@ -212,7 +212,7 @@ fn open(request: &PerfRequest, target: &Target) -> Result<(Opened, PerfOutcome)>
     Ok((opened, outcome))
 }
 
-/// Writes the file while something is done, whose result is handed back when the file is whole.
+/// Writes the file while `work` runs; returns its result when the file is whole.
 fn write_while<T>(
     request: &PerfRequest,
     opened: Opened,

@@ -27,9 +27,9 @@ const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
 
 /// The processes to sample.
 pub(super) enum Target {
-    /// A child that has not yet become the program, and all that comes from it.
+    /// A child that has not yet become the program, and its descendants.
     Child(Pid),
-    /// Threads that run, and all that comes from them.
+    /// Threads that run, and their descendants.
     Threads(Vec<Pid>),
 }
 

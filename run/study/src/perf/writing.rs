@@ -56,7 +56,7 @@ impl Writing {
         Ok(Writing { opened, container, event_by_id, counts })
     }
 
-    /// Writes what comes until it is over, and ends the file.
+    /// Writes the incoming records until it is over, and ends the file.
     pub(super) fn run(mut self, is_over: &AtomicBool, about: &About) -> io::Result<(Counts, File)> {
         loop {
             // Asked before the last round, so that nothing stays behind.

@@ -28,11 +28,11 @@ pub struct AuditRequest<'a> {
     pub commands: &'a [String],
     /// The table of the code's accesses, by the program's path and the folder of findings.
     pub table: &'a dyn Fn(&str, &str) -> Table,
-    /// Like what each command is run: input and time.
+    /// The input and the time limit of each command.
     pub run: Run,
 }
 
-/// Runs the commands; gives what all processes of the program showed, and remarks.
+/// Runs the commands; returns the findings on all processes of the program, and remarks.
 ///
 /// # Errors
 /// When nothing can be started or written, or the program was not started at all.
@@ -84,7 +84,7 @@ fn run_all(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findi
     Ok((findings, remarks))
 }
 
-/// Puts the program aside. Gives the path by which the kernel will name it.
+/// Puts the program aside. Returns the path by which the kernel will name it.
 fn aside(program: &Path) -> Result<std::path::PathBuf> {
     let mut name = program.file_name().map(OsStr::to_owned).unwrap_or_default();
     name.push(AUDITED);

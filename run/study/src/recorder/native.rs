@@ -65,7 +65,7 @@ fn is_static(subject: &Subject) -> bool {
     companions::read(subject.program()).is_ok_and(|bytes| !names_loader(&bytes))
 }
 
-/// Why the engine cannot be in a program; `None` when it can.
+/// The reason why the engine cannot be in a program; `None` when it can.
 fn unfit(subject: &Subject) -> Option<String> {
     let program = subject.program();
     if rights::note(program).is_some() {
@@ -179,7 +179,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     if plan.header.selection == Selection::Threads {
         memory.set(word::CALLS_PER_THREAD, plan.header.max_calls.unwrap_or_default());
     }
-    // Whoever waits for more calls has them counted.
+    // The recorder that waits for more calls counts them.
     let is_enough = plan.header.selection == Selection::First
         && plan.header.max_calls.is_some()
         && request.stop_after.is_none();
@@ -375,7 +375,7 @@ impl Task<'_> {
     }
 }
 
-/// Why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
+/// The reason why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
 fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
     match memory.word(word::STATE) {
         state::RUNS | state::REFUSED => {}

@@ -14,7 +14,7 @@ const LINE_BYTES: u64 = 64;
 /// The lines of one file that recorded calls of a function executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordedCode {
-    /// The function's number among those that are timed.
+    /// The function's number among the timed ones.
     pub(super) region: RegionId,
     /// The file, as the recording has it.
     image: LoadedImage,

@@ -42,8 +42,8 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<S
     }
 }
 
-/// The regions without those that the program has inlined everywhere, and a sentence on each of these. All stay when
-/// there would be none left: a recording then says what to do.
+/// The regions without those that the program has inlined everywhere, and a sentence on each of these. If none would be
+/// left, all stay: a recording then says what to do.
 pub fn without_inlined(wanted: &Regions, subject: &Subject) -> (Regions, Vec<String>) {
     let (mut kept, mut left_out) = (Regions::default(), Vec::new());
     for (_, region) in wanted.iter() {
@@ -62,8 +62,8 @@ pub fn without_inlined(wanted: &Regions, subject: &Subject) -> (Regions, Vec<Str
     }
 }
 
-/// Looks for regions that no file of the run has a symbol of in the debug information of the programs that ran; whether
-/// any was found.
+/// Looks for regions without a symbol in any file of the run, in the debug information of the programs that ran;
+/// returns whether any was found.
 pub(super) fn find_elsewhere(
     regions: &mut Regions,
     discovery: &Discovery,
@@ -158,8 +158,8 @@ pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Err
 /// The suffix that compilers add to the name of a function's cold part.
 const COLD: &str = ".cold";
 
-/// Why a region cannot be recorded that neither the program nor a library has, where nothing can follow the programs
-/// that it starts. `None` when the program has all regions.
+/// The error for a region that neither the program nor a library has, where the programs that it starts cannot be
+/// followed. `None` when the program has all regions.
 pub(super) fn unreachable(header: &Regions, subject: &Subject) -> Option<Error> {
     let near = |(_, region): (RegionId, &Region)| match subject.debug().find_functions(&region.name) {
         FoundFunctions::Unknown { near } => Some((region.name.clone(), near)),

@@ -62,8 +62,8 @@ pub struct RecordRequest {
     pub calls_per_second: Option<u64>,
     /// The interventions before timed calls.
     pub interventions: Option<Interventions>,
-    /// The program is ended when each region was called so often; the recording is then made in one pass, since a first
-    /// run of a program that is ended does not say what it executed.
+    /// The program is ended when each region was called this often. The recording is then made in one pass, since a
+    /// first run of a program that is ended does not report its executed code.
     pub stop_after: Option<u64>,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
@@ -125,7 +125,7 @@ pub struct RecordOutcome {
     pub engine: Engine,
     /// The number of the program's runs.
     pub runs: u32,
-    /// Why not everything could be written: what stands in the file until then is whole.
+    /// The reason why not everything could be written: the file's content until then is whole.
     pub failure: Option<String>,
     /// The program's output, when it was captured, and the reason when it did not end by itself.
     pub finished: Finished,

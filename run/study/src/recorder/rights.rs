@@ -1,10 +1,10 @@
-//! Programs whose file gives them another user's or group's rights: an emulator starts them without.
+//! Programs whose file grants another user's or group's rights: an emulator starts them without these rights.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The rights of whoever records.
+/// The rights of the recording process.
 #[derive(Clone, Copy)]
 struct Recorder {
     user: u32,

@@ -21,7 +21,7 @@ use threads::Threads;
 /// The size of the blocks to which records are gathered, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Adds to the recording at `path` what its journal holds and how its program ended.
+/// Adds the journal's content and the program's end to the recording at `path`.
 pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending) -> Result<Summary> {
     let cannot = || format!("cannot read back the recording {}", path.display());
     let unsure = positions_of_unsure(&journal.pending);
@@ -183,8 +183,8 @@ impl Found {
         self.regions.iter_mut().map(bound).collect()
     }
 
-    /// The counts of all processes: the recorder's, and for one that did not get to write them what the journal and the
-    /// calls tell.
+    /// The counts of all processes. For a process that did not write its own counts, they come from the journal and the
+    /// calls.
     fn summary(&self, journal: &Journal, plan: &Plan) -> Summary {
         let mut summary = self.counted.clone().unwrap_or_default();
         summary.regions.resize_with(self.regions.len(), RegionCounts::default);
@@ -303,7 +303,7 @@ fn thin(
     mut summary: Summary,
     last_records: impl Fn(&mut Encoder),
 ) -> Result<Summary> {
-    // Through symbolic links: the file is replaced, not what leads to it.
+    // Through symbolic links: the file is replaced, not the link to it.
     let path = &fs::canonicalize(path).doing_with(|| path.display().to_string())?;
     let part = part_of(path);
     let write = || -> Result<Summary, RecordingError> {

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 /// The systems' folders of archives that are not part of a program.
 const OF_SYSTEMS: [&str; 3] = ["/usr", "/lib", "/lib64"];
 
-/// The words of a link with the objects that it takes out of the program's own archives named as files of their own in
-/// `folder`, before the archives. The same words where it takes none, or where naming them makes no program.
+/// A link's arguments, with the objects that it takes from the program's own archives named as files in `folder`,
+/// before the archives. The arguments are unchanged where it takes none, or where the linker then makes no program.
 ///
 /// # Errors
 /// When the folder cannot be written.
@@ -62,7 +62,7 @@ fn is_own(archive: &Path) -> bool {
     archive.canonicalize().is_ok_and(|path| !OF_SYSTEMS.iter().any(|folder| path.starts_with(folder)))
 }
 
-/// Members of an archive as files. Left in it are those of which it has two of one name.
+/// Extracts members of an archive as files. Members whose name occurs twice stay in it.
 fn extracted(archive: &Path, members: &BTreeSet<String>, folder: &Path, number: usize) -> Vec<PathBuf> {
     let Some(ar) = on_path(Path::new("ar")) else { return Vec::new() };
     let print = |word: &str, member: &[&str]| {
@@ -80,7 +80,7 @@ fn extracted(archive: &Path, members: &BTreeSet<String>, folder: &Path, number: 
     written.collect()
 }
 
-/// The words with these objects before the first archive, whether it is named by its file or as a library.
+/// The arguments with these objects before the first archive, whether it is named by its file or as a library.
 fn with_objects(words: &[OsString], objects: Vec<OsString>) -> Vec<OsString> {
     let is_archive = |word: &OsString| {
         let word = word.to_string_lossy();

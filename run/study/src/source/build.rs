@@ -25,7 +25,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Makes what it needs.
+    /// Creates its folder and the variables.
     ///
     /// # Errors
     /// When the folder for temporary files cannot be made.
@@ -37,7 +37,7 @@ impl Environment {
     /// The variables, and further ones of a build.
     pub fn with(&self, further: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         let own = [
-            // Compilers are to complain in English: their words tell whose fault a failure is.
+            // Compilers must complain in English: their messages show whose fault a failure is.
             ("LC_ALL".into(), "C.UTF-8".into()),
             ("LANGUAGE".into(), "".into()),
             // A compiler that is killed leaves its temporary files: they go with the folder.
@@ -64,7 +64,7 @@ pub(crate) struct Command<'b> {
 }
 
 impl Command<'_> {
-    /// Runs it to its end, in a process group of its own, and gives what it printed.
+    /// Runs it to its end, in a process group of its own, and returns its output.
     pub(crate) fn run(&self, interrupts: &Interrupts) -> Result<String, BuildError> {
         let (ending, words) = self.output(interrupts).map_err(BuildError::around)?;
         interrupts.check()?;

@@ -14,10 +14,10 @@ pub struct BuildSystem {
     pub program: PathBuf,
 }
 
-/// Folders above the program that are looked at.
+/// The most folders above the program that are searched.
 const MOST_FOLDERS: usize = 8;
 
-/// Files by which `make` knows what to do.
+/// The files from which `make` reads its rules.
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// The build system of a program, seen from the user's folder: CMake, Cargo, Meson, Ninja or make. `None` when no file
@@ -57,7 +57,7 @@ fn cmake(folder: &Path, program: &Path) -> Option<BuildSystem> {
         let inside = shell_words::quote(&inside.to_string_lossy()).into_owned();
         return system(&source, format!("cmake -S . -B {inside} && cmake --build {inside}"), program);
     }
-    // The build folder is not copied with the sources: what was set there is set again.
+    // The build folder is not copied with the sources, so its settings are passed again.
     let kept = ["CMAKE_BUILD_TYPE", "CMAKE_C_FLAGS", "CMAKE_CXX_FLAGS"];
     let set = kept.iter().filter_map(|name| Some(format!("-D{name}={}", value(name)?)));
     let words = ["cmake", "-S", ".", "-B", "build"].map(str::to_owned).into_iter().chain(set);

@@ -14,10 +14,10 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::time::Instant;
 
-/// Runs a build that waits for the word, and adds its compiler calls to `calls`; none where tracing is forbidden.
+/// Runs a build that waits for its release, and adds its compiler calls to `calls`; none where tracing is forbidden.
 ///
-/// One thread traces: the kernel reports a stop of a traced process to whoever waits for it, and only this thread knows
-/// what to do then. Processes that the build leaves running are traced no more when the thread ends.
+/// A single thread traces. The kernel reports a stop of a traced process to any thread that waits for it, and only this
+/// thread can handle it. Processes that the build leaves running are traced no more when the thread ends.
 pub(crate) fn noted(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
     let started = std::thread::scope(|scope| scope.spawn(|| traced(&mut waiting, calls)).join())
         .map_err(|_| Error::Start("the thread that traces the build ended early".into()))??;
@@ -41,7 +41,7 @@ fn traced(waiting: &mut Waiting, calls: &mut Vec<CompileCommand>) -> Result<Inst
     Ok(started)
 }
 
-/// Lets the build and all its processes run until it ends. Its end reaches whoever started it when it was seen here.
+/// Lets the build and all its processes run until it ends. Its end reaches its starter once it was seen here.
 fn follow(build: Pid) -> Vec<CompileCommand> {
     let mut calls = Vec::new();
     // Processes that this thread traces, not the children of others.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The compilers that GCC starts for C and C++.
 const NAMES: [&str; 2] = ["cc1", "cc1plus"];
 
-/// Words by which a linker makes an object of several: what programs count with comes later.
+/// Options by which a linker joins several objects: the counting library is added later.
 const JOINED: [&str; 4] = ["-r", "-i", "-Ur", "--relocatable"];
 
 /// Made where a compiler ran.
@@ -24,7 +24,7 @@ const RAN: &str = "ran";
 pub enum Compiled<'c> {
     /// Its functions lie in an order.
     InOrder(&'c FunctionOrder),
-    /// It counts what it executes, and leaves the counts in this folder when it ends.
+    /// It counts its execution, and leaves the counts in this folder when it ends.
     Counting(&'c Path),
     /// It is optimised by counts in a folder.
     ByCounts {
@@ -47,7 +47,7 @@ pub struct FunctionOrder {
 }
 
 impl Linkers {
-    /// Compilers and linkers that do this to every program. Programs keep relocations, but for those that count.
+    /// Compilers and linkers that do this to every program. Programs keep relocations, except for those that count.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -108,7 +108,7 @@ fn linking(how: Compiled<'_>, linker: &Path) -> String {
     }
 }
 
-/// The words by which a linker puts functions in an order; `None` where it cannot.
+/// The options by which a linker puts functions in an order; `None` where it cannot.
 fn ordering(linker: &Path, order: &FunctionOrder) -> Option<String> {
     // `ld` is a link to different linkers on different machines.
     let linker = linker.canonicalize().unwrap_or_else(|_| linker.to_owned());
@@ -123,7 +123,7 @@ fn ordering(linker: &Path, order: &FunctionOrder) -> Option<String> {
     }
 }
 
-/// A linker that brings what programs and libraries count with.
+/// A linker that adds the counting library to programs and libraries.
 fn counts(linker: &Path) -> String {
     let joined = JOINED.join("|");
     let (linker, gcc) = (quoted(linker), asking_gcc());

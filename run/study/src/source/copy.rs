@@ -95,13 +95,13 @@ impl Copying<'_> {
                 make_link(&text, target)
             }
             (_, Some(real)) if !is_system(&real) => self.outside(path, &real, target, above),
-            // It leads nowhere yet. Without it, what a build writes under its name stays in the copy.
+            // It leads nowhere yet. Without it, a file that a build writes under its name stays in the copy.
             (_, None) if !is_system(&named) => Ok(()),
             _ => make_link(&text, target),
         }
     }
 
-    /// Copies what a link leads to outside the folder.
+    /// Copies a link's target outside the folder.
     fn outside(&mut self, link: &Path, real: &Path, target: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
         let refuse = |why: String| Error::LinkOutside { link: link.to_owned(), target: real.to_owned(), why };
         let too_large = || {
@@ -191,8 +191,7 @@ fn is_system(path: &Path) -> bool {
     path.parent().is_none() || SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
-/// Copies one file with its permissions and modification time: `make` decides by the latter what
-/// is up to date.
+/// Copies one file with its permissions and modification time: `make` compares times to find outdated files.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).doing_with(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     set_modified(to, modified(from)?)

@@ -7,7 +7,7 @@ use lineup_prove::run::Ending;
 pub(crate) enum Fault {
     /// The compiler or linker complains about them.
     Sources,
-    /// Something else went wrong; what, in words.
+    /// Something else failed; the failure in words.
     Machine(String),
 }
 

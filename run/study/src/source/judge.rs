@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct BuildJudge<'s> {
     scratch: &'s Scratch,
     declarations: Declarations<'s>,
-    /// The copy that is built in; none before the first build and after it was given away.
+    /// The copy in which builds run; `None` before the first build and after it was taken.
     tree: Option<Tree>,
     /// The texts that it was built with, when it was.
     built: Option<BTreeMap<String, String>>,

@@ -73,10 +73,11 @@ impl Kbuild {
         path.strip_prefix(&self.root).ok()?.to_str()
     }
 
-    /// Reads with clang the units whose sources name one of the types, and for each header that does one unit with it.
+    /// Reads with clang the units whose sources name one of the types, and for each such header one unit that includes
+    /// it.
     ///
     /// # Errors
-    /// When `compile_commands.json` was asked for and cannot be read.
+    /// When `compile_commands.json` was given and cannot be read.
     pub fn read(
         &self,
         sources: &Sources,
@@ -118,7 +119,7 @@ impl Kbuild {
         units.map(|unit| unit.command.clone()).collect()
     }
 
-    /// The units whose sources name one of the types, and for each header that does one with it.
+    /// The units whose sources name one of the types, and for each such header one unit that includes it.
     fn naming(&self, sources: &Sources, types: &BTreeSet<String>) -> Vec<CompileCommand> {
         let names = |path: &PathBuf| {
             let Some(name) = self.inside(path) else { return false };

@@ -38,7 +38,7 @@ const NEEDED: [(&str, &str); 5] = [
 /// The configuration of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Configuration {
-    /// A file in the form of `.config`; what it leaves open takes its default.
+    /// A file in the form of `.config`; options that it leaves open take their defaults.
     File(PathBuf),
     /// A target of the kernel's own Makefile, such as `defconfig`.
     Target(String),
@@ -64,7 +64,7 @@ pub struct KernelTree {
     source: KernelSource,
     copy: PathBuf,
     objects: PathBuf,
-    /// Files of the copy that do not hold what the user's do.
+    /// Files of the copy that differ from the user's.
     edited: BTreeSet<String>,
     untouched: Untouched,
     interrupts: Interrupts,
@@ -103,7 +103,7 @@ impl KernelTree {
             .collect();
         let (copy, objects) = (folder.join("source"), folder.join("objects"));
         fs::create_dir_all(&objects).doing_with(|| format!("cannot make {}", objects.display()))?;
-        // kbuild looks up what it makes by names without links.
+        // kbuild looks up its outputs by names without links.
         let [copy, objects] = [&copy, &objects].map(|path| match path.parent().map(Path::canonicalize) {
             Some(Ok(parent)) => parent.join(path.file_name().unwrap_or_default()),
             _ => path.clone(),
@@ -125,8 +125,7 @@ impl KernelTree {
         &self.copy
     }
 
-    /// Configures the build, and gives what the user should know of it. Debug information is switched on where it is
-    /// off.
+    /// Configures the build, and returns notes for the user. Debug information is switched on where it is off.
     ///
     /// # Errors
     /// When the configuration cannot be made, or a guest cannot run with it.
@@ -198,7 +197,7 @@ impl KernelTree {
     }
 
     /// # Errors
-    /// When a file of the user's tree is not what it was at the start.
+    /// When a file of the user's tree has changed since the start.
     pub fn check_untouched(&self) -> Result<()> {
         self.untouched.check()
     }
@@ -215,7 +214,7 @@ impl KernelTree {
         }
     }
 
-    /// Runs a target of the kernel's Makefile. All that it prints is added to the log, and given back.
+    /// Runs a target of the kernel's Makefile. All of its output is added to the log, and returned.
     fn make(
         &self,
         targets: &[&str],
@@ -268,7 +267,7 @@ impl KernelTree {
         words
     }
 
-    /// Makes these files of the copy hold these texts, and all others what the user's hold.
+    /// Writes these texts into files of the copy, and restores the user's texts in all others.
     fn edit(&mut self, edits: &BTreeMap<String, String>) -> Result<()> {
         let files: BTreeSet<String> = self.edited.iter().chain(edits.keys()).cloned().collect();
         for file in files {

@@ -1,4 +1,4 @@
-//! Files of a folder that name the folder itself by its absolute path: what a configured build leaves behind.
+//! Files of a folder that name the folder itself by its absolute path, such as those of a configured build.
 
 use crate::error::{Doing, Result};
 use crate::files::{Entry, cannot_read, each_file};

@@ -148,7 +148,7 @@ impl Scratch {
         }))
     }
 
-    /// Notes what a user should know of the builds.
+    /// Adds a remark on the builds for the user.
     pub fn remark(&self, what: String) {
         self.remarks.borrow_mut().insert(what);
     }
@@ -234,7 +234,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Runs the build command in a copy and gives the compiler calls that it makes, as if they were made there.
+    /// Runs the build command in a copy and returns the compiler calls that it makes, as if they were made there.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -350,7 +350,7 @@ impl Scratch {
         }
     }
 
-    /// Runs one compiler call in a copy, as a build there would, and gives what it printed.
+    /// Runs one compiler call in a copy, as a build there would, and returns its output.
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -428,7 +428,7 @@ impl Scratch {
     }
 
     /// # Errors
-    /// When a file of the user's folder is not what it was at the start.
+    /// When a file of the user's folder has changed since the start.
     pub fn check_untouched(&self) -> Result<()> {
         self.untouched.check()
     }

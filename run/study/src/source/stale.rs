@@ -67,8 +67,8 @@ fn names(bytes: &[u8], file: &str) -> bool {
         .any(|at| starts(at) && bytes.get(at + name.len()).is_some_and(|byte| *byte == 0))
 }
 
-/// The files that an object's types are declared in, and its units, by the paths in its debug information. Empty when
-/// it has none.
+/// The files that declare an object's types, and its units, by the paths in its debug information. Empty when it has
+/// none.
 fn declaring_files(object: &Path) -> BTreeSet<String> {
     let Ok(debug) = load(object) else { return BTreeSet::new() };
     let places = debug.types().iter().flat_map(|(_, ty)| {

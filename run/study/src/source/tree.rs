@@ -34,7 +34,7 @@ impl Tree {
         Self { path, originals, written, stale, unrelated }
     }
 
-    /// Makes the files, named relative to the folder, hold these texts, and all others what they held at first.
+    /// Writes these texts into files, named relative to the folder, and restores the first texts in all others.
     pub fn edit(&mut self, edits: &BTreeMap<String, String>) -> Result<()> {
         let others = self.originals.keys().filter(|file| !edits.contains_key(*file));
         let restored: Vec<(String, Vec<u8>)> =
@@ -70,7 +70,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes the written files newer than everything else: `make` compiles again only what is older than its
+    /// Makes the written files newer than everything else: `make` compiles only objects that are older than their
     /// sources.
     pub(crate) fn freshen(&self) -> Result<()> {
         self.make_newest(&self.written_paths())

@@ -1,4 +1,4 @@
-//! The user's folder as it was, so that a change of it is seen.
+//! The initial state of the user's folder, by which a change of it is noticed.
 
 use crate::error::{Doing, Error, Result};
 use crate::files::{Entry, cannot_read, each_file};
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Every file below a folder: what the system knows of it, and a digest of its bytes.
+/// Every file below a folder: its metadata, and a digest of its bytes.
 pub(crate) struct Untouched {
     folder: PathBuf,
     leave_out: Vec<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct Untouched {
 
 struct File {
     known: Known,
-    /// `None` where only what the system knows is compared.
+    /// `None` where only metadata is compared.
     digest: Option<[u8; 32]>,
 }
 
@@ -53,8 +53,8 @@ impl Untouched {
         Ok(noted)
     }
 
-    /// Notes sizes and times alone: for a folder that is large, and that nothing which runs knows of. A file whose time
-    /// of change is another counts as written then.
+    /// Notes only sizes and times: for a large folder that no started program knows of. A file whose time of change
+    /// differs then counts as written.
     pub(crate) fn note_times(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
         let (folder, leave_out) = (folder.to_owned(), leave_out.to_vec());
         let mut noted = Self { folder, leave_out, files: BTreeMap::new() };
@@ -64,8 +64,8 @@ impl Untouched {
     }
 
     /// # Errors
-    /// Names the files that were written, made or removed since. A file whose bytes and time of modification are as
-    /// they were was not written: permissions and links to it are nobody's business here.
+    /// Names the files that were written, made or removed since. A file with its old bytes and time of modification was
+    /// not written: permissions and links to it do not count here.
     pub(crate) fn check(&self) -> Result<()> {
         let now = self.list()?;
         let mut changed: Vec<&Path> =

@@ -28,7 +28,7 @@ pub(super) enum Culprit {
     },
 }
 
-/// Finds what turned `bad` bad, with `good` known to be good.
+/// Finds the change that turned `bad` bad, with `good` known to be good.
 pub(super) fn find(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<Culprit> {
     let line = trials.scratch.first_parents(good, bad)?;
     match turn(trials, &line)? {

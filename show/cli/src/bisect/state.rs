@@ -26,7 +26,7 @@ pub(super) struct State {
 const SCHEMA: &str = "lineup.bisect-state/1";
 
 impl State {
-    /// Takes up where an earlier run of the same question stopped, or starts anew.
+    /// Continues where an earlier run of the same question stopped, or starts anew.
     pub(super) fn open(directory: &Path, question: Value) -> Result<Self> {
         let path = directory.join("state.json");
         let mut state = Self { path, question, verdicts: BTreeMap::new() };

@@ -151,7 +151,7 @@ impl Trials<'_> {
         }
     }
 
-    /// Progress, for whoever watches.
+    /// Progress, for a watching user.
     pub(super) fn say(&self, sentence: &str) {
         if !self.options.json {
             eprintln!("{sentence}");

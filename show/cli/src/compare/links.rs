@@ -18,7 +18,7 @@ pub(super) struct Linked {
     pub(super) links: Links,
 }
 
-/// Links every command's program as often as asked; `None` when that was not asked.
+/// Links every command's program as often as requested; `None` when no links were requested.
 pub(super) fn link(compare: &Compare, interrupts: &Interrupts, stages: &Stages) -> Result<Option<Linked>> {
     let Some(count) = compare.links else { return Ok(None) };
     let commands = commands(compare);

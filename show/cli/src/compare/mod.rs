@@ -209,7 +209,7 @@ pub(crate) fn collect_shown(runner: &mut ProcessRunner, plan: &ComparePlan, stag
     collect(&mut shown, plan)
 }
 
-/// Judges what was collected, as far as it goes.
+/// Judges the runs so far.
 fn report(compare: &Compare, plan: ComparePlan, collected: Collected) -> Result<Report> {
     if collected.blocks < 2
         && let Stopped::Failed(error) = collected.stopped
@@ -262,7 +262,7 @@ fn plan(compare: &Compare) -> Result<ComparePlan> {
     let level = level(compare)?;
     let target_width = compare.until_width.map(|width| width.0).unwrap_or_default();
     let links = compare.links.unwrap_or(1);
-    // Each link twice at least: else nobody can say what links are of the spread.
+    // Each link at least twice: otherwise the links' share of the spread cannot be determined.
     let usual_blocks = if target_width > 0.0 { PATIENCE } else { BLOCKS.max(2 * links) };
     Ok(ComparePlan {
         variants,

@@ -1,4 +1,4 @@
-//! `lineup compare --from-table`: what can be said of figures that somebody printed.
+//! `lineup compare --from-table`: a comparison from printed figures.
 
 use crate::figures::{change, percent};
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ struct Side {
     groups: Option<usize>,
 }
 
-/// One metric of a table: the first variant and those held against it.
+/// One metric of a table: the first variant and those compared with it.
 struct Row {
     metric: String,
     first: Side,
@@ -35,8 +35,8 @@ pub(super) fn compare(path: &Path, margin: f64, level: f64, as_json: bool) -> Re
     if as_json { to_json(&rows, margin, level) } else { Ok(to_text(&rows, margin, level)) }
 }
 
-/// Lines `metric,variant,MEAN,ERROR,RUNS` (an error in per cent or in the unit), or `metric,variant,VALUE` once
-/// per run; `#` starts a comment. Gives metrics in order, each with its variants in order.
+/// Parses lines `metric,variant,MEAN,ERROR,RUNS` (an error in per cent or in the unit), or `metric,variant,VALUE` once
+/// per run; `#` starts a comment. Returns metrics in order, each with its variants in order.
 fn parse(text: &str) -> Result<Vec<(String, Vec<Side>)>> {
     let mut means: Vec<(String, Side)> = Vec::new();
     let mut raw: Vec<(String, String, Vec<f64>)> = Vec::new();

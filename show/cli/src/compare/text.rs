@@ -35,7 +35,7 @@ fn whole(report: &Report) -> String {
     out
 }
 
-/// The metric that decides in full, of the others a line for each variant that is held against the first.
+/// The deciding metric in full, and for the others a line for each variant that is compared with the first.
 fn in_short(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
@@ -75,7 +75,7 @@ fn head(out: &mut String, report: &Report) {
     out.push('\n');
 }
 
-/// Marks a metric that says nothing of whether the program is better, such as the system's time and context switches.
+/// Marks a metric that does not show whether the program is better, such as the system's time and context switches.
 const DOES_NOT_DECIDE: &str = " (does not decide)";
 
 fn variants(out: &mut String, metric: &ComparedMetric, is_primary: bool) {

@@ -1,4 +1,4 @@
-//! An explanation as plain text: what fits on a screen, or all of it.
+//! An explanation as plain text: one screen, or all of it.
 
 mod brief;
 mod full;

@@ -136,7 +136,7 @@ struct SharedLineJson {
 /// The recording's use, under the name that the user gave it.
 ///
 /// # Errors
-/// When the recording is damaged: what would be missing is not known.
+/// When the recording is damaged: the missing part is unknown.
 pub(crate) fn of_recording(
     surveyed: &Surveyed,
     debug: &[Option<DebugInfo>],

@@ -7,7 +7,7 @@ use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
 
-/// Writes the places whose objects stall most, at most `top` rows, where they were seen.
+/// Writes the places whose objects stall most, at most `top` rows, where allocations were observed.
 pub(super) fn allocations_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let Some(all) = &findings.allocation_sites else { return };
     let stalling: Vec<&AllocationStalls> = all.iter().filter(|site| site.stall_cycles > 0).collect();

@@ -26,7 +26,7 @@ pub(super) struct Old {
 }
 
 impl Old {
-    /// Reads what `lineup find --json` wrote.
+    /// Reads the output of `lineup find --json`.
     pub(super) fn read(path: &Path) -> Result<Old> {
         let name = || path.display().to_string();
         let bytes = std::fs::read(path).with_context(name)?;

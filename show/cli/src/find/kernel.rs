@@ -1,4 +1,4 @@
-//! `lineup find --kernel`: what is worth fixing in a kernel, of a guest's whole work.
+//! `lineup find --kernel`: findings in a kernel, from a guest's whole work.
 
 use super::{Options, read};
 use crate::explain;
@@ -13,7 +13,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use std::path::{Path, PathBuf};
 
-/// Boots the guest, records it, and works out what is worth fixing in its kernel.
+/// Boots the guest, records it, and works out the findings in its kernel.
 pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Findings> {
     if !options.command.is_empty() {
         bail!("a guest runs its workload: give the command with --workload instead of after --");

@@ -5,13 +5,14 @@ use lineup_recording::Summary;
 use lineup_study::recorder::Subject;
 use std::path::Path;
 
-/// Programs of which nobody wants to know where their own time goes when they start another.
+/// Programs whose own time does not matter when they start another.
 const STARTERS: [&str; 19] = [
     "sh", "dash", "bash", "ash", "ksh", "zsh", "busybox", "env", "nice", "ionice", "timeout", "sudo", "doas",
     "setsid", "nohup", "taskset", "stdbuf", "chrt", "xargs",
 ];
 
-/// Why the findings are not of the program that is meant: the one that was counted started another, and does little else.
+/// Why the findings are not of the program that is meant: the one that was counted started another, and does little
+/// else.
 pub(super) fn only_starts(recorded: &Recorded, subject: &Subject) -> Option<String> {
     let program = subject.program();
     let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());

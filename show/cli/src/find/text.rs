@@ -205,7 +205,7 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
     clock_text(out, findings);
 }
 
-/// The functions of which the model and the clock do not say the same.
+/// The functions on which the model and the clock disagree.
 fn clock_text(out: &mut String, findings: &Findings) {
     let Some(samples) = findings.clock_samples else { return };
     let differing = findings.functions.iter().filter_map(|function| {
@@ -239,7 +239,7 @@ fn clock_text(out: &mut String, findings: &Findings) {
     }
 }
 
-/// Says how many rows are not shown.
+/// The number of rows that are not shown.
 pub(super) fn more(out: &mut String, all: usize, top: usize) {
     if all > top {
         let _ = writeln!(out, "{} more; --top shows more, --json all", all - top);

@@ -1,4 +1,4 @@
-//! Advice on a recorded kernel, whose sources may not be at hand and are not built.
+//! Advice on a recorded kernel, whose sources may not be available and are not built.
 
 use crate::advice_options::tell_unfounded_reviews;
 use anyhow::Result;

@@ -26,7 +26,7 @@ pub(crate) struct Tried<'a> {
     pub(crate) emulator: &'a str,
     /// Both kernels side by side.
     pub(crate) guest: &'a GuestComparison,
-    /// Why its recording cannot be compared; `None` when it was.
+    /// The reason why its recording cannot be compared; `None` when it was compared.
     pub(crate) not_proven: Option<&'a str>,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         assert!(!message(2).contains("One CPU"));
     }
 
-    /// Two types of one file: each patch is against what the one before left.
+    /// Two types of one file: each patch applies to the previous one's result.
     #[test]
     fn every_type_has_a_patch_of_its_own() {
         let texts = [

@@ -1,4 +1,4 @@
-//! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
+//! `lineup kernel IMAGE`: describes a kernel image, and tries to boot it.
 
 pub(crate) mod advice;
 pub(crate) mod commit_message;

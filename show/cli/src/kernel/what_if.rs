@@ -35,7 +35,7 @@ pub(crate) struct Named {
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
-    /// Types laid anew.
+    /// Types with a new layout.
     types: Vec<TriedType>,
     /// CPUs of the guest.
     cpus: usize,
@@ -44,7 +44,7 @@ struct Report {
     regions: Vec<RegionMisses>,
 }
 
-/// A type that is laid anew.
+/// A type with a new layout.
 #[derive(Serialize)]
 struct TriedType {
     name: String,

@@ -1,4 +1,4 @@
-//! `--diff`: what is different in another build.
+//! `--diff`: the differences from another build.
 
 use super::changed_type::ChangedType;
 use super::subject::Subject;
@@ -21,7 +21,7 @@ struct Comparison<'c> {
     same: usize,
 }
 
-/// Compares the types asked for, or all, and prints the result. Returns the names of which neither file has a type.
+/// Compares the requested types, or all, and prints the result. Returns the names that neither file has a type for.
 pub(super) fn run(options: &Options, old: &Subject, new: &Subject) -> Result<Option<UnknownName>> {
     let mut unknown = Vec::new();
     let (before, after) = if options.types.is_empty() {

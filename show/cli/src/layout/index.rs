@@ -66,7 +66,7 @@ impl Location {
         self.remembered(wanted).or_else(|| self.among_all(wanted))
     }
 
-    /// Writes down what a search for these names found.
+    /// Writes down the result of a search for these names.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -157,7 +157,7 @@ fn numbers(list: &str) -> Option<Vec<u32>> {
     list.split(',').map(|number| number.parse().ok()).collect()
 }
 
-/// `None` where not each type is known to be of one unit, or not everything could be read.
+/// The text of the index; `None` where some type is not known to be of one unit, or not everything could be read.
 fn text_of(info: &DebugInfo) -> Option<String> {
     if info.damage() > 0 || !info.missing().is_empty() {
         return None;

@@ -94,7 +94,7 @@ fn common_spelling(name: &str) -> String {
     spelling + &plain_integer(&words)
 }
 
-/// The words of a type of integers without those that say nothing, in one order.
+/// The words of a type of integers without redundant ones, in one order.
 fn plain_integer(words: &[&str]) -> String {
     const OF_INTEGERS: [&str; 6] = ["unsigned", "signed", "long", "short", "int", "char"];
     if words.is_empty() || !words.iter().all(|word| OF_INTEGERS.contains(word)) {
@@ -128,7 +128,7 @@ fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
     })
 }
 
-/// The types of which `named` says that their name is the one, or that the one leaves out its beginning or end.
+/// The types for which `named` returns that their name is exactly it, or it without its beginning or end.
 fn find_by<'s>(subject: &'s Subject, named: &dyn Fn(&str) -> (bool, bool)) -> Vec<(&'s str, TypeId)> {
     let types = subject.types();
     let mut exact = Vec::new();

@@ -1,4 +1,4 @@
-//! The file whose types are shown, whichever way it describes them.
+//! The file with the shown types, in any of the formats that describe them.
 
 use super::index::{Found, Location};
 use super::select;
@@ -49,7 +49,7 @@ impl Subject {
         let names = select::plain(wanted);
         let subject = Subject { path: path.to_owned(), source: open(path, base, &names)? };
         let Some(index) = subject.index() else {
-            // Only all types tell what a name that is not there might mean.
+            // Only all types show what an unknown name might mean.
             let is_enough =
                 matches!(subject.source, Source::Btf(_)) && has_all(&select::named(&subject, wanted), None);
             return if is_enough { Ok(subject) } else { Subject::open(path, base, false) };
@@ -116,7 +116,7 @@ fn has_all(selected: &select::Selected<'_>, expected: Option<usize>) -> bool {
     selected.unknown.is_empty() && expected.is_none_or(|types| types == selected.types.len())
 }
 
-/// `names`: of BTF only what is needed for these types is read, or all where none is given.
+/// `names`: of BTF only the parts for these types are read, or all where the list is empty.
 fn open(path: &Path, base: Option<&Path>, names: &[&str]) -> Result<Source> {
     let bytes = companions::read(path)?;
     if btf::is_btf(&bytes) {
@@ -128,7 +128,7 @@ fn open(path: &Path, base: Option<&Path>, names: &[&str]) -> Result<Source> {
         return Ok(Source::Btf(Box::new(parse_btf(types, path, base, names)?)));
     }
     let info = match DebugInfo::parse(bytes.clone(), &mut DiskCompanions::of(path)) {
-        // BTF says of a file for any machine what its types are: one for the kernel's BPF machine is the usual case.
+        // BTF describes the types of a file for any machine: the kernel's BPF machine is the usual case.
         Err(error @ Error::UnsupportedMachine { .. }) => {
             let section = btf::of_elf(bytes).unwrap_or_else(|_| Bytes::empty());
             if section.is_empty() {
@@ -184,7 +184,7 @@ fn base_btf(base: &Path) -> Result<Bytes> {
     Ok(section)
 }
 
-/// Says on standard error what could not be read.
+/// Reports parts that could not be read, on standard error.
 fn warn(info: &DebugInfo) {
     let split = |wanted: &Companion| match wanted {
         Companion::DwoFile { name, comp_dir, .. } => {

@@ -231,7 +231,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The discriminant, with the member in whose unused values it lies.
+    /// The discriminant, with the member whose unused values hold it.
     fn discriminant(&self, aggregate: Option<&Aggregate>, ty: TypeId) -> String {
         let types = self.subject.types();
         let niche = aggregate.and_then(|aggregate| types.niche(aggregate));

@@ -150,7 +150,7 @@ fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<Proces
     Ok(ProcessRunner::new(vec![run], options, interrupts)?)
 }
 
-/// The input that a file gives to every run; nothing when none is named.
+/// The input that a file gives to every run; empty when no file is named.
 pub(crate) fn given_input(file: Option<&Path>, interrupts: &Interrupts) -> Result<Input> {
     Ok(match file {
         Some(file) => Input::from_file(file, interrupts)?,
@@ -158,7 +158,7 @@ pub(crate) fn given_input(file: Option<&Path>, interrupts: &Interrupts) -> Resul
     })
 }
 
-/// The readings of every complete run, how many runs failed, and whether a signal cut them short.
+/// The readings of every complete run, the number of failed runs, and whether a signal cut them short.
 fn collect(
     measure: &Measure,
     runner: &mut ProcessRunner,
@@ -209,7 +209,7 @@ pub(crate) fn write_result(path: Option<&Path>, rendered: &str) -> Result<()> {
     match path {
         Some(path) => std::fs::write(path, rendered).with_context(|| format!("writing {}", path.display())),
         None => match std::io::stdout().write_all(rendered.as_bytes()) {
-            // Whoever read our output has seen enough.
+            // The reader of the output has seen enough.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => result.context("writing the result"),
         },

@@ -16,7 +16,7 @@ use lineup_study::run::Stopped;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// The file when none is named.
+/// The default file.
 pub(super) const FILE: &str = "perf.data";
 
 /// Arguments of `lineup record --perf`.

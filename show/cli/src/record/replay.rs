@@ -47,7 +47,7 @@ struct Report {
     parts: u64,
     /// The number of times a thread continued unrecorded.
     losses: u64,
-    /// Why not all of the file was read: what stands before is counted.
+    /// The reason why not all of the file was read: everything before is counted.
     damage: Option<String>,
     caches: Vec<String>,
     functions: Vec<FunctionProfile>,

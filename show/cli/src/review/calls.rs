@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Records the regions that this side has, and sums up what their calls needed.
+/// Records the regions that this side has, and sums up the needs of their calls.
 pub(super) fn record(options: &Options, root: &Path, around: &Around<'_>) -> Result<Calls> {
     let run = run(options, root, around)?;
     let subject = Subject::load(&run, None)?;
@@ -48,7 +48,7 @@ pub(super) fn record(options: &Options, root: &Path, around: &Around<'_>) -> Res
     Ok(Calls { regions: figures, missing })
 }
 
-/// Records a run, and adds what calls needed in it.
+/// Records a run, and adds the needs of its calls.
 fn record_once(
     options: &Options,
     run: &Run,

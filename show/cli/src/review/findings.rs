@@ -13,7 +13,7 @@ use std::path::Path;
 /// The least gain of a finding, as a share of all modelled stalls: that of `lineup find`.
 const LEAST_GAIN: f64 = 0.01;
 
-/// Records the whole program, and works out what is worth fixing.
+/// Records the whole program, and works out the findings.
 pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Result<Vec<FindingOfRun>> {
     let folder = around.interrupts.temporary_folder().context("making a temporary folder")?;
     let run = calls::run(options, root, around)?;

@@ -1,4 +1,4 @@
-//! `lineup review`: what a change does to layouts, lines per call and promises.
+//! `lineup review`: a change's effects on layouts, lines per call and promises.
 
 mod built;
 mod calls;
@@ -164,7 +164,7 @@ fn side(
     Built::read(options, root, title, around).with_context(|| format!("the {name}"))
 }
 
-/// Complaints shown of a build: what goes wrong first is mostly why.
+/// The number of complaints shown for a build: the first one mostly shows the cause.
 const COMPLAINTS: usize = 6;
 
 fn first_lines(said: &str) -> String {

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use lineup_find::SampledOptions;
 use std::path::Path;
 
-/// Reads samples, and prints what took at least a share of all latency, or of all time.
+/// Reads samples, and prints functions and data with at least a share of all latency, or of all time.
 pub(crate) fn run(
     path: &Path,
     symbols: &Symbols,

@@ -45,7 +45,7 @@ pub(crate) fn is_samples(path: &Path) -> bool {
     is_read && MAGIC.contains(&&first)
 }
 
-/// Reads samples, and works out what they say.
+/// Reads samples, and works out their findings.
 pub(crate) fn read(
     path: &Path,
     symbols: &Symbols,

@@ -25,7 +25,7 @@ pub(crate) struct WeighingOptions {
 const EVENTS_OF_TIME: [&str; 2] = ["cycles", "clock"];
 
 impl WeighingOptions {
-    /// Weighs the recording's regions. Says in words what they weigh; `None` without samples.
+    /// Weighs the recording's regions. Returns the weights in words; `None` without samples.
     ///
     /// # Errors
     /// When the file has no samples of time, or none in a recorded region.
@@ -76,7 +76,7 @@ fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) ->
     Ok(calls)
 }
 
-/// The event whose samples are spread over time, the one with most samples of several.
+/// The event whose samples are spread over time; of several the one with most samples.
 fn event_of_time(found: &SampledFindings, path: &Path) -> Result<u32> {
     let is_of_time = |name: &str| EVENTS_OF_TIME.iter().any(|known| name.contains(known));
     let events = (0..).zip(&found.events).filter(|(_, event)| is_of_time(&event.name));

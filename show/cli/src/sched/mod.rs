@@ -1,4 +1,4 @@
-//! `lineup sched`: what a group-fair scheduler would do with given tasks, groups and CPUs.
+//! `lineup sched`: simulates a group-fair scheduler with given tasks, groups and CPUs.
 
 mod live;
 mod text;

@@ -160,7 +160,7 @@ impl Options {
     }
 }
 
-/// Constraints that are kept in a file; none when there is no such file yet.
+/// Constraints that are kept in a file; empty when the file does not exist yet.
 fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
     advice_options::read_constraints(file.filter(|file| file.exists()))
 }

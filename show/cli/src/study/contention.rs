@@ -19,8 +19,8 @@ use lineup_study::run::Run;
 use lineup_study::timing::{Placing, allowed_cpus};
 
 /// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no
-/// calls can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may
-/// take a quarter of the time that whole runs may.
+/// calls can be timed. `None` when the study parts nothing, or the user chose the CPUs. Each comparison may take a
+/// quarter of the time that whole runs may.
 ///
 /// # Errors
 /// When it is interrupted.

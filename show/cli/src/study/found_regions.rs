@@ -27,7 +27,8 @@ pub(super) struct FoundRegions {
     pub(super) why: String,
 }
 
-/// Finds what is worth a study in the program as it was built; when nothing is, says so in sentences.
+/// Finds regions that are worth a study in the program as it was built; when there are none, returns the reason in
+/// sentences.
 pub(super) fn regions(
     plan: &Plan,
     built: &Built,

@@ -13,10 +13,10 @@ use lineup_study::progress::Progress;
 use lineup_study::timing::ProcessRunner;
 use lineup_study::{counters, other_caches};
 
-/// Blocks of four runs: a line that comes over is counted and not timed, so few of them tell.
+/// Blocks of four runs: lines that come over are counted and not timed, so that few blocks suffice.
 const BLOCKS: u64 = 5;
 
-/// Counts whole runs of both variants, or says why nothing is counted.
+/// Counts whole runs of both variants, or returns the reason why nothing is counted.
 ///
 /// # Errors
 /// When it is interrupted.

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 /// The files of each variant, as many of one as of the other.
 pub(crate) type Programs = Vec<Vec<PathBuf>>;
 
-/// Copies whose builds link as often as the plan says.
+/// Copies whose builds link as often as the plan demands.
 pub(super) fn linked(plan: &Plan, scratch: Scratch, interrupts: &Interrupts) -> Result<Scratch> {
     Ok(match plan.proof.links {
         0 | 1 => scratch,
-        // Both variants have the same lots: what a layout does to both cancels.
+        // Both variants have the same random numbers: a layout's effect on both cancels.
         links => scratch.linked_by(Linkers::that_link_again(links, plan.proof.seed.0, interrupts)?),
     })
 }

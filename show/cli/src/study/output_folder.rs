@@ -55,8 +55,7 @@ fn is_of_study(out: &Path) -> bool {
         || fs::read_to_string(out.join(REPORT)).is_ok_and(|text| text.contains("lineup.study/"))
 }
 
-/// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last
-/// study.
+/// Removes an earlier study's results from the folder, so that a report found there belongs to the last study.
 fn remove_earlier(out: &Path) -> Result<()> {
     for name in RESULTS {
         let path = out.join(name);

@@ -21,14 +21,14 @@ pub(crate) const REPORT: &str = "report.json";
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
 
-/// Name of a patch to a kernel that was built and booted, and whose recordings cannot be compared.
+/// Name of a patch to a kernel that was built and booted, but whose recordings cannot be compared.
 pub(crate) const UNPROVEN: &str = "unproven.patch";
 
 /// Name of a patch that failed: nobody applies it by mistake.
 pub(crate) const REJECTED: &str = "rejected.patch";
 
-/// Writes report, figures and patch; `rejected` is a patch that failed and of which nothing is left. A patch of
-/// an earlier study that this one does not confirm is taken away.
+/// Writes report, figures and patch; `rejected` is a patch that failed as a whole. A patch of an earlier study that
+/// this one does not confirm is removed.
 pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) -> Result<()> {
     put(out, PAGE, &study_page(report))?;
     put(out, REPORT, &report.to_json()?)?;
@@ -77,7 +77,7 @@ pub(crate) struct Left {
     pub(crate) patch: bool,
     /// [`LOCK`].
     pub(crate) lock: bool,
-    /// No change, but the recording, which shows what a change by hand would have to reach.
+    /// No change, but the recording, which shows the goal of a change by hand.
     pub(crate) recording: bool,
 }
 

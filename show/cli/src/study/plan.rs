@@ -217,7 +217,7 @@ impl Plan {
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
                 margin: options.margin.0,
                 links: options.links.unwrap_or(1),
-                // Each link twice at least: else nobody can say what links are of the spread.
+                // Each link at least twice: otherwise the links' share of the spread cannot be determined.
                 max_blocks: ProofPlan::default().max_blocks.max(2 * options.links.unwrap_or(1)),
                 ..ProofPlan::default()
             },

@@ -199,7 +199,7 @@ impl Trials<'_> {
     }
 }
 
-/// Compares two variants that were recorded: what leaves their processes, lines, and time, over these links of them.
+/// Compares two recorded variants: their effects, lines, and time, over these links of them.
 pub(super) fn compare(
     (plan, proof): (&Plan, ProofPlan),
     [before, after]: [&Variant; 2],
@@ -227,7 +227,7 @@ pub(super) fn compare(
 /// The changes that fail, found by trying the first half of the steps, and so on. All of them fail together.
 ///
 /// # Errors
-/// Those of `try_out`, which gives how the program changed by a step fails; `None` when it does not.
+/// Those of `try_out`, which returns the failure of the program changed by a step; `None` when it passes.
 pub(super) fn culprits(
     steps: &[Step],
     all: Failure,

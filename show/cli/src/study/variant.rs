@@ -133,7 +133,7 @@ impl Variant {
         Built { tree, reading: None, name }
     }
 
-    /// Records with this engine and explains what was built.
+    /// Records the built program with this engine and explains the recording.
     pub(crate) fn record(
         (plan, engine): (&Plan, Engine),
         scratch: &Scratch,
@@ -207,8 +207,8 @@ impl Variant {
     }
 }
 
-/// Refuses a run that loaded a library from the user's folder instead of the copy: what was built for the study did
-/// then not run, or met code that was compiled with another layout.
+/// Refuses a run that loaded a library from the user's folder instead of the copy. The library built for the study then
+/// did not run, or met code that was compiled with another layout.
 fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) -> Result<()> {
     let libraries = survey.images.iter().filter(|image| image.is_shared_library());
     let mut paths = libraries.map(|image| Path::new(&image.path));

@@ -40,7 +40,7 @@ impl FromStr for Vary {
     }
 }
 
-/// One combination: what is special about it, and its caches.
+/// One combination: its name, and its caches.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Variant {
     /// Such as `l2=256K`.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// The number of tasks listed with the task whose lines they took.
 const NAMED: usize = 3;
 
-/// The tasks that waited and made wait most, each with those that took lines from it.
+/// The tasks that waited most or made others wait most, each with those that took lines from it.
 pub(super) fn tasks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
     let mut table = Table::new([
         ("task", Align::Left),

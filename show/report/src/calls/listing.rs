@@ -1,5 +1,5 @@
-//! The high-water listing, laid out as in the talk: for each new maximum a `#mark` line, where it began, what ran
-//! inside, where it ended.
+//! The high-water listing, laid out as in the talk: for each new maximum a `#mark` line, its beginning, the code that
+//! ran inside, and its end.
 
 use crate::figure::whole;
 use crate::visible::one_line;
@@ -7,8 +7,8 @@ use lineup_tail::analysis::RegionRun;
 use lineup_tail::high_water::Mark;
 use lineup_tail::symbols::Place;
 
-/// The new maxima of a region in one run. Columns: instructions since the beginning, what ran, and its cycles, I-stall
-/// cycles and instructions.
+/// The new maxima of a region in one run. Columns: instructions since the beginning, the code that ran, and its cycles,
+/// I-stall cycles and instructions.
 pub fn high_water_listing(run: &RegionRun) -> String {
     let mut text = String::new();
     for mark in &run.high_water {

@@ -47,7 +47,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// The regions that are shown in full when none is named: the first with calls, and spans with interrupts off.
+/// The regions that are shown in full by default: the first with calls, and spans with interrupts off.
 pub fn shown_by_default(analysis: &Analysis) -> Vec<String> {
     let with_calls = || analysis.regions.iter().filter(|region| !region.runs.is_empty());
     let first = with_calls().find(|region| !region.is_span);

@@ -1,7 +1,7 @@
 //! Small charts as inline SVG, for any report.
 //!
 //! They take their colours from the page's style sheet (classes `s0`, `s1`, … for the series), so that they follow
-//! light, dark and print; series also differ in pattern or shape. Each has a title that says in words what it shows.
+//! light, dark and print; series also differ in pattern or shape. Each has a title that describes it in words.
 
 mod curve;
 mod heat;

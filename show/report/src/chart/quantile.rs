@@ -83,7 +83,7 @@ fn thinned(sorted: &[f64]) -> Vec<f64> {
     (0..MOST_DOTS).map(|index| sorted[index * last / (MOST_DOTS - 1)]).collect()
 }
 
-/// The quantile by linear interpolation between ranks; `None` of nothing.
+/// The quantile by linear interpolation between ranks; `None` without values.
 fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let rank = p * sorted.len().checked_sub(1)? as f64;
     let below = sorted.get(rank.floor() as usize)?;

@@ -16,7 +16,7 @@ pub struct CallTrace<'r> {
     regions: &'r Regions,
     line: LineSize,
     calls: Vec<Traced>,
-    /// By process and thread, calls inside another recorded one, until that one comes.
+    /// By process and thread, calls inside another recorded one, until that one follows.
     waiting: HashMap<(u64, u64), Vec<Waiting>>,
     accesses_waiting: usize,
 }

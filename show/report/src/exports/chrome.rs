@@ -2,7 +2,7 @@
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 //!
 //! Perfetto and `chrome://tracing` open it. Times in it are microseconds with decimals. A recording has other clocks:
-//! one tick of them is written as a nanosecond, and the trace says what a tick is.
+//! one tick of them is written as a nanosecond, and the trace names the tick's unit.
 
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
@@ -51,7 +51,7 @@ impl ChromeTrace {
         self.about.insert(key.to_string(), value.into());
     }
 
-    /// Adds what took time.
+    /// Adds a slice of time.
     pub fn slice(&mut self, slice: Slice) {
         self.slices.push(slice);
     }

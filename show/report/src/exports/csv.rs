@@ -9,7 +9,8 @@ use std::fmt::Write;
 pub const CALLS_HEAD: &str = "region,number,process,thread,entered_at,begun_cycles,ended_cycles,end,depth,instructions,\
                               binding_instructions,missed_blocks,loads,stores,data_lines,code_lines\n";
 
-/// A call as a line of the table. Times are those of a counter that all threads read alike; empty where none was read.
+/// A call as a line of the table. Times are those of a counter with one value for all threads; empty where none was
+/// read.
 pub fn call_line(region: &str, call: &Call, figures: &CallFigures) -> String {
     let cycles = |mark: Option<&lineup_model::access::TimeMark>| {
         mark.map(|mark| mark.cycles.to_string()).unwrap_or_default()

@@ -17,7 +17,7 @@ pub struct CallFigures {
 }
 
 impl CallFigures {
-    /// Counts what a call did, in lines of this size.
+    /// Counts a call's accesses, in lines of this size.
     pub fn of(call: &Call, line: LineSize) -> Self {
         let stores = call.accesses.iter().filter(|access| access.kind == AccessKind::Store).count() as u64;
         let data = call.accesses.iter().flat_map(|access| {

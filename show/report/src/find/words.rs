@@ -7,11 +7,11 @@ use lineup_model::first_names;
 
 /// Members named at most.
 const MEMBERS: usize = 6;
-/// From this share of all stalls on, what has no name comes first.
+/// From this share of all stalls on, the part without a name comes first.
 const MUCH_UNNAMED: f64 = 0.1;
 /// A smaller share of stalls without a name hides nothing that would reach the usual threshold.
 const LEAST_UNNAMED: f64 = 0.01;
-/// Functions named at most that access what has no name.
+/// The most functions named that access data without a name.
 const UNNAMED_FUNCTIONS: usize = 3;
 
 /// The subject of a finding.

@@ -90,7 +90,7 @@ struct Of {
     per: &'static str,
 }
 
-/// One map, with a heading. `per` says what uses are counted per, as in `per call`.
+/// One map, with a heading. `per` is the unit of the uses, as in `per call`.
 pub(crate) fn one_map(map: &LineMap, per: &'static str) -> Markup {
     let (of, line_bytes) = (Of { kind: map.owner.kind, per }, map.line_bytes);
     let what = match of.kind {

@@ -18,8 +18,8 @@ pub struct Section {
     pub body: Markup,
 }
 
-/// A page with its head, its contents and its sections. Characters that turn the direction of text or cannot be
-/// seen are spelled out wherever they come from.
+/// A page with its head, its contents and its sections. Characters that turn the direction of text or are invisible are
+/// spelled out everywhere.
 pub fn page(kind: &str, title: &str, lead: &Markup, sections: &[Section]) -> String {
     let markup = html! {
         (DOCTYPE)

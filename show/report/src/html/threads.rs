@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 const MOST_MAPS: usize = 40;
 /// Bytes in a row of a map.
 const ROW_BYTES: u64 = 16;
-/// Data named of those that came over while a lock was held.
+/// The most data named that came over while a lock was held.
 const NEEDED: usize = 5;
 /// Patterns that threads take turns in.
 const LOOKS: usize = 6;

@@ -1,4 +1,4 @@
-//! Code in another order: what it needs before and after, whole program and call by call.
+//! Code in another order: its needs before and after, for the whole program and call by call.
 
 use super::optimisers::Optimisers;
 use super::proof::{TimeReport, TimeVerdict};
@@ -52,7 +52,7 @@ pub struct HintsReport {
     pub unused_paths: Vec<UnusedCode>,
 }
 
-/// Code behind conditions that always came out otherwise, between code that runs.
+/// Code behind conditions that never led to it, between code that runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UnusedCode {
     /// The function that it lies in.
@@ -61,11 +61,11 @@ pub struct UnusedCode {
     pub at: String,
     /// Bytes of code.
     pub bytes: u64,
-    /// Times that conditions which may lead to it came out otherwise.
+    /// The number of times that conditions which may lead to it did not.
     pub decisions: u64,
 }
 
-/// An inlined copy of which nothing was executed.
+/// An inlined copy that never ran.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UnusedInline {
     /// The inlined function.
@@ -111,7 +111,7 @@ impl UnusedCode {
 /// them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ColdCalls {
-    /// Calls of the training run that the order was made from.
+    /// Calls of the training run from which the order was computed.
     pub recorded_calls: u64,
     /// By region.
     pub regions: Vec<ColdCall>,
@@ -216,7 +216,7 @@ pub struct CodePerCall {
 }
 
 impl CodeReport {
-    /// An order of a kernel's functions, made from recorded calls under a workload.
+    /// An order of a kernel's functions, computed from recorded calls under a workload.
     pub fn of_calls(optimiser: String, workload: &str) -> CodeReport {
         CodeReport {
             optimiser,

@@ -71,8 +71,8 @@ impl ObjectUse {
         Some(Self { lines, objects_per_call, notes })
     }
 
-    /// The use of variables where the linker put them. `neighbours` are other variables of the program: those
-    /// that lie on touched lines are shown as cold.
+    /// The use of variables at the linker's addresses. `neighbours` are other variables of the program: those that lie
+    /// on touched lines are shown as cold.
     pub fn of_variables(
         types: &Types,
         uses: &[VariableUse],

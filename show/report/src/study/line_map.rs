@@ -1,4 +1,4 @@
-//! Maps of cache lines: which member lies on which bytes of which line, and how it is used there.
+//! Maps of cache lines: the members on each line's bytes, and their uses there.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -84,12 +84,12 @@ pub struct Sharing {
     pub readers: Vec<u32>,
     /// Threads that wrote them.
     pub writers: Vec<u32>,
-    /// Times a thread touched what another had written last.
+    /// The number of times a thread touched data that another had written last.
     pub handovers: u64,
 }
 
 impl Sharing {
-    /// True when one thread touches what another writes.
+    /// True when one thread touches data that another writes.
     pub fn crosses_threads(&self) -> bool {
         self.writers
             .iter()

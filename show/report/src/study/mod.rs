@@ -81,13 +81,14 @@ pub struct StudyReport {
     pub proof: Option<ProofReport>,
     /// The times of the threads' calls on one CPU and on more; `None` when they were not compared.
     pub contention: Option<Contention>,
-    /// Two kernels that were built and booted, side by side; `None` for programs, and where there are no two.
+    /// Two kernels that were built and booted, side by side; `None` for programs, and where there is only one kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestComparison>,
-    /// The program's code in another order; `None` when that was not asked for.
+    /// The program's code in another order; `None` when that was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeReport>,
-    /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
+    /// The reason why two variants that were built and recorded cannot be compared; `None` when they can, or there is
+    /// only one.
     pub not_proven: Option<String>,
     /// The parts that were not observed.
     pub not_observed: Vec<NotObserved>,
@@ -111,7 +112,7 @@ pub struct Fact {
     pub value: String,
 }
 
-/// Name of the fact that says how far a compiler's view of the sources was had.
+/// Name of the fact with the extent of the compiler's view of the sources.
 pub const SOURCES: &str = "sources";
 
 /// Name of the fact with the regions' weights, where they come from samples.

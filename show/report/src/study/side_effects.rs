@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most moved variables that are named.
 const MOST_NAMES: usize = 5;
 
-/// The variables that lie at another place of their line now, in a sentence; `None` when none does. `changed` are those
-/// that a proposal names. Names that several variables share are left out, since it is not known which is which.
+/// The variables that now lie at another place of their line, in a sentence; `None` when there are none. `changed` are
+/// those that a proposal names. Names that several variables share are left out, since these cannot be told apart.
 pub fn moved_variables(
     before: &[VariableRef],
     after: &[VariableRef],

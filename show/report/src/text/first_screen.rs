@@ -42,7 +42,7 @@ const LISTED_CHARACTERS: usize = 22;
 /// Stands for a blank at which a name is not broken.
 const UNBROKEN: &str = "\u{a0}";
 
-/// A function's name without what it takes: `a::f` of `a::f(int (*)(long)) const`.
+/// A function's name without its parameters: `a::f` of `a::f(int (*)(long)) const`.
 fn without_parameters(name: &str) -> &str {
     let mut depth = 0_usize;
     for (at, character) in name.char_indices().rev() {

@@ -19,7 +19,7 @@ pub use table::{Align, Table};
 pub struct Telling {
     /// For whom.
     pub style: TextStyle,
-    /// All of it; else what fits on the first screen: at most 40 lines of 80 characters.
+    /// All of it; else only the first screen: at most 40 lines of 80 characters.
     pub is_full: bool,
     /// Also the figures of data models that were not recorded.
     pub all_data_models: bool,

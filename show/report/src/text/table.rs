@@ -112,7 +112,7 @@ impl Table {
     }
 }
 
-/// A column of words gives way to this many characters, and not below while others can give way.
+/// A column of words shrinks to this many characters, and not below while others can shrink.
 const LEAST_WORDS: usize = 12;
 
 /// No column gets narrower than this.
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(table.render(TextStyle::Plain), "a\n1\n\n");
     }
 
-    /// The words of a table: what stands between blanks, rules left out.
+    /// The words of a table between blanks, rules left out.
     fn words(text: &str) -> Vec<&str> {
         text.split_whitespace().filter(|word| !word.contains('─')).collect()
     }

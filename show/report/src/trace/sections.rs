@@ -10,7 +10,7 @@ use lineup_trace::reader::metric_of;
 use lineup_trace::{Arm, Event, Histogram, Kind, NameKind};
 use maud::{Markup, html};
 
-/// The numbers by which the tracer's files name what they count.
+/// The numbers of the counted quantities in the tracer's files.
 const DURATION: u64 = 0;
 const LOCK_WAIT: u64 = 1;
 const FIRST_COUNTER: u64 = 2;

@@ -19,10 +19,10 @@ const SPARE_MIB: u64 = 16;
 /// The emulator places disks at multiples of this; smaller ones would lie apart from their end.
 const STEP_MIB: u64 = 2;
 
-/// The same for every disk: identities, of which the guest makes no use, would make two disks of one folder differ.
+/// The same for every disk: the guest uses no identities, and different ones would make two disks of one folder differ.
 const UUID: &str = "6c696e65-7570-4c69-8e65-75702d726f6f";
 
-/// In a folder, files of whoever runs Lineup belong to the guest's root, as they would if root had made them.
+/// In a folder, files of Lineup's user belong to the guest's root, as if root had made them.
 pub(super) fn attributes_of(folder: &Path) -> Result<Vec<Attributes>> {
     let us = rustix::process::geteuid().as_raw();
     if us == 0 {

@@ -1,5 +1,5 @@
-//! Debug information of the files that a program has mapped, read while it runs: whoever names what it did needs that,
-//! and meanwhile a processor is often free.
+//! Debug information of the files that a program has mapped, read while it runs: naming its accesses needs that, and
+//! meanwhile a processor is often free.
 
 use crate::companions;
 use lineup_debuginfo::DebugInfo;

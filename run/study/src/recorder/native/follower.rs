@@ -38,7 +38,7 @@ struct Known {
     sites: Vec<Site>,
 }
 
-/// An entry that was reached: its block comes next.
+/// An entry that was reached: its block follows.
 #[derive(Clone, Copy)]
 struct Reached {
     region: u16,
@@ -137,7 +137,7 @@ impl<'a> Follower<'a> {
         self.memory.word(word::STATE) == state::RUNS
     }
 
-    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the
+    /// Answers the engine's requests, and reads the present log; returns whether there was any. `is_over` when the
     /// process has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
         match self.memory.word(word::STATE) {
@@ -208,7 +208,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Takes in the record at the beginning; how many words it has, `None` at the end.
+    /// Takes in the record at the beginning; returns its number of words, `None` at the end.
     fn record(&mut self, thread: &mut Thread<Own>, words: &[u64]) -> Result<Option<usize>> {
         let Some(head) = words.first() else { return Ok(None) };
         if *head as u32 != 0 {
@@ -363,7 +363,8 @@ impl<'a> Follower<'a> {
 
     fn enter(&self, thread: &mut Thread<Own>, reached: Reached, pc: u64) {
         let Some(picker) = self.pickers.get(usize::from(reached.region)) else { return };
-        // Inside a recorded call a function may be reached by a jump: then what lies at the stack pointer is no call's.
+        // Inside a recorded call a function may be reached by a jump: then the word at the stack pointer is not a
+        // return address.
         let is_call =
             !thread.is_recording() || thread.call_site().is_some_and(|(site, _)| site == reached.site);
         let entry = |_: &mut Own| {
@@ -454,7 +455,7 @@ impl<'a> Follower<'a> {
         Known { block: parts.register(&mut self.registry), definition, sites }
     }
 
-    /// The process has ended: what is left of its log is read.
+    /// The process has ended: the rest of its log is read.
     pub(super) fn end(&mut self) -> Result<()> {
         while self.step(true)? {}
         for mut thread in std::mem::take(&mut self.threads).into_values() {

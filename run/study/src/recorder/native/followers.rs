@@ -1,4 +1,4 @@
-//! The logs of all processes that are recorded: the first, and with it those that it and they start.
+//! The logs of all recorded processes: the first one, and those that it and its children start.
 
 use super::follower::Follower;
 use super::heart;
@@ -83,7 +83,7 @@ impl Lives {
         self.memories.iter().map(|memory| memory.word(word::NEXT_THREAD)).sum::<u64>() + self.threads
     }
 
-    /// Why a region cannot be recorded in a process; `None` when all can.
+    /// The reason why a region cannot be recorded in a process; `None` when all can.
     pub(super) fn refused(&self, plan: &Plan) -> Option<String> {
         self.memories.iter().find_map(|memory| refused(memory, plan))
     }
@@ -221,7 +221,7 @@ impl<'a> Followers<'a> {
         let first = self.all[0].memory.clone();
         while self.asked < first.word(word::CHILDREN) {
             let Some((system_id, _)) = first.asking(self.asked) else { return Ok(()) };
-            // The same process, of which another program came.
+            // The same process, which has become another program.
             self.part_from(|follower| follower.process.system_id() == system_id)?;
             let parent = self.number_of(parent_of(system_id)).unwrap_or_default();
             self.ran.extend(fs::read_link(format!("/proc/{system_id}/exe")));
@@ -296,7 +296,7 @@ impl<'a> Followers<'a> {
         unfollowed(std::mem::take(&mut self.told), std::mem::take(&mut self.ran))
     }
 
-    /// Writes what has waited, and the counts. `follows` when started programs were to be followed.
+    /// Writes the waiting records, and the counts. `follows` when started programs were to be followed.
     pub(super) fn finish(mut self, follows: bool) -> Result<()> {
         let first = self.all.remove(0);
         for follower in std::mem::take(&mut self.all) {

@@ -1,8 +1,8 @@
-//! A whole program's log: what the engine writes → the recording, compressed.
+//! A whole program's log: the engine's words → the recording, compressed.
 //!
-//! One thread looks which chunks of the engine are full, and puts those of a thread together to parts. Several pack and
-//! compress parts, from where the engine has written them; one writes them, in their order. When all have much to do,
-//! chunks stay full, and the program waits.
+//! One thread looks for full chunks of the engine, and puts those of a thread together to parts. Several threads pack
+//! and compress parts, directly from the engine's memory; one writes them, in their order. When all are busy, chunks
+//! stay full, and the program waits.
 
 use super::heart;
 use super::mapped::Mapped;
@@ -51,7 +51,7 @@ struct Done {
     sealed: Result<Vec<u8>>,
 }
 
-/// Writes what the engine logs.
+/// Writes the engine's log.
 pub(super) struct Logger<'a> {
     memory: Arc<Memory>,
     process: ProcessFiles<'a>,
@@ -92,7 +92,8 @@ impl<'a> Logger<'a> {
         let output = self.output.clone();
         let (to_packers, tasks) = sync_channel(packers);
         let (to_writer, done) = sync_channel(packers);
-        // When the writer has failed, the packers end; with the last of them this goes, so that nobody waits for them.
+        // When the writer has failed, the packers end. With the last of them this is dropped, so that nobody waits for
+        // them.
         let tasks = Arc::new(Mutex::new(tasks));
         let (chunks, definitions) = (self.memory.mapped_chunks()?, self.memory.mapped_definitions()?);
         let memory = self.memory.clone();
@@ -109,7 +110,7 @@ impl<'a> Logger<'a> {
         })
     }
 
-    /// Takes chunks, and gives parts to those that compress them, until these are gone.
+    /// Takes chunks, and passes parts to the threads that compress them, until these are gone.
     fn take(&mut self, is_over: &AtomicBool, packers: &SyncSender<Task>) -> Result<()> {
         loop {
             let was_over = is_over.load(Ordering::Acquire);
@@ -177,7 +178,7 @@ impl<'a> Logger<'a> {
         packers.send(Task { number, thread, chunks, superblocks }).is_ok()
     }
 
-    /// Writes what is known at the end.
+    /// Writes the facts that are known only at the end.
     pub(super) fn finish(mut self) -> Result<()> {
         self.process.output().start()?;
         let mut encoder = self.process.encoder();

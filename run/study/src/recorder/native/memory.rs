@@ -43,7 +43,7 @@ impl Memory {
         Memory::of_bytes(FILE_BYTES)
     }
 
-    /// Makes it for a whole program, whose caches are these; windows of its run may be wanted.
+    /// Makes it for a whole program with these caches; `has_windows` when windows of its run may be wanted.
     pub(super) fn of_whole_program(specs: &[CacheSpec], has_windows: bool) -> Result<Memory> {
         let memory = Memory::of_bytes(WHOLE_FILE_BYTES)?;
         memory.set(word::MODE, whole::MODE);
@@ -61,7 +61,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Makes it for a whole program of which all is logged.
+    /// Makes it for a whole program that is logged completely.
     pub(super) fn of_logged_program() -> Result<Memory> {
         let memory = Memory::of_whole_program(&[], false)?;
         memory.set(word::LOGS_ALL, 1);
@@ -77,7 +77,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Memory for another process, of which the same is wanted.
+    /// Memory for another process, with the same settings.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
         let is_whole = other.word(word::MODE) == whole::MODE;
         let memory = if is_whole { Memory::of_bytes(WHOLE_FILE_BYTES)? } else { Memory::new()? };
@@ -107,8 +107,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The process that asks for memory, by the number of its question, and which other one forked it off; `None`
-    /// before it has said who it is.
+    /// The process that asks for memory, by the number of its request, and the process that forked it; `None` before it
+    /// has identified itself.
     pub(super) fn asking(&self, number: u64) -> Option<(u64, Option<ProcessId>)> {
         let question = self.at(asked_at(number)? + 8 * child::PROCESS as u64);
         let parent = (question >> child::FORKED_BY_AT) as u32;

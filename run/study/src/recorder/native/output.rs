@@ -33,7 +33,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes what was packed, or keeps it until the file is started.
+    /// Writes packed records, or keeps them until the file is started.
     pub(super) fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
         if encoder.packed_bytes() > 0 {
             self.append(encoder.seal()?)?;

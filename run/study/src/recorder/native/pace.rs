@@ -89,7 +89,8 @@ impl OfRegion {
 mod tests {
     use super::*;
 
-    /// The recorded ones of so many calls in each step, a hundredth of a second, when positions are as good as random.
+    /// The number of recorded calls among these calls in each step of a hundredth of a second, when positions are as
+    /// good as random.
     fn recorded(per_second: u64, calls: &[u64]) -> Vec<u64> {
         let mut own = OfRegion::default();
         let (mut bound, mut allowed) = own.step(per_second, Duration::ZERO, 0, 0);

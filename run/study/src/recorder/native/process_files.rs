@@ -1,4 +1,4 @@
-//! A process whose log is read: which it is, the files that it has mapped, and where what is known of it is written.
+//! A process whose log is read: its identity, the files that it has mapped, and the output for its records.
 
 use super::memory::Memory;
 use super::output::Output;
@@ -47,11 +47,11 @@ pub(super) struct ProcessFiles<'a> {
     is_written: bool,
     /// Mappings that were written.
     noted: HashSet<(u64, u64, Whose)>,
-    /// When they are looked at again, and how long to wait after that.
+    /// The time of the next look, and the wait after it.
     next_look: Option<(Instant, Duration)>,
     /// The ranges of its mappings at the last look for a stack, in order of address.
     stacks: Vec<Range<u64>>,
-    /// It has ended, or another program came: what the system lists is not its own.
+    /// It has ended, or has become another program: the system's list is not its own.
     pub(super) has_ended: bool,
 }
 
@@ -177,8 +177,8 @@ impl<'a> ProcessFiles<'a> {
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
     }
 
-    /// The memory around a thread's stack pointer. The system lists all mappings at once, so they are asked for when
-    /// the last list has none there.
+    /// The memory around a thread's stack pointer. The system lists all mappings at once, so the list is read again
+    /// only when the last one has none there.
     pub(super) fn stack_around(&mut self, slot: u64) -> Option<(u64, u64)> {
         let find = |all: &[Range<u64>]| {
             let place = all.partition_point(|mapping| mapping.end <= slot);
@@ -192,8 +192,7 @@ impl<'a> ProcessFiles<'a> {
         })
     }
 
-    /// Writes whose memory the process has mapped, as far as that is new. Looking takes longer the more there is: so it
-    /// is done ever less often.
+    /// Writes new mappings and their kinds. Looking takes longer the more mappings there are, so the interval grows.
     pub(super) fn note_memory(&mut self) -> Result<()> {
         let now = Instant::now();
         if !self.is_written || self.next_look.is_some_and(|(at, _)| now < at) {
@@ -232,7 +231,7 @@ impl<'a> ProcessFiles<'a> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what was packed.
+    /// Writes packed records.
     pub(super) fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
         self.output().write(encoder)
     }
@@ -250,7 +249,7 @@ impl<'a> ProcessFiles<'a> {
         .collect()
     }
 
-    /// Functions of which a call costs more than of others.
+    /// Functions whose calls cost more than others'.
     fn notes_of_traps(&self) -> impl Iterator<Item = String> {
         let told = self.memory.told().into_iter().filter(|(kind, _)| *kind == note::TRAP);
         let numbers: BTreeSet<u16> = told.filter_map(|(_, number)| number.parse().ok()).collect();

@@ -1,4 +1,4 @@
-//! Timing calls natively: only their beginnings and ends are looked at.
+//! Timing calls natively: only their beginnings and ends are observed.
 
 use super::followers::Followers;
 use super::memory::Memory;
@@ -37,7 +37,7 @@ pub struct TimedRegion {
     pub marks: Vec<Mark>,
     /// Sampled calls, before which an intervention may have been made. Only `left` counts them too.
     pub drawn: u64,
-    /// Cycles that what was done before them took.
+    /// Cycles of the interventions before them.
     pub spent: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// From the engine's words; `None` when they are not whole.
+    /// Decodes the engine's words; `None` when they are not whole.
     pub(super) fn read(tag: u64, cycles: u64) -> Option<Trial> {
         let arm = Arm::of_number(tag & 0xff)?;
         let region = (tag & u64::from(u32::MAX)) >> trial::REGION_AT;

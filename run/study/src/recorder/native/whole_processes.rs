@@ -1,4 +1,4 @@
-//! Whole programs: the first process, and with it those that it and they fork off and start.
+//! Whole programs: the first process, and those that it and its children fork and start.
 
 use super::followers::{LOOK, is_running, parent_of, unfollowed};
 use super::heart;
@@ -110,7 +110,7 @@ impl<'a> Counters<'a> {
                     Origin::Executed(was.unwrap_or_default())
                 }
             };
-            // The same process, of which another program came, or one that has ended.
+            // The same process, which has become another program, or one that has ended.
             let is_first = self.all[0].process.system_id() == system_id;
             self.all[0].process.has_ended |= is_first;
             self.part_from(|counter| counter.process.system_id() == system_id)?;

@@ -48,7 +48,7 @@ enum Repetition {
     Never,
     /// Repeats up to its count.
     Counted,
-    /// Until what it compares differs, or no longer does: that ends it nearly always before its count does.
+    /// Until the compared data differs, or no longer does: that nearly always ends it before its count does.
     Compared,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Counter<'a> {
     /// word for each access. 0 where nothing is known.
     places: Vec<u64>,
     threads: HashMap<u64, SecondLevel>,
-    /// The program is linked statically: the engine comes when the C library in it has begun.
+    /// The program is linked statically: the engine begins only after the program's C library.
     pub(super) is_static: bool,
     /// The tables by which the engine sees allocations; `None` when they are not wanted.
     told: Option<Told>,
@@ -108,7 +108,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    /// Takes in the record at the beginning of `words`; how many it has, `None` at the end.
+    /// Takes in the record at the beginning of `words`; returns its number of words, `None` at the end.
     fn record(&mut self, thread: &mut SecondLevel, words: &[u64]) -> Result<Option<usize>> {
         let Some(head) = words.first() else { return Ok(None) };
         let number = *head as u32;
@@ -212,7 +212,7 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the
+    /// Answers the engine's requests, and reads the present log; returns whether there was any. `is_over` when the
     /// process has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
         self.answer()?;
@@ -303,7 +303,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// A chain of calls asks for memory, as these words tell; how many the record has.
+/// A chain of calls asks for memory, by these words; returns the record's number of words.
 fn chain(heap: &mut Heap, words: &[u64]) -> Option<usize> {
     let [_, name, frames] = *words.first_chunk::<{ record::CHAIN_WORDS }>()?;
     let frames = words[record::CHAIN_WORDS..].get(..usize::try_from(frames).ok()?)?;
@@ -311,7 +311,7 @@ fn chain(heap: &mut Heap, words: &[u64]) -> Option<usize> {
     Some(record::CHAIN_WORDS + frames.len())
 }
 
-/// Memory was given out, as these words tell; how many the record has.
+/// Memory was allocated, by these words; returns the record's number of words.
 fn allocated(heap: &mut Heap, words: &[u64]) -> Option<usize> {
     let [_, address, bytes, name] = *words.first_chunk::<{ record::ALLOCATED_WORDS }>()?;
     heap.allocated(address, bytes, name);
@@ -355,7 +355,7 @@ fn known(profile: &Profile, definition: Definition) -> Known {
     Known { run: block.run, pieces: block.handles, alone, count }
 }
 
-/// The accesses of a block, each with those that are looked up with it.
+/// The accesses of a block, each with those that are looked up together with it.
 fn pieces(definition: &Definition) -> Chains {
     let mut all: Vec<Chain> = Vec::new();
     for access in &definition.accesses {

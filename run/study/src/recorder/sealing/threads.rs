@@ -1,4 +1,4 @@
-//! Calls of threads of which each has as many.
+//! The calls of threads, where each thread may have the same number.
 
 use lineup_model::access::{Call, ThreadId};
 use lineup_recording::ThreadBudget;
@@ -8,14 +8,14 @@ use std::collections::{HashMap, HashSet};
 #[derive(Default)]
 pub(super) struct Threads {
     budgets: HashMap<(ThreadId, u16), ThreadBudget>,
-    /// By thread: calls inside one that is still to come, which go with it, as region and position in the order of
-    /// events.
+    /// By thread: inner calls whose outer call is still to follow, which share its fate, as region and position in the
+    /// order of events.
     inner: HashMap<ThreadId, Vec<(u16, u64)>>,
     calls: HashMap<(ThreadId, u16), Vec<(u64, u64)>>,
 }
 
 impl Threads {
-    /// The calls of each thread come as they end.
+    /// Takes in a thread's next call; the calls arrive in the order of their ends.
     pub(super) fn take(&mut self, call: &Call) {
         let inner = self.inner.entry(call.thread).or_default();
         inner.push((call.region.0, call.entered_at));

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Lines of the first screen.
 const SCREEN: usize = 40;
 
-/// Characters of a row before what is touched.
+/// Characters of a row before the names.
 const FIGURES: usize = 43;
 
 /// A type's name is not cut to less.
@@ -126,7 +126,7 @@ fn head(region: &RegionExplanation, line_bytes: u64) -> Vec<String> {
     out
 }
 
-/// Lines of which the same is touched: those of an array, or of objects at several places in their lines.
+/// Lines with the same accesses: those of an array, or of objects at several places in their lines.
 struct Group {
     place: String,
     names: String,

@@ -3,7 +3,7 @@
 use super::{Misses, Report};
 use std::fmt::Write;
 
-/// Per region, what a call misses before and after.
+/// Per region, a call's misses before and after.
 pub(super) fn text(report: &Report) -> String {
     let mut out = String::from(
         "If these types were laid anew, predicted by running the caches over the recorded stream:\n",
@@ -42,7 +42,7 @@ pub(super) fn text(report: &Report) -> String {
 /// A column's head and content.
 type Column = (&'static str, fn(&Misses) -> u64);
 
-/// A row for each region: what a call misses before and after.
+/// A row for each region: a call's misses before and after.
 fn table(out: &mut String, report: &Report, width: usize) {
     let mut columns: Vec<Column> = vec![
         ("L1D misses a call", |misses| misses.data_l1),

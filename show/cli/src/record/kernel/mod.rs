@@ -43,7 +43,7 @@ const USUAL_CALLS: u64 = 400;
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 1 << 20;
 
-/// Caches of a usual server core, modelled when the user names none.
+/// Caches of a usual server core, modelled by default.
 const USUAL_CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
 
 /// Arguments that concern a kernel.
@@ -130,7 +130,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) selection: Selection,
     /// Calls left out at first.
     pub(crate) warmup: u64,
-    /// Caches to model; none means usual ones.
+    /// Caches to model; the usual ones when empty.
     pub(crate) caches: &'a [CacheSpec],
     /// The recording.
     pub(crate) out: &'a Path,
@@ -195,7 +195,7 @@ fn arm(text: &str) -> Result<Arm, String> {
     Arm::named(text).ok_or_else(|| format!("{text}: write normal, invalidated or prefetched"))
 }
 
-/// The caches modelled when the user names none.
+/// The caches modelled by default.
 pub(crate) fn usual_caches() -> Result<Vec<CacheSpec>> {
     USUAL_CACHES.iter().map(|text| text.parse().context("a usual cache")).collect()
 }
@@ -392,7 +392,7 @@ pub(crate) fn boot_recorded(
     Ok((outcome, problem))
 }
 
-/// Boots without the recorder, with so much more memory than was asked for: that moves what the kernel allocates.
+/// Boots without the recorder, with additional memory: that moves the kernel's allocations.
 pub(crate) fn boot_bare(
     prepared: &Prepared,
     more_memory_mib: u32,

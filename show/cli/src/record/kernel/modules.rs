@@ -18,7 +18,7 @@ use std::path::Path;
 /// The prefix of sections that the kernel frees when a module has been loaded.
 const FREED: &str = ".init";
 
-/// Modules that a guest loads before the workload begins, as their files tell.
+/// Modules that a guest loads before the workload begins, by their files' metadata.
 #[derive(Default)]
 pub(super) struct Modules {
     all: Vec<Described>,
@@ -142,7 +142,7 @@ impl Modules {
     }
 }
 
-/// Refuses what is not done for every machine.
+/// Refuses features that not every machine supports.
 pub(super) fn check_machine(kernel: &KernelImage) -> Result<()> {
     match kernel.machine {
         Machine::X86_64 | Machine::AArch64 => Ok(()),

@@ -21,7 +21,7 @@ pub(crate) struct Report {
     pub(crate) memory_cycles: Option<u32>,
     /// Instructions of all virtual CPUs between begin and end of the workload.
     pub(crate) total_instructions: u64,
-    /// Hardware interrupts, and how many came while the tracked flag said off.
+    /// Hardware interrupts, and the number of them that came while the tracked flag said off.
     pub(crate) interrupts: u64,
     pub(crate) interrupts_while_off: u64,
     /// The number of times the kernel showed its interrupt flag; `None` where it never does.

@@ -26,14 +26,14 @@ use std::time::Instant;
 /// With fewer emptied calls in a run their typical time says little.
 const LEAST_EMPTIED: u64 = 5;
 
-/// The order, and how many calls it was made from.
+/// The order, and the number of calls it was computed from.
 pub(super) struct Cold {
     pub(super) order: Order,
     calls: u64,
 }
 
 impl Cold {
-    /// Records calls of the training run, and writes what `llvm-bolt` makes an order of.
+    /// Records calls of the training run, and writes the input from which `llvm-bolt` computes an order.
     pub(super) fn of(study: &Study<'_>, run: &Workload, trained: &Training, built: &Tree) -> Result<Cold> {
         let plan = study.plan;
         let folder = study.interrupts.temporary_folder().context("making a temporary folder")?;

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub(super) const ITLB_IN_WORDS: &str = "64 entries of 4,096 bytes";
 const ITLB: &str = "l1i=256K,64,4096";
 
-/// Regions that are taken when none are named.
+/// The number of regions when the user names none.
 const MOST_REGIONS: usize = 3;
 
 /// A recording of a whole run, and the program that it is of.
@@ -43,7 +43,7 @@ pub(super) struct Training {
 }
 
 impl Training {
-    /// Counts what the run that the order is made from executes.
+    /// Counts the execution of the run from which the order is computed.
     pub(super) fn record(
         plan: &Plan,
         workload: &Workload,

@@ -37,7 +37,7 @@ pub(super) struct Measured {
     pub(super) counted: Counted,
 }
 
-/// The plan of a study of code, the run that is counted, and whether it is judged by another.
+/// The plan of a study of code, the counted run, and whether the judging run is another.
 pub(super) fn plan(
     options: plan::Options,
     interrupts: &Interrupts,
@@ -55,7 +55,7 @@ pub(super) fn plan(
     Ok((plan, training, is_held_out))
 }
 
-/// Counts the training run, and finds regions where none are named. The folder is then as it was built.
+/// Counts the training run, and finds regions when the user names none. The folder is then as it was built.
 pub(super) fn train(
     plan: &mut Plan,
     training: &Workload,

@@ -204,7 +204,7 @@ fn require_relocations(plan: &Plan, tree: &Tree) -> Result<()> {
 }
 
 impl Study<'_> {
-    /// Writes the profile; gives how many ways between blocks are exact, and how many estimated.
+    /// Writes the profile; returns the numbers of exact and of estimated ways between blocks.
     fn write_profile(&self, trained: &Training, to: &Path) -> Result<[u64; 2]> {
         let code = trained.code()?;
         std::fs::write(to, bolt_profile(&code)).with_context(|| format!("cannot write {}", to.display()))?;

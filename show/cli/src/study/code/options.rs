@@ -58,7 +58,8 @@ pub(crate) struct CodeOptions {
 }
 
 impl CodeOptions {
-    /// Makes the plan's runs those on which the order is judged; false when they stay the ones that it is made from.
+    /// Makes the plan's runs those on which the order is judged; false when they stay the ones from which it is
+    /// computed.
     pub(in crate::study) fn judge_by_another(
         &self,
         plan: &mut Plan,

@@ -117,7 +117,7 @@ fn type_lines(advice: &Advice, variants: [&Variant; 2], line: LineSize) -> Vec<T
     all
 }
 
-/// The type of which the changed kernel needs no fewer lines, over all regions, though that was predicted.
+/// The types for which the changed kernel needs no fewer lines, over all regions, though fewer were predicted.
 pub(super) fn no_gain(lines: &[TypeLines]) -> Option<String> {
     let mut names: Vec<&str> = lines.iter().map(|one| one.type_name.as_str()).collect();
     names.dedup();

@@ -44,7 +44,7 @@ pub(super) struct KernelPlan<'p> {
     pub(super) selection: Selection,
     /// Calls left out at first.
     pub(super) warmup: u64,
-    /// Caches to model; none means usual ones.
+    /// Caches to model; the usual ones when empty.
     pub(super) caches: &'p [CacheSpec],
     /// Options of advice.
     pub(super) advice: lineup_advise::options::Options,
@@ -67,10 +67,10 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     let out = output_folder::prepare(&typed.out, tree, typed.overwrite)?;
     let canonical =
         |folder: &Path| folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()));
-    // Results of an earlier study may stay in the folder that was named; what it has built is used again.
+    // Results of an earlier study may stay in the folder that was named; its builds are used again.
     let (out, named) = (canonical(&out)?, canonical(&typed.out)?);
     let plan = KernelPlan::of(typed, &out)?;
-    // A kernel takes long to build, and is of no use where none can be recorded.
+    // A kernel takes long to build, and is of no use where no kernel can be recorded.
     require_recorder()?;
     stages.stage("copying the kernel's sources");
     let mut copy = KernelTree::copy(plan.options.source(tree, &out, &named)?, &interrupts)?;
@@ -142,7 +142,7 @@ fn facts(compiler: &str, configured: &str, remarks: &[String], reading: Option<&
         .collect()
 }
 
-/// Writes report, figures and patch, and says how it ended.
+/// Writes report, figures and patch, and returns the study's outcome.
 fn conclude(
     plan: &KernelPlan<'_>,
     copy: &KernelTree,

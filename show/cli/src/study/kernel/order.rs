@@ -128,7 +128,7 @@ impl Row {
     }
 }
 
-/// Functions of the row that are farther apart are not in it: none is so large.
+/// The largest distance between functions of the row; functions farther away are not in it.
 const MOST_APART_BYTES: u64 = 64 << 10;
 
 fn vmlinux(folder: &Path, stages: &Stages) -> Result<DebugInfo> {

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why effects beyond what a guest prints are not compared.
+/// The reason why only a guest's output is compared, and no other effects.
 const NO_EFFECTS: &str = "a guest has no disk and no network; what it printed is compared";
 
 /// The additional memory of a second run's guest: the kernel's allocations get other addresses, and take other time.
@@ -80,7 +80,7 @@ fn name(edits: &BTreeMap<String, String>) -> &'static str {
 }
 
 impl Booted {
-    /// Boots what was built. The console is in the folder of the results.
+    /// Boots the built kernel. The console is in the folder of the results.
     pub(super) fn boot(
         plan: &KernelPlan<'_>,
         built: &BuiltKernel,

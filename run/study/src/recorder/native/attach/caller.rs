@@ -237,7 +237,7 @@ impl Caller {
         }
     }
 
-    /// Closes what [`Caller::open`] gave.
+    /// Closes the file that [`Caller::open`] opened.
     pub(super) fn close(&mut self, file: u64) -> Result<()> {
         self.system_call(CLOSE, [file, 0, 0], [0; 3]).map(|_| ())
     }
@@ -269,7 +269,7 @@ impl Caller {
         }
     }
 
-    /// Gives it back.
+    /// Unmaps that memory.
     pub(super) fn unmap(&mut self, at: u64, bytes: u64) -> Result<()> {
         self.system_call(UNMAP, [at, bytes, 0], [0; 3]).map(|_| ())
     }
@@ -326,7 +326,7 @@ impl Caller {
         Ok(ptrace::registers(self.tid).doing("reading a thread's registers")?.rax)
     }
 
-    /// Runs from these registers on until the function has returned to where nothing is; what it returned.
+    /// Runs from these registers until the function has returned to the unmapped address; returns its result.
     fn run_to_end(&mut self, begin: &Registers) -> Result<u64> {
         self.set(begin)?;
         loop {

@@ -59,9 +59,9 @@ impl Starting {
         let _ = process.map(|process| kill_process(process, Signal::KILL));
     }
 
-    /// Lets it become the program, and brings the engine there. When that fails, the program has been ended before it
-    /// did anything that can be seen. When the process ends before it becomes the program, whoever waits for it says
-    /// why.
+    /// Lets it become the program, and injects the engine there. If that fails, the program has been ended before it
+    /// had any effect. If the process ends before it becomes the program, the code that waits for it reports the
+    /// reason.
     pub(in crate::recorder::native) fn bring(self, engine: &Path, memory: &Memory) -> Result<()> {
         let brought = self.run(engine, memory);
         let is_gone = ptrace::registers(self.tid).is_err();
@@ -83,7 +83,7 @@ impl Starting {
         if !self.reaches(Stop::NewProgram)? {
             return Ok(true);
         }
-        // Out of the call that made it the program: from there on it can be had to make others.
+        // Out of the call that made it the program: from there on it can be made to call others.
         ptrace::to_system_call(self.tid).doing("letting the program run")?;
         if !self.reaches(Stop::SystemCall)? {
             return Ok(true);
@@ -156,7 +156,7 @@ impl Starting {
         }
     }
 
-    /// Runs until the program has set its thread's base: what it is.
+    /// Runs until the program has set its thread's base; returns that base.
     fn run_to_base(&self) -> Result<u64> {
         let reach = || -> Result<Registers> {
             ptrace::to_system_call(self.tid).doing("letting the program run")?;

@@ -149,7 +149,7 @@ impl<'a> Attached<'a> {
         let loader = Loader::of(&images).ok_or_else(no_c_library)?;
         let libraries =
             c_library.and_then(|image| Libraries::new(&process, image)).ok_or_else(no_c_library)?;
-        // Read before any thread stands still. Its addresses are distances until it is known where it lies.
+        // Read before any thread stands still. Its addresses are distances until its load address is known.
         let file = open_image(&engine.to_string_lossy(), 0);
         let distance = |name: &str| {
             let found = file.as_ref().and_then(|file| file.symbol(name));
@@ -246,7 +246,7 @@ impl<'a> Attached<'a> {
         Ok(Left { stood: self.process.longest_stop(), stays })
     }
 
-    /// Unloads the engine if no thread is in it; what stays, in words.
+    /// Unloads the engine if no thread is in it; returns the remaining parts in words.
     fn unload(&self, mut own: Caller, is_left: bool, is_known: bool) -> Result<Option<String>> {
         if let Some(left) = changes::left(&self.process, self.memory) {
             self.end(own)?;
@@ -278,7 +278,7 @@ impl<'a> Attached<'a> {
         })
     }
 
-    /// No trap stands in the program's code any more, and none that a thread has met waits.
+    /// No trap stands in the program's code any more, and none that a thread has met is pending.
     fn give_back_traps(&self, own: &mut Caller) -> Result<()> {
         if self.memory.word(word::TRAP_SLOT) != 0 {
             own.call(self.give_back_traps, [0; 2])?;

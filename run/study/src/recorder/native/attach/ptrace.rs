@@ -1,4 +1,4 @@
-//! The requests to the kernel with which a running process is stopped, and a thread of it is had to call functions.
+//! The requests to the kernel that stop a running process, and make a thread of it call functions.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -147,7 +147,7 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) {
     }
 }
 
-/// Waits until a thread stands still; `None` when it does not for so long.
+/// Waits until a thread stands still; `None` when it does not within `patience`.
 pub(super) fn wait(tid: Tid, patience: Duration) -> Option<Stop> {
     /// Most threads stop within that.
     const SHORT: Duration = Duration::from_micros(50);

@@ -38,7 +38,7 @@ impl Status {
     }
 }
 
-/// Why a process cannot be attached to; `None` when nothing is known that keeps us from it.
+/// The reason why a process cannot be attached to; `None` when no obstacle is known.
 pub(super) fn refusal(process: Tid) -> Option<String> {
     let (Some(status), Some(own)) = (Status::of(&process.to_string()), Status::of("self")) else {
         return Some(format!("there is no process {process}"));
@@ -108,7 +108,7 @@ fn of_status(process: Tid, status: &Status, own: &Status) -> Option<String> {
     None
 }
 
-/// Why a process that has just become its program cannot be had to call functions; `None` when it can.
+/// The reason why a process that has just become its program cannot be made to call functions; `None` when it can.
 pub(super) fn of_start(process: Tid) -> Option<&'static str> {
     Status::of(&process.to_string()).filter(Status::ignores_faults).map(|_| IGNORES_FAULTS)
 }

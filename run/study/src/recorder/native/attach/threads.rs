@@ -50,7 +50,7 @@ pub(super) enum Doing {
 /// A thread that stands still, until this is dropped.
 pub(super) struct Still {
     pub(super) tid: Tid,
-    /// `None` when whoever lets it go is another.
+    /// `None` when other code lets it continue.
     standing: Option<Standing>,
     /// The signal that it gets when it continues.
     signal: i32,
@@ -190,7 +190,7 @@ impl Places {
     }
 }
 
-/// The part of a process's maps that can be executed and of whose file's name `is_wanted` is true.
+/// The executable parts of a process's maps whose file's name satisfies `is_wanted`.
 pub(super) fn code_of(maps: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
     let name = |mapping: &Mapping<'_>| mapping.path.rsplit('/').next().unwrap_or_default().to_owned();
     let wanted =
@@ -268,7 +268,7 @@ impl Told {
 }
 
 impl Still {
-    /// It stands on, and is let go by whoever takes this over.
+    /// It stays stopped; the owner of the returned value lets it continue.
     pub(super) fn taken_over(mut self) -> Option<Standing> {
         self.standing.take()
     }

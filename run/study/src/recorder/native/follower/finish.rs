@@ -7,7 +7,7 @@ use lineup_recording::native::{region, word};
 use lineup_recording::{RegionCounts, Summary, Unfollowed};
 
 impl Follower<'_> {
-    /// Writes what has waited, and the counts, with the programs that ran unrecorded.
+    /// Writes the waiting records, and the counts, with the programs that ran unrecorded.
     pub(in crate::recorder::native) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
         self.process.output().start()?;
         let ended = self.end();
@@ -27,7 +27,7 @@ impl Follower<'_> {
         ended
     }
 
-    /// The counts of all threads, and those that the engine keeps.
+    /// The counts of all threads, and the engine's own counts.
     fn counts_in_all(&mut self) -> Vec<RegionCounts> {
         let mut counts = std::mem::take(&mut self.counts);
         for (number, counts) in counts.iter_mut().enumerate() {

@@ -179,7 +179,7 @@ fn timed(study: &Study<'_>, entries: Vec<Entry<'_>>, not_observed: Vec<NotOptimi
     judged(rows, &collected, &plan, not_observed)
 }
 
-/// The table of programs whose runs all did the same.
+/// The table of programs whose runs all had the same output and ending.
 fn judged(
     rows: Vec<Optimised>,
     collected: &Collected,

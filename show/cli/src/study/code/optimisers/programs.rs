@@ -1,4 +1,4 @@
-//! The programs that are held against each other: each in a copy of its own, built or changed by another optimiser.
+//! The compared programs: each in a copy of its own, built or changed by another optimiser.
 
 use crate::study::code::counts::Training;
 use crate::study::code::options::Workload;
@@ -114,7 +114,7 @@ impl Programs<'_> {
     /// GCC's own optimisation by a profile.
     fn by_counts(&self, role: Role, in_one_piece: bool) -> Result<Tree> {
         let counts = self.counted_by_gcc()?;
-        // Profiles are looked for by the paths of objects, and those of this copy are others.
+        // GCC looks for profiles by the paths of objects, and this copy has other paths.
         let here = self.study.scratch.copy(role)?;
         let folder = self.folder.join(format!("counts-{in_one_piece}"));
         let counted_in = self.study.scratch.path(Role::Optimised(4));

@@ -183,7 +183,7 @@ impl Library {
     }
 }
 
-/// Maps a part where it belongs, and behind what the file has, zeros.
+/// Maps a part at its place, with zeros behind the file's content.
 fn map(part: &Part, start: u64, file: u64, caller: &mut Caller, memory: &File) -> Result<()> {
     let from = part.address & !(PAGE - 1);
     let of_file = part.address + part.file_bytes;
@@ -211,7 +211,7 @@ fn map(part: &Part, start: u64, file: u64, caller: &mut Caller, memory: &File) -
 struct Symbols<'a> {
     /// The offsets of the library's own symbols.
     named: HashMap<&'a str, u64>,
-    /// Name, value, and whether it is the library's, by number.
+    /// Name, value, and binding, by number.
     all: Vec<(&'a str, u64, Binding)>,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Symbols<'a> {
     fn of(reader: &'a Reader<'_>, told: &HashMap<u64, u64>) -> Option<Symbols<'a>> {
         let (table, strings) = (*told.get(&SYMBOLS)?, *told.get(&STRINGS)?);
         let (first, names) = (reader.offset(table)?, reader.offset(strings)?);
-        // The table has no length of its own: what lies behind it ends it.
+        // The table has no length of its own: the next table ends it.
         let most = reader.parts.iter().find(|part| part.kind == LOADED)?.file_bytes;
         let others = BESIDE_SYMBOLS.iter().filter_map(|tag| reader.offset(*told.get(tag)?));
         let end = others.filter(|other| *other > first).min().unwrap_or(most);

@@ -103,7 +103,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// `None` when the program's variables lie as no C library lays them out.
+    /// `None` when no C library would place the program's variables so.
     fn of(own: &Part, engine_bytes: u64, engine_align: u64) -> Option<Sizes> {
         let own_align = own.align.max(1);
         let align = own_align.max(engine_align);
