@@ -1,4 +1,4 @@
-//! `lineup advise` where calls use what lies beside an object: as many lines fewer as a call then needs, no more.
+//! `lineup advise` where calls also use data next to an object: it predicts exactly the lines that a call then saves.
 
 use crate::installed;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Tables as an interpreter's dictionaries: a head, with entries of another type behind it in the same block of memory. Heads
-/// start 48 bytes into a line, so that all but `refs` and `size` of each lies on the line of its first entry.
+/// Tables as an interpreter's dictionaries: a head, with entries of another type behind it in the same block of memory.
+/// Heads start 48 bytes into a line, so that all but `refs` and `size` of each lies on the line of its first entry.
 const TABLES: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,8 @@ int main(void) {
 }
 "#;
 
-/// A head with holes that ends 8 bytes into a line, which the entries behind it need anyway. An order that closes the holes
-/// ends it with the line before, and saves nothing: the entries stay on theirs.
+/// A head with holes that ends 8 bytes into a line, which the entries behind it need in any case. An order that closes
+/// the holes ends it with the line before, and saves nothing: the entries stay on theirs.
 const HOLES: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +69,9 @@ int main(void) {
 }
 "#;
 
-/// Pairs of 96 bytes each, so that the end of the first of a pair and the beginning of the second lie on one line. `across`
-/// uses what lies there; `within` uses both ends of the first, and would be better off with them on one line; `all` does both.
+/// Pairs of 96 bytes each, so that the end of the first of a pair and the beginning of the second lie on one line.
+/// `across` uses what lies there; `within` uses both ends of the first, and would be better off with them on one line;
+/// `all` does both.
 const PAIRS: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,7 @@ fn lines(folder: &Path, recording: &str, region: &str) -> f64 {
     of_size["data"]["mean"].as_f64().expect("a mean")
 }
 
-/// The order of a type in what is advised, if there is one. Its patch is applied.
+/// The proposed order of a type, if there is one. Its patch is applied.
 fn order(folder: &Path, ty: &str) -> Option<Value> {
     let output = lineup(folder, &["advise", "before.rec", "--json", "--patch", "fix.patch"]);
     let advice: Value = serde_json::from_slice(&output.stdout).expect("advice");
@@ -144,7 +145,7 @@ fn order(folder: &Path, ty: &str) -> Option<Value> {
     Some(order.clone())
 }
 
-/// Lines of 64 bytes that an order is said to save in a call of a region.
+/// Lines of 64 bytes that an order is predicted to save in a call of a region.
 fn predicted(order: &Value, region: &str) -> f64 {
     let rows = order["lines"].as_array().expect("lines").iter();
     let row = rows
@@ -154,8 +155,8 @@ fn predicted(order: &Value, region: &str) -> f64 {
     row["before"].as_f64().expect("before") - row["after"].as_f64().expect("after")
 }
 
-/// What the order of a type is said to save in a call of each region is what a recording of the patched program shows;
-/// nothing where there is no order.
+/// The predicted savings of a type's order in a call of each region equal those in a recording of the patched program;
+/// zero where there is no order.
 fn saved(program: &str, ty: &str, regions: &[&str]) -> Vec<f64> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();

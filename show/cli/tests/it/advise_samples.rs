@@ -40,7 +40,7 @@ fn lineup(folder: &Path, arguments: &[&str]) -> Output {
 
 /// Writes samples: in which functions, the innermost first, and how many.
 fn sample(program: &Program, event: &str, samples: &[(&[&str], u64)]) {
-    // A caller is told by where its call returns to, which lies behind its first instruction.
+    // A caller is identified by its calls' return address, which lies behind its first instruction.
     let at = |(depth, name): (usize, &&str)| program.at(name) + u64::from(depth > 0);
     let sample_type = kind::IP | kind::TID | kind::TIME | kind::CALLCHAIN | kind::PERIOD;
     let event = EventSpec { name: event.to_owned(), sample_type, ..EventSpec::default() };
@@ -109,7 +109,7 @@ fn lines_after(folder: &Path, patch: &str) -> BTreeMap<String, u64> {
     lines
 }
 
-/// What a region calls is time spent in it.
+/// Time in a region's callees is time spent in it.
 #[test]
 fn time_in_what_a_region_calls_is_its_own() {
     let program = recorded();

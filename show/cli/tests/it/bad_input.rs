@@ -1,4 +1,4 @@
-//! What `lineup study`, `explain` and `advise` say to input that they can do nothing, or only something, with: a clear
+//! The answers of `lineup study`, `explain` and `advise` to input that they cannot use, or only in part: a clear
 //! message, exit code 2 when there is no result, and nothing lost.
 
 use crate::installed;
@@ -64,7 +64,7 @@ impl Folder {
         self.lineup(&[&given[..], &limits, more].concat())
     }
 
-    /// What a study that cannot go on says.
+    /// The message of a study that cannot continue.
     fn refused(&self, region: &str, build: &str, more: &[&str]) -> String {
         let message = refusal(&self.study(region, build, more));
         assert!(!self.path("out/fix.patch").exists(), "a patch without a proof");
@@ -87,7 +87,7 @@ fn holds(message: &str, parts: &[&str]) {
     }
 }
 
-/// Standard output of a command that gave a result, and what it said besides.
+/// Standard output of a command that gave a result, and its other messages.
 fn result(output: &Output) -> (String, String) {
     let [stdout, stderr] =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());

@@ -72,7 +72,7 @@ impl History {
             .expect("lineup runs")
     }
 
-    /// What was found; also checks that tree and refs are as before.
+    /// The culprit; also checks that tree and refs are as before.
     fn culprit(&self, more: &[&str]) -> Value {
         let before = self.fingerprint();
         let output = self.bisect(more);

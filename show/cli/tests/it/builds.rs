@@ -1,4 +1,4 @@
-//! What a study does with the user's folder and its build: the folder stays as it is however the build was configured,
+//! A study's treatment of the user's folder and its build. The folder stays unchanged however the build was configured,
 //! and a build that breaks by itself is never taken for an answer of the compiler.
 
 use crate::installed;
@@ -105,7 +105,7 @@ impl Program {
         lineup
     }
 
-    /// Studies the program; its folder must stay as it is.
+    /// Studies the program; its folder must stay unchanged.
     fn study(&self, build: &str, program: &str) -> Value {
         report(self.undisturbed(&mut self.command(build, program)))
     }
@@ -191,7 +191,7 @@ fn a_build_that_cannot_start_a_command_ends_the_study() {
 
 #[test]
 fn sources_that_no_longer_build_by_themselves_are_not_the_candidates_fault() {
-    // From the first candidate on the build fails, whatever it is given.
+    // From the first candidate on the build fails, for any sources.
     let program = Program::with_compiler("touch broken");
     let build = "test ! -e broken && ./cc.sh -g -O2 main.c -o walk && test ! -e broken || { echo 'x.c: error: no'; exit 1; }";
     broke(&program, &program.undisturbed(&mut program.command(build, "walk")), "no longer build");
@@ -251,7 +251,7 @@ fn what_the_compiler_rejects_is_refused_in_its_words() {
     assert!(report.to_string().contains("this order is not to my taste"), "{report}");
 }
 
-/// The whole program is compiled as it is and with all that is proposed; candidates are only parsed.
+/// The whole program is compiled unchanged and with all proposals; candidates are only parsed.
 #[test]
 fn two_candidates_need_one_build() {
     let program = Program::with_compiler(":");
@@ -265,7 +265,7 @@ fn two_candidates_need_one_build() {
     assert_eq!(fs::read_to_string(log).expect("a log").lines().count(), 2);
 }
 
-/// What only a compiler sees, here an assertion that a macro puts together, is seen without a build.
+/// A violation that only a compiler sees, here of an assertion that a macro builds, is seen without a build.
 #[test]
 fn a_declaration_that_the_compiler_does_not_take_is_refused_without_a_build() {
     let program = Program::with_compiler(":");
@@ -353,7 +353,7 @@ fn links_with_absolute_paths_lead_into_the_copy() {
     assert!(is_reordered(&program.study("make", "walk")));
 }
 
-/// What the build finds up to date may use a type in any way, too.
+/// A unit that the build finds up to date may use a type in any way, too.
 #[test]
 fn units_that_were_compiled_before_are_read_as_well() {
     let program = Program::new();
@@ -436,7 +436,7 @@ fn a_folder_that_the_build_changes_all_the_same_is_an_error_that_names_the_file(
 /// A second type, used like the first.
 const OTHER_H: &str = "struct other {\n\tlong third;\n\tchar rarely[120];\n\tlong fourth;\n};\n";
 
-/// The program with both types. `special` is what it does besides when its compiler was told so.
+/// The program with both types. `special` is its additional code when the compiler has the option for it.
 fn two_types(special: &str) -> String {
     let main = MAIN_C
         .replace("#include \"record.h\"\n", "#include \"record.h\"\n#include \"other.h\"\nstatic struct other others[64] __attribute__((aligned(64)));\n")
@@ -491,7 +491,7 @@ fn apply_command(report: &Value) -> Option<String> {
     apply["text"].as_str().map(str::to_owned)
 }
 
-/// The source folder below the top of a repository, beside one, and as the folder one stands in; a relative folder for
+/// The source folder below the top of a repository, next to one, and as the current folder; a relative folder for
 /// results; blanks in every name.
 #[test]
 fn the_printed_command_applies_the_patch_from_where_the_user_stands() {

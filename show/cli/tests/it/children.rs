@@ -133,7 +133,7 @@ impl Place {
         json(&self.lineup(&[&["record", "--json"], arguments].concat()))
     }
 
-    /// Nothing is left in the folder for temporary files, and no process of this place runs.
+    /// The folder for temporary files is empty, and no process of this place runs.
     pub(crate) fn assert_clean(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -169,7 +169,7 @@ pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Calls made of the first region, and recorded.
+/// Calls of the first region, and those recorded.
 pub(crate) fn calls(report: &Value) -> (u64, u64) {
     let region = &report["regions"][0];
     (region["seen"].as_u64().expect("a number"), region["recorded"].as_u64().expect("a number"))
@@ -251,7 +251,8 @@ fn a_name_that_only_debug_information_has_is_found_in_what_is_started() {
     assert!(said(&unknown).contains("app::wrok") && said(&unknown).contains("/app"), "{}", said(&unknown));
 }
 
-/// Looks like a shell's tools do to the emulated program: arguments, its own name, an empty environment, `/proc/self/exe`.
+/// Looks like a shell's tools do to the emulated program: arguments, its own name, an empty environment,
+/// `/proc/self/exe`.
 const WITNESS: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -285,7 +286,7 @@ fn a_program_that_is_started_sees_what_it_would_see_alone() {
     assert!(text.contains("2 calls recorded of 2 made"), "{text}");
 }
 
-/// Closes every descriptor that it does not know, puts a file of its own in the place of others, and goes on.
+/// Closes every descriptor that it does not know, puts a file of its own in the place of others, and continues.
 const CLOSER: &str = r#"
 #include <fcntl.h>
 #include <unistd.h>
@@ -349,7 +350,7 @@ fn a_study_of_a_program_with_a_sanitizer_is_refused_and_does_not_hang() {
     place.assert_clean();
 }
 
-/// Leaves a child behind: `work` is called by it after so many milliseconds of sleep, or of work.
+/// Leaves a child behind, which calls `work` after this many milliseconds of sleep, or of work.
 const PARENT: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -441,7 +442,7 @@ fn a_client_drives_a_server_that_a_script_starts_and_one_that_becomes_a_daemon()
     place.assert_clean();
 }
 
-/// A study of the server: the three members of its sessions come to lie together.
+/// A study of the server: the three members of its sessions get adjacent places.
 fn study(place: &Place, options: &[&str], command: &[&str]) -> Value {
     let out = place.root.path().join("out");
     let common = [
@@ -463,7 +464,7 @@ fn study(place: &Place, options: &[&str], command: &[&str]) -> Value {
     report
 }
 
-/// Whether the comparison of a study was made and led to a proof.
+/// True when a study's comparison led to a proof.
 fn is_proven(report: &Value) -> bool {
     report["not_proven"].is_null() && !report["proof"].is_null()
 }

@@ -1,4 +1,4 @@
-//! `lineup code` beside what takes its files: BOLT's own counts of edges, and the linkers' own orders.
+//! `lineup code` compared with the tools that take its files: BOLT's own counts of edges, and the linkers' own orders.
 
 use crate::schema;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A few hot functions among cold ones, with a loop, a `switch`, a tail call, a callback, and calls that are left by
-/// `longjmp`, of which BOLT counts those that return.
+/// A few hot functions among cold ones, with a loop, a `switch`, a tail call and a callback. Some calls are left by
+/// `longjmp`; BOLT counts only those that return.
 const PROGRAM: &str = r#"
 #include <setjmp.h>
 #include <stdio.h>
@@ -96,14 +96,14 @@ fn code(folder: &Path, name: &str, options: &[&str]) -> Value {
         &["record", "--whole-program", "--engine", "native", "--out", &recording, "--", &program],
     );
     let output = run(folder, lineup, &[&["code", &recording, "--json"], options].concat());
-    // How each file is used is said of it; a page is only looked at.
+    // Messages tell the use of each file, except for the page, which is only viewed.
     let said = String::from_utf8_lossy(&output.stderr);
     let uses = said.lines().filter(|line| line.starts_with("lineup: use: ")).count();
     assert_eq!(uses, if options.contains(&"--html") { 0 } else { options.len() / 2 }, "{said}");
     schema::checked(&output.stdout)
 }
 
-/// Debian gives each version a name of its own, and finds the library of this one beside it.
+/// Debian gives each version a name of its own, and the program finds its version's library next to it.
 fn bolt() -> &'static str {
     "/usr/lib/llvm-19/bin/llvm-bolt"
 }
@@ -141,7 +141,7 @@ fn edges_and_calls_are_those_that_bolt_counts_itself() {
     assert_eq!(summary["edges_estimated"], 0);
     let (theirs, ours) = (edges(&counted), edges(&folder.join("ours.fdata")));
     assert!(ours.len() > 25, "{ours:?}");
-    // Where a block only reaches the next, one may see a block where the other sees two.
+    // Where a block only reaches the next, one tool may see a block where the other sees two.
     let reaches = |(from, leaves, to, enters): &(String, u64, String, u64)| {
         from == to && (leaves + 1..leaves + 16).contains(enters)
     };
@@ -171,7 +171,7 @@ fn bolt_takes_the_profile_and_the_program_needs_fewer_lines_of_code() {
     assert!(lines(&after) < lines(&before), "{} {}", lines(&after), lines(&before));
 }
 
-/// How far apart functions of a file lie: from the first's beginning to the last's.
+/// The distance of a file's functions: from the first's beginning to the last's.
 fn span(folder: &Path, program: &str, functions: &[&str]) -> u64 {
     let symbols = run(folder, "nm", &[program]).stdout;
     let symbols = String::from_utf8_lossy(&symbols).into_owned();
@@ -205,7 +205,7 @@ fn each_linker_puts_executed_functions_together() {
         .concat(),
     );
     let lld = ["-fuse-ld=lld", "-B/usr/lib/llvm-19/bin"];
-    // What is called through a pointer has no caller that is known.
+    // A function called through a pointer has no known caller.
     let called = &EXECUTED[..3];
     let linkers: [(&[&str], &str, &[&str]); 4] = [
         (&lld, "-Wl,--symbol-ordering-file=symbols", &EXECUTED),
@@ -223,7 +223,7 @@ fn each_linker_puts_executed_functions_together() {
     }
 }
 
-/// What is said when it does not work.
+/// The error message.
 fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_lineup")).args(arguments).current_dir(folder).output();
     let output = output.expect("lineup");
@@ -249,7 +249,7 @@ fn the_map_has_a_box_for_each_line_of_each_function_and_says_who_fetches_it() {
         let from = page.find(&format!("aria-label=\"{name}: ")).unwrap_or_else(|| panic!("{name}: {page}"));
         page[from..].split("</article>").next().expect("a function").to_owned()
     };
-    // Calls of kind fetch all of its first line and some of step; nothing was recorded of what fetches compare.
+    // Calls of kind fetch all of its first line and some of step; no fetches of compare were recorded.
     assert!(row("kind").contains("; A\"") && !row("compare").contains("; A"), "{}", row("kind"));
     assert!(row("step").contains("; B") && row("step").contains("; A "), "{}", row("step"));
     build(folder, "other", &["-O1"]);

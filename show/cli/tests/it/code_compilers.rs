@@ -1,4 +1,4 @@
-//! What `lineup code` writes for compilers, held against LLVM's own tools.
+//! The files of `lineup code` for compilers, compared with LLVM's own tools.
 
 use crate::installed;
 use lineup_find::Recorded;
@@ -75,7 +75,7 @@ fn profile(folder: &Path, source: &str, compiler: &[&str]) -> Output {
 /// LLVM's tool counts addresses from where code is mapped, which is 0 without a segment of its own.
 const CLANG: [&str; 3] = ["clang", "-fdebug-info-for-profiling", "-Wl,-z,noseparate-code"];
 
-/// What LLVM's own tool makes of the same counts: it reads how often ranges of addresses were executed.
+/// The result of LLVM's own tool from the same counts: it reads the number of executions of address ranges.
 fn by_llvm(folder: &Path) -> String {
     let file = fs::File::open(folder.join("program.rec")).expect("the recording");
     let recorded = Recorded::read(Reader::new(std::io::BufReader::new(file)).expect("a recording"));
@@ -151,7 +151,7 @@ fn clang_takes_the_counts_for_functions_and_branches() {
             run(folder, "clang", &["-O2", "-g", "-Werror", &by, "-S", "-emit-llvm", "-o", "-", "program.c"]);
         let code = text(&compiled.stdout);
         assert!(code.contains("!\"function_entry_count\", i64 3001}"), "{profile}: {code}");
-        // What was never taken, beside all calls.
+        // The branch that was never taken, against all calls.
         assert!(code.contains("!{!\"branch_weights\", i32 1, i32 3001}"), "{profile}: {code}");
     }
     let expected = run(folder, "./program", &[]).stdout;

@@ -1,12 +1,12 @@
-//! Programs that go to the background in ways that leave no trace of whom they belong to: what they do there is waited for or
-//! ended all the same.
+//! Programs that go to the background in ways that leave no trace of whom they belong to: what they do there is waited
+//! for or ended all the same.
 
 use crate::children::{Place, calls, said};
 use serde_json::Value;
 use std::fs;
 
-/// Calls `work`, ends, and goes on in the background: in a process that a chain of others has made, of which each makes the
-/// next and ends at once. The last has a session of its own, an empty environment, no open file, and writes a file.
+/// Calls `work`, ends, and continues in the background: in a process at the end of a chain, where each makes the next
+/// and ends at once. The last has a session of its own, an empty environment, no open file, and writes a file.
 const DAEMON: &str = r#"
 #include <fcntl.h>
 #include <spawn.h>
@@ -76,7 +76,8 @@ fn a_chain_of_processes_that_never_ends_is_ended() {
     }
 }
 
-/// A script that sets the variable by which the engine comes to programs loses them; whichever way it does so, they are named.
+/// A script that removes the variable by which the engine is loaded loses its programs; whichever way it does so, they
+/// are named.
 #[test]
 fn a_program_that_the_engine_did_not_come_to_is_named() {
     let worker = r#"

@@ -1,4 +1,4 @@
-//! What works on a machine: the same answers as the commands themselves give, and what to do about the rest.
+//! The doctor's checks give the same answers as the commands themselves, and remedies for the rest.
 
 use crate::installed;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! `lineup effects`: what leaves a program is seen, two programs that hand on other bytes are told apart, what changes
-//! from run to run is named and left out, and the program under observation does what it does alone.
+//! `lineup effects`: a program's effects are seen, and two programs that hand on other bytes are distinguished. Effects
+//! that change from run to run are named and left out, and the observed program behaves as it does alone.
 
 use crate::installed;
 use crate::schema;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Both variants of `programs/sender.c`: as it is, and with the members of its struct in the other order.
+/// Both variants of `programs/sender.c`: unchanged, and with the members of its struct in the other order.
 fn senders() -> &'static (tempfile::TempDir, PathBuf, PathBuf) {
     static SENDERS: OnceLock<(tempfile::TempDir, PathBuf, PathBuf)> = OnceLock::new();
     SENDERS.get_or_init(|| {
@@ -27,7 +27,7 @@ fn senders() -> &'static (tempfile::TempDir, PathBuf, PathBuf) {
     })
 }
 
-/// True where one process may trace another. Where CI runs it must.
+/// True where one process may trace another. In CI it must be so.
 fn can_trace() -> bool {
     let output = lineup(Path::new("."), &["--", "true"]);
     let message = String::from_utf8_lossy(&output.stderr);
@@ -119,10 +119,10 @@ fn what_changes_from_run_to_run_is_named_and_the_rest_is_compared() {
     assert_eq!(left_out[0]["share"], "1 of 3 lines or pieces");
     assert_eq!(found["check"]["compared"][0], "standard output");
     assert_eq!(found["check"]["runs"], 4);
-    // A line beside the time is still compared.
+    // A line next to the time is still compared.
     let (effect, _) = difference("varying");
     assert_eq!(effect, "bytes written to standard output (write)");
-    // An address in an argument is left out, the number beside it is not.
+    // An address in an argument is left out, the number next to it is not.
     let (is_equal, found) = against("pointer");
     assert!(is_equal, "{found}");
     assert_eq!(found["check"]["not_compared"][0]["effect"], "ioctl on /dev/zero");
@@ -141,7 +141,7 @@ fn every_run_starts_from_the_same_files_and_its_folder_does_not_count() {
     }
 }
 
-/// The report on a program, and what it printed when it ran alone in the same folder.
+/// The report on a program, and its output when it ran alone in the same folder.
 fn observed(folder: &Path, command: &[&str]) -> (Value, Output) {
     let arguments: Vec<&str> = ["--json", "--"].into_iter().chain(command.iter().copied()).collect();
     let output = lineup(folder, &arguments);

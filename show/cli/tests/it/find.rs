@@ -121,8 +121,8 @@ int main(void)
 }
 "#;
 
-/// Where no order of members gains, the edit is a person's, and no command pretends otherwise. The commands that are told have
-/// what was given.
+/// Where no order of members gains, the edit is a person's, and no command pretends otherwise. The suggested commands
+/// have the given options.
 #[test]
 fn a_split_alone_leads_to_no_study() {
     let place = Place::new(NODES, &[]);
@@ -154,7 +154,7 @@ fn the_gain_of_an_order_is_what_the_order_gains() {
     assert!((number(order, "/gain") / gained - 1.0).abs() < 0.1, "{order} {gained}");
 }
 
-/// What a better order changed, and the same stalls as stacks.
+/// The changes by a better order, and the same stalls as stacks.
 #[test]
 fn two_builds_are_held_against_each_other() {
     let as_it_is = found(&Place::new(DEVICES, &[]), &["--no-clock"], &[]);
@@ -200,7 +200,7 @@ fn two_builds_are_held_against_each_other() {
     best.assert_clean();
 }
 
-/// Of a run that is longer than its windows, shares and gains are nearly the same.
+/// In a run that is longer than its windows, shares and gains are nearly the same.
 #[test]
 fn a_sample_tells_the_same_as_the_whole_run() {
     let place = Place::new(&DEVICES.replace("turn < 60", "turn < 600"), &[]);
@@ -271,7 +271,7 @@ fn the_clock_tells_where_the_time_goes() {
     place.assert_clean();
 }
 
-/// A study of what was found, and the refusal where nothing is to be found.
+/// A study of the findings, and the refusal where nothing is to be found.
 #[test]
 fn a_study_without_regions_takes_the_best_findings() {
     let place = Place::new(DEVICES, &[]);

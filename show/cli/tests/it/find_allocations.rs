@@ -1,4 +1,5 @@
-//! `lineup find`: where objects are allocated, in a generated program of which all of that is known, and beside DHAT.
+//! `lineup find`: the places of allocations, in a generated program where all of them are known, and compared with
+//! DHAT.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -21,12 +22,13 @@ fn bytes(site: u64) -> u64 {
     24 + 16 * (site % 9)
 }
 
-/// How often all objects of a place are walked in a round.
+/// The number of walks over all objects of a place in a round.
 fn walks(site: u64) -> u64 {
     1 + 5 * (site % 4)
 }
 
-/// How a place allocates: through a function that another calls, by each function of the C library, or as an object that grew.
+/// A place's way to allocate: through a function that another calls, by each function of the C library, or as an object
+/// that grew.
 fn allocation(site: u64) -> String {
     let size = format!("sizeof(struct t{site})");
     match site % 6 {
@@ -39,7 +41,8 @@ fn allocation(site: u64) -> String {
     }
 }
 
-/// All places take turns, so that objects of all kinds lie between each other, and in the next round where others lay before.
+/// All places take turns, so that objects of all kinds lie between each other, and in the next round where others lay
+/// before.
 fn source() -> String {
     let mut out = String::from(
         "#include <stdio.h>\n#include <stdlib.h>\n\
@@ -114,14 +117,15 @@ fn every_place_that_allocates_is_told_with_its_objects_and_what_they_cost() {
     assert_eq!(sites.keys().copied().collect::<Vec<_>>(), (0..SITES).collect::<Vec<_>>());
     for (site, told) in sites {
         let all = objects(site) * ROUNDS;
-        // What grew was allocated twice at the same place.
+        // An object that grew was allocated twice at the same place.
         let (twice, grown) = if site % 6 == 3 { (2, 8) } else { (1, 0) };
         let own = if site % 6 == 4 { bytes(site).next_multiple_of(16) } else { bytes(site) };
         assert_eq!(number(told, "/objects"), (twice * all) as f64, "{site}: {told}");
         assert_eq!(number(told, "/bytes"), ((own + grown) * all) as f64, "{site}: {told}");
         assert_eq!(told["caller"], "main", "{site}: {told}");
         assert!(told["line"].as_str().is_some_and(|line| line.starts_with("main.c:")), "{told}");
-        // A value stored, a pointer stored and loaded, and in each walk both loaded; the C library clears, grows and frees.
+        // A value stored, a pointer stored and loaded, and in each walk both loaded; the C library clears, grows and
+        // frees.
         let least = (all * (3 + 2 * walks(site))) as f64;
         let accesses = number(told, "/accesses");
         assert!(accesses >= 0.98 * least && accesses < least + 40.0 * all as f64, "{site}: {least}, {told}");
@@ -131,8 +135,8 @@ fn every_place_that_allocates_is_told_with_its_objects_and_what_they_cost() {
     misses_are_those_of_the_types(&found);
 }
 
-/// What misses of a type misses of its place, but for what the C library does with the memory: what `free` writes there comes
-/// after it was given back.
+/// A type's misses are those of its place, except for the C library's own accesses to the memory: `free` writes there
+/// after the object was released.
 fn misses_are_those_of_the_types(found: &Value) {
     let owners = found["owners"].as_array().expect("owners");
     for (site, told) in sites(found) {
@@ -189,8 +193,8 @@ fn allocations_that_were_not_seen_are_told_to_be_unknown() {
     assert!(notes.contains("where objects were allocated is not known"), "{notes}");
 }
 
-/// Code that the program writes, and changes each time before it calls it: it allocates as many bytes as it holds in one
-/// instruction, and where the allocator comes back to it returns the number that it holds in another.
+/// Code that the program writes, and changes each time before it calls it: it allocates as many bytes as it holds in
+/// one instruction, and where the allocator comes back to it returns the number that it holds in another.
 const WRITTEN: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,8 +241,8 @@ fn what_code_allocates_that_changes_between_is_counted_and_that_code_runs_as_it_
     );
 }
 
-/// A program whose allocator changes no vector register, as one may that the compiler knows: what the registers hold, up to
-/// their upper ends, is there after each call.
+/// A program whose allocator changes no vector register, as one may that the compiler knows: what the registers hold,
+/// up to their upper ends, is there after each call.
 const VECTORS: &str = r#"
 #include <immintrin.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-//! `lineup find` on a generated program with two thousand types, of which ten stall: how often each is accessed, and what
-//! the best order gains, is known from how it was made.
+//! `lineup find` on a generated program with two thousand types, of which ten stall. The generator knows each type's
+//! accesses, and the best order's gain.
 
 use crate::place::Place;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const TYPES: usize = 2000;
-/// One type in so many is hot.
+/// One type in this many is hot.
 const HOT_EVERY: usize = TYPES / 10;
 /// Objects of a hot type and of another.
 const OBJECTS: [usize; 2] = [60, 3];
@@ -17,7 +17,7 @@ fn is_hot(number: usize) -> bool {
     number % HOT_EVERY == number / HOT_EVERY % 2
 }
 
-/// How often all objects of a type are walked: of hot types a number of its own, in no order.
+/// The number of walks over all objects of a type: each hot type has its own, in no order.
 fn walks(number: usize) -> usize {
     if is_hot(number) { 20 + 8 * (number / HOT_EVERY * 7 % 10) } else { 1 }
 }
@@ -105,7 +105,7 @@ fn ten_types_that_stall_are_found_among_two_thousand_in_order_of_what_they_cost(
     let source = source();
     let (as_it_is, best) = (found(&Place::new(&source, &[])), found(&Place::new(&source, &["-DBEST"])));
     let types = planted(&as_it_is);
-    // What was counted for each type is what its walks do: of two hundred accesses at most one has another name.
+    // Each type's counts are those of its walks: of two hundred accesses at most one has another name.
     let wrong = types.iter().map(|(own, owner)| (number(owner, "/accesses") - accesses(*own)).abs());
     let share = wrong.sum::<f64>() / (0..TYPES).map(accesses).sum::<f64>();
     assert!(types.len() == TYPES && share < 0.005, "{} types, {share} wrong", types.len());

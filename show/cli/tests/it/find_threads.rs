@@ -3,8 +3,8 @@
 use crate::place::Place;
 use serde_json::Value;
 
-/// Two threads add to counters: of one object or, with APART, on lines of their own, and to elements of an array beside
-/// each other. With SHARED both add to the first counter, with IN_TURN the second thread begins when the first has ended.
+/// Two threads add to counters: of one object or, with APART, on lines of their own, and to neighbouring elements of an
+/// array. With SHARED both add to the first counter, with IN_TURN the second thread begins when the first has ended.
 const COUNTERS: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ fn members_that_threads_fight_over_are_the_first_finding_with_the_study_that_par
     assert!(next.starts_with("lineup study --allow-growth --region count_"), "{next}");
     assert!(next.contains("count_first") && next.contains("count_second"), "{next}");
     assert_parted(&found);
-    // The type has the waits, each member its part: windows that lie beside none of the other thread tell of none.
+    // The type has the waits, each member its part: windows that overlap none of the other thread show no waits.
     let owner = found["owners"].as_array().expect("owners").iter().find(|owner| owner["name"] == "counters");
     let owner = owner.expect("the type that threads wait for");
     let waits = |of: &Value| of["thread_waits"]["of_line_alone"].as_f64().expect("waits");

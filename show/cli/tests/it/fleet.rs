@@ -1,4 +1,5 @@
-//! What `lineup fleet` gives the program that it starts, and what it says when there is none.
+//! The arguments that `lineup fleet` passes to the program that it starts, and its message when that program is
+//! missing.
 
 use crate::place::Place;
 use serde_json::Value;

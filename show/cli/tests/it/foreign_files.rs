@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use wait4::Wait4;
 
-/// What a command may take: far less than the memory that the files here claim to need.
+/// The memory that a command may take: far less than the files here claim to need.
 const MEMORY_BYTES: u64 = 3 << 30;
 const SECONDS: &str = "60";
 
@@ -98,7 +98,7 @@ fn a_sparse_file_of_terabytes_is_refused() {
     }
 }
 
-/// What every section below unpacks to: zeros.
+/// The unpacked size of every section below: zeros.
 const UNPACKED_BYTES: u64 = 1 << 30;
 
 /// A zlib stream of one megabyte: the same small block over and over.
@@ -125,7 +125,8 @@ fn zstd() -> Vec<u8> {
     [&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38][..], &blocks].concat()
 }
 
-/// An ELF file for x86-64 with four sections of debug information, each this stream and said to hold so many bytes.
+/// An ELF file for x86-64 with four sections of debug information, each with this stream and this claimed size in
+/// bytes.
 fn compressed(algorithm: u32, stream: &[u8], claimed: u64) -> Vec<u8> {
     const NAMES: [&str; 6] = ["", ".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".shstrtab"];
     let head =

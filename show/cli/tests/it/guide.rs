@@ -1,8 +1,8 @@
 //! The commands of the user's guide print what its pages show.
 //!
-//! A page's files are the blocks below lines such as `` `orders.c`: ``. Blocks of `console` hold commands behind `$ ` and
-//! what they print. In what is shown, `…` stands for any text on a line, and a line with nothing but `…` for any lines.
-//! Blocks that are marked `long` are run by `make guide`.
+//! A page's files are the blocks below lines such as `` `orders.c`: ``. Blocks of `console` hold commands behind `$ `
+//! and their output. In an output, `…` stands for any text on a line, and a line with only `…` for any lines. `make
+//! guide` runs the blocks that are marked `long`.
 
 use crate::fetched;
 use crate::installed;
@@ -44,7 +44,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The commands of a block, each with what it is shown to print.
+/// The commands of a block, each with the output on the page.
 fn commands<'p>(block: &Block<'p>) -> Vec<(&'p str, Vec<&'p str>)> {
     let mut commands: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in &block.lines {
@@ -56,7 +56,7 @@ fn commands<'p>(block: &Block<'p>) -> Vec<(&'p str, Vec<&'p str>)> {
     commands
 }
 
-/// Whether a line is as it is shown, where `…` stands for any text.
+/// True when a line matches the page's, where `…` stands for any text.
 fn is_as_shown(shown: &str, line: &str) -> bool {
     let mut pieces = shown.split('…');
     let Some(mut rest) = pieces.next().and_then(|first| line.strip_prefix(first)) else { return false };
@@ -74,7 +74,7 @@ fn is_as_shown(shown: &str, line: &str) -> bool {
     true
 }
 
-/// Whether lines are as they are shown, where a line `…` stands for any lines.
+/// True when lines match the page's, where a line `…` stands for any lines.
 fn are_as_shown(shown: &[&str], lines: &[&str]) -> bool {
     match (shown, lines) {
         ([], lines) => lines.is_empty(),
@@ -86,7 +86,7 @@ fn are_as_shown(shown: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Runs the commands of a page in a folder with its files. What is shown is standard output.
+/// Runs the commands of a page in a folder with its files, and compares standard output.
 fn run(name: &str, with_long: bool, environment: &[(&str, &str)]) {
     let text = page(name);
     let folder = tempfile::tempdir().expect("a folder");

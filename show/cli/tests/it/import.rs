@@ -1,5 +1,5 @@
-//! `lineup import`: samples that were planted in a perf.data are counted with exactly the functions and members that they
-//! were planted in, and what perf itself took is read.
+//! `lineup import`: samples that were planted in a perf.data are counted with exactly their functions and members, and
+//! files that perf itself wrote are read.
 
 use crate::planted::{
     PROCESS, Planted, Program, array, lineup, number, output, write_planted, write_planted_traces,
@@ -74,7 +74,7 @@ fn every_member_has_exactly_the_samples_that_were_planted_in_traces_of_arms_proc
     assert_eq!((event["name"].as_str(), number(event, "samples")), (Some("arm_spe_0//"), 286));
     assert_eq!(number(event, "precise"), 286);
 
-    // What another CPU's cache gave, by line.
+    // Data from another CPU's cache, by line.
     let line = &array(&found, "lines")[0];
     assert_eq!((number(line, "samples"), line["address"].as_str()), (29, Some("0x7f0000002040")));
     assert_eq!((number(line, "weight"), line["process"].as_u64()), (29 * 120, Some(PROCESS.into())));
@@ -224,7 +224,7 @@ fn functions_of_a_kernel_are_named_by_the_symbols_in_perfs_cache() {
     writer.finish().unwrap();
     let cache = folder.join(".debug/[kernel.kallsyms]").join("cd".repeat(20));
     std::fs::create_dir_all(&cache).unwrap();
-    // As listed by another boot, which had the kernel elsewhere.
+    // A list by another boot, which had the kernel elsewhere.
     std::fs::write(cache.join("kallsyms"), "ffff0000 T _text\nffff0040 T schedule\nffff0080 t tick\n")
         .unwrap();
     let done = lineup(folder, &["import", "--json", "perf.data"]);
@@ -281,7 +281,8 @@ fn what_is_no_file_of_samples_is_refused_with_its_name() {
     assert!(said.contains("other") && said.contains("this is text, no perf.data"), "{said}");
 }
 
-/// What `lineup import` says of clock samples that perf takes, with chains of calls, of a program made of this source.
+/// The output of `lineup import` for clock samples that perf takes, with chains of calls, of a program built from this
+/// source.
 fn taken_by_perf(folder: &Path, program: &str, source: &str, flags: &[&str]) -> Value {
     let file = format!("{program}.c");
     std::fs::write(folder.join(&file), source).unwrap();
@@ -327,7 +328,7 @@ fn what_perf_took_of_a_real_program_names_its_functions() {
     assert_eq!(array(&piped, "functions")[0]["name"], "spin");
 }
 
-/// A program of which functions call each other and themselves: shares with what they call are those that perf tells.
+/// A program whose functions call each other and themselves: shares with callees are those that perf reports.
 #[test]
 fn shares_of_functions_with_what_they_call_are_those_of_perf() {
     let folder = tempfile::tempdir().unwrap();

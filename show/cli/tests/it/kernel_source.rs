@@ -1,5 +1,5 @@
-//! `lineup study --kernel-source` on a tree of our own that builds in a second: with a change that helps, and with changes
-//! that do not build, do not boot, do something else, or help nothing.
+//! `lineup study --kernel-source` on a tree of our own that builds in a second: with a change that helps, and with
+//! changes that do not build, do not boot, do something else, or help nothing.
 
 use crate::installed;
 use crate::schema;
@@ -37,7 +37,7 @@ impl Tree {
         fs::write(self.path(name), text.replace(from, to)).expect("writes");
     }
 
-    /// Studies it, and gives the exit code and what was said.
+    /// Studies it, and returns the exit code and the messages.
     fn study(&self, more: &[&str]) -> (Option<i32>, String) {
         let mut lineup = installed::lineup();
         lineup.args(["study", "--kernel-source", "linux", "--memory", "64", "--jobs", "2", "--out", "out"]);
@@ -51,7 +51,7 @@ impl Tree {
         serde_json::from_str(&self.read("out/report.json")).expect("JSON")
     }
 
-    /// That the change was refused, and why.
+    /// Checks that the change was refused; returns the reason.
     fn refused(&self, more: &[&str]) -> String {
         let (code, said) = self.study(&[&["--region", "walk_devices"], more].concat());
         assert_eq!(code, Some(1), "{said}");
@@ -62,7 +62,7 @@ impl Tree {
     }
 }
 
-/// That a report is whole and usable in a browser.
+/// Checks that a report is whole and usable in a browser.
 fn assert_usable(page: &Path, name: &str) {
     let Some(mut looking) = Looking::begin() else { return };
     let problems = looking.at(page, name);
@@ -181,7 +181,7 @@ fn a_change_that_does_not_build_is_refused_with_the_words_and_the_log() {
     assert!(tree.read("out/after/build.log").contains("error: mult moved"));
 }
 
-/// What the build makes of the changed declaration is not what was predicted: another macro is set then.
+/// The build's layout of the changed declaration is not the predicted one: another macro is set then.
 #[test]
 fn an_image_with_another_layout_than_predicted_is_refused() {
     let tree = Tree::new();
@@ -279,7 +279,8 @@ fn an_order_with_a_group_is_written_with_the_kernels_macros_and_built_and_compar
     let figures = ["before", "predicted", "after"].map(|name| lines[name].as_f64().expect("a figure"));
     assert_eq!(figures, [192.0, 64.0, 64.0]);
 
-    // The same order, tried on what the kernel did: of more calls than are kept the replay tells those that are.
+    // The same order, tried on the kernel's recorded accesses: when not all calls are kept, the replay covers those
+    // that are.
     let run = |arguments: &[&str]| {
         let output = installed::lineup()
             .args(arguments)

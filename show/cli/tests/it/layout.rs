@@ -1,4 +1,4 @@
-//! `lineup layout` as a user meets it: what it prints, and what it says of input that it cannot use.
+//! `lineup layout` as a user meets it: its output, and its messages about input that it cannot use.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,5 @@
-//! `lineup layout --pahole` beside `pahole` itself: the same text, to the byte, but for differences that are stated here.
+//! `lineup layout --pahole` compared with `pahole` itself: the same text, to the byte, except for differences that are
+//! stated here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +29,7 @@ fn declarations(text: &str) -> BTreeMap<String, Vec<String>> {
     all
 }
 
-/// Those of pahole's declarations that ours have as well, and pairs that differ: its own and ours.
+/// The number of pahole's declarations that ours have as well, and pairs that differ: its own and ours.
 fn compare(file: &Path) -> (usize, Vec<(String, String)>) {
     let file = file.to_str().expect("a name");
     let lineup = printed(Command::new(env!("CARGO_BIN_EXE_lineup")).args(["layout", "--pahole", file]));
@@ -94,8 +95,8 @@ struct gap g;
     let squeezed = |lines: &[String]| {
         lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
     };
-    // Nameless enumerations written out, comments on bit-fields, packing that it infers, and a place of an array's length
-    // that C does not have.
+    // Nameless enumerations written out, comments on bit-fields, packing that it infers, and a place of an array's
+    // length that C does not have.
     assert_eq!(
         squeezed(&only_pahole),
         [

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program of several units, made larger than what is read whole each time.
+/// A program of several units, made larger than the size up to which files are read whole each time.
 struct Program {
     folder: tempfile::TempDir,
     build_id: &'static str,
@@ -76,7 +76,7 @@ impl Program {
         format!("{text}{}", String::from_utf8_lossy(&output.stderr))
     }
 
-    /// What is kept of earlier looks.
+    /// The index files from earlier looks.
     fn indexes(&self) -> Vec<PathBuf> {
         let files = |folder: PathBuf| -> Vec<PathBuf> {
             let entries = fs::read_dir(folder).into_iter().flatten();
@@ -86,7 +86,7 @@ impl Program {
     }
 }
 
-/// What tells the compiler how to read the files.
+/// The option that sets the files' language for the compiler.
 fn language(names: &[&str]) -> [&'static str; 1] {
     [if names[0].ends_with(".c") { "-xc" } else { "-xc++" }]
 }

@@ -1,5 +1,6 @@
-//! `lineup layout` on debug information that compilers write in forms of their own: type units, bit-fields without widths,
-//! arrays of Fortran and Ada, BTF of objects for other machines. What is right, the compiled program prints itself.
+//! `lineup layout` on debug information that compilers write in forms of their own: type units, bit-fields without
+//! widths, arrays of Fortran and Ada, BTF of objects for other machines. The compiled program itself prints the right
+//! values.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -127,7 +128,8 @@ fn types_in_units_of_their_own_keep_their_scopes() {
     }
 }
 
-/// Bit-fields as wide as their types, one after another, in a packed struct: each member set to all ones shows its bits.
+/// Bit-fields as wide as their types, one after another, in a packed struct: each member set to all ones shows its
+/// bits.
 const WHOLE_BIT_FIELDS: &str = "
 #include <stdio.h>
 #include <string.h>

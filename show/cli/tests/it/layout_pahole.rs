@@ -1,5 +1,5 @@
-//! `lineup layout` beside `pahole`: every named struct of real programs must have the same members at
-//! the same places, the same holes, and the same sums.
+//! `lineup layout` compared with `pahole`: every named struct of real programs must have the same members at the same
+//! places, the same holes, and the same sums.
 //!
 //! Where pahole 1.24 is known to differ from the compiler, the test says so at the place.
 
@@ -129,7 +129,7 @@ fn every_struct_of_zstd_agrees_and_stays_the_same_however_the_debug_information_
     assert_eq!(listing(&split), expected, "split units");
 }
 
-/// What Lineup says of all structs, by name.
+/// Lineup's output on all structs, by name.
 fn listing(file: &Path) -> Vec<pahole::Printed> {
     let mut all = pahole::read(&lineup(&["layout", "--full", file.to_str().expect("a UTF-8 path")]));
     all.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,7 +1,7 @@
-//! `lineup layout` beside `pahole` on C++: sizes, places and holes of every named class that pahole prints.
+//! `lineup layout` compared with `pahole` on C++: sizes, places and holes of every named class that pahole prints.
 //!
-//! pahole 1.24 is wrong at some places of C++, each named by [`Fault`]; there the compiler says what is right, by a
-//! program that prints `sizeof` and offsets.
+//! pahole 1.24 is wrong at some places of C++, each named by [`Fault`]. There the compiler decides, by a program that
+//! prints `sizeof` and offsets.
 
 #[path = "pahole/classes.rs"]
 mod classes;
@@ -19,12 +19,12 @@ fn output(command: &mut Command, package: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Where pahole 1.24 says something else than the compiler.
+/// The places where pahole 1.24 differs from the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Fault {
     /// A member or base of an empty class has 0 bytes; `sizeof` says 1.
     EmptyClass,
-    /// The place of a virtual base is 4294967295 (-1); only the virtual table tells it.
+    /// The place of a virtual base is 4294967295 (-1); only the virtual table has it.
     VirtualBase,
     /// An rvalue reference has no type and 4 bytes.
     RvalueReference,
@@ -32,7 +32,7 @@ enum Fault {
     MemberPointer,
 }
 
-/// What is known of one of our classes.
+/// One of our classes.
 struct Own {
     size_bytes: u64,
     members: Vec<Value>,
@@ -67,7 +67,7 @@ impl Own {
     }
 }
 
-/// What pahole does wrong with a part, when our member is right in its way.
+/// pahole's fault with a part, when our member is right in its way.
 fn fault(part: &Part, member: &Value) -> Option<Fault> {
     let ty = member["type"].as_str().unwrap_or("");
     let same_place = member["offset_bits"].as_u64() == Some(part.offset_bits);
@@ -151,13 +151,13 @@ fn own_classes(file: &Path) -> (BTreeMap<String, Vec<Own>>, Vec<Value>) {
     (by_name, all)
 }
 
-/// Compares all classes that pahole prints; how many, and what it does wrong.
+/// Compares all classes that pahole prints; returns their number, and pahole's faults.
 fn compare(file: &Path) -> (usize, BTreeMap<Fault, usize>) {
     let (ours, _) = own_classes(file);
     let mut theirs =
         classes::read(&output(Command::new("pahole").args(["-F", "dwarf"]).arg(file), "dwarves"));
-    // Those in namespaces it prints when asked for by name. A name may hold commas, so it comes from a file; one it
-    // cannot read ends it, so each comes alone.
+    // pahole prints classes in namespaces only when asked for by name. A name may hold commas, so it comes from a file;
+    // a name that pahole cannot read ends it, so each comes alone.
     let asked = tempfile::NamedTempFile::new().expect("a temporary file");
     for name in ours.keys().filter(|name| !theirs.contains_key(*name)).cloned().collect::<Vec<String>>() {
         std::fs::write(asked.path(), format!("{name}\n")).expect("a writable file");

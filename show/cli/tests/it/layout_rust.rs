@@ -80,7 +80,7 @@ impl Program {
         document["types"][0].clone()
     }
 
-    /// What the program prints: enum, variant and the bytes of a value of it.
+    /// The program's output: enum, variant and the bytes of a value of it.
     fn values(&self) -> Vec<(String, String, Vec<u8>)> {
         let output = Command::new(self.folder.path().join("enums")).output().expect("the program");
         assert!(output.status.success());
@@ -179,7 +179,7 @@ fn an_enum_is_shown_with_what_means_each_variant() {
     for line in ["/* discriminant */ u8,", "/* variant 3 */ A,", "/* variant 7 */ {", "/* variant 250 */ {"] {
         assert!(tagged.contains(line), "{line}\n{tagged}");
     }
-    // Of the four bytes before the member one is the discriminant.
+    // One of the four bytes before the member is the discriminant.
     assert!(tagged.contains("/* 3 bytes hole */\n                __0: u32,"), "{tagged}");
     let signed = program.layout(&["enums::Signed"]);
     assert!(signed.contains("/* variant -3 */"), "{signed}");

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A program that "costs" what the place of a function within a page says: it has no cost of its own, and differs by its
-/// layout alone.
+/// A program that "costs" what the place of a function within a page says: it has no cost of its own, and differs by
+/// its layout alone.
 const MAIN: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ fn links_of_few_objects_are_said_to_differ_by_little() {
     assert!(said.contains("one has 2 objects that a link can put in another order"), "{said}");
 }
 
-/// What one link says with certainty is nothing that the sources say.
+/// A certain result of one link says nothing about the sources.
 #[test]
 fn what_differs_by_layout_alone_is_changed_of_one_link_and_not_over_several() {
     let folder = folder();

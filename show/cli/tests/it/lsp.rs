@@ -79,7 +79,7 @@ impl Project {
         assert!(compiler.status().expect("cc runs: apt install gcc").success());
     }
 
-    /// As if a file had been written so many seconds after the program.
+    /// Sets a file's time to this many seconds after the program.
     fn written_after(&self, name: &str, seconds: u64) {
         let built = std::fs::metadata(self.path("stats")).and_then(|one| one.modified()).expect("a program");
         self.set_time(name, built + Duration::from_secs(seconds));
@@ -114,7 +114,7 @@ struct Editor {
     server: Child,
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// What the server sent and nobody asked for yet.
+    /// The server's messages that nobody asked for yet.
     notes: Vec<Value>,
     next_id: u64,
 }
@@ -164,7 +164,7 @@ impl Editor {
         self.message(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Asks and waits for the answer; what comes before it is kept.
+    /// Asks and waits for the answer; messages that come before it are kept.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
@@ -221,8 +221,8 @@ impl Editor {
         answer["result"]["contents"]["value"].as_str().map(str::to_string)
     }
 
-    /// The diagnostics of a file that were sent last: severity, line from 1, message. Asks for something first, so that all
-    /// that was told before has been answered.
+    /// The last diagnostics of a file: severity, line from 1, message. It asks for something first, so that all earlier
+    /// messages have been answered.
     fn diagnostics(&mut self, project: &Project, name: &str) -> Vec<(u64, u64, String)> {
         self.ask("textDocument/nothing", json!(null));
         let uri = project.uri(name);
@@ -251,7 +251,7 @@ impl Editor {
         assert_eq!(self.server.wait().expect("an end").code(), Some(0));
     }
 
-    /// How it ended, and what it said on standard error.
+    /// The server's exit, and its output on standard error.
     fn end(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let output = self.server.wait_with_output().expect("an end");
@@ -322,7 +322,7 @@ fn a_recording_and_a_lock_tell_what_is_hot_what_is_shared_and_what_is_pinned() {
         assert!(of_type.contains(told), "{told} in:\n{of_type}");
     }
     let of_member = editor.hover(&project, source, "struct stats {", "hits").expect("a hover");
-    // Which of the two threads is which number is chance.
+    // The numbers of the two threads depend on chance.
     let any = |text: &str| text.replace("thread 1", "thread N").replace("thread 0", "thread N");
     for told in [
         "- `count`: 100 % of its accesses to the type; 1.00 loads, 1.00 stores per call",
@@ -409,7 +409,7 @@ fn a_text_that_was_not_built_is_said_to_be_so() {
         stale(4, "stats.c was changed after stats was built")
     );
 
-    // Built again: the file's watcher tells, and everything is right again.
+    // Built again: the file's watcher reports it, and everything is right again.
     project.build(&["-g"]);
     project.written_after("stats.c", 0);
     editor.tell("workspace/didChangeWatchedFiles", json!({ "changes": [] }));

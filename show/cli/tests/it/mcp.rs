@@ -1,4 +1,5 @@
-//! What `lineup mcp` says when the program that it starts is not there. The program itself is tested in its own workspace.
+//! The message of `lineup mcp` when the program that it starts is missing. The program itself is tested in its own
+//! workspace.
 
 use std::process::Command;
 

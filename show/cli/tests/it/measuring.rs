@@ -24,7 +24,7 @@ fn metric<'v>(result: &'v Value, name: &str) -> &'v Value {
     metrics.iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no metric {name}"))
 }
 
-/// A command whose printed cost is what it is told to be.
+/// A command that prints this cost.
 fn printing(cost: u32) -> String {
     format!("sh -c 'echo lineup-metric cost {cost} units'")
 }
@@ -193,7 +193,7 @@ fn derive_works_on_measured_and_typed_values() {
     assert!(String::from_utf8_lossy(&text.stdout).contains("= 0.0672 ± 0.0070"));
 }
 
-/// How long a test waits for what must come, on a machine with much else to do.
+/// The longest wait of a test for an event, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The command lines of all processes.
@@ -335,7 +335,7 @@ fn both_variants_run_under_the_load_and_it_ends_with_them() {
     assert_all_gone("--seed 862712");
 }
 
-/// What a command says on standard error, which is no terminal.
+/// A command's output on standard error, which is not a terminal.
 fn said(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stderr).into_owned()

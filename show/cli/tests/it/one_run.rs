@@ -1,4 +1,4 @@
-//! Every run of one program gets the same input and surroundings, ends when it is told to, and leaves nothing behind.
+//! Every run of one program gets the same input and surroundings, ends when it is asked to, and leaves nothing behind.
 
 use crate::place::{Place, processes_in};
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Small kernels of our own, whose answers are known: one for `lineup threads`, of which one variant has an array with an
-//! element for each processor on one line, and one a lock; and one for `lineup explain`, in which registers alone tell what
-//! is accessed.
+//! Small kernels of our own, whose answers are known: one for `lineup threads`, of which one variant has an array with
+//! an element for each processor on one line, and one a lock; and one for `lineup explain`, in which registers alone
+//! tell what is accessed.
 
 use crate::fetched;
 use crate::installed;
@@ -37,7 +37,7 @@ fn build(folder: &Path, source: &str, options: &[&str]) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// Where a function begins.
+/// A function's address.
 fn address_of(folder: &Path, name: &str) -> u64 {
     let output = Command::new("nm").arg("kernel.elf").current_dir(folder).output().expect("nm runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -46,7 +46,8 @@ fn address_of(folder: &Path, name: &str) -> u64 {
     u64::from_str_radix(address, 16).expect("an address")
 }
 
-/// What the recorder is to do between the two calls of `marker`: keep all that two CPUs do, or one CPU's calls of functions.
+/// The recorder's plan between the two calls of `marker`: to keep all accesses of two CPUs, or one CPU's calls of
+/// functions.
 fn plan(folder: &Path, functions: &[&str]) -> Plan {
     let program = folder.join("kernel.elf").display().to_string();
     let mut header = Header::new(Abi::X86_64, vec!["a kernel of our own".to_owned()]);
@@ -88,11 +89,11 @@ fn record(folder: &Path, functions: &[&str], version: Option<&str>) {
     let interface = if version == Some("11.1") { ",interface=7" } else { "" };
     qemu.arg("-plugin").arg(format!("{}{interface},plan=plan", plugin.display()));
     let ended = qemu.current_dir(folder).output().expect("an emulator; apt install qemu-system-x86");
-    // What the kernel writes to that device, times two and one more.
+    // The value that the kernel writes to that device, times two and one more.
     assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// What `lineup threads` says of a variant.
+/// The output of `lineup threads` for a variant.
 fn threads(variant: &str) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     let mut lineup = installed::lineup();
@@ -143,7 +144,7 @@ fn a_spin_lock_is_known_with_the_data_that_travel_with_it() {
 /// Emulators that let plugins read registers: QEMU 10.0, and one whose callbacks have another form.
 const NEWER: [&str; 2] = ["10.0", "11.1"];
 
-/// What `lineup explain` prints of calls of `fill` and `add`, recorded under an emulator: as JSON, and as text.
+/// The output of `lineup explain` for calls of `fill` and `add`, recorded under an emulator: as JSON, and as text.
 fn given(version: Option<&str>) -> (Value, String) {
     let folder = tempfile::tempdir().expect("a folder");
     installed::lineup();
@@ -158,14 +159,14 @@ fn given(version: Option<&str>) -> (Value, String) {
     (serde_json::from_str(&print("--json")).expect("JSON"), print("--full"))
 }
 
-/// How many accesses of all calls of a region have this evidence.
+/// The number of accesses of all calls of a region with this evidence.
 fn by_evidence(explanation: &Value, region: usize, evidence: &str) -> u64 {
     let region = &explanation["regions"][region];
     assert_eq!(region["calls"], 10);
     region["coverage"]["by_evidence"][evidence].as_u64().unwrap_or(0)
 }
 
-/// What the lines of a region's map are called, with their parts.
+/// The names of the lines in a region's map, with their parts.
 fn parts(explanation: &Value, region: usize) -> Vec<(Value, Value)> {
     let lines = explanation["regions"][region]["map"].as_array().expect("a map").iter();
     let parts = lines.flat_map(|line| {

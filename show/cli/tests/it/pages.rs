@@ -1,6 +1,6 @@
-//! Every kind of page that `lineup` writes, opened in a headless Chromium: nothing in the console, every control reached
-//! by the keyboard with its focus seen, nothing cut off, and nothing that axe-core calls serious or critical. Pictures of
-//! each stay in `target/pages`.
+//! Every kind of page that `lineup` writes, opened in a headless Chromium: nothing in the console, every control
+//! reached by the keyboard with its focus seen, nothing cut off, and nothing that axe-core calls serious or critical.
+//! Pictures of each stay in `target/pages`.
 
 use crate::served;
 use crate::whole_system;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
-/// Devices of which a walk reads two members on two lines, a list, two threads that count beside each other, and code
+/// Devices of which a walk reads two members on two lines, a list, two threads that count next to each other, and code
 /// that is executed and code that is not.
 const PROGRAM: &str = r#"
 #include <pthread.h>
@@ -53,7 +53,7 @@ fn lineup(place: &Place, arguments: &str) {
     assert!(output.status.success(), "lineup {arguments}: {said}");
 }
 
-/// What `served` traces until it ends.
+/// Traces `served` until it ends.
 fn traced(place: &Place) {
     let mut child = Command::new(served::program(&place.source()))
         .arg(place.source().join("served.trace"))
@@ -67,7 +67,7 @@ fn traced(place: &Place) {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// Writes a page of every kind, and tells each kind's file as soon as it is there.
+/// Writes a page of every kind, and reports each kind's file as soon as it is there.
 fn write_pages(place: &Place, written: &Sender<(&'static str, PathBuf)>) {
     let tell = |kind, file: &str| written.send((kind, place.source().join(file))).expect("a reader");
     lineup(

@@ -1,4 +1,4 @@
-//! Beside `perf stat -r` and `hyperfine` on one workload, in turn: the same means within error.
+//! Compared with `perf stat -r` and `hyperfine` on one workload, in turn: the same means within error.
 
 use serde_json::Value;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! `lineup record --perf`: a program, and a process that runs, are sampled; the summary says by what, perf reads the file as it
-//! was written, and `lineup import` names what was sampled.
+//! `lineup record --perf`: a program, and a running process, are sampled. The summary names the event, perf reads the
+//! file as it was written, and `lineup import` names the sampled code and data.
 
 use crate::schema;
 use serde_json::Value;
@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-// Nearly every instruction of the loop accesses `sum`: at which of them a clock finds the program is the processor's choice.
+// Nearly every instruction of the loop accesses `sum`: at which of them a clock finds the program is the processor's
+// choice.
 const BUSY: &str = r#"
 #include <stdlib.h>
 struct tally { long before; volatile long sum; };

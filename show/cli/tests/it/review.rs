@@ -126,7 +126,7 @@ impl Repository {
     }
 }
 
-/// A change, by the name of its branch: what is replaced by what in a file, and the rule that this breaks.
+/// A change, by the name of its branch: a replacement in a file, and the rule that this breaks.
 struct Change {
     name: &'static str,
     file: &'static str,

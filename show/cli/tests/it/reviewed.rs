@@ -34,7 +34,7 @@ fn review(says: &str) -> String {
     )
 }
 
-/// Studies the program with these constraints: the report, and what was told.
+/// Studies the program with these constraints: the report, and the messages.
 fn study(place: &Place, constraints: &str) -> (Value, String) {
     let file = place.root.path().join("constraints.toml");
     fs::write(&file, constraints).expect("a file");

@@ -1,5 +1,5 @@
-//! `lineup find` and `lineup explain` of a perf.data: what was planted is found, with exactly the shares that were planted, and
-//! the recording is named that would tell what samples cannot.
+//! `lineup find` and `lineup explain` of a perf.data: what was planted is found, with exactly the shares that were
+//! planted, and the recording is named that would tell what samples cannot.
 
 use crate::planted::{PROCESS, Program, array, lineup, number, output, write_planted};
 use crate::schema;
@@ -16,7 +16,8 @@ fn texts<'v>(value: &'v Value, key: &str) -> Vec<&'v str> {
     array(value, key).iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// Loads of `hits` that find the line changed, stores to `flags` on the same line, and loads of `id` from the first level.
+/// Loads of `hits` that find the line changed, stores to `flags` on the same line, and loads of `id` from the first
+/// level.
 fn write_passed(program: &Program) {
     program.samples("perf.data", |writer| {
         let kinds = [
@@ -223,7 +224,7 @@ fn addresses_are_worked_out_from_registers_where_samples_have_none() {
     );
     let notes = texts(&found, "notes");
     assert!(notes.iter().any(|note| note.contains("have no address, and registers")), "{notes:?}");
-    // Where a program was found is no measure of its accesses.
+    // A program's samples of places do not measure its accesses.
     let findings = array(&found, "findings");
     assert!(findings.iter().all(|one| one["worth"] == "time_spent"), "{findings:#?}");
     assert_eq!(findings[0]["subject"], "read_refused");
@@ -249,7 +250,7 @@ fn build_module(folder: &Path, file: &str) -> Vec<u8> {
     (0..id.len()).step_by(2).map(|at| u64::from_str_radix(&id[at..at + 2], 16).unwrap() as u8).collect()
 }
 
-/// Where the kernel places a section of code: in the order of the file, those for the start left out.
+/// The kernel's place of a section of code: in the order of the file, sections for the start left out.
 fn distance(folder: &Path, file: &str, wanted: &str) -> u64 {
     let listed = output("readelf", &["-SW", file], folder);
     let mut next = 0u64;

@@ -1,4 +1,4 @@
-//! `lineup sched` as it is run: what it prints, and what it refuses with exit code 2.
+//! `lineup sched` as it is run: its output, and its refusals with exit code 2.
 
 use crate::schema;
 use std::process::{Command, Output};

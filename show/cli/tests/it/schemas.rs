@@ -1,5 +1,6 @@
-//! What every command prints with `--json` is what its schema in docs/schema says, no field more and none less; errors are
-//! objects with a code then. Commands that need more than a small program are held against their schemas where they are tested.
+//! Every command's output with `--json` matches its schema in docs/schema, no field more and none less; errors are
+//! objects with a code then. Commands that need more than a small program are checked against their schemas by their
+//! own tests.
 
 use crate::place::Place;
 use crate::schema;
@@ -189,7 +190,7 @@ fn assert_closed(schema: &Value, at: &str) {
     }
 }
 
-/// The error of a command, with its exit code, and what a person is told.
+/// The error of a command, with its exit code, and the message for a person.
 fn refused(output: &Output) -> (Value, String) {
     assert_eq!(output.status.code(), Some(2));
     let error = schema::checked(&output.stdout);

@@ -1,10 +1,10 @@
-//! `lineup shuffle` where values in braces, declarators and headers have to follow the members: what moves stands its test,
-//! and the nearest neighbours that an edit cannot follow stay.
+//! `lineup shuffle` where values in braces, declarators and headers have to follow the members: what moves stands its
+//! test, and the nearest neighbours that an edit cannot follow stay.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// What `lineup shuffle` says of a folder with these files, built and tested by these commands.
+/// The output of `lineup shuffle` for a folder with these files, built and tested by these commands.
 fn shuffle(files: &[(&str, &str)], build: &str, test: &str, seeds: u32) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -99,8 +99,8 @@ int main() {
 }
 "#;
 
-/// Where the type of a list stands elsewhere or is a template's, where another list begins in its line, and where a base
-/// stands before the members.
+/// The type of a list stands elsewhere or is a template's, another list begins in its line, and a base stands before
+/// the members.
 const CPP_ELSEWHERE: &str = r#"
 #include <cstdio>
 #include <vector>
@@ -167,7 +167,7 @@ fn declarators_change_places_when_they_are_of_one_type() {
     stood(&json, 1);
 }
 
-/// A class in a header that also C could read, beside a file of C that does not.
+/// A class in a header that C could read too, next to a file of C that does not.
 #[test]
 fn a_header_that_only_cpp_reads_is_read_as_cpp() {
     let header = "#ifdef __cplusplus\nextern \"C\" {\n#endif\nint of_c(void);\n#ifdef __cplusplus\n}\n\

@@ -1,5 +1,5 @@
-//! `lineup study` on the programs under `studies/`: what it must find there, that its patch applies, builds and
-//! changes no output, and that the user's folder stays as it is.
+//! `lineup study` on the programs under `studies/`: its required findings, that its patch applies, builds and changes
+//! no output, and that the user's folder stays unchanged.
 
 use crate::installed;
 use serde_json::Value;
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-/// What a study found.
+/// A study's results.
 struct Studied {
     report: Value,
     out: tempfile::TempDir,

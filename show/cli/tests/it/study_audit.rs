@@ -1,5 +1,5 @@
-//! `lineup study --audit`: what only a run of the whole program shows holds a type, and what a clean program does holds
-//! none. The check of the sources is switched off.
+//! `lineup study --audit`: facts that only a run of the whole program shows constrain a type, and a clean program's run
+//! constrains none. The check of the sources is switched off.
 
 use crate::installed;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// What becomes of objects is not seen in the file that declares them.
+/// The file that declares the objects does not show their further use.
 const KEEP: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ fn declaration(name: &str) -> String {
     )
 }
 
-/// A program with these types; `main` is what it does with them besides `work`.
+/// A program with these types; `main` uses them in addition to `work`.
 fn program(types: &[&str], main: &str) -> String {
     let declarations: String = types.iter().map(|name| declaration(name)).collect();
     let uses: String = types
@@ -103,7 +103,7 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
-/// What the audit says against a type; empty when nothing.
+/// The audit's evidence against a type; empty when there is none.
 fn evidence(report: &Value, name: &str) -> Vec<String> {
     let refusals = report["refusals"].as_array().expect("refusals").iter();
     let own = refusals.filter(|refusal| refusal["target"] == name).map(Value::to_string);
@@ -120,7 +120,7 @@ fn every_kind_of_evidence_holds_its_type_and_names_the_code() {
     for (int n = 0; n < 4; n++) { give(&givens[n], sizeof *givens); save(&saveds[n], sizeof *saveds); }
     for (int n = 0; n < 4; n++) sum += peek(&aliaseds[n]);
 ";
-    // The letters of their members differ: types that begin alike are held anyway.
+    // The letters of their members differ: types that begin alike are constrained in any case.
     let types = ["mapped", "filled", "given", "saved", "aliased", "clean"];
     let output = study(folder.path(), &program(&types, main));
     let report = report(&output);

@@ -122,7 +122,7 @@ fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() 
     assert!(!said(&output).contains("does not show the calls"), "{}", said(&output));
 }
 
-/// What runs often lies together in the order by counts; in the one for rare calls what these fetch does.
+/// In the order by counts, frequent code lies together; in the one for rare calls, their code does.
 #[test]
 fn rare_calls_fetch_fewer_lines_in_an_order_made_for_them_than_in_one_by_counts() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -150,7 +150,7 @@ fn rare_calls_fetch_fewer_lines_in_an_order_made_for_them_than_in_one_by_counts(
     assert!(out.join("steps.cold.fdata").is_file() && out.join("counts/steps").is_file());
 }
 
-/// No count tells which calls are meant.
+/// No count shows which calls are meant.
 #[test]
 fn an_order_for_rare_calls_asks_for_their_function() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -159,7 +159,7 @@ fn an_order_for_rare_calls_asks_for_their_function() {
     assert!(said(&output).contains("--region"), "{}", said(&output));
 }
 
-/// The functions whose instructions missed most are looked at, and a run that is judged by itself is told.
+/// The functions whose instructions missed most are taken, and a message says that a run is judged by itself.
 #[test]
 fn without_regions_and_another_run_it_says_what_it_takes_instead() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -203,7 +203,7 @@ fn a_verdict_about_code_is_over_several_links_of_both_programs() {
     assert!(proof["blocks"].as_u64().is_some_and(|blocks| blocks >= 3), "{proof}");
 }
 
-/// What six optimisers make of the program stands in one table, and each does what the program as linked does.
+/// One table has the program by six optimisers, and each has the effects of the program as linked.
 #[test]
 fn other_optimisers_are_held_against_the_result_in_one_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -302,7 +302,8 @@ fn patch_to(line: &str) -> String {
     )
 }
 
-/// A patch of data and an order of code go through the gates together, and what each does alone stands beside.
+/// A patch of data and an order of code go through the gates together, and the report also has the effect of each
+/// alone.
 #[test]
 fn a_patch_and_the_order_of_code_are_proven_together_and_told_apart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -345,7 +346,8 @@ fn a_patch_and_the_order_of_code_are_proven_together_and_told_apart() {
     assert!(after < before, "{data:#}");
 }
 
-/// What does not fit the sources is told before anything is built, and what does something else is not proven.
+/// A patch that does not fit the sources is reported before anything is built, and a program with other effects is not
+/// proven.
 #[test]
 fn a_patch_that_does_not_fit_or_changes_what_the_program_does_is_told() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Three hot members of `item` lie on three lines. What becomes of the objects' bytes is not seen in this file.
+/// Three hot members of `item` lie on three lines. The further use of the objects' bytes is not seen in this file.
 const MAIN: &str = r#"
 #include <stdio.h>
 void keep(const void *bytes);
@@ -52,7 +52,7 @@ void keep(const void *bytes) {
 }
 "#;
 
-/// Studies `work` of a program that is made of both texts.
+/// Studies `work` of a program built from both texts.
 fn study(folder: &Path, main: &str, keep: &str) -> Output {
     study_timed(&["--max-time", "1", "--margin", "1000%"], folder, main, keep)
 }
@@ -75,7 +75,7 @@ fn study_timed(timing: &[&str], folder: &Path, main: &str, keep: &str) -> Output
     lineup.output().expect("lineup runs")
 }
 
-/// True where one process may trace another. Where CI runs it must.
+/// True where one process may trace another. In CI it must be so.
 fn can_trace() -> bool {
     let output = installed::lineup().args(["effects", "--", "true"]).stdin(Stdio::null()).output();
     let is_allowed = output.expect("lineup runs").status.success();
@@ -121,7 +121,7 @@ void keep(const void *bytes) {
 #[test]
 fn a_patch_with_more_time_beyond_doubt_is_rejected_with_exit_code_1() {
     let folder = tempfile::tempdir().expect("a folder");
-    // As long as it takes to see eighty milliseconds on a machine that does much else.
+    // The time to notice eighty milliseconds on a machine that does much else.
     let output = study_timed(&["--max-time", "8"], folder.path(), MAIN, SLOW_WHEN_CHANGED);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");

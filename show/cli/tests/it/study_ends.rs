@@ -1,5 +1,5 @@
-//! However a study is ended before it is done, in whatever it does just then: it says so, proposes nothing, and leaves
-//! no process and no temporary folder behind.
+//! A study is ended early, during each of its steps: it says so, proposes nothing, and leaves no process and no
+//! temporary folder behind.
 
 use crate::place::Place;
 use crate::small_folder::with_small_folder;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-/// Two hot members on two lines. Each run waits until it is let go: until a file of its number is in the folder `$GATE`.
+/// Two hot members on two lines. Each run waits until it is let go: until a file of its number is in the folder
+/// `$GATE`.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +36,12 @@ int main(void) {
 }
 "#;
 
-/// Leaves a temporary file, as a compiler does that is killed, and waits as the program does. Then it builds the program.
+/// Leaves a temporary file, as a compiler does that is killed, and waits as the program does. Then it builds the
+/// program.
 const BUILD: &str =
     "mktemp > part; while ! test -e \"$GATE/$$\"; do sleep 0.02; done; gcc -g -O2 -o program main.c";
 
-/// What a study may be at when it is ended.
+/// A study's step when it is ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Doing {
     Building,
@@ -48,7 +50,8 @@ enum Doing {
     Timing,
 }
 
-/// Where a study is ended: what it does, and how many such processes were let go before. A recording takes so many passes.
+/// The moments to end a study: its step, and the number of such processes that were let go before. A recording takes
+/// this many passes.
 fn moments(passes: usize) -> [(Doing, usize); 6] {
     [
         (Doing::Building, 0),
@@ -65,7 +68,7 @@ fn moments(passes: usize) -> [(Doing, usize); 6] {
 /// The native engine runs a program once, the emulator twice.
 const ENGINES: [(&str, usize); 2] = [("native", 1), ("qemu", 2)];
 
-/// What a process at the gate is there for; `None` for any other process.
+/// The purpose of a process at the gate; `None` for any other process.
 fn doing(process: &Path) -> Option<Doing> {
     let program = fs::read_link(process.join("exe")).ok()?;
     let name = program.file_name()?.to_str()?;
@@ -82,7 +85,7 @@ fn doing(process: &Path) -> Option<Doing> {
     }
 }
 
-/// Whether it is the shell that builds. What that forked is, too, until it becomes another program.
+/// True for the shell that builds. Its forked children count too, until they become other programs.
 fn is_build(process: &Path) -> bool {
     let line = fs::read(process.join("cmdline")).unwrap_or_default();
     line.starts_with(b"sh\0") && line.windows(8).any(|word| word == b"$GATE/$$")
@@ -106,7 +109,7 @@ fn waiting(gate: &Path) -> Vec<(PathBuf, Doing)> {
     ours.filter_map(|process| doing(&process).map(|what| (process, what))).collect()
 }
 
-/// Lets a study go on until the moment, and returns it then, while its process waits.
+/// Lets a study run until the moment, and returns it then, while its process waits.
 fn until(mut study: Command, gate: &Path, (moment, before): (Doing, usize)) -> Child {
     fs::create_dir(gate).expect("a folder");
     let mut lineup = study.env("GATE", gate).spawn().expect("lineup starts");
@@ -143,7 +146,7 @@ fn study(place: &Place, build: &str, engine: &str) -> Command {
     study
 }
 
-/// What is left of `lineup` when it has ended, which it must within a minute of being told to.
+/// The leftovers of `lineup` when it has ended, which it must within a minute of the request.
 fn ended(mut lineup: Child) -> Output {
     let deadline = Instant::now() + Duration::from_secs(60);
     while lineup.try_wait().expect("lineup").is_none() {
@@ -159,7 +162,7 @@ fn ended(mut lineup: Child) -> Output {
     lineup.wait_with_output().expect("lineup ends")
 }
 
-/// Nothing is proposed and nothing is left.
+/// The study proposes nothing and leaves nothing.
 fn assert_ended(place: &Place, output: &Output, because: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains(because), "{said}");
@@ -208,7 +211,7 @@ fn a_kill_of_lineup_ends_all_that_a_study_started() {
     }
 }
 
-/// Each call writes at two hundred places of a large array besides, so that a recording of all calls is large.
+/// Each call also writes at two hundred places of a large array, so that a recording of all calls is large.
 fn with_large_recordings() -> String {
     let more = r#"
 static volatile unsigned cell[4096];

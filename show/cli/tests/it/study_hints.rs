@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// Conditions whose outcomes are known, each on a line that tells what must come of it.
+/// Conditions with known outcomes, each on a line with its expected result.
 const PROGRAM: &str = r#"#include <stdio.h>
 #include <stdlib.h>
 #include "own.h"
@@ -219,7 +219,8 @@ fn what_ran_too_seldom_gets_no_hint_and_there_is_no_patch() {
     assert!(!folder.path().join("out/fix.patch").exists());
 }
 
-/// A path that never ran and that its own hint puts between what runs is told; what a `switch` leads to is not.
+/// A path that never ran and that its own hint puts between code that runs is reported; the targets of a `switch` are
+/// not.
 #[test]
 fn code_that_never_ran_between_code_that_does_is_told_with_its_size_and_counts() {
     let work = "errors += x * 31; errors ^= errors >> 3; errors *= 2654435761u; ".repeat(6);

@@ -35,7 +35,7 @@ fn study(more: &[&str], status: i32) -> (Value, String) {
     (report, patch)
 }
 
-/// A study of what lies in a folder: the report, and the patch.
+/// A study of a folder's program: the report, and the patch.
 fn study_in(place: &Place, region: &str, more: &[&str], status: i32) -> (Value, String) {
     let mut study =
         place.lineup(&["study", "--region", region, "--engine", "native", "--json", "--no-clang"]);
@@ -74,7 +74,7 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     assert!(report["proof"].is_object(), "both variants did the same and were timed: {report:#}");
     let waits = fact(&report, "waits between threads").expect("both variants' waits");
     assert!(waits.contains("before, 0.0 to 0.0 after"), "{waits}");
-    // What the processor counts of it stands there, or why nothing is counted.
+    // The report has the processor's counts of it, or the reason why nothing is counted.
     let not_observed = report["not_observed"].as_array().expect("what was not seen");
     let from_others =
         not_observed.iter().find(|one| one["what"] == "lines that the hardware took from other caches");
@@ -137,7 +137,8 @@ fn without_leave_to_grow_it_is_told_and_nothing_is_changed() {
     assert_eq!(fact(&report, "timed runs"), None);
 }
 
-/// A program whose two threads, 0 and 1, run `body` at the same time; built from these files and `main.c` or `main.cpp`.
+/// A program whose two threads, 0 and 1, run `body` at the same time; built from these files and `main.c` or
+/// `main.cpp`.
 fn place(language: &str, declarations: &str, body: &str, others: &[(&str, &str)]) -> Place {
     let compiler = if language == "cpp" { "g++" } else { "gcc" };
     let place = Place::new("int main(void) { return 0; }", &[]);
@@ -237,7 +238,7 @@ fn elements_of_an_array_get_lines_of_their_own_and_not_when_one_is_handed_on() {
     assert!(because.contains("otherwise than by its elements"), "{because}");
 }
 
-/// What a first program of the kind looks like: one struct, two volatile counters, each of a thread.
+/// A typical first program of the kind: one struct, two volatile counters, one for each thread.
 const VOLATILE: &str = "struct counters { volatile long first; volatile long second; };";
 const ADD: &str =
     "volatile long *at = own ? &counters->second : &counters->first; for (long i = 0; i < TURNS; i++) ++*at;";
@@ -316,7 +317,7 @@ fn record_built(place: &Place) {
     output(place, "record --region work --engine native --out x.rec -- ./program");
 }
 
-/// Advice on what was recorded.
+/// Advice on the recording.
 fn advised(place: &Place, more: &str) -> Value {
     let told = output(place, &format!("advise x.rec --source . --no-clang --json{more}"));
     serde_json::from_slice(&told).expect("JSON")
@@ -347,8 +348,8 @@ static struct entry { long *data; atomic_long refs; } entries[8] __attribute__((
 
 #[test]
 fn a_lock_goes_to_what_it_guards_and_away_from_what_others_use() {
-    // Threads take turns, so that each has the line taken away between its count and the lock. They sleep meanwhile: one
-    // that looks again and again makes so many accesses on a busy machine that these waits are few of them.
+    // Threads take turns, so that each has the line taken away between its count and the lock. They sleep meanwhile:
+    // one that looks again and again makes so many accesses on a busy machine that these waits are few of them.
     let declared = "#include <stdatomic.h>
 static _Atomic long turn __attribute__((aligned(256)));
 static struct account { pthread_mutex_t lock; atomic_long asked; long balance; } account __attribute__((aligned(64)));";
@@ -376,12 +377,12 @@ static struct account { pthread_mutex_t lock; atomic_long asked; long balance; }
     let all = |when: &str| waits(when, "of_same_bytes") + waits(when, "of_line_alone");
     assert!(waits("after", "of_line_alone") < waits("before", "of_line_alone"), "{predicted:#}");
     assert!(all("after") < all("before"), "{predicted:#}");
-    // What it would give is told where nothing may grow, too.
+    // The predicted effect is shown where nothing may grow, too.
     let told = advised("")["suggestions"].to_string();
     assert!(told.contains("(lock balance) and (asked)") && told.contains("Predicted"), "{told}");
 }
 
-/// A program of Rust of which two threads, 0 and 1, add to what `mine` is.
+/// A program in Rust whose two threads, 0 and 1, add to `mine`.
 fn rust_place(declared: &str, mine: &str) -> Place {
     let place = Place::new("int main(void) { return 0; }", &[]);
     let source = format!(

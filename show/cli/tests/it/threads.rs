@@ -1,4 +1,4 @@
-//! `lineup threads`: what shares lines without need is found, and what does not is left alone.
+//! `lineup threads`: data that shares lines without need is found, and other data is left alone.
 
 use crate::installed;
 use crate::schema;
@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What two threads do together: `work` is given 0 and 1. Each waits at both ends until the other is there, too, in a way that lets
-/// what lies between happen in any order.
+/// The common work of two threads: `work` gets 0 and 1. Each waits at both ends until the other is there, too, in a way
+/// that lets the code in between happen in any order.
 fn c(declarations: &str, setup: &str, body: &str) -> String {
     format!(
         r#"
@@ -55,7 +55,7 @@ impl Program<'_> {
         }
     }
 
-    /// What `lineup threads` says of it.
+    /// The output of `lineup threads` for it.
     fn threads(&self, more: &[&str]) -> Value {
         self.threads_of("work", &[], more)
     }
@@ -87,7 +87,7 @@ fn record_calls(folder: &Path, region: &str, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What is said to share lines without need, in words.
+/// The data that shares lines without need by the report, in words.
 fn found(report: &Value) -> Vec<String> {
     let findings = report["false_sharing"].as_array().expect("findings");
     let in_words = |finding: &Value| {
@@ -115,7 +115,7 @@ fn is_found(name: &str, report: &Value, names: &[&str], remedy: &str) {
 
 const COUNT: &str = "for (long i = 0; i < TURNS; i++)";
 
-/// For a thread that is to be waited for: it keeps what it has until the other one says that it asks now, and a little longer.
+/// For a thread that others wait for: it keeps its state until the other one asks, and a little longer.
 const ASKING: &str = "
     #include <unistd.h>
     static struct { _Alignas(256) atomic_int times; } asking;

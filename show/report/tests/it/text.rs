@@ -20,7 +20,7 @@ fn first_screen(style: TextStyle) -> Telling {
     Telling { style, is_full: false, all_data_models: false }
 }
 
-/// The sample with so many regions, proposals and other things, all with long names.
+/// The sample with this many regions, proposals and other things, all with long names.
 fn large(count: usize) -> StudyReport {
     let mut report = sample::study();
     let long =
@@ -438,7 +438,7 @@ fn code_in_another_order_stands_before_and_after_on_one_screen() {
     assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
 }
 
-/// What four optimisers make of a program; that of one is not in the table.
+/// The program by four optimisers; one more is not in the table.
 fn optimisers() -> Optimisers {
     let time =
         |ratio| TimeRatio { ratio, low: ratio - 0.01, high: ratio + 0.01, verdict: TimeVerdict::Changed };

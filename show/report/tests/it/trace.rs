@@ -88,7 +88,7 @@ fn the_page_has_every_figure_and_each_has_its_table() {
     for anchor in ["causes", "modes", "distributions", "scattergrams", "maxima", "recorded"] {
         assert_eq!(count(&page, &format!("section#{anchor}")), 1, "{anchor}");
     }
-    // Duration, lock wait and one counter: two runs over each other, then four arms; each as it is and rescaled.
+    // Duration, lock wait and one counter: two runs over each other, then four arms; each unscaled and rescaled.
     assert_eq!(count(&page, "#distributions figure"), 3 * 2 * 2);
     assert_eq!(count(&page, "#distributions path.outline[d^=M52]"), 3 * 2 * 2 * (2 + 4));
     // Against lock wait and against the counter.

@@ -1,4 +1,4 @@
-//! From what regions did to bytes to the line map of a type and of variables.
+//! From the regions' accesses to bytes to the line map of a type and of variables.
 
 use crate::program::{bytes, device, use_of};
 use lineup_model::access::ThreadId;

@@ -1,8 +1,8 @@
-//! What the checks are for is found: pages with one thing wrong each.
+//! The checks find their problems: pages with one fault each.
 
 use lineup_browser::{Axe, Browser, check, missing};
 
-/// A page, and what has to be said of it; nothing of the first.
+/// A page, and its expected problem; none for the first.
 const PAGES: [(&str, &str, &str); 10] = [
     ("fine", "<a href='#x'>to the text</a><p id=x>text", ""),
     ("console", "<a href='#x'>to the text</a><p id=x>text<script>console.error('oh')</script>", "console: "),

@@ -1,9 +1,9 @@
-//! What the project's scripts fetch or build, once.
+//! Files that the project's scripts fetch or build, once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a script in `scripts` prints the path of. It says on standard error what it does.
+/// The path that a script in `scripts` prints. The script reports its steps on standard error.
 pub(crate) fn by(script: &str, arguments: &[&str]) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(script);
     let output = Command::new(path).args(arguments).stderr(Stdio::inherit()).output();

@@ -1,15 +1,15 @@
-//! The command as it is installed: its recorders lie beside it.
+//! The command as it is installed: its recorders lie next to it.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
 
-/// What lies beside the command.
+/// The files next to the command.
 const RECORDERS: [&str; 2] = ["liblineup_engine.so", "liblineup_plugin.so"];
 
 static CHECKED: Once = Once::new();
 
-/// `lineup`, with its recorders beside it, of the same state of the sources. Cargo builds no recorder for a test of the
+/// `lineup`, with its recorders next to it, built from the same sources. Cargo builds no recorder for a test of the
 /// command: `make built` does, and without it the first test says so.
 pub(crate) fn lineup() -> Command {
     let command = Path::new(env!("CARGO_BIN_EXE_lineup"));

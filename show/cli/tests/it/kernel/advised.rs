@@ -1,4 +1,4 @@
-//! From a recorded kernel to objects of its own sources, compiled with what is proposed: `make kernel-study` in small.
+//! From a recorded kernel to objects of its own sources, compiled with the proposals: `make kernel-study` in small.
 
 use super::guests::kernel;
 use super::record::{bench, printed};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the tick's path is compiled from.
+/// The folder of the tick's sources.
 const PART: &str = "kernel/time/";
 
 /// The sources of Debian's 6.1 kernel in the version of an image, of which this part is prepared for kbuild.
@@ -16,7 +16,7 @@ fn sources(version: &str) -> PathBuf {
     fetched::by("kernel-tree", &["6.1", version, &cache, PART])
 }
 
-/// The package's version, as the kernel tells it.
+/// The package's version, from the kernel's banner.
 fn package_version(banner: &str) -> &str {
     let (_, rest) = banner.split_once(" Debian ").expect("Debian's kernel");
     rest.split(' ').next().expect("a version")

@@ -1,4 +1,5 @@
-//! What a kernel copies for programs is a class of its own: programs' addresses tell, and the functions that copy.
+//! A kernel's copies for programs are a class of their own: programs' addresses identify them, and the functions that
+//! copy.
 
 use super::guests::kernel;
 use super::record::{bench, printed, read};

@@ -1,4 +1,5 @@
-//! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version 4.
+//! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version
+//! 4.
 
 use super::guests::{Bench, busybox, kernel};
 use super::record::{SHORT, bench, data_lines, kept, measured, range, read};
@@ -20,13 +21,13 @@ fn newer_emulator() -> PathBuf {
     emulator("10.0")
 }
 
-/// A clock, memory for names of files, their attributes, and what wakes a task. Not what looks at the page of an object, as
-/// `getname_flags` does: the kernel draws by lot which page of a slab it gets, and behind the first one it takes one
-/// instruction more to find that.
+/// A clock, memory for names of files, their attributes, and the function that wakes a task. Functions that look at the
+/// page of an object, as `getname_flags` does, are left out: the kernel picks the page of a slab at random, and behind
+/// the first one it takes one instruction more to find that.
 const REGIONS: [&str; 5] =
     ["sched_clock", "kmem_cache_alloc", "vfs_getattr_nosec", "try_to_wake_up", "ttwu_do_activate"];
 
-/// Of fewer calls the lines of data may all be those of another place of the stack.
+/// With fewer calls the lines of data may all be those of another place of the stack.
 const ENOUGH_CALLS: usize = 5;
 
 /// A recording under the installed emulator, or under the one in this folder.
@@ -67,15 +68,15 @@ fn lines_of_code(recording: &Recording, region: &str, instructions: u64) -> BTre
     calls.map(|call| call.code_granules.clone()).collect()
 }
 
-/// The counts of lines of data that kept calls needed that took this way. Where the stack lies in its line, and objects in
-/// theirs, differs from call to call.
+/// The numbers of data lines that kept calls with this many instructions needed. The place of the stack in its line,
+/// and of objects in theirs, differs from call to call.
 fn lines_of_data(recording: &Recording, region: &str, instructions: u64) -> Vec<usize> {
     let calls = kept(recording, region).into_iter().filter(|call| call.instructions == instructions);
     calls.map(|call| data_lines(call, 64)).collect()
 }
 
-/// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet them
-/// elsewhere, and take another way.
+/// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet
+/// them elsewhere, and take another way.
 pub(crate) fn the_same_calls(older: &Recording, newer: &Recording) {
     assert_ne!(older.header.emulator, newer.header.emulator);
     for region in REGIONS {
@@ -143,7 +144,7 @@ fn the_newer_emulator_tells_which_of_two_processors_it_is() {
     shows(&recording, "x86-64, two CPUs", "the_newer_emulator_tells_which_of_two_processors_it_is");
 }
 
-/// The idle task of a processor runs on no other: where the emulator tells the wrong one, it seems to.
+/// The idle task of a processor runs on no other: with a wrong processor from the emulator it seems to.
 pub(crate) fn idle_tasks_stay(bench: &Bench, recording: &str) {
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     lineup.current_dir(bench.folder.path()).args(["threads", recording, "--json"]);

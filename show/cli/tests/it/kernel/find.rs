@@ -1,4 +1,4 @@
-//! What is worth fixing in a kernel, of a guest's whole work.
+//! Findings in a kernel, from a guest's whole work.
 
 use super::guests::{Bench, kernel};
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn types(found: &Value) -> Vec<&str> {
     owners.filter(|owner| owner["class"] == "member").filter_map(|owner| owner["name"].as_str()).collect()
 }
 
-/// What the kernel does is done for a task or for an interrupt, but for what comes before the first entry.
+/// The kernel works for a task or for an interrupt, except for the time before the first entry.
 fn works_for_tasks_and_interrupts(found: &Value) {
     let contexts = found["contexts"].as_array().expect("contexts");
     let share = |is_interrupt: bool| -> f64 {

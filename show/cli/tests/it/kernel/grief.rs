@@ -1,5 +1,5 @@
-//! Kernels that cannot be recorded, and guests that come to grief while they are: there is a message, the recording up to
-//! that point can be read, and no emulator stays behind.
+//! Kernels that cannot be recorded, and guests that fail while they are recorded: there is a message, the recording up
+//! to that point can be read, and no emulator stays behind.
 
 use super::guests::{Bench, emulators, kernel};
 use super::record::{bench, measured, read};
@@ -55,7 +55,7 @@ fn a_workload_that_fails_leaves_its_recording() {
     assert!(!recording.calls.is_empty() && !recording.measured.is_empty());
 }
 
-/// A guest that comes to grief after the recording began: the message, and a recording with the recorder's last words.
+/// A guest that fails after the recording began: the message, and a recording with the recorder's last words.
 fn grief(arguments: &[&str], expected: &[&str]) -> Recording {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));

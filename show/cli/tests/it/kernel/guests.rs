@@ -30,7 +30,7 @@ pub(crate) fn emulators(image: &Path) -> Vec<String> {
 /// A folder for the test's files, and where the command keeps what it learned.
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
-    /// What comes before the image.
+    /// The options before the image.
     before: &'static [&'static str],
 }
 
@@ -71,7 +71,7 @@ impl Bench {
         crate::schema::checked(&output.stdout)
     }
 
-    /// A copy of an image under a name of its own, so that its emulator can be told from those of other tests.
+    /// A copy of an image under a name of its own, so that its emulator is distinguishable from those of other tests.
     pub(crate) fn copy(&self, image: &Path) -> PathBuf {
         let own = self.folder.path().join("vmlinuz");
         std::fs::copy(image, &own).expect("a copy");

@@ -30,7 +30,8 @@ fn a_real_time_kernel_idles_and_its_ticks_are_recorded() {
     assert!(ticks.iter().all(|call| call.end == CallEnd::Returned));
 }
 
-/// Another machine's kernel, recorded twice alike, what the report says of it, and the folder of its recording, `one.rec`.
+/// Another machine's kernel, recorded twice alike, what the report says of it, and the folder of its recording,
+/// `one.rec`.
 fn recorded_elsewhere(name: &str) -> (Recording, Value, Bench) {
     let bench = bench();
     let fetched = kernel(name);
@@ -54,7 +55,7 @@ fn recorded_elsewhere(name: &str) -> (Recording, Value, Bench) {
     (read(&one), spans, bench)
 }
 
-/// The tracked flag agrees with everything that shows the kernel's: interrupts, and what it does after a test of it.
+/// The tracked flag agrees with everything that shows the kernel's: interrupts, and its actions after a test of it.
 fn the_flag_is_exact(report: &Value) {
     let count = |name: &str| report[name].as_u64();
     assert_eq!((count("interrupts_while_off"), count("flag_lost")), (Some(0), Some(0)), "{report}");
@@ -64,7 +65,8 @@ fn the_flag_is_exact(report: &Value) {
     }
 }
 
-/// Spans with interrupts off are where a kernel has them: around every timer interrupt, short, and few of all instructions.
+/// Spans with interrupts off are where a kernel has them: around every timer interrupt, short, and few of all
+/// instructions.
 fn interrupts_are_off_in_interrupts_and_not_for_long(recording: &Recording, entry: &str, report: &Value) {
     let spans = measured(recording, "irqs-off");
     assert!(spans.len() > 1000, "{} spans", spans.len());
@@ -145,7 +147,7 @@ fn sixty_four_bit_arm_is_recorded_alike() {
             regions.iter().find(|region| region["name"] == name).map(|region| &region["coverage"]["named"]);
         assert!(named.and_then(Value::as_f64) > Some(0.8), "{name}: {named:?}");
     }
-    // Packed, as other distributions have it, the image tells the same.
+    // The packed image, as other distributions have it, gives the same.
     let advised = printed(&bench, &["advise", "one.rec"]);
     assert!(advised["types_touched"].as_u64() > Some(5), "{advised:#}");
     let image = bench.folder.path().join("vmlinuz");

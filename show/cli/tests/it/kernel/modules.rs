@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Mounts an overlay, lists it, and looks up what is there and what is not. Last it says where the kernel has put a function.
+/// Mounts an overlay, lists it, and looks up an existing name and a missing one. Last it prints a function's address in
+/// the kernel.
 const OVERLAY: &str = "mkdir /low /memory /over; echo text > /low/file; mount -t tmpfs memory /memory; \
     mkdir /memory/up /memory/work; \
     mount -t overlay -o lowerdir=/low,upperdir=/memory/up,workdir=/memory/work overlay /over || exit 3; \
@@ -48,7 +49,7 @@ fn functions_of_a_module_are_recorded_where_the_kernel_has_put_it_and_named_by_i
     let bytes = |name: &str| std::fs::read(bench.folder.path().join(name)).expect("a recording");
     assert!(bytes("one.rec") == bytes("two.rec"), "two recordings differ");
 
-    // What the guest's own table of symbols says.
+    // The guest's own table of symbols.
     let address = |line: &str| {
         let mut words = line.split_whitespace();
         let (address, _, name) = (words.next()?, words.next()?, words.next()?);
@@ -123,7 +124,7 @@ fn a_module_that_is_needed_or_is_none_is_told_before_any_boot() {
     assert!(said.contains("--module overlai") && said.contains("there are overlay"), "{said}");
     let said = bench.refused(&image, &["--region", "ovl_lokup", "--module", "overlay"]);
     assert!(said.contains("no function ovl_lokup"), "{said}");
-    // What is freed when the module has been loaded is no region.
+    // Code that is freed when the module has been loaded is not a region.
     let said = bench.refused(&image, &["--region", "ovl_init", "--module", "overlay"]);
     assert!(said.contains("no function ovl_init"), "{said}");
     // Nothing calls a network driver where there is no device.
@@ -134,7 +135,7 @@ fn a_module_that_is_needed_or_is_none_is_told_before_any_boot() {
     }
 }
 
-/// Its accesses have names by what relocations have made of the module's code.
+/// Its accesses have names through the relocated code of the module.
 #[test]
 #[ignore = "boots a kernel for Arm twice; make test-kernel runs it"]
 fn functions_of_a_module_for_64_bit_arm_are_recorded_and_named_too() {

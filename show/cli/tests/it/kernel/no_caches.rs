@@ -1,4 +1,4 @@
-//! Kernels recorded without modelled caches: what is not modelled is not told, and all else is as with them.
+//! Kernels recorded without modelled caches: cache figures are missing, and all else is the same as with caches.
 
 use super::guests::{busybox, kernel};
 use super::record::{SHORT, bench, read};
@@ -6,7 +6,7 @@ use lineup_model::access::Call;
 use lineup_recording::{Counts, MeasuredCall, Recording};
 use std::process::Command;
 
-/// What of a measured call does not come from caches, and not from its place in the run.
+/// The part of a measured call that comes neither from caches nor from its place in the run.
 fn told(call: &MeasuredCall) -> MeasuredCall {
     let own = Counts {
         instructions: call.own.instructions,

@@ -51,7 +51,7 @@ pub(crate) fn range<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> (
     (values.clone().min().expect("a call"), values.max().expect("a call"))
 }
 
-/// What another command prints as JSON.
+/// Another command's JSON output.
 pub(crate) fn printed(bench: &Bench, arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
     command.current_dir(bench.folder.path()).env("XDG_CACHE_HOME", bench.folder.path().join("cache"));
@@ -112,8 +112,8 @@ fn calls_return_and_the_clock_costs_what_a_count_by_hand_says(recording: &Record
     assert!(timer.iter().all(|call| call.end == CallEnd::Returned && call.own.instructions > 1000));
     let clock = measured(recording, "sched_clock");
     assert!(clock.len() > 100, "{} calls", clock.len());
-    // By hand, from the disassembly: 31 instructions; its two code lines, and two of the counter's reader; the counter's
-    // scale, the preemption count, and the stack, which may lie on a line's end.
+    // By hand, from the disassembly: 31 instructions; its two code lines, and two of the counter's reader; the
+    // counter's scale, the preemption count, and the stack, which may lie on a line's end.
     assert!(clock.iter().all(|call| call.own.instructions == 31 && call.end == CallEnd::Returned));
     let clock = kept(recording, "sched_clock");
     assert_eq!(clock.len(), 40);

@@ -1,4 +1,4 @@
-//! What is done to the modelled caches shows in what calls cost.
+//! Changes of the modelled caches show in the costs of calls.
 
 use super::guests::{Bench, busybox, kernel};
 use super::record::{bench, measured, read};
@@ -20,7 +20,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 fn a_second_level_takes_stalls_and_nothing_else_away() {
     let bench = Bench::new(&["sweep", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
-    // An idle guest's tick stops unless told not to.
+    // An idle guest's tick stops without this option.
     let guest = ["--workload", "sleep 1", "--cmdline", "nohz=off"];
     let sweep = bench.json(&image, &[&["--region", "timer", "--vary", "l2=off,256K"], &guest[..]].concat());
     assert_eq!(sweep["schema"], "lineup.sweep/1");
@@ -64,7 +64,7 @@ fn emptied_and_prefetched_code_caches_stand_on_both_sides_of_the_untouched_one()
     let [normal, invalidated, prefetched] = Arm::ALL.map(misses);
     assert!(invalidated > normal, "invalidated {invalidated}, normal {normal}");
     assert!(normal >= prefetched, "normal {normal}, prefetched {prefetched}");
-    // What a call executes has nothing to do with it.
+    // A call's instructions do not depend on it.
     let [normal, invalidated, prefetched] = Arm::ALL.map(|arm| of(arm, |call| call.own.instructions));
     for touched in [invalidated, prefetched] {
         assert!(touched.abs_diff(normal) * 10 < normal, "{touched} against {normal} instructions");

@@ -1,5 +1,5 @@
-//! The manual's table of emulators and machines. Each cell is shown by a test, which says so with [`shows`] and fails if
-//! the table says otherwise; the manual has to have this very table.
+//! The manual's table of emulators and machines. Each cell is shown by a test, which says so with [`shows`] and fails
+//! if the table says otherwise; the manual has to have this very table.
 
 use lineup_recording::Recording;
 
@@ -10,19 +10,20 @@ const RECORDED: &str = "recorded, does not repeat";
 const AS_OLDER: &str = "the same calls as 7.2";
 const STAYS_ON: &str = "the same calls as 7.2; the guest does not switch itself off";
 
-/// What was shown of a machine, and by which test.
+/// A machine's ability, and the test that shows it.
 type Cell = (&'static str, &'static str);
 
 struct Row {
     emulator: &'static str,
-    /// What a recording's header says of it.
+    /// The emulator's part of a recording's header.
     version: &'static str,
     interface: u32,
     /// In the order of the machines.
     cells: [Cell; MACHINES.len()],
 }
 
-/// What the tests of [`super::other_emulators`] show, but for Arm's machines with one processor, and with two.
+/// The abilities that the tests of [`super::other_emulators`] show, except for Arm's machines with one processor, and
+/// with two.
 const fn other(
     emulator: &'static str,
     version: &'static str,
@@ -73,8 +74,8 @@ const ROWS: [Row; 7] = [
     other("QEMU 11.1 (Debian 13's backports)", "version 11.1", 7, [AS_OLDER, RECORDED]),
 ];
 
-/// A test has shown that this is recorded of that machine, with the emulator that the recording names: the table has to
-/// say just that. Of an emulator that is not in the table nothing is said.
+/// A test has shown that this is recorded on that machine, with the emulator in the recording: the table must say just
+/// that. An emulator that is not in the table is not checked.
 pub(crate) fn shows(recording: &Recording, machine: &str, test: &str) {
     let Some((row, (what, by))) = cell(recording, machine) else {
         return println!("not in the table: {}", recording.header.emulator);
@@ -83,7 +84,7 @@ pub(crate) fn shows(recording: &Recording, machine: &str, test: &str) {
     println!("shown: {}, {machine}: {what}", row.emulator);
 }
 
-/// Whether the table says that two runs under this emulator are the same.
+/// True when the table says that two runs under this emulator are the same.
 pub(crate) fn is_repeated(recording: &Recording, machine: &str) -> bool {
     cell(recording, machine).is_some_and(|(_, (what, _))| what == REPEATS)
 }

@@ -1,4 +1,4 @@
-//! What two CPUs of a kernel do to each other's caches.
+//! The effects of two CPUs of a kernel on each other's caches.
 
 use super::guests::{Bench, kernel};
 use super::record::read;

@@ -1,4 +1,4 @@
-//! Another order of members, tried on what a kernel did.
+//! Another order of members, tried on a kernel's recorded accesses.
 
 use super::guests::{Bench, busybox, kernel};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ pub(crate) struct Looking {
 }
 
 impl Looking {
-    /// `None` where this machine lacks something for it, which is said; CI has to have it.
+    /// `None`, with a message, where this machine lacks a needed program; CI has to have them all.
     pub(crate) fn begin() -> Option<Looking> {
         if let Some(why) = missing() {
             assert!(std::env::var_os("CI").is_none(), "{why}");
@@ -25,7 +25,7 @@ impl Looking {
         })
     }
 
-    /// What is wrong with a page. Its pictures are called by the name.
+    /// A page's problems. Its pictures are called by the name.
     pub(crate) fn at(&mut self, page: &Path, name: &str) -> Vec<String> {
         check(&mut self.browser, &self.axe, page, name, &self.pictures).expect("the page is looked at")
     }

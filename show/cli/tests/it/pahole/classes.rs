@@ -16,11 +16,11 @@ pub(crate) struct Class {
 /// A member or base class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
-    /// Of a base class, its type's.
+    /// For a base class, its type's name.
     pub(crate) name: String,
     pub(crate) is_base: bool,
     pub(crate) offset_bits: u64,
-    /// Of a bit-field its width, else the bytes times eight.
+    /// For a bit-field its width, else the bytes times eight.
     pub(crate) size_bits: u64,
 }
 

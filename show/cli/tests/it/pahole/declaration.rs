@@ -27,7 +27,7 @@ pub(crate) fn without_attributes(code: &str) -> String {
     left
 }
 
-/// Where the first group of parentheses ends.
+/// The end of the first group of parentheses.
 fn matching_end(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (at, found) in text.char_indices() {

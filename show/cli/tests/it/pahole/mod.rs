@@ -12,7 +12,7 @@ pub(crate) struct Printed {
     pub(crate) name: String,
     /// Nesting, name and place of every member, with the holes before it.
     pub(crate) members: Vec<Member>,
-    /// The figures of the summary by what they are called.
+    /// The figures of the summary by their names.
     pub(crate) sums: BTreeMap<String, u64>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn read(listing: &str) -> Vec<Printed> {
     let mut current: Option<Printed> = None;
     let mut depth = 0;
     let (mut bytes, mut bits) = (0, 0);
-    // How many members there were when each nested type was opened.
+    // The number of members when each nested type was opened.
     let mut opened = Vec::new();
     for line in listing.lines() {
         let text = line.trim();

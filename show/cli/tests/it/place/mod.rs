@@ -1,4 +1,4 @@
-//! A folder for a program, one for temporary files, and what is left of both when `lineup` has ended.
+//! A folder for a program, one for temporary files, and a check for leftovers in both when `lineup` has ended.
 
 use crate::installed;
 use std::fs;
@@ -13,7 +13,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Builds `./program` from a source in C, with these options besides `-g -O2`.
+    /// Builds `./program` from a source in C, with these options in addition to `-g -O2`.
     pub(crate) fn new(source: &str, options: &[&str]) -> Place {
         let place = Place { root: tempfile::tempdir().expect("a folder") };
         fs::create_dir(place.source()).expect("a folder");
@@ -42,7 +42,7 @@ impl Place {
         lineup
     }
 
-    /// What is left in the folder for temporary files, and what processes of this place run.
+    /// The leftovers in the folder for temporary files, and the running processes of this place.
     fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.temporary()).expect("the folder").flatten();
         let files = entries.map(|entry| entry.path().display().to_string());

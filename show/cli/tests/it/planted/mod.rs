@@ -46,7 +46,7 @@ pub(crate) fn lineup(folder: &Path, arguments: &[&str]) -> std::process::Output 
     lineup.env_remove("XDG_CACHE_HOME").env_remove("DEBUGINFOD_CACHE_PATH").output().expect("lineup runs")
 }
 
-/// A built program with what its linker says of it.
+/// A built program with its linker's addresses.
 pub(crate) struct Program {
     pub(crate) folder: TempDir,
     pub(crate) symbols: BTreeMap<String, u64>,
@@ -115,7 +115,7 @@ impl Program {
         writer.finish().unwrap();
     }
 
-    /// A file of samples of this event, which tells of the program.
+    /// A file of samples of this event, with the program's mapping.
     pub(crate) fn writer(&self, name: &str, event: &EventSpec) -> Writer<BufWriter<File>> {
         let out = BufWriter::new(File::create(self.path().join(name)).unwrap());
         let mut writer = Writer::file(out, std::slice::from_ref(event)).unwrap();
@@ -225,14 +225,14 @@ pub(crate) fn write_planted(program: &Program, name: &str) -> Vec<Planted> {
 const TRACING: u32 = 8;
 const PROCESSORS: [u64; 4] = [0x410f_d4f0; 4];
 
-/// The number by which that processor tells where data came from.
+/// The processor's number for a source of data.
 fn traced_source(word: u64) -> Option<u16> {
     match word {
         source::LOAD_L1 => Some(0x0),
         source::LOAD_L3 => Some(0xb),
         source::LOAD_MEMORY => Some(0xe),
         source::LOAD_HITM => Some(0x9),
-        // Of stores it tells none.
+        // It has no source for stores.
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! `--pid`: a process that runs is recorded and timed, and goes on as if nothing had happened.
+//! `--pid`: a running process is recorded and timed, and continues as if nothing had happened.
 //!
-//! `LINEUP_ATTACHMENTS=N` attaches so often instead of some times.
+//! `LINEUP_ATTACHMENTS=N` sets the number of attachments.
 
 use super::program::{Program, X86_64, c};
 use serde_json::Value;
@@ -17,7 +17,7 @@ impl Running {
         Running(pipes.spawn().expect("starting a program"))
     }
 
-    /// Ends it by a line, and tells what it printed.
+    /// Ends it by a line, and returns its output.
     pub(crate) fn ended(mut self) -> String {
         self.0.stdin.take().expect("a pipe").write_all(b"\n").expect("telling it to end");
         let mut printed = String::new();
@@ -127,7 +127,7 @@ fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
     let report = report(&lineup(folder, "record", process, &options));
     let region = &report["regions"][0];
     let (recorded, seen) = (region["recorded"].as_u64().unwrap_or(0), region["seen"].as_u64().unwrap_or(0));
-    // It was attached to for no longer than all took. What was allowed and not used is kept for a moment.
+    // The attachment lasted no longer than all of this. An unused allowance is kept for a moment.
     let most = 200.0 * begun.elapsed().as_secs_f64() + 11.0;
     assert!(seen >= 5000 && recorded > 0 && recorded as f64 <= most, "{most}: {report}");
     let notes = report["notes"].to_string();
@@ -135,7 +135,7 @@ fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
     assert!(notes.contains("no thread of the process stood still for longer than"), "{notes}");
     let bytes = std::fs::read(folder.join("lineup.rec")).expect("the recording");
     let calls = lineup_recording::read_all(&bytes).expect("a readable recording").calls;
-    // Not the first ones alone: others were passed over in between. How many depends on how busy the machine is.
+    // Not only the first ones: others were passed over in between. Their number depends on the machine's load.
     let last = calls.iter().map(|call| call.sequence).max().unwrap_or(0);
     assert!(last > recorded + 10, "{last} of {seen}, {recorded} recorded");
     let printed = running.ended();
@@ -183,7 +183,7 @@ fn a_process_that_could_not_be_left_is_not_attached_to_again_and_goes_on() {
     assert!(running.0.try_wait().expect("its state").is_none());
 }
 
-/// As a server's manager may leave it for a while.
+/// A server's manager may leave it so for a while.
 #[test]
 fn a_process_that_ends_and_is_not_waited_for_has_ended() {
     let source = r#"

@@ -44,7 +44,7 @@ fn threads_that_begin_at_different_times_and_call_differently_often_have_as_many
     let recorded = program.record(&regions);
     assert_eq!(recorded.value("sum"), 3 * 234_060 + 4000);
     assert_eq!(by_thread(&recorded, 0), [60, 100, 100, 100], "{}", recorded.said);
-    // Calls inside recorded ones are recorded with them, and others besides, up to as many.
+    // Calls inside recorded ones are recorded with them, and others in addition, up to the same number.
     assert_eq!(by_thread(&recorded, 1), [100], "{}", recorded.said);
     assert!(recorded.said.contains("work: 360 calls recorded of 234,060 made"), "{}", recorded.said);
     let line = recorded.said.lines().find(|line| line.contains("calls of work that each thread made: "));
@@ -111,8 +111,8 @@ fn threads_that_run_at_the_same_time_are_recorded_at_the_same_times() {
         *taken[at as usize / 64].entry(stretch).or_default() += 1;
     }
     let position = |stretch: &u64| ThreadBudget::default().position(stretch << 21);
-    // A thread has every stretch in front of its last. One that was interrupted in the middle of a beginning call has a time
-    // of another stretch there.
+    // A thread has every stretch before its last one. A thread that was interrupted in the middle of a beginning call
+    // has a time of another stretch there.
     let last = taken.each_ref().map(|taken| {
         let sure = taken.iter().filter(|(_, calls)| **calls > 1);
         sure.map(|(stretch, _)| position(stretch)).max().expect("a stretch")

@@ -1,4 +1,4 @@
-//! The cache model beside cachegrind's, over the same addresses: the same counts.
+//! The cache model compared with cachegrind's, over the same addresses: the same counts.
 
 use super::program::{Program, X86_64, c};
 use lineup_recording::Misses;
@@ -27,7 +27,7 @@ __attribute__((aligned(64))) void run(void) {
 }
 "#;
 
-/// What both count, in cachegrind's order.
+/// The common counts, in cachegrind's order.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Counted {
     instructions: u64,
@@ -110,8 +110,8 @@ fn the_cache_model_counts_what_cachegrind_counts() {
     }
 }
 
-/// The one difference: all instructions that begin on a line are one fetch here, so that the first of them and one that
-/// reaches into the next line miss once where cachegrind has them miss twice.
+/// The one difference: all instructions that begin on a line are one fetch here. So the first of them and one that
+/// reaches into the next line miss once where cachegrind counts two misses.
 #[test]
 fn instructions_across_lines_and_pages_are_counted_once() {
     let program = program("nop\n");

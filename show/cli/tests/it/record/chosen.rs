@@ -4,7 +4,7 @@ use super::program::{Program, Recorded, X86_64, build, c, lineup_record};
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Of the program's own, with what chooses beside it, and of the C library.
+/// Functions of the program's own, with their choosers, and of the C library.
 const PROGRAM: &str = r#"
     #define _GNU_SOURCE
     #include <stdio.h>
@@ -93,14 +93,15 @@ fn calls_of_what_the_loader_chose_in_a_program_are_recorded_and_timed() {
 #[test]
 fn calls_of_the_c_librarys_functions_for_memory_are_recorded() {
     let program = c(X86_64, PROGRAM, &["-fno-builtin"]);
-    // The engine's own calls of them are no calls of the program's; mempcpy jumps behind the first instruction of memcpy.
+    // The engine's own calls of them are no calls of the program's; mempcpy jumps behind the first instruction of
+    // memcpy.
     let recorded = native(&program, &["memcpy", "memset"], &["--calls", "10000"]);
     assert_eq!(recorded.value("sum"), SUM);
     assert!(recorded.said.contains("memcpy: 500 calls recorded of 500 made"), "{}", recorded.said);
     assert!(recorded.said.contains("memset: 30 calls recorded of 30 made"), "{}", recorded.said);
     assert!(!recorded.said.contains("signal handler"), "{}", recorded.said);
     assert!(recorded.said.contains("memcpy (chosen: "), "{}", recorded.said);
-    // Whether their returns have room depends on the processor.
+    // The processor decides whether their returns have room.
     let output = time(&program, "memcpy");
     match output.status.success() {
         true => assert_eq!(timed_calls(&output), 500),
@@ -138,7 +139,7 @@ fn what_cannot_mean_one_function_is_refused_and_the_emulator_says_what_it_record
     };
     let both = said(&["--region", "fast", "--region", "work"]);
     assert!(both.contains("the loader chose the code for it that is another watched function's"), "{both}");
-    // What chooses is asked for by its own name; the loader has called it before the program begins.
+    // The chooser is requested by its own name; the loader has called it before the program begins.
     let chooses = said(&["--region", "chooses_work"]);
     assert!(chooses.contains("without a call of chooses_work"), "{chooses}");
     let emulated = program.record(&["--engine", "qemu", "--region", "work"]);

@@ -217,7 +217,8 @@ fn a_repeated_string_instruction_is_one_instruction_with_one_access_for_each_sid
     assert_eq!(recorded.touched(0, cell, 256), expected);
 }
 
-/// Accesses whose addresses follow from others in their block, and some that do not, in one function without a C library.
+/// Accesses whose addresses follow from others in their block, and some that do not, in one function without a C
+/// library.
 const CHAINED: &str = r#"
 asm(".globl _start\n_start: lea stack+8192(%rip), %rsp\n call run\n mov $60, %eax\n xor %edi, %edi\n syscall");
 __attribute__((aligned(64))) char stack[16384];
@@ -257,7 +258,7 @@ fn a_whole_program_s_accesses_are_those_of_its_calls() {
     let sum = |count: fn(&lineup_recording::ProfileRun) -> u64| -> u64 {
         whole.recording.profile.iter().map(count).sum()
     };
-    // Besides, the call that begins all stores a return address.
+    // In addition, the call that begins all stores a return address.
     // The profile of a whole program counts a repeated string instruction once for each element, as cachegrind does.
     let elements = 1000 * (5 - 1);
     assert_eq!(sum(|run| run.loads), of_calls(AccessKind::Load) + elements);

@@ -1,4 +1,4 @@
-//! Whatever ends a recording, the calls that had ended by then are in it.
+//! Whatever ends a recording, it has the calls that had ended by then.
 
 use super::program::{Program, X86_64, c, lineup_record};
 use crate::small_folder::with_small_folder;

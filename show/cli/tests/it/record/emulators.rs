@@ -1,5 +1,5 @@
-//! A program of another machine under two emulators: the installed QEMU 7.2, and QEMU 10 built from Debian's sources, whose
-//! plugins speak another interface.
+//! A program of another machine under two emulators: the installed QEMU 7.2, and QEMU 10 built from Debian's sources,
+//! whose plugins speak another interface.
 
 use super::program::{AArch64, Program, c};
 use crate::fetched;
@@ -70,11 +70,11 @@ fn record_calls(program: &Program, region: &str, out: &str, folder: Option<&Path
     read_all(&std::fs::read(program.folder.path().join(out)).expect("a recording")).expect("it can be read")
 }
 
-/// The most bytes that an instruction of 64-bit Arm loads or stores at once: two registers. QEMU 7.2 tells that as two
-/// accesses, QEMU 10 as one.
+/// The most bytes that an instruction of 64-bit Arm loads or stores at once: two registers. QEMU 7.2 reports that as
+/// two accesses, QEMU 10 as one.
 const PAIR_BYTES: u32 = 16;
 
-/// What does not depend on where stacks, heaps and files lie.
+/// The part that does not depend on the places of stacks, heaps and files.
 #[derive(PartialEq, Eq, Debug)]
 struct Shape {
     end: CallEnd,
@@ -137,8 +137,8 @@ fn a_program_of_another_machine_makes_the_same_calls_under_an_emulator_of_today(
     );
 }
 
-/// What registers alone tell on this machine: a leaf uses no stack, the first thread's base is set without a system call, and
-/// the C library's code says nothing of what it clears.
+/// Facts that only registers show on this machine: a leaf uses no stack, the first thread's base is set without a
+/// system call, and the C library's code does not show what it clears.
 const REGISTERS: &str = r#"
 #include <stdlib.h>
 #include <string.h>

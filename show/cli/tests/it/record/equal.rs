@@ -1,4 +1,5 @@
-//! Calls of a program that is named, recorded by both engines and compared access by access: by hand, see `scripts/engines`.
+//! Calls of a program that is named, recorded by both engines and compared access by access: by hand, see
+//! `scripts/engines`.
 
 use super::engines::SAME_LIBRARY;
 use super::program::lineup_record;
@@ -8,10 +9,10 @@ use lineup_recording::{MOST_ACCESSES, Recording, read_all};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// What of an access is to be equal: the instruction, by its file and its place there.
+/// The part of an access that must be equal: the instruction, by its file and its place there.
 type Site = (u32, u64, AccessKind, u32);
 
-/// What two recordings have in common.
+/// The common parts of two recordings.
 #[derive(Default)]
 struct Files(HashMap<String, u32>);
 
@@ -55,7 +56,7 @@ fn code(images: &[(LoadedImage, u32)], call: &Call) -> BTreeSet<(u32, u64)> {
     call.code_granules.iter().map(|granule| place(images, *granule)).collect()
 }
 
-/// How a call ended, and how large it was.
+/// A call's ending and its size.
 fn facts(call: &Call) -> (CallEnd, u32, u64) {
     (call.end, call.depth, call.instructions)
 }
@@ -76,8 +77,8 @@ struct Compared {
     /// Calls that differ in their instructions, their accesses or their ending, and how the first does.
     unlike: usize,
     first: Option<String>,
-    /// Calls that differ in that alone that the emulator lacks loads of locked instructions: in a program with threads it
-    /// tells of one as a store.
+    /// Calls whose only difference is that the emulator lacks loads of locked instructions: in a program with threads
+    /// it reports them as stores.
     locked: usize,
     /// Calls of which both kept the first accesses alone.
     cut: usize,
@@ -85,7 +86,7 @@ struct Compared {
     moved_within: usize,
     /// Calls with another number of lines, since a part of memory begins elsewhere within its line.
     other_lines: usize,
-    /// Those without that reason.
+    /// Differences without a known reason.
     unexplained: usize,
 }
 

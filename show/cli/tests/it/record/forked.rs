@@ -17,7 +17,7 @@ fn recorded(program: &Program, options: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What a function did, over all processes: instructions, loads and stores.
+/// A function's counts, over all processes: instructions, loads and stores.
 fn counts(report: &Value, name: &str) -> [u64; 3] {
     let functions = report["functions"].as_array().expect("functions").iter();
     let own = functions.filter(|function| function["function"] == name);
@@ -84,7 +84,7 @@ fn processes_of_a_tree_count_what_one_process_counts_that_does_it_all() {
     }
 }
 
-/// What `forks.c` foretells, in the order of its functions: stores of `work`, `killed` and `orphan`.
+/// The expected counts from `forks.c`, in the order of its functions: stores of `work`, `killed` and `orphan`.
 const FORETOLD: [(&str, u64); 3] = [
     (
         "work",
@@ -131,7 +131,7 @@ fn processes_of_a_program_that_is_linked_statically_are_counted() {
     let options = [BY_INTEGERS, &["-static", "-DALONE", "-Wno-unused-value"]].concat();
     let program = c(X86_64, include_str!("forks.c"), &options);
     let report = recorded(&program, &[]);
-    // What it starts is itself, which no engine is brought to then.
+    // The program starts itself, and the engine is not injected there.
     let missed = 1000 + 3 * 2000;
     assert_eq!(counts(&report, "work")[2] + missed, FORETOLD[0].1, "{report}");
     assert_eq!(counts(&report, "killed")[2], FORETOLD[1].1, "{report}");

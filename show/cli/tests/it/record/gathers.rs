@@ -11,7 +11,7 @@ fn both_engines_see_which_elements_are_gathered_and_moved() {
     assert_engines_agree(&program, &["--region", "hot", "--calls", "200"]);
 }
 
-/// The emulator has no AVX-512, and reads all of what a masked load names: here the program itself tells what is accessed.
+/// The emulator has no AVX-512, and reads all bytes of a masked load: here the program itself says what is accessed.
 #[test]
 fn elements_are_those_that_the_program_expects_and_faults_in_between_change_nothing() {
     const TABLE: std::ops::Range<u64> = 0x2100_0000..0x2100_2000;
@@ -25,7 +25,7 @@ fn elements_are_those_that_the_program_expects_and_faults_in_between_change_noth
     assert_eq!(said("result", &native.said), said("result", &alone));
     let expected = said("expected", &native.said);
     assert_eq!(native.calls().len(), 2 * expected.len());
-    // Of each two calls the first only tells what the second will access.
+    // In each pair of calls the first only says what the second will access.
     for (number, (call, expected)) in native.calls().chunks(2).zip(&expected).enumerate() {
         let own = call[1].accesses.iter().filter(|access| TABLE.contains(&access.address));
         let bytes = own.flat_map(|access| access.address..access.address + u64::from(access.size_bytes));

@@ -1,5 +1,5 @@
-//! Generated programs: random control flow, calls, jumps through tables, vectors, strings and structs, in C and C++. Both
-//! engines record every call of several of their functions alike.
+//! Generated programs: random control flow, calls, jumps through tables, vectors, strings and structs, in C and C++.
+//! Both engines record every call of several of their functions alike.
 //!
 //! What strings are read from stands at fixed addresses: the C library reads on over a page's end another way.
 //!
@@ -30,7 +30,7 @@ impl Author {
         let _ = writeln!(self.text, "{:indent$}{text}", "", indent = 4 * depth);
     }
 
-    /// A value, from what every function has.
+    /// A value from the variables that every function has.
     fn value(&mut self) -> String {
         let number = self.below(1000);
         match self.below(8) {
@@ -112,7 +112,7 @@ impl Author {
         }
     }
 
-    /// What only one of the languages has.
+    /// Statements that only one of the languages has.
     fn extra(&mut self, depth: usize, value: &str) {
         let text = match self.is_cpp {
             true => format!(

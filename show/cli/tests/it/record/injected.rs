@@ -48,7 +48,7 @@ const PLAIN: &str = r#"
     }
 "#;
 
-/// What the program prints by itself.
+/// The program's output without the engine.
 fn alone(program: &Program) -> String {
     let path = program.folder.path().join("program");
     let output = Command::new(path).output().expect("running it");
@@ -108,7 +108,8 @@ fn a_program_without_thread_local_variables_gets_a_part_for_them() {
     assert_eq!(recorded.calls().len(), 50, "{}", recorded.said);
 }
 
-/// Threads one after the other and side by side, signals, faults, processes and exceptions: the same output, and all calls.
+/// Threads one after the other and side by side, signals, faults, processes and exceptions: the same output, and all
+/// calls.
 #[test]
 fn static_programs_with_threads_signals_and_forks_do_the_same() {
     const SOURCE: &str = r#"
@@ -174,7 +175,7 @@ fn static_programs_with_threads_signals_and_forks_do_the_same() {
             .expect("running lineup");
         let said = String::from_utf8_lossy(&times.stdout).into_owned();
         assert!(times.status.success() && said.starts_with(&alone), "{alone}{said}");
-        // Of 900 threads each got a table.
+        // Each of 900 threads got a table.
         assert!(!said.contains("too many at a time"), "{said}");
     }
 }
@@ -210,7 +211,7 @@ fn what_the_engine_cannot_be_brought_to_is_refused_before_it_does_anything() {
         &["--engine", "native", "--", "./program"],
         "makes system call 1 before its first thread is set up",
     );
-    // What the emulator does then is done once.
+    // The emulator then runs the program only once.
     let output = lineup_record(folder, &["--region", "hot", "--", "./program"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("said\n") && said.matches("said").count() == 1, "{said}");

@@ -1,4 +1,5 @@
-//! `lineup time --intervene`: every call is counted once, whatever is done before it, and the program notices nothing.
+//! `lineup time --intervene`: every call is counted once, with any intervention before it, and the program notices
+//! nothing.
 
 use super::program::{Program, X86_64, c, cpp, lineup_record};
 use super::times::{WAYS, alone, counts, time, timed_with};
@@ -7,7 +8,7 @@ use serde_json::Value;
 const ARMS: [&str; 4] = ["none", "flush_code", "flush_data", "flush_both"];
 const ALL: &str = "flush_code,flush_data,flush_both";
 
-/// Calls of a region that were drawn, and of these those that have a time, by arm.
+/// Sampled calls of a region, and those of them that have a time, by arm.
 fn drawn(report: &Value, number: usize) -> (u64, Vec<(String, u64)>) {
     let drawn = &report["regions"][number]["interventions"];
     let arms = drawn["arms"].as_array().expect("arms").iter();
@@ -25,7 +26,7 @@ fn all_arms_are_drawn_and_every_call_is_counted_once() {
     let (report, printed) = timed_with(&program, &regions, &options);
     assert!(printed.contains(&alone(&program)), "{printed}");
     assert_eq!(report["interventions"]["every"], 40, "{report}");
-    // As in the test of the same program without interventions: calls that return, those that are left, those inside.
+    // As in the test of the same program without interventions: calls that return, those that are left, inner calls.
     let made = [
         (24_000, 0, 0),
         (20_000, 0, 0),
@@ -81,7 +82,8 @@ fn a_seed_gives_its_lots_again_and_another_gives_others() {
     assert_ne!(first, lots("8"));
 }
 
-/// Without a rate the time bounds how often: all is counted as well, and arms that were not asked for are not drawn.
+/// Without a rate the time limits the number: all calls are counted as well, and arms that were not requested are not
+/// sampled.
 #[test]
 fn unless_told_how_often_a_share_of_the_time_is_spent() {
     let source = LOOP.replace("6000", "400000");
@@ -106,7 +108,7 @@ const CALLS: &str = r#"
     int main(int count, char **words) { long sum = 0; for (long i = 0; i < 6000; i++) sum ^= outer(i); printf("sum %lx\n", sum); }
 "#;
 
-/// The program does the same, and every call is counted once. What is flushed is what the recording has, of this build.
+/// The program does the same, and every call is counted once. The flushed code is the recording's, of this build.
 #[test]
 fn the_lines_that_recorded_calls_executed_can_be_flushed() {
     let program = c(X86_64, CALLS, &[]);

@@ -1,5 +1,5 @@
-//! Logged runs: what a log tells when it is replayed is what the native engine counts, and what it could not tell to its end
-//! is there up to its last whole part.
+//! Logged runs: a replayed log gives the same counts as the native engine, and a log that was cut off is readable up to
+//! its last whole part.
 
 use super::engines::SAME_LIBRARY;
 use super::program::{Program, Recorded, X86_64, build, c, cpp, lineup_record};
@@ -24,7 +24,7 @@ fn replay(folder: &Path, options: &[&str]) -> Output {
     command.output().expect("running lineup")
 }
 
-/// The counts that the log of a program's run comes to.
+/// The counts from replaying the log of a program's run.
 fn replayed(program: &Program, caches: &[&str]) -> Recorded {
     let folder = program.folder.path();
     let output = replay(folder, &[&["lineup.rec", "--out", "counts.rec"], caches].concat());
@@ -35,7 +35,7 @@ fn replayed(program: &Program, caches: &[&str]) -> Recorded {
     Recorded { recording: read_all(&bytes).expect("a recording"), printed: Default::default(), said }
 }
 
-/// How often the log says that functions of the program began.
+/// The number of times that the log has functions of the program begin.
 fn executed<const N: usize>(program: &Program, symbols: [&str; N]) -> [u64; N] {
     let listed = Command::new("nm").arg(program.folder.path().join("program")).output().expect("running nm");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -130,7 +130,7 @@ fn one_log_is_replayed_in_different_caches() {
     for (caches, mut counted) in named.iter().zip(counted) {
         let mut replayed = misses_by_line(&replayed(&program, caches));
         for lines in [&mut replayed, &mut counted] {
-            // What comes before and after it runs elsewhere in between.
+            // Code before and after it runs elsewhere in between.
             lines.retain(|_, misses| misses.iter().sum::<u64>() > 40);
         }
         assert!(!replayed.is_empty() && replayed.keys().eq(counted.keys()), "{replayed:?} {counted:?}");
@@ -172,7 +172,7 @@ int main(void) {
 }
 "#;
 
-/// Of what instructions make of registers nothing is logged: the reader comes to the addresses that are recorded otherwise.
+/// Computations in registers are not logged: the reader must arrive at the addresses that are recorded otherwise.
 #[test]
 fn addresses_that_are_worked_out_are_those_of_the_program() {
     let program = c(X86_64, MADE, &["-no-pie", "-fno-pie"]);
@@ -205,7 +205,7 @@ fn addresses_that_are_worked_out_are_those_of_the_program() {
     assert_eq!(operations.len(), 10, "{operations:?}");
 }
 
-/// What a handler's blocks log lies between the records of the block that it interrupted.
+/// The log of a handler's blocks lies between the records of the block that it interrupted.
 #[test]
 fn signal_handlers_are_in_the_log_whichever_way_they_end() {
     let program = c(X86_64, SIGNALS, &["-fno-inline", "-DTICKS=3"]);
@@ -249,7 +249,7 @@ fn a_block_that_was_interrupted_is_logged_once_and_whole() {
     let program = c(X86_64, source, BY_INTEGERS);
     let logged = log(&program, &[]);
     assert_eq!(executed(&program, ["work", "on_tick"]), ["rounds", "ticks"].map(|name| logged.value(name)));
-    // Each round of the loop stores twice, and all of these accesses are told to be where they were.
+    // Each round of the loop stores twice, and all of these accesses must have their real addresses.
     let listed = Command::new("nm").args(["-S", "program"]).current_dir(program.folder.path()).output();
     let listed = String::from_utf8_lossy(&listed.expect("nm").stdout).into_owned();
     let place = |name: &str| {
@@ -304,7 +304,7 @@ fn signals_threads_forks_libraries_exceptions_and_jumps_at_once_are_logged() {
     replayed(&program, &CACHES);
 }
 
-/// Its log is some megabytes, whatever is done to pack it: what addresses follow from is loaded anew each time.
+/// Its log is some megabytes, however well it is packed: the base of its addresses is loaded anew each time.
 const LONG: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -327,7 +327,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// What the log holds is replayed, and that the rest is missing is said.
+/// The content of the log is replayed, and a message says that the rest is missing.
 fn assert_cut_off(folder: &Path, file: &str) -> u64 {
     let output = replay(folder, &[file, "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

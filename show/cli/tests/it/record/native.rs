@@ -1,4 +1,4 @@
-//! What is the native engine's own: what it leaves alone, and what it tells of.
+//! The native engine's own behaviour: its exceptions, and its messages.
 
 use super::program::{X86_64, build, c};
 use lineup_model::access::CallEnd;
@@ -391,7 +391,7 @@ fn threads_tell_the_time_at_each_instruction_that_synchronises_and_around_system
         let times = &call.times;
         assert!(times.len() > 2000 && times[0].access == 0, "one at each addition: {}", times.len());
         assert!(times.is_sorted_by(|a, b| a.access <= b.access && a.cycles <= b.cycles));
-        // Of 20 ms there are millions of cycles on every machine; the thread slept inside the call.
+        // 20 ms have millions of cycles on every machine; the thread slept inside the call.
         let waits = times.windows(2).filter(|pair| pair[0].access == pair[1].access);
         let longest = waits.map(|pair| pair[1].cycles - pair[0].cycles).max();
         assert!(longest > Some(1_000_000), "{longest:?}");

@@ -1,5 +1,5 @@
-//! Signals: wherever in the copies of the code they interrupt a thread, its handler is shown a place where the program can be,
-//! with the stack and the registers as they are there.
+//! Signals: wherever in the copies of the code they interrupt a thread, its handler sees a possible place in the
+//! program, with the stack and the registers of that place.
 
 use super::program::{Program, Recorded, X86_64, c};
 

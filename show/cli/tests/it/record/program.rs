@@ -146,7 +146,7 @@ impl Recorded {
         *self.printed.get(name).unwrap_or_else(|| panic!("the program did not print {name}"))
     }
 
-    /// How the calls ended, in order of entry.
+    /// The calls' endings, in order of entry.
     pub(crate) fn ends(&self) -> Vec<CallEnd> {
         self.calls().iter().map(|call| call.end).collect()
     }

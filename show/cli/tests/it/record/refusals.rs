@@ -1,4 +1,4 @@
-//! What cannot be recorded: a clear message, exit status 2, nothing lost.
+//! Programs and functions that cannot be recorded: a clear message, exit status 2, nothing lost.
 
 use super::program::{Program, X86_64, c, lineup_record};
 use crate::installed::lineup;
@@ -59,7 +59,7 @@ fn an_unknown_region_comes_with_near_names_and_an_inlined_one_with_its_callers()
     assert!(said.contains("inlined into region"), "{said}");
 }
 
-/// What is known of a name is said, not what else could be installed.
+/// The message has the facts on a name, not the tools that could be installed.
 #[test]
 fn a_region_that_is_nowhere_is_explained_where_there_is_no_emulator() {
     let program = c(X86_64, SOURCE, &[]);
@@ -179,7 +179,7 @@ fn a_recording_cut_at_any_byte_gives_what_stands_before() {
     }
 }
 
-/// As on Debian 13.
+/// The state of Debian 13.
 #[test]
 fn an_emulator_without_plugins_is_named_before_anything_runs() {
     let program = c(X86_64, "int main(void) { return 0; }", &[]);

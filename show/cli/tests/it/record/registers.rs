@@ -1,4 +1,4 @@
-//! What a call was given in registers names what a pointer led to, where nothing else does.
+//! A call's registers name the target of a pointer, where nothing else does.
 
 use super::program::{AArch64, Program, X86_64, c};
 use lineup_model::machine::Machine;
@@ -25,7 +25,7 @@ int main(void) {
 }
 "#;
 
-/// What `lineup explain` prints of a program's recording.
+/// The output of `lineup explain` for a program's recording.
 fn explain(program: &Program, how: &str) -> Vec<u8> {
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     let output = lineup.current_dir(program.folder.path()).args(["explain", "lineup.rec", how]).output();

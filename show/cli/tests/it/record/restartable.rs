@@ -11,7 +11,7 @@ const ROUNDS: u64 = 60_000;
 /// The same, of code that the program writes: it is looked at anew each time that it is executed.
 const FEW_ROUNDS: u64 = 20_000;
 
-/// Ways of recording whose last word is what the program's arguments follow.
+/// Ways of recording, as arguments before those of the program.
 const WAYS: [&[&str]; 7] = [
     &["record", "--whole-program", "--out", "r.rec"],
     &["record", "--whole-program", "--children", "--out", "r.rec"],
@@ -39,7 +39,7 @@ fn rounds_of(how: &str) -> u64 {
     if how.contains("written") { FEW_ROUNDS } else { ROUNDS }
 }
 
-/// No round is lost, and what was not recorded is counted.
+/// No round is lost, and unrecorded sequences are counted.
 fn assert_whole(program: &Program, ways: &[&[&str]], hows: &[&str]) {
     for (way, how) in ways.iter().flat_map(|way| hows.iter().map(move |how| (way, how))) {
         for processors in ["1", "2"] {

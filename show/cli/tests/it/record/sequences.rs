@@ -2,8 +2,8 @@
 //! memory are equal.
 //!
 //! `LINEUP_SEQUENCE_SEEDS=N` tries N programs of 200 sequences each instead of one, and N times a thousand sequences of
-//! whatever random bytes decode to instead of two thousand. `LINEUP_SEQUENCE_SECONDS=S` tries as many as S seconds allow,
-//! always the same ones first.
+//! decodable random bytes instead of two thousand. `LINEUP_SEQUENCE_SECONDS=S` tries as many as S seconds allow, always
+//! the same ones first.
 
 use super::program::{Program, X86_64, c};
 use rand::{Rng, RngExt, SeedableRng};
@@ -191,7 +191,7 @@ impl Maker {
             let _ = writeln!(text, "mov {register}, [rdi + {}]", 8 * at);
         }
         text += "lea rsi, [rip + buffer]\nmov rdi, 3\n";
-        // What lies there otherwise holds addresses, which differ from run to run.
+        // Otherwise the words there are addresses, which differ from run to run.
         for at in 1..=16 {
             let _ = writeln!(text, "mov qword ptr [rsp - {}], {}", 8 * at, 12345 * at);
         }
@@ -215,7 +215,7 @@ fn beyond(text: &str) -> String {
     format!("lea rsp, [rsp - 128]\n{text}\nlea rsp, [rsp + 128]")
 }
 
-/// The sequences, each run from several states, and a sum of what they leave for each.
+/// The sequences, each run from several states, and a sum of their results for each.
 fn source(seed: u64) -> String {
     let mut maker = Maker { random: ChaCha8Rng::seed_from_u64(seed), labels: 0 };
     let mut text = String::from(
@@ -267,7 +267,7 @@ fn rounds(usual: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// What is recorded; `None` for the program alone.
+/// The command's recording options; `None` for the program alone.
 fn output(program: &Program, what: Option<&[&str]>) -> String {
     let folder = program.folder.path();
     let output = match what {
@@ -331,7 +331,7 @@ fn whatever_random_bytes_decode_to_does_the_same_natively_and_in_the_cache() {
     }
 }
 
-/// What a program prints for each sequence.
+/// A program's output for each sequence.
 fn sums(output: &std::process::Output) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);
@@ -351,7 +351,7 @@ fn whatever_random_bytes_decode_to_does_the_same_when_all_of_the_program_is_coun
         let counted = sums(&super::program::lineup_record(folder.path(), &options));
         let (one, other) = (alone(), alone());
         assert_eq!((one.len(), one.len()), (other.len(), counted.len()), "seed {seed}");
-        // What looks at the stack pointer is not the same in each run.
+        // A sequence that reads the stack pointer differs from run to run.
         let same: Vec<usize> = (0..one.len()).filter(|place| one[*place] == other[*place]).collect();
         assert!(same.len() > one.len() / 2, "{} of {}", same.len(), one.len());
         let different: Vec<&str> = same

@@ -205,7 +205,7 @@ fn two_passes_record_what_one_does_in_a_program_with_threads() {
     assert_eq!(shapes(&one), shapes(&two));
 }
 
-/// What the first run does, later runs do not: a file tells it.
+/// Only the first run does this: a file tells later runs.
 const FICKLE: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 use super::program::{Program, X86_64, c};
 use super::times::{counts, timed_with};
 
-/// Of which GCC inlines the check into others and leaves the rest as `work.part.0`.
+/// GCC inlines the check of this function into others and leaves the rest as `work.part.0`.
 const SPLIT: &str = r#"
     #include <stdio.h>
     #include <stdlib.h>
@@ -35,8 +35,8 @@ const SPLIT: &str = r#"
     }
 "#;
 
-/// Parts, named as functions of one name, whose beginnings jump to the rest: among the first bytes, by short jumps, under a
-/// condition, and from the rest back.
+/// Parts, named as functions of one name, whose beginnings jump to the rest: among the first bytes, by short jumps,
+/// under a condition, and from the rest back.
 const BY_HAND: &str = r#"
     #include <stdio.h>
     long cell[4];

@@ -102,7 +102,7 @@ fn a_tree_of_processes_that_run_at_once_is_recorded() {
     assert_eq!(report["unfollowed"], Value::Array(Vec::new()));
 }
 
-/// A C++ function is named as in its source, wherever it is; what several processes have to say alike is said once.
+/// A C++ function is named as in its source, wherever it is; equal messages of several processes appear once.
 #[test]
 fn functions_of_libraries_are_found_by_the_names_that_their_source_has() {
     let library = r#"
@@ -127,7 +127,8 @@ fn functions_of_libraries_are_found_by_the_names_that_their_source_has() {
         lineup_record(folder, &[&options, ["sh", "-c", "./near && ./near; true"].as_slice()].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    // Of each process a hundred that take a number, of which nine throw, and a text for each that does not.
+    // In each process a hundred calls take a number, nine of which throw, and each of the others is followed by a call
+    // with a text.
     assert_eq!(calls(&report), [191, 191], "{report}");
     assert_eq!(report["regions"][0]["abandoned"], 18, "{report}");
     let mut notes: Vec<&str> =

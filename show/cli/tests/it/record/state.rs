@@ -1,4 +1,5 @@
-//! Instructions that keep the processor's state in memory, or load it: what is recorded is what the processor has written.
+//! Instructions that keep the processor's state in memory, or load it: the recording has exactly the processor's
+//! writes.
 
 use super::program::{Program, Recorded, X86_64, c};
 use lineup_model::access::{AccessKind, Call};
@@ -9,7 +10,7 @@ const UNIT: u64 = 32;
 const HEAD: u128 = 1 << 16;
 const HEAD_OF_COMPACT: u128 = 3 << 16;
 
-/// Which units of the area a call has accessed so.
+/// The units of the area that a call has accessed in this way.
 fn units(call: &Call, area: u64, kind: AccessKind) -> u128 {
     let own = call.accesses.iter().filter(|access| access.kind == kind);
     let within = own.filter(|access| (area..area + 4096).contains(&access.address));
@@ -46,7 +47,7 @@ fn what_is_recorded_of_kept_state_is_what_the_processor_writes() {
     let (mut kinds, mut others) = (std::collections::BTreeSet::new(), 0);
     for number in 0..count {
         let save = saves[3 * number as usize + 2];
-        // The head is looked at and written, and may stay as it is.
+        // The head is read and written, and may keep its value.
         let stores = units(save, area, AccessKind::Store);
         assert_eq!(stores, expected("save", number) | HEAD, "save {number}");
         assert_eq!(units(save, area, AccessKind::Load), HEAD, "save {number}");
@@ -65,7 +66,7 @@ fn what_is_recorded_of_kept_state_is_what_the_processor_writes() {
             kinds.insert(stores);
         }
     }
-    // What a processor holds to be in use may change when the thread is interrupted between two of the calls.
+    // The processor's view of the state in use may change when the thread is interrupted between two of the calls.
     assert!(others <= count / 5, "{others} of {count}");
     assert!(kinds.len() > 5, "{kinds:?}");
     assert!(!recorded.said.contains("not recorded"), "{}", recorded.said);

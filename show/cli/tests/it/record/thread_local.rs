@@ -139,7 +139,7 @@ fn general_dynamic_code_names_the_programs_own_variables() {
     build(X86_64, folder.path(), "main.c", MAIN, "program", &["-L.", "-lbump", "-Wl,-rpath,$ORIGIN"]);
     let program = Program { folder };
     let explanation = program.explain(&["region"]);
-    // Once in the program by its distance from the base, once in the library by what `__tls_get_addr` gave.
+    // Once in the program by its distance from the base, once in the library by the result of `__tls_get_addr`.
     assert_eq!(parts(&explanation, 0), [("counter".to_owned(), 2.0, 2.0)]);
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn time(program: &Program, regions: &[&str], options: &[&str]) -> Out
     command.current_dir(program.folder.path()).output().expect("running lineup")
 }
 
-/// The report, and what the program printed.
+/// The report, and the program's output.
 fn timed(program: &Program, regions: &[&str]) -> (Value, String) {
     timed_with(program, regions, &[])
 }
@@ -154,7 +154,8 @@ fn signals_forks_and_many_threads_change_nothing() {
     counts_of_signals_forks_and_threads(&expected, &timed_with(&program, &["hot", "forks"], &drawing));
 }
 
-/// Calls left in every way, and deeper ones after that, which nothing shows to be outside but the places of their frames.
+/// Calls left in every way, and deeper ones after that, which nothing shows to be outside but the places of their
+/// frames.
 const LEFT: &str = r#"
 #include <pthread.h>
 #include <csetjmp>
@@ -238,7 +239,7 @@ fn after_a_call_that_was_left_the_others_are_timed() {
     }
 }
 
-/// The handler runs after every instruction, also of what times the calls.
+/// The handler runs after every instruction, including those that time the calls.
 #[test]
 fn a_signal_may_come_between_any_two_instructions() {
     let source = r#"
@@ -321,7 +322,8 @@ fn what_cannot_be_timed_is_refused_before_the_program_runs() {
 
 #[test]
 fn functions_whose_returns_have_no_room_are_timed_when_they_call_nothing() {
-    // A way around an instruction before the return; five bytes; rounds from the entry; a short jump to another function.
+    // A way around an instruction before the return; five bytes; rounds from the entry; a short jump to another
+    // function.
     let source = r#"
         #include <stdio.h>
         extern long tight(long), five(long), rounds(long), turns(long);

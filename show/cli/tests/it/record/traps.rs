@@ -24,7 +24,7 @@ fn named(functions: &[&'static str]) -> Vec<&'static str> {
     functions.iter().flat_map(|function| ["--region", function]).collect()
 }
 
-/// Calls that were made of each function.
+/// Calls of each function.
 fn seen(recorded: &Recorded) -> Vec<u64> {
     let summary = recorded.recording.summary.as_ref().expect("a summary");
     summary.regions.iter().map(|region| region.seen).collect()
@@ -98,7 +98,7 @@ fn does_as_alone(program: &Program) {
     assert!(recorded.said.starts_with(&alone), "{alone}{}", recorded.said);
 }
 
-/// Where masks are set in it, by a system call of its own, is found then, too.
+/// System calls in it that set masks are found then, too.
 #[test]
 fn a_trap_may_stand_in_a_library_that_is_loaded_while_there_is_one_thread() {
     let library = r#"
@@ -154,7 +154,7 @@ fn a_trap_may_stand_in_a_library_that_is_loaded_while_there_is_one_thread() {
     );
 }
 
-/// Of its threads one blocks SIGTRAP, and none dies of a trap or blocks something else afterwards.
+/// One of its threads blocks SIGTRAP, and none dies of a trap or blocks something else afterwards.
 const SERVES: &str = r#"
     #include "traps.h"
     #include <pthread.h>
@@ -194,7 +194,7 @@ const SERVES: &str = r#"
     }
 "#;
 
-/// Which signals the threads of a process block.
+/// The signals that the threads of a process block.
 fn blocked(process: u32) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("its threads");
     let status = |path: std::path::PathBuf| std::fs::read_to_string(path.join("status")).expect("its status");
@@ -232,7 +232,7 @@ fn a_process_that_was_attached_to_handles_and_blocks_sigtrap_as_before() {
     assert!(printed.contains("wrong 0\n"), "{printed}");
 }
 
-/// A trap takes longer than what would be timed, and what it does to the caches is part of the call.
+/// A trap takes longer than the timed call, and its effects on the caches are part of the call.
 #[test]
 fn calls_that_only_a_trap_would_tell_are_not_timed_unless_the_function_can_be_moved() {
     let program = program(PLAIN);

@@ -1,11 +1,12 @@
-//! Whole programs: what the native engine counts is what the emulator counts, on every line of code.
+//! Whole programs: the native engine's counts are the emulator's, on every line of code.
 
 use super::engines::SAME_LIBRARY;
 use super::program::{Program, Recorded, X86_64, build, c, cpp};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Instructions, loads and stores by file and line of code. Blocks are cut elsewhere by each engine, and never across lines.
+/// Instructions, loads and stores by file and line of code. Blocks are cut elsewhere by each engine, and never across
+/// lines.
 pub(crate) fn by_line(recorded: &Recorded, file: &str) -> BTreeMap<u64, [u64; 3]> {
     let images = &recorded.recording.images;
     let mut lines = BTreeMap::new();
@@ -44,7 +45,7 @@ pub(crate) fn assert_same_counts(program: &Program) -> (Recorded, Recorded) {
     (native, emulated)
 }
 
-/// What code by integers alone does: the emulator counts a vector's access as several.
+/// Code that uses integers only: the emulator counts a vector's access as several.
 pub(crate) const BY_INTEGERS: &[&str] = &["-mgeneral-regs-only", "-fno-tree-vectorize"];
 
 /// Lists, switches, recursion, string instructions, locked instructions, constructors and handlers at exit.
@@ -121,7 +122,7 @@ pub(crate) fn misses_by_line(recorded: &Recorded) -> BTreeMap<u64, [u64; 6]> {
     lines
 }
 
-/// Misses some caches in many ways. It lies where it is linked to, and what it accesses, too, when it is linked so.
+/// Misses some caches in many ways. When linked so, it lies at its linked address, and so does its data.
 pub(crate) const MISSES: &str = r#"
         static volatile unsigned char bytes[1 << 17] __attribute__((aligned(4096)));
         __attribute__((noinline, aligned(4096))) static unsigned long work(unsigned long x, unsigned long rounds) {
@@ -162,7 +163,7 @@ fn both_engines_find_the_same_misses_whatever_the_caches_are() {
             let options =
                 [&["--whole-program", "--engine", engine, "--env", SAME_LIBRARY], &named[..]].concat();
             let mut lines = misses_by_line(&program.record(&options));
-            // What comes before and after it runs elsewhere in between.
+            // Code before and after it runs elsewhere in between.
             lines.retain(|_, misses| misses.iter().sum::<u64>() > 40);
             lines
         };
@@ -210,7 +211,7 @@ fn threads_are_counted_from_their_beginning_to_their_end() {
     assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(161));
 }
 
-/// What the engine keeps of a thread is taken over by others: four thousand threads need no more memory than a few.
+/// The engine's data of an ended thread is reused: four thousand threads need no more memory than a few.
 #[test]
 fn threads_leave_nothing_behind() {
     let source = r#"
@@ -241,7 +242,8 @@ fn threads_leave_nothing_behind() {
     assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(4101));
 }
 
-/// Has signal handlers that return, are interrupted, jump out, change where it goes on, fork, and come often.
+/// Has signal handlers that return, are interrupted, jump out, change where the program continues, fork, and come
+/// often.
 pub(crate) const SIGNALS: &str = r#"
         #ifndef TICKS
         #define TICKS 200
@@ -294,8 +296,8 @@ pub(crate) const SIGNALS: &str = r#"
         }
     "#;
 
-/// Handlers run in the copies of the code as well: those that return, that are left by a jump, that change where the program
-/// goes on, that are interrupted themselves, and that fork.
+/// Handlers run in the copies of the code as well: those that return, that are left by a jump, that change where the
+/// program continues, that are interrupted themselves, and that fork.
 #[test]
 fn signal_handlers_are_counted_whichever_way_they_end() {
     let program = c(X86_64, SIGNALS, &[]);

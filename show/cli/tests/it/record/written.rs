@@ -1,11 +1,11 @@
-//! Code that a program writes while it runs, and writes anew: it is recorded as it is at each time.
+//! Code that a program writes while it runs, and rewrites: the recording has its content at each time.
 
 use super::engines::assert_engines_agree;
 use super::program::{Program, Recorded, X86_64, c, lineup_record};
 use super::whole::{assert_same_counts, by_address};
 use std::process::Command;
 
-/// Two places for code: one that can be written and executed at once, and one that is either. What is written there
+/// Two places for code: one that can be written and executed at once, and one that is either. The code written there
 /// changes `*cell`: an addition, or a loop. A timer's handler runs meanwhile when there is an argument.
 const WRITES_CODE: &str = r#"
     #define _GNU_SOURCE
@@ -79,7 +79,8 @@ fn a_program_is_counted_to_its_end_when_it_writes_code() {
     assert_eq!(written(&native), written(&emulated));
 }
 
-/// The second page of a function is replaced by a copy, in other memory: an instruction begins before it and ends in it.
+/// The second page of a function is replaced by a copy, in other memory: an instruction begins before it and ends in
+/// it.
 const REPLACES_CODE: &str = r#"
     #define _GNU_SOURCE
     #include <stdio.h>
@@ -187,7 +188,8 @@ fn calls_go_on_in_a_copy_of_the_code() {
     }
 }
 
-/// What was unmapped is forgotten, but for what leads to the engine in the copy: calls go through it and are recorded, or not.
+/// Unmapped code is forgotten, except for jumps to the engine in the copy: calls go through it and are recorded, or
+/// not.
 #[test]
 fn calls_go_on_in_a_copy_of_code_that_was_unmapped() {
     let program = c(X86_64, COPIES_CODE, &["-falign-functions=64"]);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the schemas are.
+/// The folder of the schemas.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
 }
@@ -15,7 +15,7 @@ pub(crate) fn file(schema: &str) -> PathBuf {
     folder().join(format!("{name}.json"))
 }
 
-/// What is wrong with a document, by the schema that it names.
+/// A document's faults, by the schema that it names.
 pub(crate) fn faults(document: &Value) -> Vec<String> {
     let schema = document["schema"].as_str().expect("the name of a schema");
     let text = fs::read_to_string(file(schema)).unwrap_or_else(|error| panic!("{schema}: {error}"));

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs a command with a file system of so many KiB at `folder`, in a namespace of its own; `None`, with a word why, where
-/// this system allows no such thing. After `command` ends, `and_then` is run there by a shell.
+/// Runs a command with a file system of this many KiB at `folder`, in a namespace of its own. `None`, with a message,
+/// where this system does not allow that. After `command` ends, a shell runs `and_then` there.
 pub(crate) fn with_small_folder(
     folder: &Path,
     kib: u32,

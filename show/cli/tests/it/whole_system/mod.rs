@@ -12,7 +12,7 @@ fn region(name: &str, entries: Vec<u64>) -> Region {
     Region { name: name.into(), weight: 1.0, image: "vmlinux".into(), entries }
 }
 
-/// A recording of so many calls in blocks of 50.
+/// A recording of this many calls in blocks of 50.
 pub(crate) fn recording(mode: Mode, calls: u64) -> Vec<u8> {
     let mut header = Header::new(Abi::X86_64, vec!["linux".into()]);
     header.mode = mode;

@@ -1,4 +1,4 @@
-//! A program's types and what regions did to them, made up for tests.
+//! A program's types and the regions' accesses to them, invented for tests.
 
 use lineup_model::region::RegionId;
 use lineup_model::types::{

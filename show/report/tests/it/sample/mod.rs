@@ -325,7 +325,7 @@ pub(crate) fn study() -> StudyReport {
     report
 }
 
-/// A counter that one thread writes, beside a pointer that another reads.
+/// A counter that one thread writes, next to a pointer that another reads.
 fn shared_counter() -> LineMap {
     let one = |name: &str, offset, loads_per_call, stores_per_call, sharing| MemberUse {
         name: name.into(),
