@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
-/// A program whose region `hot` reads two members that lie far apart.
+/// A program whose region `hot` reads two distant members.
 const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdio.h>

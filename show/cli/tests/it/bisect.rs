@@ -6,8 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A repository whose program prints what it costs: 1000, plus what file `a` says, plus 50 when both
-/// `p` and `q` are 1.
+/// A repository whose program prints its cost: 1000, plus the number in file `a`, plus 50 when both `p` and `q` are 1.
 struct History {
     root: tempfile::TempDir,
 }

@@ -227,7 +227,7 @@ fn wait_for(mark: &Path) -> String {
     fs::read_to_string(mark).expect("a file")
 }
 
-/// A process whose parent is gone may wait for whoever reaps it; it is dead all the same.
+/// A process whose parent is gone may wait to be reaped; it is dead all the same.
 fn is_alive(process: &str) -> bool {
     let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     state.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z') && !rest.is_empty())

@@ -128,7 +128,7 @@ impl Place {
         lineup.stdin(Stdio::null()).output().expect("lineup runs")
     }
 
-    /// Records and gives the summary.
+    /// Records and returns the summary.
     pub(crate) fn record(&self, arguments: &[&str]) -> Value {
         json(&self.lineup(&[&["record", "--json"], arguments].concat()))
     }
@@ -175,7 +175,7 @@ pub(crate) fn calls(report: &Value) -> (u64, u64) {
     (region["seen"].as_u64().expect("a number"), region["recorded"].as_u64().expect("a number"))
 }
 
-/// The processes that recorded calls: file name of the program, how it came to be, and calls recorded.
+/// The processes that recorded calls: file name of the program, origin, and calls recorded.
 fn with_calls(report: &Value) -> Vec<(String, String, u64)> {
     let processes = report["processes"].as_array().expect("processes").iter().filter_map(|process| {
         let text = |name: &str| process[name].as_str().expect("a text").to_owned();

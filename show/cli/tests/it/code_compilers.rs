@@ -124,7 +124,7 @@ fn counts_by_line_are_those_that_llvm_gives_to_the_same_instructions() {
     let ours = fs::read_to_string(folder.join("program.prof")).expect("our profile");
     let (ours, theirs) = (counts(&ours), counts(&by_llvm(folder)));
     assert!(ours.len() > 25 && ours.keys().any(|place| place.contains("twice") && place.contains("scaled")));
-    // They leave out what was never executed where it begins or ends a function.
+    // They leave out code at a function's beginning or end that never ran.
     for (place, count) in ours.iter().filter(|(place, count)| **count > 0 || theirs.contains_key(*place)) {
         assert_eq!(theirs.get(place), Some(count), "{place}\n{ours:#?}\n{theirs:#?}");
     }
@@ -134,7 +134,7 @@ fn counts_by_line_are_those_that_llvm_gives_to_the_same_instructions() {
     assert!(theirs.keys().all(is_ours), "{ours:#?}\n{theirs:#?}");
 }
 
-/// Weights that clang gives to branches are one more than the counts, as the other compiler passes expect.
+/// Clang's branch weights are one more than the counts, as the other compiler passes expect.
 #[test]
 fn clang_takes_the_counts_for_functions_and_branches() {
     let folder = tempfile::tempdir().expect("a folder");

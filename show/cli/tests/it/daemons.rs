@@ -1,5 +1,5 @@
-//! Programs that go to the background in ways that leave no trace of whom they belong to: what they do there is waited
-//! for or ended all the same.
+//! Programs that go to the background in ways that leave no trace of their origin: their work there is waited for or
+//! ended all the same.
 
 use crate::children::{Place, calls, said};
 use serde_json::Value;

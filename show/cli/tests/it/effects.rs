@@ -53,7 +53,7 @@ fn json(output: &Output) -> Value {
     schema::checked(&output.stdout)
 }
 
-/// Both variants, held against each other: whether they are equal, and the finding.
+/// Both variants, compared with each other: whether they are equal, and the finding.
 fn against(how: &str) -> (bool, Value) {
     let (folder, plain, swapped) = senders();
     let (plain, swapped) = (plain.to_string_lossy(), swapped.to_string_lossy());

@@ -44,7 +44,7 @@ fn recorded() -> tempfile::TempDir {
     folder
 }
 
-/// Holds a trace to the structure that the format's document describes, and gives its slices.
+/// Checks a trace against the structure that the format's document describes, and returns its slices.
 fn slices(text: &str) -> Vec<Value> {
     let document: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(document["displayTimeUnit"], "ns", "\"ms\" or \"ns\"");

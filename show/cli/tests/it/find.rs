@@ -1,4 +1,4 @@
-//! `lineup find`: what is found in programs of which the answer is known.
+//! `lineup find`: findings in programs where the right answer is known.
 
 use crate::place::Place;
 use crate::schema;
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
     let place = Place::new(DEVICES, &[]);
     let findings = found(&place, &[], &[]);
-    // All of the run is in the windows, so that modelling it again gives the same stalls.
+    // The windows cover the whole run, so that modelling it again gives the same stalls.
     assert_eq!(number(&findings, "/sample/accesses"), number(&findings, "/sample/of_accesses"));
     assert_eq!(number(&findings, "/sample/stall_cycles"), stalls(&findings));
     assert!(number(&findings, "/coverage/named") > 0.99, "{findings}");
@@ -100,7 +100,7 @@ fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
     assert!(findings["configurations"].as_array().is_some_and(|all| all.len() >= 8));
 }
 
-/// A list whose nodes hold what is used side by side, before text that is not, and an array of two members far apart.
+/// A list whose nodes hold numbers used side by side, before text that is not, and an array of two members far apart.
 const NODES: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,7 +220,7 @@ fn a_sample_tells_the_same_as_the_whole_run() {
     }
 }
 
-/// Three hundred functions that are run in turn, each with code that is not executed between what is.
+/// Three hundred functions that are run in turn, each with cold code between executed code.
 #[test]
 fn code_that_stalls_more_than_data_is_told_to() {
     let functions = (0..300).map(|number| {
@@ -251,7 +251,7 @@ fn code_that_stalls_more_than_data_is_told_to() {
     place.assert_clean();
 }
 
-/// Divisions take long and stall for nothing: the clock sees what the model does not.
+/// Divisions take long without stalls: the clock sees time that the model does not.
 #[test]
 fn the_clock_tells_where_the_time_goes() {
     let source = "#include <stdio.h>\n\

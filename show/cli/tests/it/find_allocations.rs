@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Places that allocate.
 const SITES: u64 = 40;
-/// Rounds in which all objects are allocated, used and given back.
+/// Rounds in which all objects are allocated, used and released.
 const ROUNDS: u64 = 3;
 
 /// Objects that a place allocates in a round.
@@ -193,8 +193,8 @@ fn allocations_that_were_not_seen_are_told_to_be_unknown() {
     assert!(notes.contains("where objects were allocated is not known"), "{notes}");
 }
 
-/// Code that the program writes, and changes each time before it calls it: it allocates as many bytes as it holds in
-/// one instruction, and where the allocator comes back to it returns the number that it holds in another.
+/// Code that the program writes, and changes each time before it calls it. In one instruction it allocates as many
+/// bytes as it holds, and after the allocator's return it returns the number that it holds in another.
 const WRITTEN: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,8 +241,8 @@ fn what_code_allocates_that_changes_between_is_counted_and_that_code_runs_as_it_
     );
 }
 
-/// A program whose allocator changes no vector register, as one may that the compiler knows: what the registers hold,
-/// up to their upper ends, is there after each call.
+/// A program whose allocator changes no vector register, as an allocator known to the compiler may: the registers keep
+/// their contents, up to their upper ends, across each call.
 const VECTORS: &str = r#"
 #include <immintrin.h>
 #include <stdio.h>

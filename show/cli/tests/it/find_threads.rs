@@ -78,7 +78,7 @@ fn found(options: &[&str]) -> (Value, String) {
     found
 }
 
-/// Held against these findings, the program with the counters apart has its waits no more.
+/// Compared with these findings, the program with the counters apart has lost its waits.
 fn assert_parted(old: &Value) {
     let place = Place::new(COUNTERS, &["-pthread", "-DAPART"]);
     let file = place.root.path().join("old.json");

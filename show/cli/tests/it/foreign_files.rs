@@ -1,5 +1,5 @@
-//! Every command that opens a file which somebody else made refuses what is not a regular file, at once, and never
-//! asks for more memory than the file's size justifies.
+//! Every command that opens another person's file refuses files that are not regular, at once. It never asks for more
+//! memory than the file's size justifies.
 
 use flate2::{Compress, Compression, FlushCompress};
 use std::fs::{self, File};

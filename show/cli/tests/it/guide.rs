@@ -20,7 +20,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A block between fences: the line above it, what the fence says, and its lines.
+/// A block between fences: the line above it, the fence's text, and its lines.
 struct Block<'p> {
     above: &'p str,
     info: &'p str,

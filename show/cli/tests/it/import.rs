@@ -22,7 +22,7 @@ fn every_member_has_exactly_the_samples_that_were_planted_in_it() {
     holds_what_was_planted(&found, &planted);
 }
 
-/// Every member has exactly what was planted in it, and every function.
+/// Every member and every function has exactly its planted samples.
 fn holds_what_was_planted(found: &Value, planted: &[Planted]) {
     let mut members: BTreeMap<(&str, &str), [u64; 5]> = BTreeMap::new();
     let mut evidence: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();

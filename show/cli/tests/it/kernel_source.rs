@@ -105,12 +105,12 @@ fn a_patch_to_a_kernel_is_built_booted_and_compared() {
         assert!(tree.read(&format!("out/{variant}/workload.log")).contains("sum 11054920800"));
     }
     assert_usable(&tree.path("out/report.html"), "kernel-study");
-    // The tree is as it was, and the copy holds what it does.
+    // The tree is unchanged, and the copy has the tree's content.
     assert_eq!(tree.read("linux/include/device.h"), untouched);
     assert_eq!(tree.read("out/build/source/include/device.h"), untouched);
     assert!(!tree.path("linux/.config").exists());
 
-    // A second study compiles what its own edits reach, and a file that changed meanwhile, and nothing else.
+    // A second study compiles only the files that its own edits reach, and a file that changed meanwhile.
     tree.change("linux/kernel/main.c", "turn < 200", "turn < 210");
     let (code, said) = tree.study(&["--region", "walk_devices"]);
     assert_eq!(code, Some(0), "{said}");
@@ -223,7 +223,7 @@ fn what_cannot_be_studied_is_said_before_anything_is_booted() {
     said(&["--region", "walk_devices"], "holds no Kconfig");
 }
 
-/// A tree that was built in place: what lies there is for another configuration, and is not taken.
+/// A tree that was built in place: its outputs are for another configuration, and are not used.
 #[test]
 fn what_was_built_in_the_tree_is_not_used() {
     let tree = Tree::new();

@@ -113,7 +113,7 @@ fn every_look_shows_the_same() {
             assert_eq!(program.layout(names), *whole, "{names:?}, {look} look");
         }
     }
-    // `outer` was looked at as text and as JSON.
+    // Text and JSON of `outer` share one index.
     assert_eq!(program.indexes().len(), NAMES.len() - 1, "one file for each look at other names");
     let unknown = program.layout(&["outr"]);
     assert!(unknown.contains("did you mean outer?"), "{unknown}");

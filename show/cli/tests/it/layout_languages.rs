@@ -343,7 +343,7 @@ int main(void) {
 }
 ";
 
-/// Clang describes alignments that have no effect; what a packed type has stays, where its members show the packing.
+/// Clang describes alignments that have no effect. A packed type's alignments stay where its members show the packing.
 #[test]
 fn an_alignment_without_effect_is_not_shown() {
     let folder = Folder::new();

@@ -1,14 +1,14 @@
 //! `lineup layout` compared with `pahole`: every named struct of real programs must have the same members at the same
 //! places, the same holes, and the same sums.
 //!
-//! Where pahole 1.24 is known to differ from the compiler, the test says so at the place.
+//! At places where pahole 1.24 is known to differ from the compiler, the test names the difference.
 
 use crate::pahole;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a command and returns what it printed; fails with its errors, or with the package to install.
+/// Runs a command and returns its output; fails with its errors, or with the package to install.
 fn output(command: &mut Command, package: &str) -> String {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command

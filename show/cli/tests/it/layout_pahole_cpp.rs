@@ -86,7 +86,7 @@ fn fault(part: &Part, member: &Value) -> Option<Fault> {
     }
 }
 
-/// Compares one class; what pahole does wrong in it.
+/// Compares one class; returns pahole's faults in it.
 fn difference(theirs: &Class, ours: &Own) -> Result<Vec<Fault>, String> {
     if theirs.size_bytes != ours.size_bytes || theirs.parts.len() != ours.members.len() {
         let (size, parts) = (ours.size_bytes, ours.members.len());
@@ -182,7 +182,7 @@ fn compare(file: &Path) -> (usize, BTreeMap<Fault, usize>) {
     (count, faults)
 }
 
-/// A statement of C++ that prints nothing unless a figure of ours is not the compiler's.
+/// A statement of C++ that prints only when a figure of ours differs from the compiler's.
 fn checks(class: &Value) -> String {
     let name = class["name"].as_str().expect("a name");
     let mut text = format!("check(sizeof({name}), {}, R\"({name})\");\n", class["size_bytes"]);
@@ -198,7 +198,7 @@ fn checks(class: &Value) -> String {
             Some("field") if member["bit_size"].is_null() && !what.is_empty() => {
                 text +=
                     &format!("check(__builtin_offsetof({name}, {what}), {offset}, R\"({name}.{what})\");\n");
-                // `sizeof` a reference is that of what it refers to; inside a class it is a pointer.
+                // `sizeof` a reference is that of its target; inside a class it is a pointer.
                 text += &format!(
                     "check(sizeof(Held<decltype({name}::{what})>), {size}, R\"(sizeof {name}.{what})\");\n"
                 );

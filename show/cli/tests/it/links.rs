@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A program that "costs" what the place of a function within a page says: it has no cost of its own, and differs by
-/// its layout alone.
+/// A program whose "cost" is a function's place within a page: it has no cost of its own, and differs by its layout
+/// alone.
 const MAIN: &str = r#"
 #include <stdint.h>
 #include <stdio.h>

@@ -66,7 +66,7 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// Gives input through a pipe, which can be read only once.
+/// Passes input through a pipe, which can be read only once.
 fn piped(mut command: Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().expect("lineup starts");
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("input");

@@ -1,6 +1,6 @@
-//! Small kernels of our own, whose answers are known: one for `lineup threads`, of which one variant has an array with
-//! an element for each processor on one line, and one a lock; and one for `lineup explain`, in which registers alone
-//! tell what is accessed.
+//! Small kernels of our own, with known answers. One is for `lineup threads`: one variant has an array with an element
+//! for each processor on one line, and one a lock. Another is for `lineup explain`: only registers show the accessed
+//! data.
 
 use crate::fetched;
 use crate::installed;

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
-/// Devices of which a walk reads two members on two lines, a list, two threads that count next to each other, and code
-/// that is executed and code that is not.
+/// A walk that reads two members of devices on two lines, a list, two threads with neighbouring counters, and code that
+/// runs and code that does not.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ fn write_pages(place: &Place, written: &Sender<(&'static str, PathBuf)>) {
     place.assert_clean();
 }
 
-/// The kinds that the sources name: what a page is called after `page(`.
+/// The kinds that the sources name: a page's name after `page(`.
 fn kinds_in_the_sources() -> BTreeSet<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/src");
     let mut folders = vec![sources];
@@ -136,7 +136,7 @@ fn every_kind_of_page_is_whole_and_usable_in_a_browser() {
     let mut problems = Vec::new();
     let mut opened = BTreeSet::new();
     let (written, pages) = channel();
-    // One page is looked at while the next is made.
+    // The browser checks one page while the next is written.
     std::thread::scope(|scope| {
         let place = &place;
         scope.spawn(move || write_pages(place, &written));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Packets of two lines: what is read for each lies on the first.
+/// Packets of two lines: the members read for each lie on the first.
 const HEADER: &str = "\
 #include <stdint.h>
 struct packet {
@@ -105,7 +105,7 @@ impl Repository {
         self.git(&["checkout", "--quiet", "main"]);
     }
 
-    /// Reviews a branch, recorded or not; what is built stays for the next review.
+    /// Reviews a branch, recorded or not; its builds stay for the next review.
     fn review(&self, head: &str, more: &[&str], workload: &[&str]) -> Output {
         let mut lineup = installed::lineup();
         lineup.current_dir(self.tree()).stdin(Stdio::null());
@@ -283,7 +283,7 @@ fn clean_clone(repository: &Repository) -> PathBuf {
     clone
 }
 
-/// A shell as a runner starts it: with these variables and no others of ours but where programs are.
+/// A shell as a runner starts it: with only these variables and the search path for programs.
 fn step(clone: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
     let command = installed::lineup();
     let programs = Path::new(command.get_program()).parent().expect("a folder");
@@ -294,7 +294,7 @@ fn step(clone: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
     shell.envs(variables.iter().copied()).output().expect("bash runs")
 }
 
-/// The commands of a list that stands in a file for a runner: what comes behind `mark` on its line.
+/// The commands of a list that stands in a file for a runner: the text behind `mark` on its line.
 fn commands(file: &str, mark: &str) -> Vec<String> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(top.join(file)).expect("a file");

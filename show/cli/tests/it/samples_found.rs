@@ -1,5 +1,5 @@
-//! `lineup find` and `lineup explain` of a perf.data: what was planted is found, with exactly the shares that were
-//! planted, and the recording is named that would tell what samples cannot.
+//! `lineup find` and `lineup explain` of a perf.data: planted samples are found, with exactly their shares, and the
+//! output names the recording that would show more than samples can.
 
 use crate::planted::{PROCESS, Program, array, lineup, number, output, write_planted};
 use crate::schema;
@@ -239,7 +239,7 @@ OWN(".text") long take(struct queue *queue) { return queue->head; }
 OWN(".text.unlikely") void refuse(struct queue *queue) { queue->tail = 0; }
 "#;
 
-/// Builds it with a build id, and gives that.
+/// Builds it with a build id, and returns that id.
 fn build_module(folder: &Path, file: &str) -> Vec<u8> {
     std::fs::write(folder.join("module.c"), MODULE).unwrap();
     let options = ["-g", "-O2", "-c", "-ffreestanding", "-fno-pic", "-fcf-protection=none", "-o", "module.o"];

@@ -58,7 +58,7 @@ fn printed(place: &Place, arguments: &[&str]) -> (Value, Option<i32>) {
     (document, output.status.code())
 }
 
-/// Runs commands of which each prints a document of a schema, in this order.
+/// Runs commands that each print a document of a schema, in this order.
 fn all_print(place: &Place, commands: &[(&str, &[&str])]) {
     let mut wrong = Vec::new();
     for (schema, arguments) in commands {

@@ -1,4 +1,4 @@
-//! `lineup shuffle` on small programs: what may move is moved and stands its test; what the sources hide is found.
+//! `lineup shuffle` on small programs: movable members are moved and pass the test; hidden dependences are found.
 
 use crate::schema;
 use serde_json::Value;

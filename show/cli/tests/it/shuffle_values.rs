@@ -1,4 +1,4 @@
-//! `lineup shuffle` where values in braces, declarators and headers have to follow the members: what moves stands its
+//! `lineup shuffle` where values in braces, declarators and headers have to follow the members: moved members pass the
 //! test, and the nearest neighbours that an edit cannot follow stay.
 
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::process::Command;
 /// The least share of data accesses that a study must name.
 const LEAST_COVERAGE: f64 = 0.95;
 
-/// A copy of a study's folder, without what was built there.
+/// A copy of a study's folder, without build outputs.
 struct Folder {
     root: tempfile::TempDir,
 }
@@ -103,7 +103,7 @@ fn run(folder: &Path, command: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Copies a folder without what `make` makes in it.
+/// Copies a folder without the outputs of `make`.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {

@@ -141,8 +141,8 @@ fn every_kind_of_evidence_holds_its_type_and_names_the_code() {
     assert!(report["setting"].to_string().contains("1 processes of the whole program"), "{report}");
 }
 
-/// Memory that is used anew, strings that are printed, one member that is written, objects that are copied, part of
-/// others and on the stack: none of it depends on an order.
+/// Reused memory, printed strings, one member that is written, objects that are copied, part of others and on the
+/// stack: nothing of this depends on an order.
 #[test]
 fn a_clean_program_yields_no_evidence() {
     let folder = tempfile::tempdir().expect("a folder");

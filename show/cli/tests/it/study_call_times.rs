@@ -1,10 +1,10 @@
-//! A study compares how long calls of its regions take, and names those that it cannot time.
+//! A study compares the times of its regions' calls, and names those that it cannot time.
 
 use crate::place::Place;
 use crate::schema;
 use serde_json::Value;
 
-/// `work` has three hot members on three lines, and room before its return, where that is stamped; `jump` goes where
+/// `work` has three hot members on three lines, and room for the stamp before its return; `jump` goes to a place that
 /// only the running program knows.
 const PROGRAM: &str = r#"
 #include <stdio.h>

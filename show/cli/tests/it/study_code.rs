@@ -37,7 +37,7 @@ fn program() -> String {
     text
 }
 
-/// Functions that one caller goes through often, with all of their code, and `seldom` now and then, with little of it.
+/// Functions that one caller runs often, with all of their code, and `seldom` now and then, with little of it.
 fn shared_program() -> String {
     let each = |of: &str| (0..8).map(|number| of.replace('#', &number.to_string())).collect::<String>();
     let work = "x = x * 2654435761u + #; x ^= x >> 7; x += x << 3; x ^= x >> 11; ".repeat(8);
@@ -136,7 +136,7 @@ fn rare_calls_fetch_fewer_lines_in_an_order_made_for_them_than_in_one_by_counts(
     let call = &cold["regions"][0];
     assert_eq!(call["region"], "seldom");
     let three = |what: &str| [0, 1, 2].map(|order: usize| call[what][order].as_f64().expect("a mean"));
-    // The linker may have put what they execute side by side by chance; the order by counts puts the rest between.
+    // The linker may have put their code side by side by chance; the order by counts puts the rest between.
     let [_, by_counts, by_calls] = three("lines");
     assert!(by_calls < by_counts, "{call}");
     assert!(three("pages")[2] <= three("pages")[1], "{call}");
@@ -248,7 +248,7 @@ fn other_optimisers_are_held_against_the_result_in_one_table() {
     );
 }
 
-/// Clang has a profile of its own, which is not looked at; what BOLT makes of the program is in the table all the same.
+/// Clang has its own form of profile, which is not used; BOLT's version of the program is in the table all the same.
 #[test]
 fn what_the_build_is_not_made_with_is_named_in_the_table() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -287,7 +287,7 @@ const SPREAD: &str =
 const TOGETHER: &str =
     "struct thing { unsigned first; unsigned second; unsigned third; char between[60]; char more[60]; };";
 
-/// The program of many steps, whose rounds look at three members of an object, which lie on lines of their own.
+/// The program of many steps, whose rounds read three members of an object, which lie on lines of their own.
 fn program_with_data() -> String {
     let uses = "unsigned round_of(unsigned x) { struct thing *t = things + x % 4096; \
                 x += t->first + t->second + t->third; t->first = x;";

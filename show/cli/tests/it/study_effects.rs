@@ -1,5 +1,5 @@
-//! A study whose patch changes what leaves the program proves nothing, though the program prints the same; a study that
-//! proves something says what it compared.
+//! A study whose patch changes the program's effects proves nothing, though the program prints the same. A study that
+//! proves something names the compared effects.
 
 use crate::installed;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `lineup study --code --hints`: what counts tell, written into the sources, and proven.
+//! `lineup study --code --hints`: hints from counts, written into the sources, and proven.
 
 use crate::installed;
 use crate::schema;
@@ -179,7 +179,7 @@ fn what_is_planted_gets_a_hint_and_nothing_else() {
         refused.contains(&(line("several conditions"), "its condition consists of several")),
         "{refused:?}"
     );
-    // Each copy comes out one way, and another one.
+    // Each copy's condition has one outcome, and they differ.
     let copies = "copies of it in the machine code come out differently";
     assert!(refused.contains(&(line("copies disagree"), copies)), "{refused:?}");
     assert!(

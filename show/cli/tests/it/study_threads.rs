@@ -1,4 +1,4 @@
-//! A study parts what threads fight over, and places threads where that shows.
+//! A study parts data that threads contend for, and places threads where that shows.
 
 use crate::place::Place;
 use crate::schema;
@@ -348,8 +348,8 @@ static struct entry { long *data; atomic_long refs; } entries[8] __attribute__((
 
 #[test]
 fn a_lock_goes_to_what_it_guards_and_away_from_what_others_use() {
-    // Threads take turns, so that each has the line taken away between its count and the lock. They sleep meanwhile:
-    // one that looks again and again makes so many accesses on a busy machine that these waits are few of them.
+    // Threads take turns, so that each has the line taken away between its count and the lock. They sleep meanwhile: a
+    // polling thread makes so many accesses on a busy machine that these waits would be a small share.
     let declared = "#include <stdatomic.h>
 static _Atomic long turn __attribute__((aligned(256)));
 static struct account { pthread_mutex_t lock; atomic_long asked; long balance; } account __attribute__((aligned(64)));";

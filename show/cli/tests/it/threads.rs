@@ -382,7 +382,7 @@ fn who_waited_for_a_lock_is_told_and_what_lies_on_its_line() {
     assert_eq!(account["taken"], 2);
     let waits = account["waits"].as_array().expect("waits");
     assert_eq!(waits.len(), 1, "{account:#}");
-    // The one that began with 1 had it for 20 ms, of which there are millions of cycles on every machine.
+    // The thread that began with 1 had it for 20 ms, which has millions of cycles on every machine.
     assert_ne!(waits[0]["thread"], waits[0]["waits_for"]);
     assert!(waits[0]["time"].as_u64() > Some(1_000_000), "{account:#}");
     assert_eq!(account["sections"][0]["function"], "work");
@@ -391,7 +391,7 @@ fn who_waited_for_a_lock_is_told_and_what_lies_on_its_line() {
     assert_eq!(unused.count(), 1, "the other lock was free: {locks:#?}");
 }
 
-/// The lock of a report whose name begins so.
+/// The lock of a report whose name begins like this.
 fn lock<'r>(report: &'r Value, name: &str) -> &'r Value {
     let locks = report["locks"].as_array().expect("locks");
     let found = locks.iter().find(|lock| lock["name"].as_str().is_some_and(|known| known.starts_with(name)));

@@ -14,7 +14,7 @@ fn member(path: &str, offset: u64, offset_after: Option<u64>, uses: &[(usize, f6
     LaidMember { path: path.to_owned(), offset, size_bytes: 8, offset_after, uses: uses.to_vec() }
 }
 
-/// A type of which the second of three members is used.
+/// A type with three members, of which only the second is used.
 fn finding(name: &str) -> Finding {
     Finding {
         subject: Some(name.to_owned()),

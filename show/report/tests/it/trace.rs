@@ -27,7 +27,7 @@ fn event(number: u64, name: u16, kind: Kind, arm: Arm, duration_ns: u64, lock_wa
     }
 }
 
-/// A region of that name whose calls are of the arms given, in turn, a lock that sometimes waits, and a new maximum.
+/// A region of that name whose calls have these arms in turn, a lock that sometimes waits, and a new maximum.
 fn run(name: &str, arms: &[Arm]) -> TracedRun {
     let call = |number: u64| {
         let arm = arms[number as usize % arms.len()];

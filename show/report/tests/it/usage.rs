@@ -8,7 +8,7 @@ use lineup_model::types::TypeId;
 use lineup_model::usage::{self, VariablePattern, VariableRef, VariableUse};
 use lineup_report::study::{LineMap, ObjectUse, Owner, OwnerKind, RegionUse, UseClass};
 
-/// `offset name class` of every cell of the first line, what is outside left out.
+/// `offset name class` of every cell of the first line, except for cells outside the object.
 fn drawn(used: &ObjectUse) -> Vec<String> {
     let cells = used.lines.lines[0].cells.iter().filter(|cell| cell.class != UseClass::Outside);
     let text = |cell: &lineup_report::study::Cell| {

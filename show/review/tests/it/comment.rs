@@ -1,4 +1,4 @@
-//! The comment: what it says, that it stays short, and that names from a program cannot act in it.
+//! The comment: its content, that it stays short, and that names from a program cannot act in it.
 
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;

@@ -10,7 +10,7 @@ use std::process::Command;
 /// The folder of the tick's sources.
 const PART: &str = "kernel/time/";
 
-/// The sources of Debian's 6.1 kernel in the version of an image, of which this part is prepared for kbuild.
+/// The sources of Debian's 6.1 kernel in the version of an image, with this part prepared for kbuild.
 fn sources(version: &str) -> PathBuf {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels").display().to_string();
     fetched::by("kernel-tree", &["6.1", version, &cache, PART])

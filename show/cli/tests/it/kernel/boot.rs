@@ -1,5 +1,5 @@
-//! A kernel as Debian ships it: what its image is, one boot, and everything that can go wrong with a guest. However a
-//! guest ends, there is a message, and no emulator stays behind.
+//! A kernel as Debian ships it: its image's description, one boot, and all failures of a guest. Whatever the end of a
+//! guest, there is a message, and no emulator stays behind.
 
 use super::guests::{Bench, busybox, emulators, kernel};
 use serde_json::Value;

@@ -75,8 +75,8 @@ fn lines_of_data(recording: &Recording, region: &str, instructions: u64) -> Vec<
     calls.map(|call| data_lines(call, 64)).collect()
 }
 
-/// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet
-/// them elsewhere, and take another way.
+/// Ticks come at different instructions, since each emulator ends blocks of code at other places: some calls meet them
+/// elsewhere, and take another way.
 pub(crate) fn the_same_calls(older: &Recording, newer: &Recording) {
     assert_ne!(older.header.emulator, newer.header.emulator);
     for region in REGIONS {

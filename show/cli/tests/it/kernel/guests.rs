@@ -27,7 +27,7 @@ pub(crate) fn emulators(image: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A folder for the test's files, and where the command keeps what it learned.
+/// A folder for the test's files, and for the command's cache.
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
     /// The options before the image.
@@ -52,7 +52,7 @@ impl Bench {
         output
     }
 
-    /// Runs, expects exit status 2, and returns what was said.
+    /// Runs, expects exit status 2, and returns the message.
     pub(crate) fn refused(&self, image: &Path, arguments: &[&str]) -> String {
         let output = self.run(image, arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -63,7 +63,7 @@ impl Bench {
 
     /// Runs, expects success, and returns the JSON printed.
     pub(crate) fn json(&self, image: &Path, arguments: &[&str]) -> serde_json::Value {
-        // A busy machine takes long for a guest: what is tested is not how long.
+        // A busy machine takes long for a guest: the test does not check the time.
         let patience: &[&str] = if self.before.contains(&"--kernel") { &["--timeout", "1500"] } else { &[] };
         let output = self.run(image, &[arguments, patience, &["--json"]].concat());
         let said = String::from_utf8_lossy(&output.stderr);

@@ -30,8 +30,7 @@ fn a_real_time_kernel_idles_and_its_ticks_are_recorded() {
     assert!(ticks.iter().all(|call| call.end == CallEnd::Returned));
 }
 
-/// Another machine's kernel, recorded twice alike, what the report says of it, and the folder of its recording,
-/// `one.rec`.
+/// Another machine's kernel, recorded twice alike, with the report, and the folder of its recording, `one.rec`.
 fn recorded_elsewhere(name: &str) -> (Recording, Value, Bench) {
     let bench = bench();
     let fetched = kernel(name);
@@ -106,7 +105,7 @@ fn calls_return_and_the_clock_always_costs_the_same(recording: &Recording) {
     assert!(ticks.len() > 5 && ticks.iter().all(|call| call.end == CallEnd::Returned));
     let switching = measured(recording, "__schedule");
     assert!(switching.iter().any(|call| call.switches > 0), "no call of __schedule changed the task");
-    // A task that has ended does not come back; every other one does.
+    // A call that switches away from an ended task does not return; every other one does.
     let returned = switching.iter().filter(|call| call.end == CallEnd::Returned).count();
     assert!(returned * 10 > switching.len() * 7, "{returned} of {} returned", switching.len());
 }

@@ -75,7 +75,7 @@ fn are_named_by_types_of_both(explained: &Value) {
         let name = region["name"].as_str().expect("a name");
         assert!(functions.iter().any(|one| one.split(" | ").any(|one| one == name)), "{functions:?}");
     }
-    // Types that the module alone has, and those that it has in common with the kernel.
+    // Types that only the module has, and those that it has in common with the kernel.
     let lookup = &explained["regions"][0]["map"];
     let types: BTreeSet<&str> =
         lookup.as_array().expect("lines").iter().filter_map(|line| line["type_name"].as_str()).collect();

@@ -1,4 +1,4 @@
-//! A kernel as Debian ships it, recorded: what the recording holds.
+//! A kernel as Debian ships it, recorded: the content of the recording.
 
 use super::guests::{Bench, kernel};
 use super::table::shows;
@@ -142,7 +142,8 @@ fn most_accesses_have_names(explained: &Value) {
     }
 }
 
-/// The image's own types say what functions take, and functions that take a `tcp_sock` say what the others' `sock` is.
+/// The image's own types describe functions' parameters, and functions that take a `tcp_sock` show the type of the
+/// others' `sock`.
 #[test]
 #[ignore = "boots a kernel; make test-kernel runs it"]
 fn what_receives_over_the_loopback_has_names_by_the_images_own_types_alone() {

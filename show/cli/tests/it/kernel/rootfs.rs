@@ -1,5 +1,5 @@
-//! A guest with a root of its own: programs of packages that were only unpacked, or an archive, under Debian's kernels, of
-//! which one or the other has the drivers as modules.
+//! A guest with a root of its own: programs of packages that were only unpacked, or an archive, under Debian's kernels,
+//! one or the other of which has the drivers as modules.
 
 use super::guests::{Bench, busybox, kernel};
 use crate::fetched;

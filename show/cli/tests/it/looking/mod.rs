@@ -3,7 +3,7 @@
 use lineup_browser::{Axe, Browser, check, missing};
 use std::path::{Path, PathBuf};
 
-/// A browser, what judges pages in it, and where their pictures stay.
+/// A browser, the judge of pages in it, and the folder of their pictures.
 pub(crate) struct Looking {
     browser: Browser,
     axe: Axe,

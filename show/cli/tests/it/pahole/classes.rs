@@ -1,4 +1,4 @@
-//! Reads the C++ classes that `pahole` prints: what lies where at the outermost level.
+//! Reads the C++ classes that `pahole` prints: the members' places at the outermost level.
 
 use crate::pahole::declaration;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ fn head_name(head: &str) -> String {
     bare(head.split(" : ").next().unwrap_or(head)).to_owned()
 }
 
-/// A name without what stands before its last `::` outside of angle brackets.
+/// A name without the text before its last `::` outside of angle brackets.
 pub(crate) fn bare(name: &str) -> &str {
     let (mut depth, mut start) = (0, 0);
     for (at, found) in name.char_indices() {

@@ -74,7 +74,7 @@ pub(crate) fn read(listing: &str) -> Vec<Printed> {
             }
             let Some((members, bytes_before, bits_before)) = opened.pop() else { continue };
             if without_attributes(code).contains('*') {
-                // pahole also opens what a pointer points to; that is not part of the struct.
+                // pahole also shows the content of a pointer's target; that is not part of the struct.
                 printed.members.truncate(members);
                 (bytes, bits) = (bytes_before, bits_before);
             }
@@ -95,7 +95,7 @@ pub(crate) fn read(listing: &str) -> Vec<Printed> {
 }
 
 fn split_comment(text: &str) -> (&str, &str) {
-    // Comments inside a declaration come before it; the place is in the last one.
+    // Comments inside a declaration precede it; the place is in the last one.
     match (text.rfind("/*"), text.ends_with("*/")) {
         (Some(at), true) => (text[..at].trim(), text[at + 2..text.len() - 2].trim()),
         _ => (text, ""),
@@ -130,7 +130,7 @@ fn place(comment: &str) -> Option<String> {
     is_place.then(|| comment.replace(": ", ":").split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Names that a listing of ours gives to structs through typedefs.
+/// Names that our listing gives to structs through typedefs.
 pub(crate) fn typedef_names(listing: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_typedef = false;

@@ -49,7 +49,7 @@ impl Place {
         files.chain(processes_in(self.root.path())).collect()
     }
 
-    /// Waits until it is clean: whoever cleans up after a process that was killed takes a moment.
+    /// Waits until it is clean: the guardian takes a moment to clean up after a process that was killed.
     pub(crate) fn assert_clean(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {

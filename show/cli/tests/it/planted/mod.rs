@@ -1,4 +1,4 @@
-//! A program whose functions each access one member, and a perf.data with samples of it that are known.
+//! A program whose functions each access one member, and a perf.data with known samples of it.
 #![allow(dead_code, reason = "each test that uses this uses a part of it")]
 
 use crate::schema;
@@ -39,7 +39,7 @@ pub(crate) const START: u64 = 0x5555_5555_0000;
 const HEAP: u64 = 0x7f00_0000_0000;
 pub(crate) const PROCESS: u32 = 4242;
 
-/// `lineup`, in a folder that is its user's home: the caches of whoever runs this test tell it nothing.
+/// `lineup`, with this folder as its user's home: the caches of the user who runs this test are not used.
 pub(crate) fn lineup(folder: &Path, arguments: &[&str]) -> std::process::Output {
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     lineup.args(arguments).current_dir(folder).env("HOME", folder);
@@ -64,7 +64,7 @@ impl Program {
         Program::of(PROGRAM, "-O2")
     }
 
-    /// The program of this source, built with debug information and so far optimised.
+    /// The program of this source, built with debug information and this optimisation.
     pub(crate) fn of(source: &str, optimised: &str) -> Program {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("program.c"), source).unwrap();
@@ -137,7 +137,7 @@ impl Program {
     }
 }
 
-/// Function, what it accesses, where the accessed bytes lie, where they come from, how often, and with which weight.
+/// Function, accessed member, address, source, number, and weight of planted samples.
 pub(crate) struct Planted {
     pub(crate) function: &'static str,
     pub(crate) member: (&'static str, &'static str),

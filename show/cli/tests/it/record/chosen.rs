@@ -27,7 +27,7 @@ const PROGRAM: &str = r#"
 "#;
 const SUM: u64 = 3 * 499_500 + 1000 + 1225 + 30;
 
-/// A library whose function needs what the loader has to write first, and a program that loads it twice.
+/// A library whose function needs values that the loader writes first, and a program that loads it twice.
 const LIBRARY: &str = r#"
     static volatile long sink;
     __attribute__((noinline)) static long fast(long x) { sink += x; return x * 3 + 1; }

@@ -6,7 +6,7 @@ use lineup_model::access::CallEnd::{Abandoned, ProcessEnded, Returned, ThreadEnd
 
 /// Compiles and records `region` statically and dynamically linked, and checks each.
 fn each(source: &str, is_cpp: bool, options: &[&str], check: impl Fn(Machine, &Recorded)) {
-    // Debian's C++ compiler for 32-bit Arm is not among what the tests install.
+    // The tests do not install Debian's C++ compiler for 32-bit Arm.
     for machine in
         MACHINES.into_iter().filter(|machine| !is_cpp || matches!(machine, X86_64 | I386 | AArch64))
     {
@@ -263,7 +263,7 @@ fn the_dynamic_linkers_work_is_told_apart_from_the_calls() {
                 binding[0] > 100 && binding[1..].iter().all(|binding| *binding == 0),
                 "{machine:?} {binding:?}"
             );
-            // But for the dynamic linker, the first call did what every second one does.
+            // Except for the dynamic linker's work, the first call did the same as every second one.
             let (first, third) = (&recorded.calls()[0], &recorded.calls()[2]);
             assert_eq!(first.instructions, third.instructions, "{machine:?} {record:?}");
             // The word that holds the function's address has another value by then.

@@ -190,7 +190,7 @@ fn instructions_in_a_region_equal_those_callgrind_counts() {
     }
 }
 
-/// String instructions: forwards, backwards, words, none at all, and one that reads from two places.
+/// String instructions: forwards, backwards, words, with a count of zero, and one that reads from two places.
 const STRINGS: &str = r#"
 #include <stdio.h>
 volatile unsigned char cell[256];
@@ -246,7 +246,7 @@ __attribute__((naked, noinline)) void run(void) {
 }
 "#;
 
-/// One callback for several accesses counts what one for each does.
+/// One callback for several accesses counts the same as one for each.
 #[test]
 fn a_whole_program_s_accesses_are_those_of_its_calls() {
     let program =

@@ -80,9 +80,9 @@ struct Compared {
     /// Calls whose only difference is that the emulator lacks loads of locked instructions: in a program with threads
     /// it reports them as stores.
     locked: usize,
-    /// Calls of which both kept the first accesses alone.
+    /// Calls of which both kept only the first accesses.
     cut: usize,
-    /// Calls in which a part of memory does not lie as it does at the call's beginning: it was mapped anew.
+    /// Calls in which a part of memory is not where it was at the call's beginning: it was mapped again.
     moved_within: usize,
     /// Calls with another number of lines, since a part of memory begins elsewhere within its line.
     other_lines: usize,
@@ -90,7 +90,7 @@ struct Compared {
     unexplained: usize,
 }
 
-/// Distances between where both engines have each page of a call; `None` when there are two for one.
+/// Distances between both engines' addresses of each page of a call; `None` when a page has two.
 fn distances(one: &Call, other: &Call) -> Option<BTreeMap<u64, u64>> {
     let mut all = BTreeMap::new();
     one.accesses

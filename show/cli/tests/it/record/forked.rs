@@ -35,7 +35,7 @@ fn processes<'a>(report: &'a Value, origin: &str) -> Vec<&'a Value> {
     all.filter(|process| process["origin"] == origin).collect()
 }
 
-/// Processes that each make two more; with `TOGETHER` set, one process does what all of them do.
+/// Processes that each make two more; with `TOGETHER` set, one process does the work of all.
 const TREE: &str = r#"
     #include <stdlib.h>
     #include <sys/wait.h>

@@ -1,4 +1,4 @@
-//! Instructions that access some elements of a vector alone: those that they access are recorded, and no others.
+//! Instructions that access only some elements of a vector: exactly these accesses are recorded.
 
 use super::engines::assert_engines_agree;
 use super::program::{X86_64, c};

@@ -1,7 +1,7 @@
 //! Generated programs: random control flow, calls, jumps through tables, vectors, strings and structs, in C and C++.
 //! Both engines record every call of several of their functions alike.
 //!
-//! What strings are read from stands at fixed addresses: the C library reads on over a page's end another way.
+//! The strings to read stand at fixed addresses: the C library reads across a page's end in another way.
 //!
 //! `LINEUP_ENGINE_PROGRAMS=N` makes N of each language instead of one.
 

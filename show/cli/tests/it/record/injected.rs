@@ -1,11 +1,11 @@
-//! Programs that are linked statically: the engine is brought to them, and records what it records in others.
+//! Statically linked programs: the engine is injected, and records the same as in others.
 
 use super::engines::assert_engines_agree;
 use super::program::{Program, X86_64, build, c, cpp, lineup_record};
 use super::whole::{by_address, whole};
 use std::process::Command;
 
-/// Thread-local variables with first values, of which one is an address; strings, numbers, memory, recursion.
+/// Thread-local variables with initial values, one of them an address; strings, numbers, memory, recursion.
 const PLAIN: &str = r#"
     #include <errno.h>
     #include <stdio.h>

@@ -174,8 +174,8 @@ fn words_that_mean_nothing_are_refused() {
     }
 }
 
-/// The callee keeps what it finds in all registers but the stack pointer, and leaves other values in them; the caller
-/// looks what arrives.
+/// The callee keeps its values in all registers but the stack pointer, and leaves other values in them; the caller
+/// checks the values that arrive.
 const REGISTERS: &str = r#"
     #include <stdio.h>
     #include <string.h>

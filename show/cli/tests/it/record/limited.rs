@@ -5,7 +5,7 @@ use crate::installed::lineup;
 use serde_json::Value;
 use std::process::{Command, Output};
 
-/// Calls `parse` before it limits itself, and after. The argument says how.
+/// Calls `parse` before it limits itself, and after. The argument is the kind of limit.
 const SOURCE: &str = r#"
     #define _GNU_SOURCE
     #include <linux/audit.h>

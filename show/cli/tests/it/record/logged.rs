@@ -70,7 +70,7 @@ fn executed<const N: usize>(program: &Program, symbols: [&str; N]) -> [u64; N] {
     times
 }
 
-/// Loops whose branches foretell nothing, with calls in them, one of which returns elsewhere than to where it was made.
+/// Loops with unpredictable branches, with calls in them, one of which returns to another place than its call.
 const TURNS: &str = r#"
 #include <stdio.h>
 static unsigned char cells[4096];
@@ -219,7 +219,7 @@ fn signal_handlers_are_in_the_log_whichever_way_they_end() {
     assert!(!logged.said.contains("ended there"), "{}", logged.said);
 }
 
-/// Handlers that come at any instruction, while addresses are logged: the work's counts are as without them.
+/// Handlers that run at any instruction, while addresses are logged: the work's counts are as without them.
 #[test]
 fn a_block_that_was_interrupted_is_logged_once_and_whole() {
     let source = r#"

@@ -122,7 +122,7 @@ impl Program {
 }
 
 impl Program {
-    /// Records these regions; what `lineup explain --json` says of them.
+    /// Records these regions; returns the output of `lineup explain --json`.
     pub(crate) fn explain(&self, regions: &[&str]) -> serde_json::Value {
         let options: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
         self.record(&options);

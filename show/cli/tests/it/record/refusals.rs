@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Runs, expects exit status 2, and returns what was said.
+/// Runs, expects exit status 2, and returns the message.
 fn refused(program: &Program, arguments: &[&str]) -> String {
     let output = lineup_record(program.folder.path(), arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -5,7 +5,7 @@ use lineup_model::machine::Machine;
 use serde_json::Value;
 use std::process::Command;
 
-/// The C library clears the item, of whose code nothing is known; the item's address stands in registers alone.
+/// The C library, whose code is unknown, clears the item; only registers hold the item's address.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

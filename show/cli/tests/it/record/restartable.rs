@@ -1,5 +1,4 @@
-//! Restartable sequences: the kernel starts one anew when a thread loses its processor in it, however the program is
-//! recorded.
+//! Restartable sequences: the kernel restarts one when a thread loses its processor in it, in every way of recording.
 
 use super::program::{Program, X86_64, c};
 use crate::installed::lineup;
@@ -8,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 const SOURCE: &str = include_str!("restartable.c");
 /// Rounds of each of three threads: on one processor, threads lose it in the middle of hundreds.
 const ROUNDS: u64 = 60_000;
-/// The same, of code that the program writes: it is looked at anew each time that it is executed.
+/// The same for code that the program writes: it is decoded again at each execution.
 const FEW_ROUNDS: u64 = 20_000;
 
 /// Ways of recording, as arguments before those of the program.

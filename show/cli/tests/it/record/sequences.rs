@@ -210,7 +210,7 @@ impl Maker {
     }
 }
 
-/// Pushes beyond the red zone, which sequences look into: what is pushed may be an address.
+/// Pushes beyond the red zone, which sequences read: a pushed value may be an address.
 fn beyond(text: &str) -> String {
     format!("lea rsp, [rsp - 128]\n{text}\nlea rsp, [rsp + 128]")
 }

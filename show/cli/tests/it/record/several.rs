@@ -135,8 +135,8 @@ fn what_ran_before_exec_stays_recorded_and_the_program_is_followed() {
     assert!(last.program.ends_with("/true"), "{}", last.program);
 }
 
-/// Work that is the same on every thread and in every run, through libraries, locks and exceptions; what differs from
-/// run to run, waiting for a lock, is outside the region.
+/// Work that is the same on every thread and in every run, through libraries, locks and exceptions. The part that
+/// differs from run to run, waiting for a lock, is outside the region.
 const STEADY: &str = r#"
 #include <cstdio>
 #include <mutex>

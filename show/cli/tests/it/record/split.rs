@@ -36,7 +36,7 @@ const SPLIT: &str = r#"
 "#;
 
 /// Parts, named as functions of one name, whose beginnings jump to the rest: among the first bytes, by short jumps,
-/// under a condition, and from the rest back.
+/// under a condition, and back from the rest.
 const BY_HAND: &str = r#"
     #include <stdio.h>
     long cell[4];

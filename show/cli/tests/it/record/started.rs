@@ -1,4 +1,4 @@
-//! `--children`: what a program starts is recorded natively with it, each process by itself.
+//! `--children`: programs that a program starts are recorded natively with it, each process by itself.
 
 use super::program::{Program, X86_64, build, c, lineup_record};
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn a_script_and_all_that_it_starts_are_recorded() {
                   sh -c './program 7; true'\ncd / && exec \"$OLDPWD/program\" 20\n";
     std::fs::write(folder.join("run.sh"), script).expect("a script");
     let report = recorded(&program, &["sh", "run.sh"]);
-    // Without the right to give files away its own is no other user's.
+    // Without the right to give files away, its own file is no other user's.
     let own: &[u64] = if is_given { &[7, 20, 50, 60, 100] } else { &[7, 11, 20, 50, 60, 100] };
     assert_eq!(calls(&report), own, "{report}");
     let why = |name: &str| {

@@ -1,4 +1,4 @@
-//! Programs that do what is hard to follow do the same when their calls are recorded by the native engine.
+//! Programs that are hard to follow do the same when the native engine records their calls.
 
 use super::program::{Program, X86_64, build, c, cpp};
 use lineup_model::access::CallEnd;

@@ -102,7 +102,7 @@ fn both_engines_count_the_same_on_every_line_of_a_program() {
     let lines = |recorded: &Recorded| by_line(recorded, "/libc.so.6");
     let (one, other) = (lines(&native), lines(&emulated));
     let of = |lines: &BTreeMap<u64, [u64; 3]>| lines.values().map(|counts| counts[0]).sum::<u64>();
-    // The C library's own beginning is over when the engine comes.
+    // The engine starts only after the C library's own beginning.
     assert!(of(&one) > 10_000 && of(&one) <= of(&other), "{} {}", of(&one), of(&other));
 }
 
@@ -308,7 +308,7 @@ fn signal_handlers_are_counted_whichever_way_they_end() {
         std::process::Command::new(program.folder.path().join("program")).output().expect("running it");
     let alone = String::from_utf8_lossy(&alone.stdout).into_owned();
     assert!(native.said.starts_with(&alone), "{alone}{}", native.said);
-    // All that was executed was counted: what each handler does, too.
+    // All execution was counted, including each handler's.
     let note = native.recording.profile.iter().map(|run| run.instructions).sum::<u64>();
     assert!(note > 90 * 300, "{note}");
     assert!(!native.said.contains("ended there"), "{}", native.said);

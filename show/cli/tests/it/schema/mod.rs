@@ -1,4 +1,4 @@
-//! JSON that `lineup` prints, held against the schemas in docs/schema.
+//! JSON that `lineup` prints, checked against the schemas in docs/schema.
 
 use serde_json::Value;
 use std::fs;

@@ -1,4 +1,4 @@
-//! A recording of a whole system made up here, whose names are hostile.
+//! An invented recording of a whole system, with hostile names.
 
 use lineup_model::abi::Abi;
 use lineup_model::access::CallEnd;
@@ -39,7 +39,7 @@ fn call(region: u16, number: u64) -> MeasuredCall {
     }
 }
 
-/// A run of 120 calls and as many spans. With `arms`, what is done before calls alternates.
+/// A run of 120 calls and as many spans. With `arms`, the interventions before calls alternate.
 pub(crate) fn run(label: &str, caches: &[&str], arms: bool) -> Run {
     let mut header = Header::new(Abi::X86_64, vec![HOSTILE.into()]);
     header.mode = Mode::System;

@@ -42,7 +42,7 @@ const BEFORE: &[(&str, u64)] = &[
     ("owner", 8),
 ];
 
-/// Members that come first after the change; the others keep their order.
+/// Members that stand first after the change; the others keep their order.
 const FIRST: &[&str] = &[
     "set_next_event",
     "next_event",
