@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a load could not run.
+/// The reason why a load could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A size or count out of range.

@@ -76,7 +76,7 @@ pub struct Finished {
     pub stderr: Output,
     /// The captured standard output itself.
     pub stdout_file: Option<File>,
-    /// Why it was ended, when it did not end by itself.
+    /// The reason why it was ended; `None` when it ended by itself.
     pub stopped: Option<Stopped>,
     /// Processes that still ran when the first had ended, and were ended.
     pub left_running: usize,

@@ -97,7 +97,7 @@ pub enum Error {
     /// The native engine cannot record it; the emulator may.
     #[error("{why}; `--engine qemu` may record it")]
     Unfit {
-        /// Why.
+        /// The reason.
         why: String,
         /// True when the program has run to its end meanwhile.
         has_run: bool,
@@ -132,7 +132,7 @@ pub enum Error {
         link: PathBuf,
         /// The link's target.
         target: PathBuf,
-        /// Why it is not copied.
+        /// The reason why it is not copied.
         why: String,
     },
     /// The user's folder changed while copies of it were built and run.
@@ -191,7 +191,7 @@ impl Error {
     }
 }
 
-/// Why there is no build.
+/// The reason why there is no build.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The compiler or linker does not take the sources.

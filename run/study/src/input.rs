@@ -36,7 +36,7 @@ pub struct Kept {
     _folder: TempFolder,
 }
 
-/// Why there is no input.
+/// The reason why there is no input.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It cannot be read, or not be kept.
@@ -44,7 +44,7 @@ pub enum InputError {
     Unreadable {
         /// Its name.
         name: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A device has other bytes each time, or no end.

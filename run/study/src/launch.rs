@@ -43,7 +43,7 @@ pub fn run(launch: &Launch) -> Result<Infallible> {
     let control = std::io::stdin().as_fd().try_clone_to_owned().doing("the control socket")?;
     let mut control = UnixStream::from(control);
     let Err(error) = become_program(launch, &mut control);
-    // The parent may be gone; then nobody wants to know.
+    // The parent may be gone; then nobody needs the message.
     let _ = control.write_all(in_full(&error).as_bytes());
     Err(error)
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Why a recording cannot be written to a file.
+/// The reason why a recording cannot be written to a file.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// The file is the program that is to be recorded.
@@ -38,7 +38,7 @@ pub enum OutputError {
     Unwritable {
         /// The user's path.
         output: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -67,7 +67,7 @@ pub enum Leftovers {
 /// The longest time that processes may idle after the first one has ended.
 pub const IDLE: Duration = Duration::from_secs(2);
 
-/// Why a program was ended from outside, as it was asked for.
+/// The reason why a program was ended from outside, as requested.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stopped {
     /// Its time was over.

@@ -144,7 +144,7 @@ struct Report {
     runs: u32,
     /// Programs started by `exec` whose work is not recorded, each once.
     unfollowed: Vec<UnfollowedProgram>,
-    /// Why not everything could be written.
+    /// The reason why not everything could be written.
     failure: Option<String>,
     line_bytes: u64,
     caches: Vec<String>,

@@ -56,7 +56,7 @@ impl<T> CachedFile<T> {
         self.read.as_ref().and_then(|read| read.stamp)
     }
 
-    /// Why there is nothing, as a sentence with the file's path.
+    /// The reason why there is no content, as a sentence with the file's path.
     pub(crate) fn error(&self) -> Option<String> {
         let error = self.read.as_ref()?.value.as_ref().err()?;
         Some(format!("{}: {error}", self.path.display()))

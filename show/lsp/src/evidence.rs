@@ -91,7 +91,7 @@ impl Evidence {
         self.types.get(type_name).map_or(&[], Vec::as_slice)
     }
 
-    /// Why members of a type may not move.
+    /// The reasons why members of a type may not move.
     pub(crate) fn held(&self, type_name: &str) -> &[Held] {
         self.held.get(type_name).map_or(&[], Vec::as_slice)
     }

@@ -21,7 +21,7 @@ pub(crate) fn broken(lock: &Lock, type_name: &str, types: &Types, abi: Abi) -> V
     }
 }
 
-/// Why a member stays where it is, a sentence each.
+/// The reasons why a member stays where it is, a sentence each.
 pub(crate) fn reasons(
     member: &str,
     type_name: &str,

@@ -1,6 +1,6 @@
 //! Errors.
 
-/// Why a report could not be written.
+/// The reason why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// Why a run could not be observed.
+/// The reason why a run could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum EffectsError {
     /// The kernel does not let one process trace another.

@@ -45,7 +45,7 @@ pub enum GuestEnd {
     Panicked {
         /// When.
         stage: Stage,
-        /// Why.
+        /// The kernel's trouble.
         trouble: Trouble,
         /// The panic's message.
         line: String,

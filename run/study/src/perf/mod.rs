@@ -78,7 +78,7 @@ pub struct SampledBy {
 pub struct Tried {
     /// The event, or the kind of events.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Recorded {
     pub(super) exit: ProgramExit,
     pub(super) elapsed: Duration,
     pub(super) journal: Journal,
-    /// Why not everything could be written.
+    /// The reason why not everything could be written.
     pub(super) failure: Option<String>,
     /// The program's end, as the launcher saw it; `None` when it was interrupted.
     pub(super) finished: Option<Finished>,

@@ -15,7 +15,7 @@ pub(super) enum Culprit {
     /// Neither parent of this merge, nor its two lines replayed on each other: the merge itself.
     Merge {
         merge: Commit,
-        /// Why its lines could not be looked into further, or that they were.
+        /// The reason why its lines could not be searched further, or a note that they were.
         because: String,
     },
     /// Two commits that only together carry it, on the two sides of this merge.

@@ -318,7 +318,7 @@ impl Report {
         error.downcast_ref::<Error>().and_then(Error::interrupted).map(|interrupted| interrupted.signal)
     }
 
-    /// Why no more blocks were run, in words.
+    /// The reason why no more blocks were run, in words.
     fn why_stopped(&self) -> String {
         match &self.collected.stopped {
             Stopped::Width => "the interval was narrow enough".into(),

@@ -14,7 +14,7 @@ pub(super) struct Document<'d> {
     file: String,
     line_size_bytes: u64,
     types: Vec<TypeJson<'d>>,
-    /// Why there is nothing of a name that was asked for.
+    /// The reason why a requested name has no type.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<&'d str>,
 }

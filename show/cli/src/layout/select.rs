@@ -51,7 +51,7 @@ pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Selected<'s>
 #[derive(Default)]
 pub(super) struct Selected<'s> {
     pub(super) types: Vec<(&'s str, TypeId)>,
-    /// Why there is nothing to show of the others, each by itself.
+    /// For each other name, the reason why there is nothing to show.
     pub(super) unknown: Vec<UnknownName>,
 }
 

@@ -105,7 +105,7 @@ fn signed(amount: f64, unit: &str) -> String {
     if amount >= 0.0 { format!("+{text}") } else { text }
 }
 
-/// Why CPUs idled while tasks waited, and the steps that lost load.
+/// The reasons why CPUs idled while tasks waited, and the steps that lost load.
 fn explain(out: &mut String, variant: &VariantReport) {
     let total: f64 = variant.causes.iter().map(|cause| cause.idle_ms).sum();
     let _ = writeln!(

@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
 }
 
 impl Options {
-    /// Why the seeds from this one on were not tested, and where the results of the others are.
+    /// The reason why the seeds from this one on were not tested, and the place of the others' results.
     fn cut_short(&self, error: lineup_study::error::Error, seed: u64) -> anyhow::Error {
         let file = self.constraints.as_deref().filter(|file| file.exists());
         let learnt = file.map_or_else(String::new, |file| {

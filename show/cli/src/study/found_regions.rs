@@ -23,7 +23,7 @@ const LEAST_GAIN: f64 = 0.01;
 pub(super) struct FoundRegions {
     /// The functions.
     pub(super) regions: Regions,
-    /// Why, in a sentence.
+    /// The reason for choosing them, in a sentence.
     pub(super) why: String,
 }
 

@@ -48,7 +48,7 @@ fn of_variant(plan: &Plan, scratch: &Scratch, variant: &Variant) -> Result<Optio
     }
 }
 
-/// Why another link cannot be started in place of the program.
+/// The reason why another link cannot be started in place of the program.
 fn why_not(plan: &Plan, variant: &Variant) -> Option<String> {
     if !variant.recorded.abi().machine.is_host() {
         return Some("the program runs under an emulator".to_owned());

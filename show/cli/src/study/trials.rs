@@ -68,7 +68,7 @@ enum Trial {
     Failed(Failure),
 }
 
-/// Why a changed program is not proposed.
+/// The reason why a changed program is not proposed.
 pub(super) struct Failure {
     /// The reason, in words.
     pub(super) because: String,

@@ -21,7 +21,7 @@ pub struct ComparisonPage<'c> {
     pub commands: &'c [String],
     /// The load that all of them ran under.
     pub under: Option<&'c str>,
-    /// Why no more blocks were run, in words.
+    /// The reason why no more blocks were run, in words.
     pub stopped: &'c str,
     /// Changes below this share count as equivalent.
     pub margin: f64,

@@ -39,7 +39,7 @@ pub struct Found<'a> {
     pub advice: Option<&'a Advice>,
     /// The change as text, and the file it was written to; `None` when nothing changes.
     pub patch: Option<Patch>,
-    /// Why the two variants cannot be compared, when they cannot.
+    /// The reason why the two variants cannot be compared, when they cannot.
     pub not_proven: Option<String>,
     /// The comparison's result.
     pub proof: Option<&'a Proven<Proof>>,

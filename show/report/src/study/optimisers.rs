@@ -91,7 +91,7 @@ pub struct OptimisedPair {
 pub struct NotOptimised {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 

@@ -21,11 +21,11 @@ pub struct ProofReport {
     pub output: OutputCheck,
     /// The comparison of the variants' effects; `None` when they were not observed.
     pub effects: Option<EffectsCheck>,
-    /// Why effects beyond output and exit were not observed.
+    /// The reason why effects beyond output and exit were not observed.
     pub effects_not_observed: Option<String>,
     /// The finding about time; `None` when time is not claimed.
     pub time: Option<TimeReport>,
-    /// Why time is not claimed, when that is not for the output.
+    /// The reason why time is not claimed, when output is not the reason.
     pub time_not_claimed: Option<String>,
 }
 

@@ -13,7 +13,7 @@ pub struct Proposal {
     pub target: String,
     /// The change in a sentence.
     pub summary: String,
-    /// Why it helps, a sentence each.
+    /// The reasons why it helps, a sentence each.
     pub reasons: Vec<String>,
     /// The predicted waits of threads, where data of different threads are parted. Nothing was run for the prediction.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -337,7 +337,7 @@ fn why_refused(refusal: &Refusal) -> String {
     reasons.join("; ")
 }
 
-/// Why there is nothing to list.
+/// The reason why there is nothing to list.
 fn nothing_to_change(report: &StudyReport) -> String {
     if report.already_good.is_empty() {
         return "The recorded calls use no type of several members and no variables that could lie elsewhere.".to_owned();

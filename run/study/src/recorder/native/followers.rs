@@ -71,7 +71,7 @@ impl Lives {
         lives.sum::<u64>() + self.seen.get(number).copied().unwrap_or_default()
     }
 
-    /// As [`Lives::seen`], with those that nobody watched.
+    /// As [`Lives::seen`], with the calls that were not watched.
     pub(super) fn made(&self, number: usize) -> u64 {
         let lives = self.memories.iter().map(|memory| memory.region(number, region::UNWATCHED));
         let unwatched = lives.sum::<u64>() + self.unwatched.get(number).copied().unwrap_or_default();

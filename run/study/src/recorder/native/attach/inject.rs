@@ -181,7 +181,7 @@ impl Starting {
     }
 }
 
-/// Why the engine cannot be brought to the program.
+/// The error when the engine cannot be injected into the program.
 fn unfit(why: String) -> Error {
     Error::Unfit { why: format!("the program is linked statically, and {why}"), has_run: false }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A thread's number.
 pub(super) type Tid = libc::pid_t;
 
-/// Why a thread stands still.
+/// The reason why a thread stands still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
     /// It was asked to stop, or its process is stopped.

@@ -146,7 +146,7 @@ fn of_program(process: Tid) -> Option<String> {
     rights::note(&program).map(|_| "its program's file gives it the rights of another user or group".into())
 }
 
-/// Why the kernel has not let us attach, as far as it can be found out.
+/// The reason why the kernel refused to attach, as far as it can be found out.
 pub(super) fn of_permission(process: Tid) -> String {
     let scope = fs::read_to_string(Path::new("/proc/sys/kernel/yama/ptrace_scope")).unwrap_or_default();
     let why = match scope.trim() {

@@ -218,7 +218,7 @@ struct Symbols<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Binding {
     Own,
-    /// Imported; null where nobody has it.
+    /// Imported; null where no library has it.
     Weak,
     Imported,
 }
