@@ -1,5 +1,5 @@
-//! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version
-//! 4.
+//! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10, whose plugins
+//! speak version 4.
 
 use super::guests::{Bench, busybox, kernel};
 use super::record::{SHORT, bench, data_lines, kept, measured, range, read};
