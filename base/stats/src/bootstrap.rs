@@ -17,8 +17,8 @@ pub enum Method {
     /// Edgeworth Expansion, 1992): the symmetric studentised interval. Covers well on small samples,
     /// but one outlier among ten values makes it several times too wide.
     Studentised,
-    /// Quantiles further out, by the factor that Student's t adds to the normal distribution and the one that n ÷ (n −
-    /// 1) adds to the variance (Hesterberg, The American Statistician 69, 2015). Its coverage is as good as the
+    /// Quantiles further out, by the factor that Student's t adds to the normal distribution and by the factor
+    /// n ÷ (n − 1) of the variance (Hesterberg, The American Statistician 69, 2015). Its coverage is as good as the
     /// studentised interval's, and it keeps its width when the sample has an outlier.
     Expanded,
 }
