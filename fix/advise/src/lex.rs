@@ -105,18 +105,21 @@ impl<'a> Lexed<'a> {
         (0..index.min(self.tokens.len())).rev().find(|&index| self.is_code(index))
     }
 
+    /// The first byte of a token that is punctuation.
+    pub(crate) fn punctuation(&self, index: usize) -> Option<u8> {
+        let token = self.tokens.get(index).filter(|token| token.kind == Kind::Punct)?;
+        self.text.as_bytes().get(token.start()).copied()
+    }
+
     /// The token that closes the bracket at `open`, before `end`. `None` when brackets do not match.
     pub(crate) fn closing(&self, open: usize, end: usize) -> Option<usize> {
-        let mut expected: Vec<&str> = Vec::new();
+        let mut expected: Vec<u8> = Vec::new();
         for index in open..end.min(self.tokens.len()) {
-            if self.tokens[index].kind != Kind::Punct {
-                continue;
-            }
-            match self.str(index) {
-                "(" => expected.push(")"),
-                "[" => expected.push("]"),
-                "{" => expected.push("}"),
-                close @ (")" | "]" | "}") => {
+            match self.punctuation(index) {
+                Some(b'(') => expected.push(b')'),
+                Some(b'[') => expected.push(b']'),
+                Some(b'{') => expected.push(b'}'),
+                Some(close @ (b')' | b']' | b'}')) => {
                     if expected.pop() != Some(close) {
                         return None;
                     }

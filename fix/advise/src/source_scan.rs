@@ -105,9 +105,13 @@ struct Scanner<'s, 't> {
 
 impl Scanner<'_, '_> {
     fn at(&self, index: usize) -> Option<Binding> {
+        match self.lexed.punctuation(index) {
+            Some(b'(') => return self.cast(index),
+            Some(b'-') => return self.address_difference(index),
+            _ if !self.lexed.is_word(index) => return None,
+            _ => {}
+        }
         match self.lexed.str(index) {
-            "(" => self.cast(index),
-            "-" => self.address_difference(index),
             word if OFFSETS.contains(&word) => self.offsetof(index),
             word if MEMORY_CALLS.contains(&word) => self.memory_call(index),
             word if IO_CALLS.contains(&word) => self.io_call(index),
