@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Keeps what was found on many machines in one store, and answers questions about all of it.
+/// Collects recordings and reports of many machines in one store, and answers questions about them.
 #[derive(Parser)]
 #[command(name = "lineup fleet", version, max_term_width = 100)]
 struct Cli {
@@ -41,10 +41,10 @@ struct Add {
     /// The files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The store: a folder, or s3://bucket/prefix, gs://…, az://… or abfs://…; it is made when there is none
+    /// The store: a folder, or s3://bucket/prefix, gs://…, az://… or abfs://…; created if missing
     #[arg(long, value_name = "DIR|URL")]
     store: String,
-    /// What the programs are part of [default: the program's file name]
+    /// Service that the programs belong to [default: the program's file name]
     #[arg(long)]
     service: Option<String>,
     /// The machine they ran on [default: as the file says]
@@ -53,13 +53,13 @@ struct Add {
     /// The commit that they were built from
     #[arg(long)]
     commit: Option<String>,
-    /// When that was committed, in seconds since 1970 (git log -1 --format=%ct): the order of commits
+    /// Time of the commit in seconds since 1970 (git log -1 --format=%ct), by which commits are ordered
     #[arg(long, value_name = "SECONDS")]
     commit_time: Option<i64>,
     /// Build id of the program, in hexadecimal [default: as the file says]
     #[arg(long, value_name = "HEX")]
     build_id: Option<String>,
-    /// Seconds that the program runs without being recorded, to tell calls per second
+    /// Seconds that the program runs without being recorded, to count its calls per second
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
 }
@@ -91,7 +91,7 @@ struct Advise {
     type_name: String,
     #[command(flatten)]
     over: Over,
-    /// What a function counts by
+    /// Weight of a function
     #[arg(long, value_enum, default_value = "calls")]
     by: By,
     /// A service is asked when it makes at least this percentage of the fleet's lines of the type
@@ -113,9 +113,9 @@ struct Advise {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum By {
-    /// Calls per second, as recordings with --seconds tell
+    /// Calls per second, from recordings with --seconds
     Calls,
-    /// Share of time, as samples tell
+    /// Share of time, from samples
     Time,
 }
 
@@ -124,10 +124,10 @@ struct Over {
     /// The store: a folder, or s3://bucket/prefix, gs://…, az://… or abfs://…, or http(s)://… of a WebDAV server
     #[arg(long, value_name = "DIR|URL")]
     store: String,
-    /// MiB for sorting and joining; what needs more goes to disk
+    /// MiB for sorting and joining; larger ones use the disk
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_BYTES >> 20)]
     memory: usize,
-    /// Let a cluster of Apache Ballista answer, whose scheduler is here; it must find the store where this machine does
+    /// Let the Apache Ballista cluster with this scheduler answer; it must reach the store by the same path or URL
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "memory")]
     cluster: Option<String>,
     /// How long the cluster may take for each question

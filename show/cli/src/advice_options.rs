@@ -20,7 +20,7 @@ pub(crate) struct AdviceOptions {
     /// Leave this member where it is
     #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = type_and_member)]
     pins: Vec<(String, String)>,
-    /// Leave this type as it is
+    /// Do not change this type
     #[arg(long = "keep", value_name = "TYPE")]
     keeps: Vec<String>,
     /// Do not let comments, such as "must be first", hold this type or this member of it
@@ -29,10 +29,10 @@ pub(crate) struct AdviceOptions {
     /// Allow a type to grow to keep write-shared members apart
     #[arg(long)]
     pub(crate) allow_growth: bool,
-    /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
+    /// Percentage of a region's cache lines that an edit must save to be in the patch; smaller ones are only listed
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,
-    /// Move at most so many members of a type: what they save is in a patch that is read quickly [default: any number]
+    /// Move at most this many members of a type, for a patch that is quick to read [default: any number]
     #[arg(long, value_name = "N")]
     most_moved: Option<usize>,
     /// Write the orders in this file as they are, instead of looking for better ones: TYPE: member, align(64) group
@@ -42,10 +42,10 @@ pub(crate) struct AdviceOptions {
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
     #[arg(long, value_name = "FILE")]
     compile_commands: Option<PathBuf>,
-    /// Do not read the sources with clang: only what their text and debug information say holds members
+    /// Do not read the sources with clang; only their text and debug information pin members
     #[arg(long, conflicts_with = "compile_commands")]
     no_clang: bool,
-    /// Obey the constraints in this file, such as `lineup shuffle` keeps
+    /// Obey the constraints in this file, such as one of `lineup shuffle`
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct AdviceOptions {
 /// How much of a report is printed.
 #[derive(Args)]
 pub(crate) struct ReportOptions {
-    /// Print the whole report: line maps, reasons, coverage, the patch; else what fits on one screen
+    /// Print the whole report, with line maps, reasons, coverage and the patch, instead of one screen
     #[arg(long)]
     full: bool,
     /// With --full, also print what is predicted for the data model that was not recorded

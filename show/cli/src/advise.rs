@@ -52,7 +52,7 @@ pub(crate) struct Options {
     /// Write the guard to this file, for `lineup layout --check`
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "lineup.lock")]
     guard: Option<PathBuf>,
-    /// Print assertions for what the guard holds, which the compiler checks: in C (and C++), Rust, or as Linux writes
+    /// Print the guard's promises as assertions that the compiler checks: in C (and C++), Rust, or as Linux writes
     /// them; in the language of the types when none is named
     #[arg(long, value_name = "LANGUAGE", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     static_asserts: Option<AssertionLanguage>,
@@ -64,7 +64,7 @@ pub(crate) struct Options {
     groups: GroupOptions,
     #[command(flatten)]
     report: ReportOptions,
-    /// Predict the misses of what is proposed, or of the orders in a file (`TYPE: member, align(64) group NAME { member
+    /// Predict the misses of the proposals, or of the orders in a file (`TYPE: member, align(64) group NAME { member
     /// }, rest`): the caches run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Options {
     /// A recording, as `lineup record --whole-program` writes it
     recording: PathBuf,
-    /// The file whose code is looked at, by its name or path, such as libpython3.11.so.1.0 [default: the program]
+    /// File whose code is shown, by its name or path, such as libpython3.11.so.1.0 [default: the program]
     #[arg(long, value_name = "FILE")]
     image: Option<PathBuf>,
     /// Write how often each way between blocks was taken, for llvm-bolt -data=FILE; link the program with
@@ -43,14 +43,14 @@ pub(crate) struct Options {
     /// Write an order of functions for GNU ld, gcc -Wl,-T,FILE
     #[arg(long, value_name = "FILE")]
     linker_script: Option<PathBuf>,
-    /// Write counts by function and source line for clang -fprofile-sample-use=FILE; the recorded program is one that
-    /// clang has compiled with -g -fdebug-info-for-profiling
+    /// Write counts by function and source line for clang -fprofile-sample-use=FILE; compile the recorded program by
+    /// clang with -g -fdebug-info-for-profiling
     #[arg(long, value_name = "FILE")]
     sample_profile: Option<PathBuf>,
     /// Write the executed code as a map, one offline page: functions as rows of lines, cold bytes on them, pages
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// With --html: a recording of calls of the same program; the map tells which regions' calls fetch each line
+    /// With --html: a recording of calls of the same program; the map shows the regions whose calls fetch each line
     #[arg(long, value_name = "RECORDING", requires = "html")]
     calls: Option<PathBuf>,
     /// Functions shown, most instructions first

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Show only these regions
     #[arg(long = "region", value_name = "FUNCTION")]
     regions: Vec<String>,
-    /// Lines shown per region, most needed first [default: what fits on the first screen; all with --full]
+    /// Lines shown per region, most needed first [default: as many as fit on the first screen; all with --full]
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
     /// Show everything: all line sizes, evidence, what rides along on each line, code by function
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     /// Other data that passes through the caches between two calls: bytes, or with K, M, G
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "caches")]
     pressure: Vec<u64>,
-    /// Seconds that the program runs without emulation, to tell calls per second
+    /// Seconds that the program runs without emulation, to compute calls per second
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     seconds: Option<f64>,
     /// Print JSON (schema lineup.explain/1; of a perf.data lineup.samples/1)

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `lineup find`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Show findings that gain at least this percentage of all modelled stalls, at best
+    /// Show findings whose upper bound is at least this percentage of all modelled stalls
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least: f64,
     /// Rows shown of each table; findings are at most ten
@@ -48,12 +48,12 @@ pub(crate) struct Options {
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
-    /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes
-    /// longer
+    /// Memory, in MiB, for the windows of the run in which every access is kept: more gives more exact names, and
+    /// takes longer
     #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
     windows: u64,
-    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
-    /// where it can, else the emulator, and a note says why
+    /// Engine: the emulator, or on x86-64 the native engine, inside the program [default: native where possible, else
+    /// the emulator, with the reason in a note]
     #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
     engine: Option<EngineName>,
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
@@ -88,7 +88,7 @@ pub(crate) struct Options {
     limits: Surroundings,
     #[command(flatten)]
     kernel: KernelOptions,
-    /// Samples that perf took, instead of a program: what of them is worth a look, and which recording would tell more
+    /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each
     #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "caches", "windows", "engine", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
     samples: Option<PathBuf>,
     /// The program and its arguments

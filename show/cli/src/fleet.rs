@@ -22,7 +22,7 @@ const INSTALL: &str = "cargo install --locked --path fleet (in Lineup's sources)
 /// The command that takes recordings.
 const ADD: &str = "add";
 
-/// Keeps what was found on many machines in one store, and answers questions about all of it
+/// Collects recordings and reports of many machines in one store, and answers questions about them
 #[derive(Args)]
 pub(crate) struct Options {
     /// add, query, report, advise or views, with its arguments; `lineup fleet -- --help` shows them

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     file: PathBuf,
     #[command(flatten)]
     symbols: Symbols,
-    /// Hold the shares of functions that `lineup find --json` wrote into this file against those of the samples
+    /// Compare the shares of functions in this file, which `lineup find --json` wrote, with those of the samples
     #[arg(long, value_name = "FIND_JSON")]
     find: Option<PathBuf>,
     /// Rows shown of each table

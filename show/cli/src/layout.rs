@@ -45,14 +45,13 @@ pub(crate) struct Options {
     /// Show a table instead of members, in this order
     #[arg(long, value_enum)]
     sort: Option<Sort>,
-    /// Show all that was asked for, which a pipe always gets: without types, all types with their members; on a
-    /// terminal else what fits on one screen
+    /// Show the whole result, instead of one screen: without types, all types with their members; a pipe always gets it
     #[arg(long, conflicts_with_all = ["sort", "json", "diff"])]
     full: bool,
     /// Write types as pahole 1.24 does, for what reads its output: those that are named, or else all
     #[arg(long, conflicts_with_all = ["sort", "full", "json", "diff", "check"])]
     pahole: bool,
-    /// Show every row of the table, which a pipe always gets
+    /// Show every row of the table, as a pipe always gets it
     #[arg(long, conflicts_with_all = ["types", "full", "pahole", "json", "diff"])]
     all: bool,
     /// Print JSON (schema lineup.layout/1, or lineup.layout-diff/1 with --diff)

@@ -12,7 +12,7 @@ pub(crate) struct LinkAgain {
     /// How often a program is linked besides.
     #[arg(long)]
     links: u64,
-    /// Where the lots begin.
+    /// Seed of the random choices.
     #[arg(long)]
     seed: u64,
     /// The folder for the links.

@@ -55,13 +55,13 @@ pub(crate) struct Load {
     /// Mean span of sleep and of work of the tasks.
     #[arg(long, default_value = "100ms")]
     task_span: Span,
-    /// End after this long; without it, load until told to end.
+    /// End after this long; without it, load until a signal ends it.
     #[arg(long)]
     time: Option<Span>,
     /// Print each CPU's utilisation at this interval, and the average at the end.
     #[arg(long, value_name = "SPAN")]
     every: Option<Span>,
-    /// Where all randomness starts.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = Seed::default().0)]
     seed: u64,
 }

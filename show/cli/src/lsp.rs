@@ -23,8 +23,7 @@ const AT_ONCE: usize = 64 << 10;
 /// Shows layouts, holes and hot lines in an editor: a language server over standard input and output
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Programs, libraries or object files with debug information; of a type that several have, the first one's is
-    /// meant
+    /// Programs, libraries or object files with debug information; if several define a type, the first one counts
     #[arg(value_name = "FILE")]
     binaries: Vec<PathBuf>,
     /// How types are used: a recording, the folder or report.json of a study, or what `lineup explain --json` or

@@ -79,25 +79,23 @@ enum Command {
     Measure(measure::Measure),
     /// Shows how types lie in memory: members, holes, padding, cache-line boundaries
     Layout(layout::Options),
-    /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
+    /// Names the data that recorded calls touched: lines per call, a map of every line, the share that has a name
     Explain(explain::Options),
-    /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what
-    /// would part them
+    /// Shows cache lines that threads share without need, and how to part their data
     Threads(threads::Options),
-    /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain
-    /// at best
+    /// Finds the types, members and functions of a program that stall most, with an upper bound of each gain
     Find(find::Options),
-    /// Says what samples of the processor say that perf took: functions, types, members, where their data came from
+    /// Summarises a perf.data file: functions, types, members, where their data came from
     Import(import::Options),
-    /// Shows which lines and pages of code a whole program executed, and writes that for optimisers and linkers
+    /// Shows the lines and pages of code that a whole program executed, and writes profiles for optimisers and linkers
     Code(code::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
-    /// Counts a run that was recorded with --log, in whatever caches
+    /// Counts a run that was recorded with --log, in any caches
     Replay(record::replay::Options),
     /// Times calls of functions in a program that runs at its own speed
     Time(time::Options),
-    /// Shows what leaves a program's processes: output, files, arguments of system calls, signals, exit
+    /// Lists the effects of a program's processes: output, files, arguments of system calls, signals, exit
     Effects(effects::Options),
     /// Record a kernel under one cache after another
     Sweep(sweep::Options),
@@ -111,7 +109,7 @@ enum Command {
     Advise(advise::Options),
     /// Studies a program end to end: records, proposes, rebuilds, compares, reports
     Study(Box<study::Options>),
-    /// Tests random legal layouts: which members of which types a program cannot do without in order
+    /// Tests random legal layouts, to find the members whose order a program depends on
     Shuffle(shuffle::Options),
     Fleet(fleet::Options),
     Mcp(mcp::Options),
@@ -119,11 +117,11 @@ enum Command {
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
-    /// Says what works on this machine, and what to install for the rest
+    /// Lists the features that work on this machine, and the software that the rest needs
     Doctor(doctor::Options),
     #[command(hide = true)]
     View(moved::Moved),
-    /// Prints what a shell needs to complete commands and options
+    /// Prints a script with which a shell completes commands and options
     Completions(completions::Completions),
     /// Writes a page for `man` of each command
     Manual(completions::Manual),

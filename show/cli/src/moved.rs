@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::ffi::OsString;
 
-/// Whatever was typed behind the old name.
+/// The words after the old name.
 #[derive(Args)]
 pub(crate) struct Moved {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = kernel::help_on_sets())]
 pub(crate) struct Options {
-    /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its
-    /// lines so many times
+    /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice multiplies
+    /// its lines by it
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present_any = ["whole_program", "perf"])]
     regions: Vec<Region>,
     /// Record at most this many calls of each region, spread over the run
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "calls", conflicts_with = "first")]
     in_runs: bool,
     /// Record at most this many calls of each region in a second, spread over all of them, natively: a server under
-    /// load goes on at nearly its own speed
+    /// load keeps nearly its own speed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "whole_program", "one_pass", "kernel"])]
     calls_per_second: Option<u64>,
     /// Record at most this many calls of each region in each thread, natively: up to 32 in a row, at times that are the
@@ -62,19 +62,19 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
-    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
-    /// where it can, else the emulator, and a note says why
+    /// Engine: the emulator, or on x86-64 the native engine, inside the program [default: native where possible, else
+    /// the emulator, with the reason in a note]
     #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
     engine: Option<EngineName>,
-    /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found
-    /// by itself unless two have functions of these names
+    /// Program that has the functions, if the started program starts it in turn; found automatically unless two have
+    /// functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
     program: Option<PathBuf>,
-    /// Record the programs that the program starts natively, too, each process by itself, and with --whole-program
-    /// those that are forked off; of calls the emulator always does
+    /// With the native engine, also record the programs that the program starts, each process by itself, and with
+    /// --whole-program those that are forked off; for calls the emulator always does so
     #[arg(long, conflicts_with_all = ["kernel", "one_pass", "pid", "log"])]
     children: bool,
-    /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
+    /// Running process to attach to; Lineup detaches when enough calls were made (--calls with --first,
     /// --stop-after), after --max-seconds, or with Ctrl-C
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
     pid: Option<u32>,
@@ -87,8 +87,8 @@ pub(crate) struct Options {
     /// Count instructions, accesses and modelled misses of every function instead of recording calls
     #[arg(long, conflicts_with_all = ["regions", "calls", "warmup", "kernel"])]
     whole_program: bool,
-    /// With --whole-program: keep every instruction and every access of the run in this file, instead of counts; lineup
-    /// replay counts them, in whatever caches
+    /// With --whole-program: keep every instruction and every access of the run in this file, instead of counts;
+    /// lineup replay counts them, in any caches
     #[arg(long, value_name = "FILE", requires = "whole_program", conflicts_with_all = ["caches", "out"])]
     log: Option<PathBuf>,
     /// Cache to model with --whole-program or --kernel, such as l1d=32K,8,64; the host's, or usual ones for a kernel,

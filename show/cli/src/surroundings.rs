@@ -15,25 +15,25 @@ use std::time::Duration;
 /// Arguments of every command that records a program.
 #[derive(Args, Clone)]
 pub(crate) struct Surroundings {
-    /// File that the program reads as standard input, in every run from its start [default: what this command is given;
-    /// nothing of a terminal]
+    /// File that the program reads as standard input, in every run from its start [default: this command's standard
+    /// input, unless it is a terminal]
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
-    /// End the program after so many seconds, in every run: for programs that do not end by themselves
+    /// End the program after this many seconds, in every run: for programs that do not end by themselves
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     max_seconds: Option<Duration>,
-    /// End the recorded program as soon as every region was called so often; it is then recorded in one pass
+    /// End the recorded program as soon as every region was called this often; it is then recorded in one pass
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "drive")]
     stop_after: Option<u64>,
-    /// What becomes of processes that still run when the first one has ended: `working`, they are waited for while they
-    /// work, and ended when none of them did for two seconds; `wait`, until they end; `end`, they are ended at once
+    /// Processes that still run when the first one has ended: `working`, Lineup waits while they work, and ends them
+    /// when none did for two seconds; `wait`, it waits until they end; `end`, it ends them at once
     #[arg(long, value_name = "RULE", default_value = "working", value_parser = leftovers)]
     leftovers: Leftovers,
-    /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when
-    /// the line is done
+    /// Shell command that Lineup starts once the program, a server, listens on a socket; the program is ended when the
+    /// command is done
     #[arg(long, value_name = "COMMAND")]
     drive: Option<String>,
-    /// Start the line of --drive after so many seconds, whether the program listens or not
+    /// Start the command of --drive after this many seconds, even if the program does not listen
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "drive")]
     drive_after: Option<Duration>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// Bytes in a cache line: 64, or 128 for processors that fetch lines in pairs
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
-    /// What one wait for a line is taken to cost, in cycles: it is not measured
+    /// Assumed cost of one wait for a line, in cycles; it is not measured
     #[arg(long, value_name = "CYCLES", default_value_t = 100)]
     wait_cycles: u64,
     /// Findings and lines shown at most

@@ -57,7 +57,7 @@ struct Report {
     /// image]
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
-    /// Print the whole text: every table and listing; else what fits on one screen
+    /// Print the whole text, every table and listing, instead of one screen
     #[arg(long)]
     full: bool,
     /// Write to this file instead of the terminal: text in full
@@ -98,7 +98,7 @@ struct Explain {
     /// Confidence level of the intervals.
     #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
     level: Level,
-    /// Print all regions; else those that fit on one screen.
+    /// Print all regions, instead of one screen.
     #[arg(long)]
     full: bool,
     /// Print JSON, the form lineup.explain-trace/1.

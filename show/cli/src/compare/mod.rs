@@ -41,7 +41,7 @@ use std::path::PathBuf;
 /// Each command is one quoted string, split as a shell would and run without a shell.
 #[derive(clap::Args)]
 pub(crate) struct Compare {
-    /// The commands; the first is what the others are held against.
+    /// The commands; the others are compared with the first.
     #[arg(required_unless_present = "from_table", value_name = "COMMAND")]
     commands: Vec<String>,
     /// Judge printed figures instead: lines metric,variant,MEAN,ERROR,RUNS (an error as 0.08% or in the
@@ -51,8 +51,8 @@ pub(crate) struct Compare {
     /// Compare one command with itself and report how often that raises a false alarm here.
     #[arg(long = "self", conflicts_with = "fail_if")]
     itself: bool,
-    /// Link each program so many times, with its objects in other orders and padding between them: each block uses one
-    /// link of each, and the interval covers what links differ by.
+    /// Link each program this many times, with its objects in other orders and padding between them: each block uses
+    /// one link of each, and the interval covers the differences between links.
     #[arg(long, value_name = "N", requires = "builds", conflicts_with_all = ["shell", "from_table"], value_parser = clap::value_parser!(u64).range(2..=200))]
     links: Option<u64>,
     /// With --links: shell command that links the programs anew, here, by GCC or Clang, as make -B does; once for all
@@ -111,12 +111,12 @@ pub(crate) struct Compare {
     /// Exit with 1 when the interval lies wholly past a bound: 'time > +1%'. May be repeated.
     #[arg(long)]
     fail_if: Vec<Bound>,
-    /// Where the order of runs, the environment's sizes and the resampling start.
+    /// Seed of the order of runs, the environment's sizes and the resampling.
     #[arg(long, default_value_t = Seed::default().0)]
     seed: u64,
     #[command(flatten)]
     format: Format,
-    /// Print every metric in full; else what fits on one screen.
+    /// Print every metric in full, instead of one screen.
     #[arg(long)]
     full: bool,
     /// Write the result to a file instead of standard output: text in full.

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use symbols::{DebugFile, hex};
 
-/// Shows what a kernel image is, and boots it under full-system emulation
+/// Identifies a kernel image, and boots it under full-system emulation
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The image as distributed: bzImage, Image, zImage, such as /boot/vmlinuz-*.
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Boot it, without a recording.
     #[arg(long)]
     boot: bool,
-    /// What the guest does: idle, busy, wakeup, net, a script, or a command.
+    /// Workload of the guest: idle, busy, wakeup, net, a script, or a command.
     #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "boot")]
     workload: String,
     /// Virtual CPUs.
@@ -54,10 +54,10 @@ pub(crate) struct Options {
     /// The guest's root: a folder, or archives of a container's layers, lowest first; read-only, changes in memory.
     #[arg(long, value_name = "DIR|TAR", requires = "boot")]
     rootfs: Vec<PathBuf>,
-    /// The folder of the kernel's modules, for --rootfs [default: lib/modules/RELEASE beside the image's folder].
+    /// The folder of the kernel's modules, for --rootfs [default: lib/modules/RELEASE next to the image's folder].
     #[arg(long, value_name = "DIR", requires = "rootfs")]
     modules: Option<PathBuf>,
-    /// Stop the guest after so many seconds.
+    /// Stop the guest after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "boot",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,

@@ -25,8 +25,8 @@ use lineup_study::process::Streams;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Reviews a change: builds what it starts from and what it leads to, and compares layouts, lines per call and
-/// promises. Prints a comment in Markdown; exits with 1 on what the project asked to fail on.
+/// Reviews a change: builds the commits before and after it, and compares layouts, lines per call and
+/// promises. Prints a comment in Markdown; exits with 1 on the conditions of --fail-if.
 ///
 /// Both commits are built in a scratch clone. The working tree and the refs of the repository are never touched.
 #[derive(Args)]
@@ -62,17 +62,17 @@ pub(crate) struct Options {
     /// Calls of each region to record at most, spread over the run
     #[arg(long, value_name = "N", default_value_t = 200)]
     calls: u64,
-    /// Recordings of each side: more tell smaller changes apart in programs whose runs are not alike
+    /// Recordings of each side: more of them show smaller changes in programs whose runs differ
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(2..))]
     runs: u64,
-    /// Also look on both sides for what stalls most, as lineup find does, and tell what is new
+    /// Also run lineup find on both sides, and report new findings
     #[arg(long, requires = "command")]
     find: bool,
-    /// Exit with 1 on this: guard, growth, split, lines, code-lines, instructions or finding; behind the three that are
-    /// counted a bound may stand: 'lines > +2%' [default: guard]
+    /// Exit with 1 on this: guard, growth, split, lines, code-lines, instructions or finding; lines, code-lines and
+    /// instructions take a bound: 'lines > +2%' [default: guard]
     #[arg(long, value_name = "RULE")]
     fail_if: Vec<FailIf>,
-    /// Also write what got worse in SARIF, for code hosts
+    /// Also write regressions in SARIF, for code hosts
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
     /// Write the comment, or the JSON, to this file instead of standard output

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// Samples that weigh regions.
 #[derive(Args)]
 pub(crate) struct WeighingOptions {
-    /// Weigh regions by the samples of time in this perf.data, with what they call where chains of calls were sampled,
-    /// and not as `lineup record` was told: a region counts by its share of the time over the instructions of its
-    /// recorded calls
+    /// Weigh regions by the samples of time in this perf.data, callees included where call chains were sampled,
+    /// instead of the weights of `lineup record`: a region counts by its share of the time over the instructions of
+    /// its recorded calls
     #[arg(long, value_name = "PERF_DATA")]
     samples: Option<PathBuf>,
     #[command(flatten)]

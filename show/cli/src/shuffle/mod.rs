@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
-    /// Shell command that tests the program, run in the copy; it must succeed with the program as it is
+    /// Shell command that tests the program, run in the copy; it must succeed with the unchanged program
     #[arg(long, value_name = "COMMAND", required_unless_present = "list")]
     test: Option<String>,
     /// Say which types may move and which not, and shuffle nothing
@@ -50,13 +50,13 @@ pub(crate) struct Options {
     /// Shuffle this type only
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<String>,
-    /// Obey the constraints in this file, and add to it what the test teaches
+    /// Obey the constraints in this file, and add those that the test shows
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
     /// Leave this member where it is
     #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = crate::advice_options::type_and_member)]
     pins: Vec<(String, String)>,
-    /// Leave this type as it is
+    /// Do not change this type
     #[arg(long = "keep", value_name = "TYPE")]
     keeps: Vec<String>,
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles

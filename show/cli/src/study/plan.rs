@@ -33,8 +33,8 @@ const THREADS: &str = "{threads}";
 /// Arguments of `lineup study`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Function to study; with a weight (F=3), its lines count so many times; when none is given, those in which the
-    /// best findings of `lineup find` stall
+    /// Function to study; with a weight (F=3), its lines are multiplied by it [default: those in which the best
+    /// findings of `lineup find` stall]
     #[arg(long = "region", value_name = "F[=WEIGHT]")]
     pub(super) regions: Vec<Region>,
     #[command(flatten)]
@@ -47,12 +47,12 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder
     #[arg(long, value_name = "COMMAND", default_value = default_build::COMMAND)]
     build: String,
-    /// Program to study, a path inside the source folder, when it is not the one that is started but one that this
-    /// starts in turn; found by itself unless two have functions of these names
+    /// Program to study, a path inside the source folder, if the started program starts it in turn; found
+    /// automatically unless two have functions of these names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Folder for report.html, report.json and fix.patch; where that holds the results of an earlier study, one beside
-    /// it: DIR-2, DIR-3 and so on
+    /// Folder for report.html, report.json and fix.patch; if it holds the results of an earlier study, the first free
+    /// one of DIR-2, DIR-3 and so on
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     pub(super) out: PathBuf,
     /// Delete the results of an earlier study in the folder of --out, and write there
@@ -67,8 +67,8 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) warmup: u64,
-    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
-    /// where it can, else the emulator, and a note says why
+    /// Engine: the emulator, or on x86-64 the native engine, inside the program [default: native where possible, else
+    /// the emulator, with the reason in a note]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineName>,
     /// Run the program once per recording under the emulator, with everything instrumented
@@ -98,11 +98,11 @@ pub(crate) struct Options {
     /// or a list such as 0,2
     #[arg(long, value_name = "CPUS", default_value = "auto")]
     cpus: Placing,
-    /// Stop timing after so many seconds of runs, starting and ending servers included
+    /// Stop timing after this many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
-    /// Link both programs so many times more, with their objects in other orders and padding between them: each block
-    /// of timed runs uses one link of each, and the interval covers what links differ by
+    /// Link both programs this many times more, with their objects in other orders and padding between them: each block
+    /// of timed runs uses one link of each, and the interval covers the differences between links
     #[arg(long, value_name = "N", conflicts_with = "kernel_source", value_parser = clap::value_parser!(u64).range(2..=200))]
     links: Option<u64>,
     /// A change of time smaller than this is no gain, and no reason to reject a patch
@@ -112,8 +112,8 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(super) json: bool,
     /// The program, a path inside the source folder, and its arguments; or a command that starts it. In an argument
-    /// {threads} stands for the number of CPUs: a program that makes so many threads is timed with 1, 2 and so on when
-    /// data of threads are parted
+    /// {threads} stands for the number of CPUs: a program that makes that many threads is timed with 1, 2 and so on
+    /// when data of threads are parted
     #[arg(last = true, required_unless_present = "kernel_source", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

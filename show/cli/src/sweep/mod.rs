@@ -26,10 +26,10 @@ pub(crate) struct Options {
     /// Kernel function to record, or a set of them (lineup record --help lists the sets)
     #[arg(long = "region", value_name = "F|SET", required = true)]
     regions: Vec<Region>,
-    /// What is varied: l1i=, l1d=, l2= or line= and values; several are combined
+    /// Property to vary: l1i=, l1d=, l2= or line= and values; several are combined
     #[arg(long = "vary", value_name = "l2=off,256K,1M", required = true)]
     varied: Vec<Vary>,
-    /// Caches that are not varied, and what varied ones keep; usual ones when not given
+    /// Caches that are not varied, and the fixed properties of varied ones; usual ones when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
     /// Record at most this many calls of each region with their accesses; every call is measured

@@ -31,18 +31,18 @@ const LEAST_EVERY: u64 = 2;
 /// Arguments for it.
 #[derive(Args)]
 pub(super) struct InterventionOptions {
-    /// What is done before some calls, drawn by lot, beside nothing: flush_code (the lines of the function's code are
-    /// flushed), flush_data (the caches of the first two levels are filled with other data), flush_both
+    /// Interventions before randomly sampled calls, compared with none: flush_code (the lines of the function's code
+    /// are flushed), flush_data (the caches of the first two levels are filled with other data), flush_both
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm)]
     intervene: Vec<Arm>,
-    /// Draw one of N calls on average; else one of 20, and at most a twentieth of each thread's time is spent
+    /// Sample one of N calls on average [default: one of 20, with at most a twentieth of each thread's time]
     #[arg(long, value_name = "N", requires = "intervene", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     intervene_every: Option<u64>,
     /// Where code is flushed: the lines of the function's file that its calls in this recording executed, callees'
-    /// included, and not its own alone
+    /// included, instead of its own alone
     #[arg(long, value_name = "RECORDING", requires = "intervene", conflicts_with = "children")]
     flush_recorded: Option<PathBuf>,
-    /// Where the lots begin
+    /// Seed of the random choices
     #[arg(long, value_name = "N", requires = "intervene", default_value_t = Seed::default().0)]
     seed: u64,
 }

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// Function whose calls are timed, callees included; up to seven
     #[arg(long = "region", value_name = "F", required = true)]
     regions: Vec<Region>,
-    /// Process to attach to, which runs already; it is left running when enough calls were made (--stop-after), after
+    /// Running process to attach to; Lineup detaches when enough calls were made (--stop-after), after
     /// --max-seconds, or with Ctrl-C
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["command", "environment", "drive", "stdin"])]
     pid: Option<u32>,

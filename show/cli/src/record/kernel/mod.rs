@@ -55,14 +55,14 @@ pub(crate) struct KernelOptions {
     /// The image's vmlinux with debug information
     #[arg(long, value_name = "VMLINUX", requires = "kernel")]
     pub(crate) debug: Option<PathBuf>,
-    /// What the guest does: idle, busy, wakeup, net, a script, or a command
+    /// Workload of the guest: idle, busy, wakeup, net, a script, or a command
     #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "kernel")]
     pub(crate) workload: String,
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel",
           value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) cpus: u32,
-    /// The image's machine, to be sure of it: x86_64, aarch64 or arm
+    /// Machine that the image must be for: x86_64, aarch64 or arm
     #[arg(long, value_name = "NAME", requires = "kernel")]
     pub(crate) machine: Option<String>,
     /// The guest's memory in MiB
@@ -81,10 +81,10 @@ pub(crate) struct KernelOptions {
     /// regions
     #[arg(long, value_name = "NAME", requires = "kernel")]
     pub(crate) module: Vec<String>,
-    /// The folder of the kernel's modules [default: lib/modules/RELEASE beside the image's folder]
+    /// The folder of the kernel's modules [default: lib/modules/RELEASE next to the image's folder]
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pub(crate) modules: Option<PathBuf>,
-    /// Stop the guest after so many seconds
+    /// Stop the guest after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
@@ -94,13 +94,13 @@ pub(crate) struct KernelOptions {
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
     pub(crate) latency: Option<Latency>,
-    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most.
-    /// Implies
+    /// Also write the stream that a replay of the caches needs, for `lineup advise --what-if`: this many million steps
+    /// at most. Implies
     /// --first
     #[arg(long, value_name = "MILLIONS", num_args = 0..=1, default_value_t = 0, default_missing_value = "2000",
           requires = "kernel", value_parser = clap::value_parser!(u64).range(..=10_000))]
     pub(crate) stream: u64,
-    /// What is done to the caches before each call, drawn by its number: normal, invalidated, prefetched
+    /// State of the caches before each call, sampled by its number: normal, invalidated, prefetched
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm, requires = "kernel")]
     pub(crate) intervene: Vec<Arm>,
 }

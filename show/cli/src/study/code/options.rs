@@ -33,23 +33,23 @@ pub(crate) struct CodeOptions {
     /// With --code: file that the program reads as standard input in the run on which the order is judged
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
     test_stdin: Option<PathBuf>,
-    /// With --code: order for calls of --region that find none of the program's code in the caches, by what recorded
-    /// calls fetched and not by counts; what that costs everything else is told
+    /// With --code: order for calls of --region that find none of the program's code in the caches, by the lines that
+    /// recorded calls fetched instead of counts; the report gives the cost for all other code
     #[arg(long, requires = "code", requires = "regions", conflicts_with = "kernel_source")]
     pub(in crate::study) cold: bool,
-    /// With --code: write what the counts tell into the sources, as a patch for C and C++, and leave the order to the
+    /// With --code: write the counts into the sources as hints, as a patch for C and C++, and leave the order to the
     /// compiler: which way conditions come out (__builtin_expect, or the project's own likely and unlikely), and which
     /// functions are cold
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "bolt", "kernel_source"])]
     pub(in crate::study) hints: bool,
-    /// With --code: also hold the result against what others make of the program, all trained by the run after -- and
+    /// With --code: also compare the result with other optimisers, all trained by the run after -- and
     /// timed in turn by the other: functions in Lineup's order by the linker, llvm-bolt from its own instrumented run,
     /// GCC's profile-guided optimisation, and both together. Takes up to --max-time once more, and builds the program
     /// five times
     #[arg(long, requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
     pub(in crate::study) against_optimisers: bool,
     /// With --code: apply this patch of the sources before the code is put in order, such as fix.patch of a study of
-    /// data. The program as it is is compared with what both leave, and a table tells what each gains alone
+    /// data. The study compares the unchanged program with the result of both, and a table shows the gain of each alone
     #[arg(long, value_name = "FILE", requires = "code", conflicts_with_all = ["cold", "hints", "links", "kernel_source"])]
     pub(in crate::study) patch: Option<PathBuf>,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]

@@ -29,7 +29,7 @@ pub(crate) struct KernelSourceOptions {
     /// Compilers that run at once [default: as many as processors]
     #[arg(long, value_name = "N", requires = "kernel_source", value_parser = clap::value_parser!(u16).range(1..=512))]
     jobs: Option<u16>,
-    /// What the guest does: idle, busy, wakeup, net, a script, or a command
+    /// Workload of the guest: idle, busy, wakeup, net, a script, or a command
     #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "kernel_source")]
     workload: String,
     /// The guest's processors
@@ -51,7 +51,7 @@ pub(crate) struct KernelSourceOptions {
     /// A static busybox for the guest's machine [default: the installed one]
     #[arg(long, value_name = "FILE", requires = "kernel_source")]
     busybox: Option<PathBuf>,
-    /// Stop a guest after so many seconds
+    /// Stop a guest after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel_source",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
