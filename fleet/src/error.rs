@@ -120,8 +120,8 @@ pub enum FleetError {
     /// The cluster exceeded its time limit.
     #[error(
         "{scheduler}: the cluster gave no answer within {seconds} s; http://{scheduler}/api/executors shows which executors \
-             it has, and --wait gives it longer. Of a store of many files a plan is larger than executors take, unless \
-             they are told to: see \"Large stores\" in docs/fleet.md"
+             it has, and --wait gives it longer. The plan for a store of many files is larger than executors accept by \
+             default: see \"Large stores\" in docs/fleet.md"
     )]
     ClusterSlow {
         /// Address of the scheduler.

@@ -164,7 +164,7 @@ enum Shown {
 
 fn line_size(text: &str) -> std::result::Result<LineSize, String> {
     let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
+    size.ok_or_else(|| format!("{text} is not 32, 64 or 128"))
 }
 
 fn seconds(text: &str) -> std::result::Result<f64, String> {

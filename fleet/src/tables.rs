@@ -57,7 +57,7 @@ pub const REGIONS: Table = Table {
         number("weight", "its weight in the recording"),
         whole("calls", "recorded calls"),
         whole("calls_made", "calls that the program made"),
-        number("calls_per_second", "`--seconds` tells"),
+        number("calls_per_second", "from `--seconds`"),
         number("instructions_per_call", "mean, callees included"),
         number("data_lines_32", "data lines of 32 bytes that a call needs, mean"),
         number("data_lines_64", "the same of 64 bytes"),

@@ -122,8 +122,8 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "find",
-        description: "Runs a program and says which types, members and functions stall most by a cache model, and what other \
-                      layouts would gain at best. Needs --allow-run.",
+        description: "Runs a program and says which types, members and functions stall most by a cache model, with an \
+                      upper bound of what another layout gains. Needs --allow-run.",
         does: Does::Runs,
         properties: || vec![("command", texts("The program and its arguments"), true)],
         call: find,

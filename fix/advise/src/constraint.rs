@@ -178,7 +178,7 @@ impl Constraint {
             Self::AskedAlignment => "an instruction asks for its alignment",
             Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
-            Self::WrittenByOthers => "threads write it, and would take away the line of what lies beside it",
+            Self::WrittenByOthers => "threads write it, and would take away the line of its neighbours",
         }
     }
 }

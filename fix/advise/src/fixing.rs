@@ -342,7 +342,7 @@ impl Holds {
             let is_aligned = range.clone().any(|field| self.aligned.contains(&field));
             if is_aligned && !is_apart {
                 let name = member_name(subject.aggregate, range.start);
-                let because = "its type asks for an alignment, or may, and debug info does not tell which";
+                let because = "its type asks for an alignment, or may, and debug info does not show which";
                 self.bindings.push(Binding::new(Constraint::KeptApart).on([name]).because(because));
             }
             let is_boundary = named(&self.boundaries);

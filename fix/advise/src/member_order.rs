@@ -333,7 +333,7 @@ impl<'s> Plan<'s> {
             };
             let written = names(|traffic| traffic.is_write_shared);
             constraints.insert(0, Binding::new(Constraint::NeverLarger).on(written).because(
-                "written by some threads beside members that others only read; no order of this size parts them",
+                "written by some threads next to members that others only read; no order of this size parts them",
             ));
             return refused(spelling, constraints, potential(subject, &self.models));
         }

@@ -127,7 +127,7 @@ pub(crate) fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Op
         let lists: Vec<String> = by_group.values().map(|names| names.join(" ")).collect();
         format!("Different threads use ({})", lists.join(") and ("))
     } else {
-        "Different threads use objects that lie beside each other".to_owned()
+        "Different threads use objects that lie next to each other".to_owned()
     };
     format!(
         "{what} on one line of {} bytes: {per_thousand:.1} waits in a thousand accesses as recorded, up to {per_thousand_at_most:.1} in \

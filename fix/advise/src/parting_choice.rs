@@ -151,7 +151,7 @@ fn in_words(subject: &Subject<'_>, place: &Place<'_>) -> String {
     };
     let (own, _) = members_of(subject, place.lock);
     match place.beside.is_empty() {
-        true => format!("The lock {} goes away from what lies beside it.", names(&own)),
+        true => format!("The lock {} moves away from its neighbours.", names(&own)),
         false => format!(
             "The lock {} goes next to what it guards ({}), away from the rest.",
             names(&own),

@@ -89,7 +89,7 @@ fn applied(sources: &Sources, file: &FilePatch<'_, str>) -> Result<(String, Stri
         return Err(AdviseError::Patch(format!("what it changes in {path} is no text")));
     };
     let text = diffy::apply(text, patch).map_err(|error| {
-        AdviseError::Patch(format!("it does not fit {path} as it is in the source folder: {error}"))
+        AdviseError::Patch(format!("it does not fit {path} in the source folder: {error}"))
     })?;
     Ok((path, text))
 }

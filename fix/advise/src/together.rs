@@ -223,7 +223,7 @@ impl<'s> Names<'s> {
     /// The reason why two neighbours are one thing.
     fn bond(&self, first: usize, second: usize) -> Option<String> {
         if self.is_tag(first) && self.is_union(second) {
-            return Some(format!("{} tells what the union holds", self.shown(first)));
+            return Some(format!("{} selects the content of the union", self.shown(first)));
         }
         let one = self.names(first);
         let is_bound = |other: &&str| one.iter().any(|name| self.are_one(name, other));

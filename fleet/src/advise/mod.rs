@@ -176,12 +176,12 @@ impl Ground {
         let mut left_out = told(&joined);
         let unweighed = joined.by_key.keys().filter(|key| !weights.contains_key(key));
         left_out.extend(unweighed.map(|(service, region)| {
-            format!("{region} of {service}: nothing in the store tells its {unit}")
+            format!("{region} of {service}: the store does not have its {unit}")
         }));
         joined.by_key.retain(|key, _| weights.contains_key(key));
         if joined.by_key.is_empty() {
             let next = "add recordings with --seconds, or samples and ask with --by time";
-            return Err(none(format!("nothing tells the {unit} of what uses it; {next}")));
+            return Err(none(format!("the store has no {unit} of the functions that use it; {next}")));
         }
         let sources = Sources::written_out(&rebuilt.types, [rebuilt.id]);
         let options = options(question, &rebuilt, &layout);

@@ -186,7 +186,7 @@ fn what_has_no_weight_is_left_out_and_told() {
     assert!(matches!(advice.answer, Answer::Order { .. }));
     add(&store, 2, "batch", None, &[(&[0], 50)]);
     let advice = ask(&store, &question(Weigh::Time));
-    assert_eq!(advice.left_out, ["serve of batch: nothing in the store tells its hosts' time"]);
+    assert_eq!(advice.left_out, ["serve of batch: the store does not have its hosts' time"]);
 }
 
 #[test]

@@ -148,7 +148,7 @@ pub enum Error {
         names: String,
     },
     /// No function that changes tasks.
-    #[error("the kernel has no {name}, which tells tasks apart")]
+    #[error("the kernel has no {name}, which distinguishes tasks")]
     NoTaskSwitch {
         /// Its name on this machine.
         name: &'static str,
@@ -177,7 +177,7 @@ pub enum Error {
     /// Code that the kernel makes while it runs.
     #[error(
         "{name} is the name of a BPF program, which is not supported as a region: its code is made while the guest runs, \
-         at an address that no table in the image tells; name the kernel's function that calls it"
+         at an address that no table in the image has; name the kernel's function that calls it"
     )]
     BpfProgram {
         /// The wanted name.

@@ -523,7 +523,10 @@ pub enum Refusal {
 const REFUSALS: [(Refusal, &str); 11] = [
     (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
-    (Refusal::JumpedTo, "code jumps to its first instructions, so that calls cannot be told from rounds"),
+    (
+        Refusal::JumpedTo,
+        "code jumps to its first instructions, so that calls cannot be distinguished from rounds",
+    ),
     (Refusal::NoRoom, "there is no free memory near it"),
     (Refusal::Ends, "one of its returns lies too close to code that something jumps to"),
     (Refusal::Unclear, "it jumps to where only the running program knows, and may end with that"),

@@ -58,7 +58,7 @@ impl Bolt {
         let version = ask("--version")?;
         let version = version.lines().find(|line| line.contains("LLVM version"));
         let Some(version) = version.map(|line| line.trim().to_owned()) else {
-            return Err(Error::file(program, "is no llvm-bolt: it tells no version of LLVM"));
+            return Err(Error::file(program, "is not llvm-bolt: it prints no version of LLVM"));
         };
         // Until LLVM 17 the same order had another name.
         let function_order = if ask("--help")?.contains("=cdsort") { "cdsort" } else { "hfsort+" };
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_no_bolt_is_refused() {
         let refusal = Bolt::find(Some(Path::new("/bin/true"))).expect_err("it is none");
-        assert!(refusal.to_string().contains("is no llvm-bolt"), "{refusal}");
+        assert!(refusal.to_string().contains("is not llvm-bolt"), "{refusal}");
         let refusal = Bolt::find(Some(Path::new("/nowhere/llvm-bolt"))).expect_err("it is not there");
         assert!(refusal.to_string().contains("cannot run /nowhere/llvm-bolt"), "{refusal}");
     }

@@ -148,7 +148,7 @@ pub enum Error {
         folder: PathBuf,
     },
     /// The program's own test fails before anything was changed, and so can show nothing.
-    #[error("the test `{test}` fails with the program as it is:\n{words}")]
+    #[error("the test `{test}` fails with the unchanged program:\n{words}")]
     Test {
         /// The test's line of shell.
         test: String,

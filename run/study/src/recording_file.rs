@@ -18,7 +18,7 @@ pub enum OutputError {
         output: String,
     },
     /// The file holds something else.
-    #[error("{output} exists and is not a recording; it is left as it is: name another file with --out")]
+    #[error("{output} exists and is not a recording; it is left unchanged: name another file with --out")]
     IsNoRecording {
         /// The user's path.
         output: String,

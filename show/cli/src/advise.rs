@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut as_it_is = scratch.copy(Role::Before)?;
-    stages.stage("building the program as it is, and reading its sources");
+    stages.stage("building the unchanged program, and reading its sources");
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))
         .map_err(|error| default_build::explain(error, &options.build, &program))?;
     let sources = reading.in_their_languages(&sources);

@@ -182,7 +182,7 @@ fn write_sample_profile(file: &Path, code: &Code<'_>, path: &Path, stages: &Stag
     }
     if !profile.ambiguous.is_empty() {
         stages.line(&format!(
-            "lineup: {}: several functions are named {}; clang could not tell them apart and they are left out. \
+            "lineup: {}: several functions are named {}; clang cannot distinguish them, so they are left out. \
              clang -funique-internal-linkage-names gives static functions names of their own",
             file.display(),
             profile.ambiguous.join(", ")

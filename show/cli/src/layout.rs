@@ -171,7 +171,7 @@ fn show(options: &Options, subject: &Subject, selected: select::Selected<'_>) ->
 pub(crate) fn types_of(file: &Path) -> Result<(Types, Abi)> {
     let subject = Subject::open(file, None, true)?;
     let abi =
-        subject.abi().with_context(|| format!("{}: no pointer type tells its data model", file.display()))?;
+        subject.abi().with_context(|| format!("{}: no pointer type shows its data model", file.display()))?;
     Ok((subject.types().clone(), abi))
 }
 

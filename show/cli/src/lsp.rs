@@ -43,7 +43,7 @@ pub(crate) struct Options {
 
 /// Runs `lineup lsp`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let here = std::env::current_dir().context("cannot find the current folder")?;
     let config = Config {
         binaries: options.binaries.iter().map(|path| here.join(path)).collect(),
         recording: options.recording.as_ref().map(|path| here.join(path)),

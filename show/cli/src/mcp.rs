@@ -26,7 +26,7 @@ pub(crate) struct Options {
 /// Runs `lineup mcp`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let program = own_programs::find(PROGRAM, INSTALL)?;
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut arguments = vec![OsString::from("--lineup"), own.into_os_string()];
     let allowed = [(options.allow_run, "--allow-run"), (options.allow_write, "--allow-write")];
     arguments

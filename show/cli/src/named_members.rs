@@ -44,7 +44,7 @@ fn check_member((ty, member): (&str, &str), found: &[&Aggregate], types: &Types)
     if unnamed.map(|outer| outer.ty).any(|inner| holds(types, inner, member, 0)) {
         bail!(
             "--pin {ty}.{member}: {member} lies in a struct or union of {ty} without a name, which moves as a whole; \
-             --keep {ty} leaves all of it as it is"
+             --keep {ty} leaves the whole type unchanged"
         );
     }
     bail!("--pin {ty}.{member}: {ty} has no member {member}{}", near(member, own));

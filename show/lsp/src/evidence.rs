@@ -81,7 +81,7 @@ impl Evidence {
             "lineup.explain/1" => serde_json::from_value(document).map(of_explain),
             "lineup.advice/2" => serde_json::from_value(document).map(of_advice),
             "" => return Err(error("a document without a schema".to_string())),
-            other => return Err(error(format!("{other} does not tell how types are used"))),
+            other => return Err(error(format!("{other} does not show how types are used"))),
         };
         read.map_err(|cause| error(format!("{schema}: {cause}")))
     }

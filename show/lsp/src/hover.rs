@@ -33,7 +33,7 @@ impl<'b> Beside<'b> {
 pub(crate) fn text(view: &View<'_>, member: Option<&DeclaredMember>, beside: Beside<'_>) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(why) = view.freshness.in_words(&view.program_name) {
-        parts.push(format!("**As it was built, not as it is written here**: {why}."));
+        parts.push(format!("**As built, not as written here**: {why}."));
     }
     match member {
         None => parts.extend(of_type(view, beside)),

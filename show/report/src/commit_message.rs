@@ -16,7 +16,7 @@ pub fn commit_message(report: &StudyReport) -> String {
         false => "put what hot paths use together on fewer cache lines",
     };
     let mut text = format!(
-        "{}: {purpose}\n\nRecorded were calls of {}, in the program as it is and as changed.\n",
+        "{}: {purpose}\n\nLineup recorded calls of {}, in the unchanged and in the changed program.\n",
         targets.join(", "),
         report.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")
     );
@@ -41,7 +41,7 @@ pub fn commit_message(report: &StudyReport) -> String {
 
 /// The message above a patch of hints, likewise.
 pub fn hints_message(report: &StudyReport) -> String {
-    let mut text = "Tell the compiler which way conditions come out and what is cold\n".to_owned();
+    let mut text = "Mark likely and unlikely conditions, and cold functions\n".to_owned();
     let Some(code) = &report.code else { return text + "---\n" };
     let _ = write!(
         text,

@@ -158,7 +158,7 @@ fn means(compared: Compared) -> String {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let change = match compared.ratio {
         None => String::new(),
-        Some(ratio) if ratio.low <= 1.0 && ratio.high >= 1.0 => " (not told apart)".to_owned(),
+        Some(ratio) if ratio.low <= 1.0 && ratio.high >= 1.0 => " (no difference found)".to_owned(),
         Some(ratio) if ratio.low == ratio.high => format!(" ({:+.1} %)", percent(ratio.value)),
         Some(Ratio { value, low, high }) => {
             format!(" ({:+.1} % [{:+.1}, {:+.1}])", percent(value), percent(low), percent(high))

@@ -104,7 +104,7 @@ fn fresh(before: Option<&[FindingOfRun]>, after: Option<&[FindingOfRun]>) -> Vec
         rule: Rule::Finding,
         subject: found.subject.clone(),
         message: format!(
-            "{} could gain {:.1} % of all modelled stalls at best; before the change it was no finding",
+            "{} could gain {:.1} % of all modelled stalls (upper bound); before the change it was no finding",
             found.subject,
             found.gain * 100.0
         ),

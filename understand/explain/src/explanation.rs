@@ -196,7 +196,7 @@ impl Lack {
         match self {
             Lack::DebugInfo => "no debug information; build with -g",
             Lack::Types => "compiled with -g1: no types; build with -g",
-            Lack::Places => "BTF tells types, not where variables are; record with --debug VMLINUX",
+            Lack::Places => "BTF describes types, not where variables are; record with --debug VMLINUX",
         }
     }
 }

@@ -91,7 +91,7 @@ impl File<'_> {
         }
         let outcomes = branches.iter().map(|branch| site.outcomes(&branch.sides, self.lines));
         let Some(outcomes) = outcomes.collect::<Option<Vec<[u64; 2]>>>() else {
-            return Decision::Refused("its machine code does not tell which side is which".to_owned());
+            return Decision::Refused("its machine code does not show which side is which".to_owned());
         };
         let [held, failed] = [0, 1].map(|side: usize| outcomes.iter().map(|one| one[side]).sum::<u64>());
         let is_likely = held > failed;
@@ -102,11 +102,11 @@ impl File<'_> {
         }
         // If an earlier branch has decided already, the compiler jumps past this one.
         let Some(seen) = site.executed(is_likely, self.executed, self.lines) else {
-            return Decision::Refused("nothing tells how often it does not hold but its branch".to_owned());
+            return Decision::Refused("only its branch shows how often it does not hold".to_owned());
         };
         if !is_beyond_doubt(seen, all) {
             let because = format!(
-                "code of its rarer outcome ran {} times, more often than its branch tells",
+                "code of its rarer outcome ran {} times, more often than its branch shows",
                 grouped(seen)
             );
             return Decision::Refused(because);

@@ -49,7 +49,7 @@ fn the_side_that_is_in_the_body_tells_which_way_the_condition_comes_out() {
     }
     // With an `else`, code behind the whole proves neither outcome.
     let hints = of(PLAIN, &[branch(PLAIN, "x == 7", [("AAA", 0), ("CCC", 90_000)])]);
-    assert_eq!(refusal(&hints), "its machine code does not tell which side is which");
+    assert_eq!(refusal(&hints), "its machine code does not show which side is which");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_line_alone_tells_where_it_belongs_to_one_part() {
     assert_eq!(of(PLAIN, &[with(PLAIN, "AAA")]).given.len(), 1);
     assert_eq!(
         refusal(&of(PLAIN, &[with(PLAIN, "x == 7")])),
-        "its machine code does not tell which side is which"
+        "its machine code does not show which side is which"
     );
 }
 
@@ -166,7 +166,7 @@ fn code_that_ran_more_often_than_its_branch_tells_forbids_the_hint() {
     let told = with(PLAIN, rare.clone(), "AAA", 50_075);
     assert_eq!(
         refusal(&told),
-        "code of its rarer outcome ran 50,075 times, more often than its branch tells"
+        "code of its rarer outcome ran 50,075 times, more often than its branch shows"
     );
     assert_eq!(with(PLAIN, rare, "BBB", 140_000).given.len(), 1);
     let usual = branch(PLAIN, "x == 7", [("AAA", 90_000), ("BBB", 0)]);
@@ -174,5 +174,5 @@ fn code_that_ran_more_often_than_its_branch_tells_forbids_the_hint() {
     // Without an `else` nothing can be counted where the condition does not hold.
     let alone = PLAIN.replace("\telse\n\t\tBBB(x);\n", "");
     let usual = branch(&alone, "x == 7", [("AAA", 90_000), ("CCC", 0)]);
-    assert_eq!(refusal(&of(&alone, &[usual])), "nothing tells how often it does not hold but its branch");
+    assert_eq!(refusal(&of(&alone, &[usual])), "only its branch shows how often it does not hold");
 }

@@ -175,7 +175,7 @@ pub(super) fn library(library: Library) -> Result<PathBuf> {
     }
     library.unpacked().doing("unpacking what is brought into programs")?.ok_or_else(|| Error::Tool {
         tool: format!("the recorder {file}"),
-        what: format!("is not beside {}", own.display()),
+        what: format!("is not next to {}", own.display()),
         next: format!("build it with `cargo build -p {package}`, or name it with {variable}"),
     })
 }

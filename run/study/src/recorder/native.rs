@@ -340,8 +340,8 @@ impl Task<'_> {
             return Ok(());
         }
         refuse(format!(
-            "{} did not load the native engine: it was not started, gains rights when it starts, or the engine's library \
-             beside lineup was built from other sources than lineup",
+            "{} did not load the native engine: it was not started, gains rights when it starts, or the engine's \
+             library next to lineup was built from other sources than lineup",
             self.subject.program().display()
         ))
     }

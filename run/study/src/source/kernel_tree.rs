@@ -209,7 +209,7 @@ impl KernelTree {
         match name.filter(|name| !name.contains(char::is_whitespace)) {
             Some(name) => Ok(PathBuf::from(name)),
             None => Err(BuildError::Failed {
-                what: format!("`make image_name` told no name of an image but {words:?}"),
+                what: format!("`make image_name` printed no name of an image but {words:?}"),
             }),
         }
     }

@@ -62,7 +62,7 @@ pub fn serve(again: &Again) -> Result<bool> {
     let words = expanded(words)?;
     let Some(output) = program_of(&words) else { return Ok(true) };
     let folder = numbered(&again.into)?;
-    let output = std::path::absolute(&output).doing("cannot tell where the program is")?;
+    let output = std::path::absolute(&output).doing("cannot find the path of the program")?;
     let write = || format!("cannot write in {}", folder.display());
     let words = opened(linker, &words, &folder.join(MEMBERS))?;
     for number in 0..again.links {
@@ -128,7 +128,7 @@ pub(crate) fn links_of(folder: &Path, program: &Path) -> Result<Option<ProgramLi
             let is_link = |place: &PathBuf| place.is_dir() && !place.ends_with(MEMBERS);
             let places = sorted(&links).doing_with(cannot)?.into_iter().filter(is_link);
             let objects = fs::read_to_string(links.join(OBJECTS)).doing_with(cannot)?;
-            let objects = objects.parse().map_err(|_| Error::file(&links, "does not tell its objects"))?;
+            let objects = objects.parse().map_err(|_| Error::file(&links, "does not list its objects"))?;
             return Ok(Some(ProgramLinks { files: places.map(|place| place.join(file)).collect(), objects }));
         }
     }

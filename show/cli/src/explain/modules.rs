@@ -100,8 +100,7 @@ impl<'a> Loader<'a> {
             None => base_types(self.kernel)?,
         };
         let base = self.base.insert(base);
-        let types =
-            btf::parse(&own, Some(base)).context("the module's BTF, which goes on from the kernel's")?;
+        let types = btf::parse(&own, Some(base)).context("the module's BTF, which continues the kernel's")?;
         Ok(Some(types))
     }
 }

@@ -101,7 +101,7 @@ fn no_registers(explanation: &Explanation) -> Option<String> {
 
 /// The recorder read no registers.
 const NO_REGISTERS: &str =
-    "Registers were not read: pointers given to calls name no objects here. QEMU 9.0 and later tell them.";
+    "Registers were not read: pointers given to calls name no objects here. QEMU 9.0 and later show them.";
 
 /// A part of a line, or the elements of an array on it that are used alike, as one.
 struct Row<'a> {

@@ -49,7 +49,8 @@ pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) 
     let wanted = lineup_find::Options { least_gain: options.least, next, ..usual };
     let mut findings = lineup_find::work_out(&recorded, &debug, prepared.described(), None, &wanted)?;
     findings.notes.push(format!(
-        "programs executed {} of the guest's instructions: what they stalled for is not told, what they left in the caches is modelled",
+        "programs executed {} of the guest's instructions: their stalls are not reported, their effect on the caches \
+         is modelled",
         percent(of_programs)
     ));
     Ok(findings)

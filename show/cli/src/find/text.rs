@@ -111,7 +111,7 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     let against = words::against_model(finding).map_or_else(String::new, |against| format!("; {against}"));
     let _ = writeln!(
         out,
-        "{subject}: {} of {}, at best {} with {proposed}{against}{}",
+        "{subject}: {} of {}, upper bound {} with {proposed}{against}{}",
         percent(finding.stalls),
         words::base(finding),
         words::saved(finding.gain),

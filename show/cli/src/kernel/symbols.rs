@@ -55,9 +55,9 @@ impl DebugFile {
                 kernel.release()
             ),
             (None, _) => {
-                bail!("{} has no build id, so it cannot be told to belong to the image", path.display())
+                bail!("{} has no build id, so it cannot be matched with the image", path.display())
             }
-            (_, None) => bail!("the image has no build id, so no debug file can be told to belong to it"),
+            (_, None) => bail!("the image has no build id, so no debug file can be matched with it"),
         }
     }
 }

@@ -197,7 +197,7 @@ fn warn(info: &DebugInfo) {
         let more = if split.len() > 1 { format!(" and {} more", split.len() - 1) } else { String::new() };
         eprintln!(
             "lineup: warning: split debug file {}{more} not found; the types in it are missing \
-             (keep such files where the compiler wrote them, or make a .dwp beside the program)",
+             (keep such files where the compiler wrote them, or make a .dwp next to the program)",
             lineup_report::visible::one_line(&first.display().to_string())
         );
     }

@@ -13,7 +13,7 @@ pub(crate) fn read() -> Result<Vec<CacheSpec>> {
     let specs = host_specs(&folders);
     if specs.is_empty() {
         bail!(
-            "this machine does not tell its caches; name them, as in --cache l1i=32K,8,64 --cache l1d=32K,8,64"
+            "this machine does not describe its caches; name them, as in --cache l1i=32K,8,64 --cache l1d=32K,8,64"
         );
     }
     Ok(specs)

@@ -157,7 +157,7 @@ fn notes(request: &PerfRequest, outcome: &PerfOutcome) -> Vec<String> {
         );
     }
     if outcome.events.iter().any(|event| !event.sees_kernel) {
-        notes.push("the kernel may not be sampled, so its share of the time is not told".to_owned());
+        notes.push("the kernel may not be sampled, so its share of the time is unknown".to_owned());
     }
     if outcome.has_ended && request.process.is_some() {
         notes.push("the process ended while it was watched".to_owned());

@@ -100,7 +100,7 @@ fn accessed(out: &mut String, found: &SampledFindings, top: usize, style: TextSt
 
 fn next(out: &mut String, found: &SampledFindings) {
     if !found.next.is_empty() {
-        out.push_str("\nwhich members a call touches together, a recording tells:\n");
+        out.push_str("\na recording shows the members that a call touches together:\n");
     }
     for next in &found.next {
         let _ = writeln!(out, "    {}: {}", one_line(&next.subject), one_line(&next.command));

@@ -60,7 +60,7 @@ fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) ->
     for region in regions {
         let instructions = region.instructions.as_ref().map_or(0.0, |instructions| instructions.mean);
         if instructions <= 0.0 {
-            bail!("no call of {} was recorded: its samples cannot be told in calls", region.name);
+            bail!("no call of {} was recorded: its samples cannot be converted to calls", region.name);
         }
         calls.push(share(region) / instructions);
     }
@@ -68,7 +68,7 @@ fn calls(regions: &[RegionExplanation], found: &SampledFindings, path: &Path) ->
         let most: Vec<&str> = functions().take(5).map(|function| function.name.as_str()).collect();
         bail!(
             "{}: no sample is in a recorded region; most are in {}. Record those, or sample the program with \
-             `perf record -g`, which tells what called them",
+             `perf record -g`, which records their callers",
             path.display(),
             most.join(", ")
         );
@@ -85,7 +85,7 @@ fn event_of_time(found: &SampledFindings, path: &Path) -> Result<u32> {
         None => {
             let names: Vec<&str> = found.events.iter().map(|event| event.name.as_str()).collect();
             bail!(
-                "{}: samples of {} do not tell where time went; sample it with `perf record -g -e cycles`, or \
+                "{}: samples of {} do not measure time; sample it with `perf record -g -e cycles`, or \
                  `-e cpu-clock` where there are no hardware counters",
                 path.display(),
                 if names.is_empty() { "nothing".into() } else { names.join(", ") }

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
     let stages = Stages::new();
-    stages.stage("building the program as it is, and reading its sources with clang");
+    stages.stage("building the unchanged program, and reading its sources with clang");
     let mut built = scratch.copy(Role::Before)?;
     let units = arguments.compile_commands.clone().map_or(Units::Built, Units::Listed);
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
         Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new(), ended_in: None };
     let mut cut_short = None;
     if let Some(test) = arguments.test.as_deref().filter(|_| !arguments.list) {
-        stages.stage("testing the program as it is");
+        stages.stage("testing the unchanged program");
         let trials = Trials::new(&scratch, test, &built.path)?;
         let ground = Ground { types: debug.types(), abi: debug.abi(), sources: &sources };
         for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
@@ -142,7 +142,7 @@ impl Options {
             _ => format!("the results of seeds {} to {} stand above", self.first_seed, seed - 1),
         };
         anyhow::Error::new(error).context(format!(
-            "seed {seed} was not tested to its end; {done}{learnt}; --first-seed {seed} goes on"
+            "seed {seed} was not tested to its end; {done}{learnt}; --first-seed {seed} continues"
         ))
     }
 
@@ -150,9 +150,7 @@ impl Options {
     fn chosen(&self, movable: Vec<Movable>) -> Result<Vec<Movable>> {
         for name in &self.types {
             if !movable.iter().any(|ty| ty.type_name == *name) {
-                bail!(
-                    "{name} is none of the types that may move; `--list` shows them, and why the others may not"
-                );
+                bail!("{name} is not a type that may move; `--list` shows them, and why the others may not");
             }
         }
         let is_chosen = |ty: &Movable| self.types.is_empty() || self.types.contains(&ty.type_name);

@@ -85,7 +85,7 @@ fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions, Strin
     }
     let subjects = chosen.iter().map(|(finding, gain)| {
         let subject = one_line(finding.subject.as_deref().unwrap_or_default()).into_owned();
-        format!("{subject} (at best −{:.1} % of {})", 100.0 * gain, words::base(finding))
+        format!("{subject} (upper bound −{:.1} % of {})", 100.0 * gain, words::base(finding))
     });
     let subjects: Vec<String> = subjects.collect();
     let shown: Vec<_> = names.iter().map(|name| one_line(name)).collect();
@@ -102,7 +102,7 @@ fn nothing(findings: &Findings) -> String {
     for finding in findings.findings.iter().take(MOST_FINDINGS) {
         let subject = words::subject(finding);
         text += &format!(
-            "- {subject}: {}, at best {} of {}\n",
+            "- {subject}: {}, upper bound {} of {}\n",
             words::layout(finding.kind),
             words::saved(finding.gain),
             words::base(finding)

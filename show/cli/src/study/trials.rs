@@ -139,7 +139,7 @@ impl Trials<'_> {
         judge: &mut BuildJudge<'_>,
     ) -> Result<Trial> {
         let (plan, stages) = (self.plan, self.stages);
-        self.as_recorded.restore().context("cannot put back the folder of the program as it is")?;
+        self.as_recorded.restore().context("cannot restore the folder of the unchanged program")?;
         // Recordings of two engines differ by more than the change.
         let as_before = (plan, self.before.engine());
         let change = Some(Change { edited, judge });

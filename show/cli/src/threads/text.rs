@@ -395,7 +395,7 @@ fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
         Some((name, waits)) if *waits == best => {
             format!("move it next to {name}, away from what else is there")
         }
-        _ => "move it away from what lies beside it".to_owned(),
+        _ => "move it away from its neighbours".to_owned(),
     };
     let together = beside.as_ref().map_or(String::new(), |(name, waits)| {
         format!(", {} with it and {name} on a line of their own", whole(*waits))

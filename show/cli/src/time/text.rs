@@ -104,18 +104,19 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
         let without =
             if without == 0 { String::new() } else { format!(", {without} of them without a time") };
         let (calls, spent) = (grouped(drawn.drawn as f64, 0), duration(drawn.spent_ns));
-        let _ = writeln!(out, "{}: {calls} calls were drawn{without}; {spent} went before them", region.name);
+        let _ =
+            writeln!(out, "{}: {calls} calls were sampled{without}; {spent} went before them", region.name);
         if drawn.arms.iter().any(|arm| arm.arm != "none" && arm.raises_median_ns.is_none()) {
-            let longer = "let the program run longer, or draw more often with --intervene-every";
-            let _ = writeln!(out, "{}: too few calls were drawn for an effect; {longer}", region.name);
+            let longer = "let the program run longer, or sample more often with --intervene-every";
+            let _ = writeln!(out, "{}: too few calls were sampled for an effect; {longer}", region.name);
         }
     }
     let _ = writeln!(
         out,
-        "calls that were drawn are in no other figure; one of {} on average, {}; the lots began at --seed {}",
+        "sampled calls are in no other figure; one of {} on average, {}; random choices began at --seed {}",
         plan.every,
         match plan.rest {
-            0 => "whatever it took".to_owned(),
+            0 => "at any cost".to_owned(),
             rest => format!("with rests of {rest} times what was done"),
         },
         plan.seed

@@ -85,14 +85,14 @@ fn read(path: &Path) -> Result<Recording> {
     let recording = read_all(&bytes).with_context(|| path.display().to_string())?;
     if !lineup_tail::run::is_system(&recording) {
         bail!(
-            "{} is a recording of a program, not of a whole system; `lineup explain` tells what its calls touched",
+            "{} is a recording of a program, not of a whole system; `lineup explain` shows what its calls touched",
             path.display()
         );
     }
     if recording.header.caches.is_empty() {
         bail!(
             "{} was recorded with --no-caches: what its calls stall for, which the report is about, was not modelled; \
-             `lineup explain` tells what they access",
+             `lineup explain` shows what they access",
             path.display()
         );
     }

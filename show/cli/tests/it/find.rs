@@ -279,7 +279,7 @@ fn a_study_without_regions_takes_the_best_findings() {
     let output =
         place.lineup(&[&study[..], &CACHES, &["--", "./program"]].concat()).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("lineup: studies walk, list, for device (at best −"), "{said}");
+    assert!(said.contains("lineup: studies walk, list, for device (upper bound −"), "{said}");
     let report = std::fs::read(place.source().join("out/report.json"))
         .unwrap_or_else(|error| panic!("{error}: {said}"));
     let report: Value = serde_json::from_slice(&report).expect("JSON");

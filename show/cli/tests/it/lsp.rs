@@ -396,7 +396,7 @@ fn a_text_that_was_not_built_is_said_to_be_so() {
     let not_saved = "this text is not saved, and stats was built from the file";
     assert_eq!(editor.diagnostics(&project, "stats.c"), stale(4, not_saved));
     let told = editor.hover(&project, ("stats.c", &typed), "struct stats {", "hits").expect("a hover");
-    let warning = format!("**As it was built, not as it is written here**: {not_saved}.\n\n**`stats.hits`**");
+    let warning = format!("**As built, not as written here**: {not_saved}.\n\n**`stats.hits`**");
     assert!(told.starts_with(&warning), "{told}");
     assert_eq!(editor.hover(&project, ("stats.c", &typed), "struct stats {", "more"), None);
 

@@ -265,5 +265,5 @@ fn a_test_that_fails_by_itself_tells_nothing() {
     let output = Folder::new().shuffle(&["--test", "echo broken; false"]);
     assert_eq!(output.status.code(), Some(2));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("fails with the program as it is") && words.contains("broken"), "{words}");
+    assert!(words.contains("fails with the unchanged program") && words.contains("broken"), "{words}");
 }

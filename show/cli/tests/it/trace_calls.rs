@@ -91,7 +91,7 @@ fn bad_input_is_refused_with_exit_2() {
         [&system, &program, &empty, &stump, &other].map(|path| path.to_str().unwrap());
     for (arguments, reason) in [
         (vec![system, other], "files of one kind"),
-        (vec![program], "`lineup explain` tells"),
+        (vec![program], "`lineup explain` shows"),
         (vec![empty], "no call was recorded"),
         (vec![stump], "no readable header"),
         (vec![system, "--region", "nothing"], "there are timer, irqs-off"),

@@ -161,7 +161,7 @@ pub(super) fn second_tail(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup 
     html! { @for run in loads(calls, region) {
         h4 { (label(calls, run.run)) }
         @match &run.second_tail {
-            None => p { "Too few calls to tell." },
+            None => p { "Too few calls." },
             Some(tail) if tail.tail_calls == 0 => p { "No call executes more than " (crate::figure::mean(tail.above_instructions)) " instructions: there is no second tail." },
             Some(tail) => {
                 p { (of_all(tail.tail_calls, tail.tail_calls + tail.usual_calls)) " calls execute more than "

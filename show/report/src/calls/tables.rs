@@ -132,7 +132,8 @@ fn classes(tail: &SecondTail) -> Markup {
                     @if class.spin_instructions_per_tail_call > 0.0 { " " (mean(class.spin_instructions_per_tail_call)) " instructions spinning per call" } }
             } } }
         } }))
-        @if tail.unclassified_calls > 0 { p.muted { "In " (tail.unclassified_calls) " kept calls of the tail no kind of work was recognised; the list of functions tells what they ran." } }
+        @if tail.unclassified_calls > 0 { p.muted { "In " (tail.unclassified_calls) " kept calls of the tail no kind \
+                                                     of work was recognised; the list of functions shows what they ran." } }
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn notes(facts: &lineup_tail::run::Facts) -> Vec<String> {
     }
     if let Some(count) = facts.flag_lost.filter(|count| *count > 0) {
         notes.push(format!(
-            "the interrupt flag could not be told {} times: spans that this cut are left out",
+            "the interrupt flag was unknown {} times: spans that this cut are left out",
             whole(count)
         ));
     }

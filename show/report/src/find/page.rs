@@ -196,7 +196,8 @@ fn anchor(findings: &Findings, wanted: &str) -> Option<String> {
 
 fn stalls(findings: &Findings, root: &Node) -> Markup {
     html! {
-        p.muted { "From left to right: data or code; what is accessed, or the function; the member; the function that accesses it. Heights are shares of all stalls. What has a link is told below." }
+        p.muted { "From left to right: data or code; what is accessed, or the function; the member; the function that \
+                   accesses it. Heights are shares of all stalls. A link leads to the details below." }
         (boxes(root, &|wanted| anchor(findings, wanted)))
     }
 }
@@ -268,7 +269,8 @@ fn contexts(findings: &Findings, all: &[ContextStalls]) -> Markup {
         }
     };
     html! {
-        p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task without a name that was read is told by the lowest address of its stack." }
+        p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task \
+                   whose name was not read has the lowest address of its stack instead." }
         (scroll("What the kernel worked for", &table))
         @if all.len() > ROWS { p.muted { (all.len() - ROWS) " more are in the JSON form." } }
     }

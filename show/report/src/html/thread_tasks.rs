@@ -35,7 +35,8 @@ pub(super) fn tasks(between: &BetweenThreads) -> Markup {
     } };
     html! { @if !between.tasks.is_empty() {
         h3 { "Tasks" }
-        p.muted { "The same by task. A task that goes on on another CPU makes itself wait. Interrupts work for nobody." }
+        p.muted { "The same by task. A task that continues on another CPU makes itself wait. Interrupts work for \
+                   nobody." }
         (scroll("Which task made which wait", &matrix))
         (scroll("Tasks", &list))
         @if between.tasks.len() > MOST_LISTED { p.muted { (between.tasks.len() - MOST_LISTED) " more are in the JSON form." } }

@@ -97,7 +97,8 @@ fn maps(between: &BetweenThreads) -> Markup {
         p.muted {
             "One box per line, sixteen bytes a row. R and W name the threads that read and write; a pattern stands for the one thread that "
             "writes the bytes, ⇄ for bytes that several threads use and one writes."
-            @if between.threads.len() > LOOKS { " There are " (LOOKS) " patterns: of " (between.of.one()) "s that have the same the numbers tell." }
+            @if between.threads.len() > LOOKS { " There are " (LOOKS) " patterns: of " (between.of.one()) "s with the \
+                                                 same pattern differ by their numbers." }
         }
         ul.legend aria-label="Threads" {
             @for thread in &between.threads {

@@ -240,7 +240,7 @@ impl CodeReport {
     pub(crate) fn patch_in_words(&self) -> Option<String> {
         let patch = self.patch.as_ref()?;
         Some(format!(
-            "The sources were changed first by {patch}; the two together are held against the program as it is."
+            "The sources were changed first by {patch}; the two together are compared with the unchanged program."
         ))
     }
 

@@ -57,7 +57,7 @@ impl Contention {
         let threads = if self.threads_follow_cpus {
             "with as many threads as CPUs, each on one of its own"
         } else {
-            "the program's threads share so many CPUs, each on one of them in turn"
+            "the program's threads share this many CPUs, each on one of them in turn"
         };
         format!("Mean time of a {}; {threads}.", self.of())
     }

@@ -186,7 +186,7 @@ impl Writer {
         let (refused_of_made, refused): (Vec<Reasoned<'_>>, Vec<Reasoned<'_>>) =
             refused.partition(|one| is_made(one.0));
         let lists = [
-            ("Changed in part; what the patch leaves as it is", [of_made, refused_of_made].concat()),
+            ("Changed in part; the patch leaves unchanged", [of_made, refused_of_made].concat()),
             ("Not in the patch, for you to decide", told),
             ("Refused", refused),
         ];

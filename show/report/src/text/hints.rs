@@ -14,7 +14,8 @@ impl Writer {
     pub(super) fn hints(&mut self, hints: &HintsReport) {
         self.heading("Hints in the source");
         if hints.given.is_empty() {
-            self.line("None: no condition comes out one way beyond doubt that the text can tell, and no function is cold.");
+            self.line("None: no condition that the text can express has one outcome beyond doubt, and no function is \
+                       cold.");
         }
         let most = if self.is_full() { usize::MAX } else { MOST_HINTS };
         for hint in hints.given.iter().take(most) {

@@ -221,7 +221,7 @@ fn what_threads_fight_over_is_told_without_caches_to_choose_from() {
         text.contains("2 threads, side by side at one pace, wait once for bytes of each other and 20 times"),
         "{text}"
     );
-    assert!(text.contains("of modelled stalls and waits of threads, at best"), "{text}");
+    assert!(text.contains("of modelled stalls and waits of threads, upper bound"), "{text}");
     // The caches that a gain was tried under, of the other two.
     assert_eq!(text.matches("Under 2 caches").count(), 2);
 }

@@ -82,10 +82,13 @@ pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
         (tally.lost_samples, "samples were lost: the processor had no room for them"),
         (tally.throttled, "times the kernel stopped sampling, since samples came too fast"),
         (tally.unreadable, "records are too short for what they should hold, and were left out"),
-        (tally.out_of_order, "records came too late to be told in the order of time"),
-        (tally.folded, "samples are told without their address: there were too many places"),
-        (tally.folded_lines, "loads of lines between CPUs are not told: there were too many lines"),
-        (tally.chains.folded, "samples are told without their callers: there were too many chains of calls"),
+        (tally.out_of_order, "records came too late to be put in the order of time"),
+        (tally.folded, "samples are reported without their address: there were too many places"),
+        (tally.folded_lines, "loads of lines between CPUs are not reported: there were too many lines"),
+        (
+            tally.chains.folded,
+            "samples are reported without their callers: there were too many chains of calls",
+        ),
         (tally.cut_parts, "parts of traces had no room for all: samples were lost there"),
         (tally.collided_parts, "parts of traces lack samples that came while another one was taken"),
         (
@@ -110,7 +113,7 @@ pub(super) fn notes(tally: &Tally, data: &[SampledData]) -> Vec<String> {
         ));
     } else if !has_accesses {
         notes.push(
-            "no event carries addresses: functions are told, types and members are not. `lineup record --perf` and \
+            "no event carries addresses: functions are reported, types and members are not. `lineup record --perf` and \
              `perf mem record`, where the processor has precise memory events, record them"
                 .to_owned(),
         );

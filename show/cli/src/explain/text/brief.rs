@@ -191,7 +191,7 @@ fn map(map: &[LineUse], line_bytes: u64, most: usize, name_characters: usize) ->
         ]);
     }
     let mut out =
-        vec![format!("  lines of {line_bytes} bytes, needed so many times a call ({} in all)", map.len())];
+        vec![format!("  lines of {line_bytes} bytes, with their uses per call ({} in all)", map.len())];
     out.extend(table.render(TextStyle::Plain).lines().map(|line| format!("  {line}")));
     if shown < groups.len() {
         out.push(format!("  and {} rows more", groups.len() - shown));

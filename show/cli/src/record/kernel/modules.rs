@@ -74,7 +74,7 @@ impl Modules {
         let is_told = |module: &Described| sections.iter().any(|section| section.module == module.name);
         if let Some(silent) = self.all.iter().find(|module| !is_told(module)) {
             bail!(
-                "the guest does not tell where the module {} lies; its kernel has no /sys/module/{}/sections",
+                "the guest does not report the address of the module {}; its kernel has no /sys/module/{}/sections",
                 silent.name,
                 silent.name
             );

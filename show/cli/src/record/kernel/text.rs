@@ -60,7 +60,7 @@ fn flag(report: &Report) -> String {
         let _ = write!(line, "; the kernel showed its flag {checks} times, {failed} times another");
     }
     if report.flag_lost > 0 {
-        let _ = write!(line, "; the flag could not be told {} times", report.flag_lost);
+        let _ = write!(line, "; the flag was unknown {} times", report.flag_lost);
     }
     line
 }

@@ -44,7 +44,9 @@ impl Cold {
         variant::record((plan, plan.engine), run, &subject, &recording, study.interrupts)?;
         let fetched = fetched(&recording, trained.program())?;
         if fetched.calls() == 0 {
-            bail!("the training run calls none of the regions, so nothing tells what their calls fetch");
+            bail!(
+                "the training run calls none of the regions, so the lines that their calls fetch are unknown"
+            );
         }
         let code = trained.code()?;
         let program = name(&plan.started).display();

@@ -188,7 +188,7 @@ fn require_relocations(plan: &Plan, tree: &Tree) -> Result<()> {
     let program = tree.path.join(&plan.started);
     if !program.is_file() {
         bail!(
-            "--code orders the code of the program that is started, and {} is none that the build made",
+            "--code orders the code of the program that is started, and the build did not make {}",
             plan.started.display()
         );
     }
@@ -261,7 +261,7 @@ impl Study<'_> {
         if !matches!(time, Some(Ok(_))) {
             return Ok(Err(NotObserved {
                 what: "what other optimisers make of the program".into(),
-                consequence: "no time is claimed of the program as it is, so none is compared".into(),
+                consequence: "no time is claimed for the unchanged program, so none is compared".into(),
             }));
         }
         optimisers::table(self, others, &optimisers::Trained { run, counted }, programs).map(Ok)

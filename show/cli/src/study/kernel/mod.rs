@@ -80,7 +80,7 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
     let remarks = copy.configure(&configuration, &log, &stages)?;
     let built = variant::build(&plan, &mut copy, &BTreeMap::new(), &stages)?;
-    let as_it_is = "the kernel as it is, before any change";
+    let as_it_is = "the unchanged kernel";
     let booted = Booted::boot(&plan, &built, &stages, &interrupts).context(as_it_is)?;
     let varying = &booted.varying(&stages, &interrupts).context(as_it_is)?;
     let before = &booted.record(&plan, &stages, &interrupts).context(as_it_is)?;
@@ -104,7 +104,7 @@ impl<'p> KernelPlan<'p> {
         if regions.is_empty() {
             bail!(
                 "name what is studied with --region: functions of the kernel or sets of them (`lineup record --help` lists \
-                 these); `lineup find --kernel IMAGE` tells which stall most"
+                 these); `lineup find --kernel IMAGE` lists those that stall most"
             );
         }
         Ok(KernelPlan {

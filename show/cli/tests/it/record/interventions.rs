@@ -55,7 +55,7 @@ fn all_arms_are_drawn_and_every_call_is_counted_once() {
     let text = time(&program, &["leaf"], &["--intervene", "flush_code", "--intervene-every", "30"]).stdout;
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(text.contains("before the call") && text.contains("flush_code"), "{text}");
-    assert!(!text.contains("flush_data") && text.contains("the lots began at --seed"), "{text}");
+    assert!(!text.contains("flush_data") && text.contains("random choices began at --seed"), "{text}");
 }
 
 const LOOP: &str = r#"
@@ -140,7 +140,7 @@ fn the_lines_that_recorded_calls_executed_can_be_flushed() {
         .expect("copies");
     let of_another = time(&rebuilt, &["outer"], &options);
     let said = String::from_utf8_lossy(&of_another.stderr).into_owned();
-    assert!(!of_another.status.success() && said.contains("it was made of another"), "{said}");
+    assert!(!of_another.status.success() && said.contains("it was recorded from another"), "{said}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn with_few_draws_no_effect_is_told_but_what_to_do() {
     let told = |every: &str| {
         let text =
             time(&program, &["step"], &["--intervene", "flush_code", "--intervene-every", every]).stdout;
-        String::from_utf8_lossy(&text).contains("too few calls were drawn for an effect")
+        String::from_utf8_lossy(&text).contains("too few calls were sampled for an effect")
     };
     // Some six calls of 6,000; and some 1,500 of each arm.
     assert!(told("1000"));

@@ -371,7 +371,7 @@ impl Caller {
                 Err(Error::Start("the process has ended".into()))
             }
             Some(stop) => Ok(stop),
-            None => Err(Error::Start("the engine's own code in the process does not come to an end".into())),
+            None => Err(Error::Start("the engine's own code in the process does not end".into())),
         }
     }
 

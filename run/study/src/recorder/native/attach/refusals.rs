@@ -11,7 +11,7 @@ use std::path::Path;
 struct Status(String);
 
 const IGNORES_FAULTS: &str =
-    "it ignores SIGSEGV, with which a thread that calls functions for lineup tells that it is done";
+    "it ignores SIGSEGV, with which a thread that calls functions for lineup reports that it is done";
 
 impl Status {
     fn of(process: &str) -> Option<Status> {
@@ -122,7 +122,7 @@ pub(super) fn limits_calls(thread: Tid) -> bool {
 fn of_program(process: Tid) -> Option<String> {
     let link = format!("/proc/{process}/exe");
     let Ok(program) = fs::read_link(&link) else {
-        return Some("it has no program, or the system does not tell which".into());
+        return Some("it has no program, or the system does not show it".into());
     };
     if program.to_string_lossy().ends_with(" (deleted)") {
         return Some("the file of its program is not there any more".into());

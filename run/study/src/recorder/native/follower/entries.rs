@@ -60,7 +60,7 @@ impl Follower<'_> {
         let lines = lines.ok_or_else(|| {
             let file = image.map_or("no file", |image| &image.path);
             Error::Start(format!(
-                "the recording has no calls of the function in this {file}: it was made of another"
+                "the recording has no calls of the function in this {file}: it was recorded from another"
             ))
         })?;
         self.memory.set_flushed(place.region, &lines);
@@ -76,8 +76,7 @@ impl Follower<'_> {
         let (place, name) = self.process.take_chosen(self.memory.address_of(number), region);
         self.memory.set_chosen(number, &place);
         if let Some((_, own)) = self.plan.header.regions.iter().find(|(id, _)| id.0 == region) {
-            let note =
-                format!("{} (chosen: {name}), with all calls of that code, whatever it is called", own.name);
+            let note = format!("{} (chosen: {name}), with all calls of that code, under any name", own.name);
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

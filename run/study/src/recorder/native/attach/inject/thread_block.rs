@@ -121,15 +121,15 @@ impl Sizes {
 impl Parts {
     /// Reads the parts of a program that has not begun and stands still.
     pub(super) fn read(tid: Tid, memory: &File) -> Result<Parts> {
-        let told =
-            fs::read(format!("/proc/{tid}/auxv")).doing("reading what the kernel tells the program")?;
+        let told = fs::read(format!("/proc/{tid}/auxv"))
+            .doing("reading the values that the kernel gives the program")?;
         let told: Vec<u64> = told.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let value = |key: u64| told.chunks_exact(2).find(|pair| pair[0] == key).map(|pair| pair[1]);
         let of_kernel = || {
             let bytes = value(TABLE_ENTRY_BYTES).filter(|bytes| *bytes == Part::BYTES as u64)?;
             Some((value(TABLE)?, value(TABLE_COUNT)?.min(PAGE_BYTES / bytes), value(ENTRY)?))
         };
-        let unknown = || unfit("the kernel does not tell where its parts lie".into());
+        let unknown = || unfit("the kernel does not report where its parts lie".into());
         let (table, count, entry) = of_kernel().ok_or_else(unknown)?;
         let mut bytes = vec![0; count as usize * Part::BYTES];
         memory.read_exact_at(&mut bytes, table).doing("reading the program's table of parts")?;
