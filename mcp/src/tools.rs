@@ -114,8 +114,8 @@ pub(crate) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "explain",
-        description: "What the calls in a recording touched: cache lines per call, by type and member, and what of it has no \
-                      name. Reads a file that `lineup record` made.",
+        description: "Lists the data that the calls in a recording touched: cache lines per call, by type and member, \
+                      and the share without a name. Reads a file that `lineup record` made.",
         does: Does::Reads,
         properties: || vec![("recording", text("Path of the recording"), true)],
         call: explain,

@@ -29,7 +29,7 @@ pub(crate) struct Choice {
     pub(crate) room_because: &'static str,
 }
 
-const OTHERS_USE: &str = "has room before it, since other threads than its own use what lies there";
+const OTHERS_USE: &str = "has room before it, since other threads use the bytes there";
 const LOCK_APART: &str = "has room before it: a lock, or what it guards, is apart from the rest";
 
 /// A lock, and where it might go.
@@ -153,7 +153,7 @@ fn in_words(subject: &Subject<'_>, place: &Place<'_>) -> String {
     match place.beside.is_empty() {
         true => format!("The lock {} moves away from its neighbours.", names(&own)),
         false => format!(
-            "The lock {} goes next to what it guards ({}), away from the rest.",
+            "The lock {} goes next to the data that it guards ({}), away from the rest.",
             names(&own),
             names(&place.beside)
         ),

@@ -36,7 +36,9 @@ pub(crate) fn explain(
             (false, _) => format!("from line {from} to line {to}"),
         };
         let because = if traffic.is_write_shared {
-            format!("{place}: written by one thread and touched by another, kept from what threads only read")
+            format!(
+                "{place}: written by one thread and touched by another, kept from members that threads only read"
+            )
         } else if !uses.is_empty() {
             format!("{place}: {}", uses.join(", "))
         } else if moved.contains(&field) {

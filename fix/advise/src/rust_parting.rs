@@ -182,7 +182,7 @@ fn proposal(
     }
     let reason = |field: &usize| Reason {
         member: names[*field].clone(),
-        because: "has room before it, since other threads than its own use what lies there".to_owned(),
+        because: "has room before it, since other threads use the bytes there".to_owned(),
     };
     OrderProposal {
         type_name: spelling.name.clone(),

@@ -125,7 +125,7 @@ fn part(task: &mut Task<'_>, advice: &Advice, fought: &FoughtVariables, variable
         Err(binding) => return Ok(Err(refuse(binding))),
     };
     if written.texts.is_empty() {
-        let why = "each has that alignment: what follows it on its lines is none of these".to_owned();
+        let why = "each has that alignment, and none of the others follows on its lines".to_owned();
         return Ok(Err(refuse(Binding::new(Constraint::LayoutNotReproduced).because(why))));
     }
     let mut all = advice.edited.clone();

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub const OF_ONE_LINK: &str = "of this one link";
 
 /// The meaning of [`OF_ONE_LINK`], as a sentence.
-pub const ONE_LINK_MEANS: &str = "Of this one link: where the linker puts code and data changes the time too, and another link of the same \
-     sources may give another verdict.";
+pub const ONE_LINK_MEANS: &str = "Of this one link: the linker's placement of code and data changes the time too, and \
+                                  another link of the same sources may give another verdict.";
 
 /// The words of a verdict on programs with this number of links each.
 pub fn of_links(links: u64) -> String {
@@ -28,7 +28,7 @@ pub fn links_mean(links: u64) -> String {
         0 | 1 => ONE_LINK_MEANS.to_owned(),
         links => format!(
             "Over {links} links of each program, with objects in other orders and padding between them: the interval \
-             covers what links differ by."
+             covers the differences between links."
         ),
     }
 }

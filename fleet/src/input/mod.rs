@@ -129,7 +129,7 @@ fn fill(filling: &mut Filling<'_>, bytes: &[u8]) -> Result<About, String> {
         Some("lineup.samples/1") => samples::fill(filling, document),
         Some("lineup.layout/1") => layout::fill(filling, document),
         Some("lineup.study/1") => study::fill(filling, document),
-        Some(other) => Err(format!("schema {other} is none that a store takes; {WRONG}")),
+        Some(other) => Err(format!("a store does not take schema {other}; {WRONG}")),
         None => Err(WRONG.into()),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 fn alone(options: &Options, like: &Run, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {
     let run = Run { command: options.command.clone(), ..like.clone() };
-    stages.stage("observing what leaves the processes");
+    stages.stage("observing the effects of the processes");
     let effects = observe(&run, false, interrupts)??.effects;
     stages.end();
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -80,7 +80,7 @@ fn against(
         Ok(Run { command, directory: Some(folder), ..like.clone() })
     };
     let (before, after) = (run(Path::new(program), "a")?, run(other, "b")?);
-    stages.stage("observing what leaves the processes of both variants");
+    stages.stage("observing the effects of the processes of both variants");
     let [before, after] = observe_variants(&before, &after, interrupts)??;
     let found = before.agreement(&after);
     stages.end();

@@ -9,12 +9,12 @@ const EXAMPLES: &[(&str, &str)] = &[
         "lineup measure -r 20 -- ./program\n  Runs it twenty times: every counter with its standard error",
     ),
     ("layout", "lineup layout ./program task\n  Members, holes and cache lines of struct task"),
-    ("explain", "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),
+    ("explain", "lineup explain calls.rec\n  Data that the recorded calls touched, by type and member"),
     ("threads", "lineup threads calls.rec\n  Lines that threads take from each other without need"),
-    ("find", "lineup find -- ./program\n  Which types, members and functions stall most"),
+    ("find", "lineup find -- ./program\n  Types, members and functions that stall most"),
     (
         "import",
-        "lineup import perf.data\n  What samples that perf took say: functions, types, members, and where their data came from",
+        "lineup import perf.data\n  A summary of the samples: functions, types, members, and the sources of their data",
     ),
     ("code", "lineup code run.rec\n  Lines and pages of code that a whole run executed"),
     (
@@ -22,10 +22,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "lineup record --region parse --calls 1000 --out calls.rec -- ./program\n  A thousand calls of parse, spread over the run",
     ),
     ("replay", "lineup replay run.log --cache l1d=32K,8,64\n  Counts a logged run in another cache"),
-    (
-        "time",
-        "lineup time --region parse --pid 4711 --max-seconds 10\n  How long calls take in a process that runs",
-    ),
+    ("time", "lineup time --region parse --pid 4711 --max-seconds 10\n  Times of calls in a running process"),
     ("effects", "lineup effects -- ./program\n  Files, output and system calls of a run"),
     (
         "sweep",
@@ -38,7 +35,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     (
         "sched",
-        "lineup sched --cpus 4 --group web:shares=2,tasks=50,busy=~100ms,sleep=~100ms --seeds 20\n  How fairly time is given to them, over twenty seeds",
+        "lineup sched --cpus 4 --group web:shares=2,tasks=50,busy=~100ms,sleep=~100ms --seeds 20\n  Fairness of their \
+         shares of time, over twenty seeds",
     ),
     (
         "load",
@@ -66,7 +64,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     (
         "fleet",
-        "lineup fleet add --store /srv/lineup --service web calls.rec\n  Puts what a recording says into the store",
+        "lineup fleet add --store /srv/lineup --service web calls.rec\n  Adds the findings of a recording to the store",
     ),
     (
         "mcp",
@@ -80,11 +78,13 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("imv", "lineup imv list 4711\n  The values that this process serves"),
     (
         "kernel",
-        "lineup kernel /boot/vmlinuz-6.1.0-50-cloud-amd64 --boot --workload busy\n  What an image is, and whether it boots",
+        "lineup kernel /boot/vmlinuz-6.1.0-50-cloud-amd64 --boot --workload busy\n  Identifies an image, and tests \
+         that it boots",
     ),
     (
         "doctor",
-        "lineup doctor --require 'native engine'\n  What works here; exit code 1 when the engine does not",
+        "lineup doctor --require 'native engine'\n  Lists the features that work here; exit code 1 when the engine \
+         does not",
     ),
     (
         "completions",

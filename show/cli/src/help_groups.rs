@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("find", "Ranks types, members and functions by the stalls that they cause"),
             ("study", "Finds a fix, builds it in a copy, and proves it or says why not"),
             ("layout", "Shows types in memory, compares builds, checks a lineup.lock"),
-            ("doctor", "Says what works on this machine, and what to install"),
+            ("doctor", "Lists the features that work here, and what to install"),
         ],
     ),
     (

@@ -179,7 +179,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let subject = Subject::load(&request.run, options.program.as_deref())?;
     stages.stage(&doing(&request));
     let outcome = recorder::record(&request, &subject, &interrupts)?;
-    stages.stage("summing up what was recorded");
+    stages.stage("summing up the recording");
     let mut report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
     note_silence(&mut report, options.pid)?;

@@ -201,7 +201,7 @@ fn report_traces(report: &Report) -> Result<Outcome> {
         .iter()
         .map(|path| Ok(TracedRun { label: path.display().to_string(), trace: read(path, &stages)? }))
         .collect::<Result<_>>()?;
-    stages.stage("summing up what was traced");
+    stages.stage("summing up the trace");
     let single = |what: &str| match &runs[..] {
         [run] => Ok(&run.trace),
         _ => bail!("{what} holds one trace; give one file"),

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum LspError {
     /// Bytes that are not a message of the protocol, so that the next message cannot be found.
-    #[error("the client sent what is no message ({what}): end the server and start it again")]
+    #[error("the client sent an invalid message ({what}): end the server and start it again")]
     Framing {
         /// The fault.
         what: String,
@@ -18,7 +18,7 @@ pub enum LspError {
         what: String,
     },
     /// Options that cannot be understood.
-    #[error("initializationOptions: {what}: see docs/lsp.md for what may stand there")]
+    #[error("initializationOptions: {what}: see docs/lsp.md for the allowed fields")]
     Options {
         /// The fault.
         what: String,

@@ -51,7 +51,7 @@ fn findings(out: &mut String, findings: &[Finding]) {
     if findings.is_empty() {
         return;
     }
-    *out += "\n| | what got worse | where |\n|---|---|---|\n";
+    *out += "\n| | regression | where |\n|---|---|---|\n";
     for finding in findings.iter().take(FINDINGS) {
         let place = finding.place.as_ref();
         let place = place.map(|place| code(&format!("{}:{}", place.file, place.line))).unwrap_or_default();

@@ -86,10 +86,10 @@ fn unnamed_line(unnamed: &UnnamedIn) -> String {
 }
 
 /// The message where only one thread was recorded.
-const ONE_THREAD: &str = "One thread was recorded: what passes between threads was not observed.";
+const ONE_THREAD: &str = "One thread was recorded: traffic between threads was not observed.";
 
 /// The message where the accesses are samples.
-const SAMPLES: &str = "Samples, not whole calls: what a call touches together was not observed.";
+const SAMPLES: &str = "Samples, not whole calls: the data that a call touches together was not observed.";
 
 /// The message where registers might have named unnamed data.
 fn no_registers(explanation: &Explanation) -> Option<String> {

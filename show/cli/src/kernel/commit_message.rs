@@ -74,7 +74,7 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
     text.push_str(&of_order(order, worth, bytes, ground));
     text.push_str(&judged_by_hand(order));
     if advice.threads == 1 {
-        text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
+        text.push_str("\nOne CPU was recorded: writes of other CPUs are not known.\n");
     }
     match &ground.tried {
         None => text.push_str("\nNothing was compiled or timed; measure before merging.\n"),
@@ -196,7 +196,7 @@ mod tests {
     fn a_patch_from_one_processor_says_that_it_saw_one() {
         let message =
             |threads| commit_message(&order(Vec::new()), &Advice { threads, ..Advice::none(64) }, &ground());
-        assert!(message(1).contains("One CPU was recorded: what other CPUs write is not known."));
+        assert!(message(1).contains("One CPU was recorded: writes of other CPUs are not known."));
         assert!(!message(2).contains("One CPU"));
     }
 

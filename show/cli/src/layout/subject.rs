@@ -209,7 +209,7 @@ fn warn(info: &DebugInfo) {
     let damage = info.damage();
     if damage > 0 {
         eprintln!(
-            "lineup: warning: {damage} unit(s) or type(s) of debug information are damaged; what could be read is shown"
+            "lineup: warning: {damage} unit(s) or type(s) of debug information are damaged; the rest is shown"
         );
     }
 }

@@ -201,6 +201,6 @@ fn text(report: &Report) -> String {
         let _ = writeln!(out, "the program exited with status {status}");
     }
     let file = shell_words::quote(&report.file);
-    let _ = writeln!(out, "samples: {}; what they say: lineup import {file}", report.file);
+    let _ = writeln!(out, "samples: {}; their summary: lineup import {file}", report.file);
     out
 }

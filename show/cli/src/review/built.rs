@@ -40,7 +40,7 @@ impl Built {
             around.stages.stage(&format!("reading the types of {}", file.display()));
             let path = root.join(&file);
             if !path.is_file() {
-                bail!("the build makes no {}; --file names what is compared", file.display());
+                bail!("the build makes no {}; --file names the program to compare", file.display());
             }
             let info = companions::load(&path)?;
             info.require_debug_info().with_context(|| file.display().to_string())?;

@@ -60,7 +60,7 @@ pub(crate) fn read(
     };
     let tally = tally.with_context(|| path.display().to_string())?;
     known.find_modules(&tally);
-    stages.stage("naming what they accessed");
+    stages.stage("naming the data that they accessed");
     let names = MoreNames { processes: jit_maps(&tally), files: kernels(&tally, &known) };
     Ok(sampled(&tally, &known.debug, &names, wanted)?)
 }

@@ -80,7 +80,7 @@ fn told(finding: &SampledFinding) -> String {
         Worth::PassedBetweenCpus => {
             let written = match finding.written.as_slice() {
                 [] => "no store to these lines was sampled".to_owned(),
-                written => format!("what was stored to these lines: {}", list(written)),
+                written => format!("stores to these lines: {}", list(written)),
             };
             format!(
                 "{subject}: {samples} loads took their line from another CPU, {share} {of}{members}{functions}; \
@@ -209,7 +209,7 @@ fn with_callees(
             one_line(&function.file).into_owned(),
         ]);
     }
-    let title = format!("Functions with what they call, by {}", one_line(event_name));
+    let title = format!("Functions with their callees, by {}", one_line(event_name));
     put(out, &title, &table, own.len().saturating_sub(top), style);
 }
 

@@ -135,7 +135,7 @@ impl Options {
     fn cut_short(&self, error: lineup_study::error::Error, seed: u64) -> anyhow::Error {
         let file = self.constraints.as_deref().filter(|file| file.exists());
         let learnt = file.map_or_else(String::new, |file| {
-            format!("; what the tests taught until then is kept in {}", file.display())
+            format!("; the constraints found until then are kept in {}", file.display())
         });
         let done = match seed - self.first_seed {
             0 => "no seed was tested to its end".to_owned(),

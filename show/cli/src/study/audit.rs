@@ -61,7 +61,7 @@ pub(crate) fn run(
     let mut summary =
         format!("{} processes of the whole program: {} types held", findings.processes, held.len());
     if findings.not_kept > 0 {
-        summary += &format!("; {} observations were beyond what is kept", findings.not_kept);
+        summary += &format!("; {} observations exceeded the limit", findings.not_kept);
     }
     for remark in remarks {
         summary += &format!("; {remark}");

@@ -129,7 +129,7 @@ impl Timeable {
         let total = run.map(|run| run.totals.iter().find(|total| total.id == id));
         let consequence = match total {
             Ok(Some(total)) if total.total_ns >= LEAST_MEAN_NS * total.calls => return self.ids.push(id),
-            Ok(Some(_)) => "they are about as short as what times them takes".to_owned(),
+            Ok(Some(_)) => "they are about as short as the timing itself".to_owned(),
             Ok(None) => "none was made".to_owned(),
             Err(why) => why,
         };

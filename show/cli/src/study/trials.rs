@@ -207,7 +207,7 @@ pub(super) fn compare(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Proven<Proof>, ProveError> {
-    stages.stage("observing what leaves the processes of both variants");
+    stages.stage("observing the effects of the processes of both variants");
     let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
     let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
     stages.stage("running both variants in turn");

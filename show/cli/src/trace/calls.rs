@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Recording> {
     }
     if recording.header.caches.is_empty() {
         bail!(
-            "{} was recorded with --no-caches: what its calls stall for, which the report is about, was not modelled; \
+            "{} was recorded with --no-caches: the stalls of its calls, which the report is about, were not modelled; \
              `lineup explain` shows what they access",
             path.display()
         );

@@ -124,7 +124,7 @@ fn members_that_threads_fight_over_are_the_first_finding_with_the_study_that_par
     for member in owner["members"].as_array().expect("members") {
         assert!((waits(member) / waits(owner) - 0.5).abs() < 0.3, "{owner}");
     }
-    assert!(said.contains("with what each thread uses on lines of its own"), "{said}");
+    assert!(said.contains("with data of each thread on lines of its own"), "{said}");
     assert!(said.contains("→ lineup study --allow-growth --region count_"), "{said}");
 }
 

@@ -363,7 +363,7 @@ fn shares_of_functions_with_what_they_call_are_those_of_perf() {
     }
     assert!(ours["main"].0 > 80.0 && ours["down"].0 > ours["both"].0 - ours["down"].0, "{ours:?}");
     let printed = lineup(folder, &["import", "perf.data"]);
-    assert!(String::from_utf8_lossy(&printed.stdout).contains("Functions with what they call"));
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("Functions with their callees"));
 }
 
 fn text(value: &Value) -> &str {

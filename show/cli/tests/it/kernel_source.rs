@@ -212,7 +212,7 @@ fn what_cannot_be_studied_is_said_before_anything_is_booted() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(expected), "{said}");
     };
-    said(&[], "name what is studied with --region");
+    said(&[], "name the regions of the study with --region");
     said(&["--region", "walk_device"], "walk_devices");
     said(&["--region", "walk_devices", "--config", "nosuchconfig"], "configuring the kernel failed");
     said(&["--region", "probe"], "made no call of probe");

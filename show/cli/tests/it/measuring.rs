@@ -350,7 +350,7 @@ fn what_takes_over_two_seconds_is_a_line_with_its_time_in_a_pipe() {
     let slow = said(&lineup(&["measure", "-r", "4", "--", "sleep", "0.6"]));
     assert!(slow.contains("lineup: running the program: "), "{slow}");
     let slow = said(&lineup(&["effects", "--", "sleep", "2.1"]));
-    assert!(slow.contains("lineup: observing what leaves the processes: "), "{slow}");
+    assert!(slow.contains("lineup: observing the effects of the processes: "), "{slow}");
 }
 
 #[test]

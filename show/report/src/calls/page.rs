@@ -75,7 +75,7 @@ pub fn calls_page(calls: &Calls<'_>) -> String {
 fn lead(calls: &Calls<'_>) -> Markup {
     let runs = calls.analysis.runs.len();
     html! {
-        p.lead { "What recorded calls cost by the processor model: every call counted, none sampled." }
+        p.lead { "Cost of recorded calls by the processor model: every call counted, none sampled." }
         p.muted { (runs) @if runs == 1 { " recording. " } @else { " recordings. " }
             "Cycles are one for each instruction and the modelled stalls. Intervals are 95 % bootstrap intervals." }
     }

@@ -104,7 +104,7 @@ pub(super) fn differences(what: &str, first: &str, all: &[Difference]) -> Markup
 
 pub(super) fn second_tail(tail: &SecondTail) -> Markup {
     html! {
-        (scroll("What calls of the tail cost", &html! { table {
+        (scroll("Cost of calls in the tail", &html! { table {
             thead { tr { th scope="col" { "mean per call" } th.n scope="col" { "usual" } th.n scope="col" { "tail" } } }
             tbody { @for means in tail.means.iter().filter(|means| means.usual + means.tail > 0.0) { tr {
                 td { (means.metric.name()) } td.n { (mean(means.usual)) } td.n { (mean(means.tail)) }

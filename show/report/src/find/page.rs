@@ -27,11 +27,11 @@ pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
     let root = Node::of(&findings.stacks);
     let section = |anchor, heading, body| Section { anchor, heading, body };
     let mut sections = vec![
-        section("findings", "What is worth fixing", found(findings)),
-        section("stalls", "Where it stalls", stalls(findings, &root)),
+        section("findings", "Findings", found(findings)),
+        section("stalls", "Stalls", stalls(findings, &root)),
         section("data", "Data", data(findings, &root)),
         section("functions", "Functions", functions(findings)),
-        section("measured", "How this was measured", measured(findings)),
+        section("measured", "Method", measured(findings)),
         section("repeat", "To repeat this", html! { pre.command tabindex="0" { span { (command) } } }),
     ];
     if let Some(sites) = &findings.allocation_sites {
@@ -53,10 +53,10 @@ fn lead(findings: &Findings) -> Markup {
             (of(findings.stalls.data_cycles)) " for data, " (of(findings.stalls.code_cycles)) " for code."
         }
         p.muted {
-            "Stalls are what a cache model waits, not time. "
+            "Stalls are waits in a cache model, not time. "
             @if let Some(named) = findings.coverage.of_all { (share(named)) " of them have names. " }
             @if let Some(between) = findings.between_threads.filter(|between| between.waits.all() >= 1.0) { (words::between_threads(&between)) ". " }
-            "Gains are best cases, in the model; a study shows what they are worth in time."
+            "Gains are upper bounds, in the model; a study measures the gain in time."
         }
     }
 }
@@ -211,7 +211,7 @@ fn data(findings: &Findings, root: &Node) -> Markup {
         }
     };
     html! {
-        (scroll("What stalls for data", &table))
+        (scroll("Stalls for data", &table))
         @if more > 0 { p.muted { (more) " more are in the JSON form." } }
     }
 }
@@ -271,7 +271,7 @@ fn contexts(findings: &Findings, all: &[ContextStalls]) -> Markup {
     html! {
         p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task \
                    whose name was not read has the lowest address of its stack instead." }
-        (scroll("What the kernel worked for", &table))
+        (scroll("Stalls by task and interrupt", &table))
         @if all.len() > ROWS { p.muted { (all.len() - ROWS) " more are in the JSON form." } }
     }
 }
@@ -285,7 +285,7 @@ fn allocations(sites: &[AllocationStalls]) -> Markup {
     };
     html! {
         p.muted { "The first function under way that is not for allocating, and the one that called it. Objects and bytes of the whole run." }
-        (scroll("Where objects were allocated", &table))
+        (scroll("Allocation sites", &table))
         @if sites.len() > ROWS { p.muted { (sites.len() - ROWS) " more are in the JSON form." } }
     }
 }

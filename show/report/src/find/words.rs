@@ -27,15 +27,15 @@ pub fn subject(finding: &Finding) -> String {
 pub fn layout(kind: Kind) -> &'static str {
     match kind {
         Kind::Order => "members in the order of their use",
-        Kind::Split => "what is used much apart from what is not",
+        Kind::Split => "hot members apart from cold ones",
         Kind::Columns => "an array for each member",
         Kind::ReprC => {
             "members in the order of their use, which takes repr(C): the compiler orders all others"
         }
-        Kind::Boxed => "what is not used much in a Box",
+        Kind::Boxed => "cold members in a Box",
         Kind::BoxedVariant => "its largest variant in a Box",
-        Kind::Code => "what is executed side by side",
-        Kind::OwnLines => "what each thread uses on lines of its own",
+        Kind::Code => "executed code side by side",
+        Kind::OwnLines => "data of each thread on lines of its own",
     }
 }
 
@@ -71,7 +71,8 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
     let functions: Vec<_> = functions.into_iter().map(one_line).collect();
     let place = if functions.is_empty() { String::new() } else { format!(" in {}", functions.join(", ")) };
     Some(format!(
-        "{} of modelled stalls are for data without a name{place}: no layout of it was tried, and what follows is about the rest",
+        "{} of modelled stalls are for data without a name{place}: no layout of it was tried, and the findings are \
+         about the rest",
         share(unnamed)
     ))
 }
@@ -80,11 +81,12 @@ pub fn unjudged(findings: &Findings) -> Option<String> {
 pub fn nothing_found(findings: &Findings) -> String {
     let unnamed = unnamed(findings);
     if unnamed < LEAST_UNNAMED {
-        return "nothing is worth fixing by a layout: no best case reaches the threshold of --least"
+        return "nothing is worth fixing by a layout: no upper bound reaches the threshold of --least"
             .to_owned();
     }
     format!(
-        "no best case of what has a name reaches the threshold of --least; {} of modelled stalls have no name and were not judged",
+        "no upper bound of data with a name reaches the threshold of --least; {} of modelled stalls have no name and \
+         were not judged",
         share(unnamed)
     )
 }

@@ -15,7 +15,7 @@ pub(super) fn guest(guest: Option<&GuestComparison>) -> Markup {
         }
         @for costs in &guest.costs {
             h4 { (name(&costs.region)) ": " (whole(costs.calls_before)) " calls before, " (whole(costs.calls_after)) " after" }
-            (scroll("What a call costs in both kernels", &means(costs)))
+            (scroll("Cost of a call in both kernels", &means(costs)))
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn regions(report: &StudyReport) -> Markup {
         }
     };
     html! {
-        p.muted { "How many different cache lines a call touches, callees included: counted, not sampled." }
+        p.muted { "Number of different cache lines that a call touches, callees included: counted, not sampled." }
         (scroll("Lines per call, by region and line size", &table))
         @for region in report.regions.iter().filter(|region| region.calls_abandoned > 0) {
             p { (name(&region.name)) ": " (whole(region.calls_abandoned)) " recorded calls were left by an exception or longjmp." }

@@ -59,7 +59,7 @@ fn shared_lines(lines: &[SharedLine]) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th.n { "line at" } th { "what is touched (* written)" } th { "read by" } th { "written by" }
+                th.n { "line at" } th { "touched data (* written)" } th { "read by" } th { "written by" }
                 th.n { "true handovers" } th.n { "false handovers" }
             } }
             tbody {

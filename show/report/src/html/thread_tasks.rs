@@ -37,7 +37,7 @@ pub(super) fn tasks(between: &BetweenThreads) -> Markup {
         h3 { "Tasks" }
         p.muted { "The same by task. A task that continues on another CPU makes itself wait. Interrupts work for \
                    nobody." }
-        (scroll("Which task made which wait", &matrix))
+        (scroll("Waits between tasks", &matrix))
         (scroll("Tasks", &list))
         @if between.tasks.len() > MOST_LISTED { p.muted { (between.tasks.len() - MOST_LISTED) " more are in the JSON form." } }
     } }
@@ -73,6 +73,6 @@ fn of_function(calls: &CallsInWindows) -> Markup {
         h3 { "Calls of " (name(&calls.region)) }
         p.muted { "Calls that lie wholly in the windows; of the tail are those with more than " (format!("{:.0}", calls.above_instructions)) " instructions." }
         (scroll("Waits of calls by order", &orders))
-        (scroll("What calls waited for, in the recorded order", &data))
+        (scroll("Data that calls waited for, in the recorded order", &data))
     }
 }

@@ -56,7 +56,7 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
         Section { anchor: "orders", heading: "Other orders, places and lines", body: orders(between) },
         Section {
             anchor: "not-seen",
-            heading: "What is not in these figures",
+            heading: "Not in these figures",
             body: html! {
                 ul { @for note in &told.notes { li { (note) } } }
             },
@@ -248,7 +248,7 @@ fn pairs(line: &LineBetween, of: Of) -> Markup {
         thead { tr { th { "the line was taken by" } th { "from" } th.n { "same bytes" } th.n { "line alone" } } }
         tbody { @for pair in &line.pairs { (row(pair)) } }
     } };
-    html! { details { summary { "Which code" } (scroll("Which code took the line from which", &table)) } }
+    html! { details { summary { "Which code" } (scroll("Transfers of the line between places in the code", &table)) } }
 }
 
 fn matrix(between: &BetweenThreads) -> Markup {

@@ -30,7 +30,7 @@ pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
             each(&|text| sections::scattergrams(runs, text)),
         ),
         section("maxima", "New maxima", maxima(runs)),
-        section("recorded", "What was recorded", Some(recorded(runs))),
+        section("recorded", "Recorded data", Some(recorded(runs))),
     ]
     .into_iter()
     .flatten()
@@ -41,7 +41,7 @@ pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
 
 fn lead(runs: &[TracedRun]) -> Markup {
     html! {
-        p.lead { "What the tracer recorded in the running program." }
+        p.lead { "Records of the tracer in the running program." }
         p.muted { (runs.len()) @if runs.len() == 1 { " trace. " } @else { " traces, laid over each other. " }
             "Times are of the process's own clock." }
     }
@@ -90,5 +90,5 @@ fn recorded(runs: &[TracedRun]) -> Markup {
             }
         } }
     } };
-    scroll("What was recorded", &table)
+    scroll("Recorded data", &table)
 }

@@ -99,7 +99,7 @@ fn it_says_what_grew_and_where_it_is_declared() {
         markdown(&found),
         "### Lineup: 1 thing got worse, and fails; 1 more\n\n\
          Head `a1b2c3d A change`, base `a1b2c3d A change`.\n\n\
-         | | what got worse | where |\n|---|---|---|\n\
+         | | regression | where |\n|---|---|---|\n\
          | **fails** growth | rec covers 2 cache lines instead of 1: 72 bytes instead of 16 | `src/a.h:7` |\n\
          |  lines | a call of walk needs 3.00 cache lines of data instead of 2.00 (2.00 instead of 1.00 of rec) |  |\n\n\
          **Types**: 1 changed, 0 the same.\n\n\

@@ -178,7 +178,7 @@ fn map(map: &[LineUse], line_bytes: u64, most: usize, name_characters: usize) ->
         ("stores", Align::Right),
         ("bytes used", Align::Right),
         ("lines", Align::Right),
-        ("what is touched on them", Align::Left),
+        ("touched data", Align::Left),
     ]);
     for group in groups.iter().take(shown) {
         table.row([

@@ -64,7 +64,7 @@ impl Training {
         let folder = interrupts.temporary_folder().context("making a temporary folder")?;
         let output = recording_in(&folder);
         let program = run.command.first().map(PathBuf::from).context("no program given")?;
-        stages.stage(&format!("counting what {} executes", program.display()));
+        stages.stage(&format!("counting executions in {}", program.display()));
         // The same misses whenever it runs.
         let run = Run { fixed_addresses: true, ..run };
         let subject = Subject::load(&run, None)?;

@@ -260,7 +260,7 @@ impl Study<'_> {
         let time = proven.map(|proof| &proof.value().time);
         if !matches!(time, Some(Ok(_))) {
             return Ok(Err(NotObserved {
-                what: "what other optimisers make of the program".into(),
+                what: "comparison with other optimisers".into(),
                 consequence: "no time is claimed for the unchanged program, so none is compared".into(),
             }));
         }

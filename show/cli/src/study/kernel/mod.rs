@@ -103,8 +103,8 @@ impl<'p> KernelPlan<'p> {
         let regions = Regions::from_iter(typed.regions.iter().cloned());
         if regions.is_empty() {
             bail!(
-                "name what is studied with --region: functions of the kernel or sets of them (`lineup record --help` lists \
-                 these); `lineup find --kernel IMAGE` lists those that stall most"
+                "name the regions of the study with --region: functions of the kernel or sets of them (`lineup record \
+                 --help` lists these); `lineup find --kernel IMAGE` lists those that stall most"
             );
         }
         Ok(KernelPlan {

@@ -139,7 +139,7 @@ fn figures(counted: &Counted) -> Vec<Figure> {
 /// # Errors
 /// The difference.
 fn observed(study: &Study<'_>, linked: &Tree, tree: &Tree) -> Result<String> {
-    study.stages.stage("observing what leaves the processes of an optimised program");
+    study.stages.stage("observing the effects of the processes of an optimised program");
     let (before, after) = (study.plan.run(linked)?, study.plan.run(tree)?);
     match observe_variants(&before, &after, study.interrupts)? {
         Ok([before, after]) => match before.agreement(&after) {
