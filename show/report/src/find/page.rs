@@ -82,7 +82,7 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
     html! {
         article.proposal id=(format!("finding-{}", index + 1)) {
             h3 { (index + 1) ". " (name(&words::subject(finding))) }
-            p { b { (share(finding.stalls)) } " of " (words::base(finding)) ", at best " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
+            p { b { (share(finding.stalls)) } " of " (words::base(finding)) ", upper bound " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
             div.bars-of aria-hidden="true" { i.bar style=(bar(finding.stalls)) {} br; i.bar.gain style=(bar(finding.gain)) {} }
             p.muted { (shortened(&words::evidence(&finding.evidence), SENTENCE)) "." }
             @if let Some(against) = words::against_model(finding) { p { b.worse { (shortened(&against, SENTENCE)) } "." } }
