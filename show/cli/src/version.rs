@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 static IN_FULL: LazyLock<String> = LazyLock::new(|| {
     let of = |library: Library| match library.bytes() {
         Some(_) => "in this program",
-        None => "beside this program",
+        None => "next to this program",
     };
     format!(
         "{} ({})\nnative engine: {}\nplugin for QEMU: {}",
