@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
+use lineup_recording::log::{Log, LogBlock, LogEntry, LogPart, Packer, plain};
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, Operation, Value};
-use lineup_recording::native::superblock::{Part, Reckoned, STACK, Superblock, Told};
+use lineup_recording::native::superblock::{AccessForm, Part, Reckoned, STACK, Superblock};
 use lineup_recording::{Encoder, Event, events_of};
 
 /// String instructions that repeat more often are not followed.
@@ -13,7 +13,7 @@ const MOST_TURNS: u64 = 1000;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut log = Log::default();
-    for (number, told) in (1..).zip([Told::Plain, Told::Masked, Told::Repeated]) {
+    for (number, told) in (1..).zip([AccessForm::Plain, AccessForm::Masked, AccessForm::Repeated]) {
         log.learn(&Event::LogBlock(LogBlock { number, superblock: superblock(told) }));
     }
     follow(&mut log, &LogPart { thread: 0, packed: bytes.to_vec() });
@@ -36,7 +36,7 @@ fn pack(log: &mut Log, bytes: &[u8]) {
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let mut packer = Packer::default();
     packer.begin();
-    let told = [Told::Plain, Told::Masked, Told::Repeated];
+    let told = [AccessForm::Plain, AccessForm::Masked, AccessForm::Repeated];
     let shape = |number: u32| Some(superblock(*told.get(number.checked_sub(1)? as usize)?).words());
     let is_packed = packer.add(&words, shape).is_some();
     let mut all = [(1, plain(&words)), (2, packer.finish())].map(|(thread, packed)| {
@@ -44,7 +44,7 @@ fn pack(log: &mut Log, bytes: &[u8]) {
         let mut addresses = 0_u64;
         let read = log.each(&LogPart { thread, packed }, |entry| {
             entries += 1;
-            if let Entry::Executed(execution) = entry
+            if let LogEntry::Executed(execution) = entry
                 && execution.times() < MOST_TURNS
             {
                 execution.each_access(|_, address, _| addresses = addresses.rotate_left(1) ^ address);
@@ -60,7 +60,7 @@ fn pack(log: &mut Log, bytes: &[u8]) {
 
 fn follow(log: &mut Log, part: &LogPart) {
     let _ = log.each(part, |entry| {
-        if let Entry::Executed(execution) = entry
+        if let LogEntry::Executed(execution) = entry
             && execution.times() < MOST_TURNS
         {
             assert!(execution.instructions.end <= execution.superblock.instructions(usize::MAX));
@@ -69,7 +69,7 @@ fn follow(log: &mut Log, part: &LogPart) {
     });
 }
 
-fn superblock(told: Told) -> Superblock {
+fn superblock(told: AccessForm) -> Superblock {
     let access = Reckoned {
         instruction: 0,
         is_store: false,
@@ -86,11 +86,11 @@ fn superblock(told: Told) -> Superblock {
     let first =
         Part { start: 0x1000, lengths: vec![4], accesses: 1, words: 3, stack: STACK, stack_distance: 8 };
     let mut parts = vec![first.clone()];
-    if told != Told::Repeated {
+    if told != AccessForm::Repeated {
         parts.push(Part { start: 0x2000, stack: 2, words: 5, ..first });
     }
     let mut all = Superblock { parts, derived: Vec::new(), accesses: vec![access], compares: false };
-    if told == Told::Plain {
+    if told == AccessForm::Plain {
         let (first, second) = (Value { word: 1, distance: 7 }, Value { word: 2, distance: 0 });
         all.derived.push(Derived { operation: Operation::ShiftSignRight, is_half: true, first, second });
         all.accesses[0].index = FIRST_DERIVED;

@@ -34,7 +34,7 @@ pub struct Span {
 }
 
 /// A place in the order: a thread and the number of an access in it.
-type Place = (u16, usize);
+type AccessPosition = (u16, usize);
 
 /// Accesses, and the order between them that must hold.
 ///
@@ -52,12 +52,12 @@ pub struct Orders {
 struct Requirements {
     /// The index in the list at which each access's part begins; the last is the list's length.
     firsts: Vec<usize>,
-    list: Vec<Place>,
+    list: Vec<AccessPosition>,
 }
 
 impl Requirements {
     /// Takes pairs of an access's number and an access that must precede it, for `accesses` accesses.
-    fn new(mut pairs: Vec<(usize, Place)>, accesses: usize) -> Requirements {
+    fn new(mut pairs: Vec<(usize, AccessPosition)>, accesses: usize) -> Requirements {
         pairs.sort_unstable();
         let mut firsts = Vec::with_capacity(accesses + 1);
         for (position, (number, _)) in pairs.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Requirements {
         Requirements { firsts, list: pairs.into_iter().map(|(_, place)| place).collect() }
     }
 
-    fn of(&self, number: usize) -> &[Place] {
+    fn of(&self, number: usize) -> &[AccessPosition] {
         match (self.firsts.get(number), self.firsts.get(number + 1)) {
             (Some(from), Some(to)) => &self.list[*from..*to],
             _ => &[],
@@ -85,9 +85,9 @@ fn as_it_lies(address: u64) -> u64 {
 /// The last uses of a byte.
 #[derive(Default)]
 struct LastUses {
-    store: Option<Place>,
+    store: Option<AccessPosition>,
     /// Loads since, the last of each thread.
-    loads: Vec<Place>,
+    loads: Vec<AccessPosition>,
 }
 
 impl Orders {
@@ -207,8 +207,8 @@ impl Orders {
     }
 
     /// All accesses, by time; of two at one time that of the lower thread first.
-    fn by_time(&self) -> Vec<Place> {
-        let mut places: Vec<(u64, Place)> = Vec::new();
+    fn by_time(&self) -> Vec<AccessPosition> {
+        let mut places: Vec<(u64, AccessPosition)> = Vec::new();
         for (thread, all) in self.threads.iter().enumerate() {
             places.extend(all.iter().enumerate().map(|(number, timed)| (timed.at, (thread as u16, number))));
         }
@@ -217,13 +217,13 @@ impl Orders {
     }
 
     /// `pairs` holds, for each thread, the number of an access and an access that must precede it.
-    fn keep_calls_apart(&self, spans: &[Span], pairs: &mut [Vec<(usize, Place)>]) {
+    fn keep_calls_apart(&self, spans: &[Span], pairs: &mut [Vec<(usize, AccessPosition)>]) {
         let mut ends: Vec<&Span> = spans.iter().collect();
         let mut begins = ends.clone();
         ends.sort_by_key(|span| span.ended_at);
         begins.sort_by_key(|span| span.began_at);
         let mut ended = ends.into_iter().peekable();
-        let mut last: Vec<Option<Place>> = vec![None; self.threads.len()];
+        let mut last: Vec<Option<AccessPosition>> = vec![None; self.threads.len()];
         for span in begins {
             while let Some(over) = ended.next_if(|over| over.ended_at < span.began_at) {
                 let known = &mut last[usize::from(over.thread)];
@@ -235,7 +235,7 @@ impl Orders {
     }
 
     /// See [`Orders::keep_calls_apart`].
-    fn keep_values(&self, pairs: &mut [Vec<(usize, Place)>]) {
+    fn keep_values(&self, pairs: &mut [Vec<(usize, AccessPosition)>]) {
         let mut bytes: HashMap<u64, LastUses> = HashMap::new();
         // For each thread, the last access of each other thread that is known to precede it.
         let mut waited = vec![vec![None; self.threads.len()]; self.threads.len()];

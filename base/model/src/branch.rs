@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A place in a source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct SourcePosition {
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1, in bytes. `None` where debug information gives only the line, as for the call of an inlined
@@ -19,7 +19,7 @@ pub struct Side {
     /// Times that it went there.
     pub times: u64,
     /// The places of the next instructions that lie in the branch's own file and in the same copy of its function.
-    pub places: Vec<Place>,
+    pub places: Vec<SourcePosition>,
 }
 
 /// A conditional branch that was executed.
@@ -30,7 +30,7 @@ pub struct Branch {
     /// Path of the source, as the compiler recorded it.
     pub file: String,
     /// Its place in the source.
-    pub place: Place,
+    pub place: SourcePosition,
     /// Its two sides: the branch taken, and not taken.
     pub sides: [Side; 2],
     /// True when several answers fit the counts of instructions.
@@ -77,7 +77,7 @@ pub struct UnusedPath {
 }
 
 /// The execution count of each place, by file. A place with several instructions counts the most frequent one.
-pub type PlaceCounts = BTreeMap<String, BTreeMap<Place, u64>>;
+pub type PlaceCounts = BTreeMap<String, BTreeMap<SourcePosition, u64>>;
 
 /// A whole run's evidence for compiler hints.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -45,12 +45,12 @@ pub struct Variable {
     /// True when it is visible outside its unit.
     pub is_external: bool,
     /// The locations of its value, by program counter.
-    pub places: Vec<Place>,
+    pub places: Vec<ValueLocation>,
 }
 
 /// The location of a value while the program counter is in a range.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Place {
+pub struct ValueLocation {
     /// Link addresses for which this holds; `None` holds everywhere in scope.
     pub range: Option<Range<u64>>,
     /// Where.

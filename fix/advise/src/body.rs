@@ -2,7 +2,7 @@
 
 use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
-use crate::declaration::Found;
+use crate::declaration::LocatedDeclaration;
 use crate::language::SourceLanguage;
 use crate::lex::{Kind, Token};
 use crate::one_declaration;
@@ -41,7 +41,7 @@ pub(crate) enum Mode {
 /// A declaration's body.
 #[derive(Clone, Debug)]
 pub(crate) struct Body<'a> {
-    pub(crate) found: Found<'a>,
+    pub(crate) found: LocatedDeclaration<'a>,
     pub(crate) pieces: Vec<BodyPart>,
     pub(crate) units: Vec<TextUnit>,
     pub(crate) mode: Mode,
@@ -51,7 +51,7 @@ pub(crate) struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// Reads the body of a declaration. `members` are the names debug info knows, if any.
-    pub(crate) fn read(found: Found<'a>, members: &[&str]) -> Result<Self, Binding> {
+    pub(crate) fn read(found: LocatedDeclaration<'a>, members: &[&str]) -> Result<Self, Binding> {
         let (path, line) = (found.path.clone(), found.line());
         let unclear =
             |why: &str| Binding::new(Constraint::UnclearSource).at(&path, line).because(why.to_string());
@@ -383,7 +383,7 @@ fn is_common_word(word: &str) -> bool {
 }
 
 /// Words around the declaration that forbid any reordering.
-fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
+fn forbidding_word(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let declaration = &found.declaration;
     let head = declaration.keyword..declaration.open;
     let words = head.chain(declaration.tail.clone()).map(|index| (index, found.lexed.str(index)));
@@ -400,7 +400,7 @@ fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
 }
 
 /// Headers that Linux shows to user space never change.
-fn user_space_header(found: &Found<'_>) -> Option<Binding> {
+fn user_space_header(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let is_shown = found.path.split('/').any(|folder| folder == "uapi");
     let binding = Binding::new(Constraint::CrossesAbi).at(&found.path, found.line());
     is_shown.then(|| binding.because("a header for user space"))
@@ -410,7 +410,7 @@ fn user_space_header(found: &Found<'_>) -> Option<Binding> {
 const NATURAL_PACK: [&str; 3] = ["8", "16", "32"];
 
 /// `#pragma pack(n)` in force at the declaration, for an `n` that may press members together.
-fn pragma_pack(found: &Found<'_>) -> Option<Binding> {
+fn pragma_pack(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let mut in_force: Vec<usize> = Vec::new();
     for index in 0..found.declaration.close {
         let text = found.lexed.str(index);

@@ -72,14 +72,14 @@ fn split_scopes(name: &str) -> Vec<&str> {
 
 /// A declaration and the file it is in.
 #[derive(Clone, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct LocatedDeclaration<'a> {
     pub(crate) path: String,
     pub(crate) language: SourceLanguage,
     pub(crate) lexed: Lexed<'a>,
     pub(crate) declaration: Declaration,
 }
 
-impl Found<'_> {
+impl LocatedDeclaration<'_> {
     pub(crate) fn line(&self) -> u32 {
         self.lexed.line_at(self.lexed.tokens[self.declaration.keyword].start())
     }
@@ -90,7 +90,7 @@ pub(crate) fn find<'a>(
     sources: &'a Sources,
     name: &str,
     declared_at: Option<&SourceLocation>,
-) -> Result<Found<'a>, Binding> {
+) -> Result<LocatedDeclaration<'a>, Binding> {
     let declared_at = declared_at.filter(|_| !sources.are_written_out());
     let path = match declared_at {
         Some(at) => Some(sources.matching_path(&at.file).ok_or_else(|| {
@@ -100,7 +100,7 @@ pub(crate) fn find<'a>(
     };
     let last = split_scopes(name).pop().unwrap_or(name);
     let last = last.split('<').next().unwrap_or(last);
-    let mut found: Vec<Found<'a>> = Vec::new();
+    let mut found: Vec<LocatedDeclaration<'a>> = Vec::new();
     for (file, _) in sources.iter().filter(|(file, _)| path.is_none_or(|path| path == *file)) {
         if sources.language(file) == SourceLanguage::Assembly {
             continue;
@@ -109,7 +109,7 @@ pub(crate) fn find<'a>(
         let lexed = parsed.lexed();
         for declaration in declarations(&lexed).into_iter().filter(|declaration| declaration.is_named(name)) {
             let (path, language) = (file.to_string(), sources.language(file));
-            found.push(Found { path, language, lexed: lexed.clone(), declaration });
+            found.push(LocatedDeclaration { path, language, lexed: lexed.clone(), declaration });
         }
     }
     if let (Some(at), true) = (declared_at, found.len() > 1) {

@@ -13,7 +13,7 @@ use crate::problem::Subject;
 use crate::reasons::member_name;
 use crate::score::{Model, Unit};
 use crate::shape_rules;
-use crate::source_scan::{self, Wanted};
+use crate::source_scan::{self, ScanTarget};
 use crate::sources::{SourcePlace, Sources};
 use crate::spelling::{Spelling, bare, spelling};
 use crate::together;
@@ -99,7 +99,7 @@ impl Holds {
     ) -> Self {
         let mut holds = Holds::default();
         let begins_as = begins_as(subject);
-        let wanted = Wanted { names: &spelling.names, members, begins_as: &begins_as };
+        let wanted = ScanTarget { names: &spelling.names, members, begins_as: &begins_as };
         for binding in source_scan::scan(sources, &wanted) {
             match binding.constraint {
                 Constraint::FlexibleArrayLast => holds.last = true,

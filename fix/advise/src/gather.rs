@@ -7,7 +7,7 @@ use crate::gather_figures::{self, Candidate};
 use crate::gather_text::{self, Gathering, Planned};
 use crate::judge::{Compiled, Judge};
 use crate::kind::{Description, FixKind, KindName, Task};
-use crate::member_order::{self, Verdict, Worth};
+use crate::member_order::{self, RequiredGain, Verdict};
 use crate::options::Options;
 use crate::problem::{Subject, is_write_shared};
 use crate::proposal::{Advice, Check, GATHER, GatherProposal, OrderProposal, Refusal};
@@ -284,7 +284,7 @@ impl Job<'_> {
                 self.options,
                 judge,
                 &before,
-                Worth::PlacedAnyway,
+                RequiredGain::PlacedAnyway,
             )? {
                 candidate.order = Some(proposal.field_order.clone());
                 texts.extend(proposal.edited.clone());

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    hold: Vec<Entry>,
+    hold: Vec<HoldEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reviewed: Vec<Review>,
 }
@@ -27,7 +27,7 @@ struct Review {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct HoldEntry {
     #[serde(rename = "type")]
     type_name: String,
     rule: Rule,
@@ -104,7 +104,7 @@ pub fn to_text(meaning: &Meaning) -> Result<String, Error> {
                 Effect::Last => Rule::Last,
                 Effect::Forbid => Rule::All,
             };
-            file.hold.push(Entry {
+            file.hold.push(HoldEntry {
                 type_name: ty.names.first().cloned().unwrap_or_default(),
                 rule,
                 members: hold.binding.names.clone(),

@@ -39,7 +39,7 @@ const LEAST_GAIN: u64 = ONE / 100;
 
 /// The gain that makes an order worth a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Worth {
+pub(crate) enum RequiredGain {
     /// Fewer lines of the size asked for.
     OwnPatch,
     /// Fewer lines of any size: the object gets a new place in any case.
@@ -55,7 +55,7 @@ pub(crate) fn propose(
     options: &Options,
     judge: &mut dyn Judge,
     edited: &BTreeMap<String, String>,
-    worth: Worth,
+    worth: RequiredGain,
 ) -> Result<Verdict, AdviseError> {
     let (mut plan, outcome) = match search(subject, spelling, sources, options, worth) {
         Ok(found) => found,
@@ -75,7 +75,7 @@ pub(crate) fn foresee(
     sources: &Sources,
     options: &Options,
 ) -> Result<Outcome, Verdict> {
-    search(subject, spelling, sources, options, Worth::OwnPatch).map(|(_, outcome)| outcome)
+    search(subject, spelling, sources, options, RequiredGain::OwnPatch).map(|(_, outcome)| outcome)
 }
 
 /// Writes the order that was foreseen, and has it judged. `edited` and `sources` as for [`propose`].
@@ -153,7 +153,7 @@ fn search<'s>(
     spelling: &Spelling,
     sources: &'s Sources,
     options: &Options,
-    worth: Worth,
+    worth: RequiredGain,
 ) -> Result<(Plan<'s>, Outcome), Verdict> {
     let models = match subject.models() {
         Ok(models) => models,
@@ -185,8 +185,8 @@ fn search<'s>(
     let recorded = Problem { models: plan.problem.models[..1].to_vec(), ..plan.problem.clone() };
     let after = recorded.score(&outcome.order, None).unwrap_or(before);
     let parts = match worth {
-        Worth::OwnPatch => 3,
-        Worth::PlacedAnyway => 5,
+        RequiredGain::OwnPatch => 3,
+        RequiredGain::PlacedAnyway => 5,
     };
     if !gains(&before, &after, parts) {
         return Err(plan.no_gain(subject, spelling, options));

@@ -83,11 +83,13 @@ fn propose_for(
         return Ok(());
     }
     match part(task, advice, subject, spelling, fought)? {
-        Ok(Some(Found::Proposed(proposal))) => {
+        Ok(Some(PartingOutcome::Proposed(proposal))) => {
             advice.edited.extend(proposal.edited.clone());
             advice.orders.push(*proposal);
         }
-        Ok(Some(Found::Told(told))) => advice.suggestions.push(Suggestion::new(PART, &spelling.name, told)),
+        Ok(Some(PartingOutcome::Told(told))) => {
+            advice.suggestions.push(Suggestion::new(PART, &spelling.name, told))
+        }
         Ok(None) => {}
         // A constraint that keeps it unchanged matters only once it may grow.
         Err(_) if let Some(fought) = fought.filter(|_| !options.allow_growth) => {
@@ -106,7 +108,7 @@ fn propose_for(
 }
 
 /// The result for a type.
-enum Found {
+enum PartingOutcome {
     Proposed(Box<OrderProposal>),
     /// It may not grow.
     Told(String),
@@ -150,7 +152,7 @@ fn in_rust(fought_over: &FoughtOver, options: &Options) -> String {
     }
 }
 
-type Tried<T> = Result<Result<T, Vec<Binding>>, AdviseError>;
+type PartingResult<T> = Result<Result<T, Vec<Binding>>, AdviseError>;
 
 fn part(
     task: &mut Task<'_>,
@@ -158,7 +160,7 @@ fn part(
     subject: &Subject<'_>,
     spelling: &Spelling,
     fought: Option<FoughtOver>,
-) -> Tried<Option<Found>> {
+) -> PartingResult<Option<PartingOutcome>> {
     let sources = task.sources.with(&advice.edited);
     let models = match subject.models() {
         Ok(models) => models,
@@ -176,7 +178,10 @@ fn part(
     };
     if !task.options.allow_growth {
         let predicted = choice.predicted.map_or_else(String::new, |predicted| predicted.in_words());
-        return Ok(Ok(Some(Found::Told(format!("{} {predicted} --allow-growth tries it.", choice.because)))));
+        return Ok(Ok(Some(PartingOutcome::Told(format!(
+            "{} {predicted} --allow-growth tries it.",
+            choice.because
+        )))));
     }
     let layout = choice.layout;
     let texts = match texts(&plan, &sources, (subject, spelling), &layout) {
@@ -211,7 +216,7 @@ fn part(
         predicted: choice.predicted,
     });
     (proposal.asserted, proposal.edited) = (vec![asserted], texts);
-    Ok(Ok(Some(Found::Proposed(Box::new(proposal)))))
+    Ok(Ok(Some(PartingOutcome::Proposed(Box::new(proposal)))))
 }
 
 /// The texts with the order and the room.

@@ -33,7 +33,7 @@ const OTHERS_USE: &str = "has room before it, since other threads use the bytes 
 const LOCK_APART: &str = "has room before it: a lock, or what it guards, is apart from the rest";
 
 /// A lock, and where it might go.
-struct Place<'u> {
+struct LockMove<'u> {
     lock: &'u LockUse,
     /// The members next to it.
     beside: BTreeSet<usize>,
@@ -67,7 +67,7 @@ pub(crate) fn choose(
     };
     let as_parted = parted.as_ref().and_then(|layout| waits(subject, plan, layout));
     let is_fewer =
-        |moved: &Place<'_>| as_parted.is_none_or(|parted| is_much_less(subject, moved.waits, parted));
+        |moved: &LockMove<'_>| as_parted.is_none_or(|parted| is_much_less(subject, moved.waits, parted));
     let because = |fought: &FoughtOver| parting::said(subject, fought, task.options);
     Ok(match (parted, moved.filter(is_fewer)) {
         (_, Some(moved)) => Some(Choice {
@@ -104,7 +104,7 @@ fn is_better(subject: &Subject<'_>, plan: &Plan<'_>, one: &Layout, other: &Layou
 
 /// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with the
 /// members it guards, or every lock with its guarded members.
-fn move_lock<'u>(subject: &Subject<'u>, plan: &Plan<'_>, line_bytes: u64) -> Option<Place<'u>> {
+fn move_lock<'u>(subject: &Subject<'u>, plan: &Plan<'_>, line_bytes: u64) -> Option<LockMove<'u>> {
     let elsewhere = subject.usage.elsewhere.as_ref()?;
     let locks = thread_groups::locks(subject);
     let is_waited_for = |lock: &&&LockUse| is_much(elsewhere.accesses(), lock.waits);
@@ -126,7 +126,7 @@ fn move_lock<'u>(subject: &Subject<'u>, plan: &Plan<'_>, line_bytes: u64) -> Opt
     let places = orders.filter_map(|(beside, groups)| {
         let layout = by_groups(subject, plan, &groups, line_bytes).ok()?;
         let waits = waits(subject, plan, &layout)?;
-        Some(Place { lock, beside, layout, waits })
+        Some(LockMove { lock, beside, layout, waits })
     });
     let best = places.min_by_key(|place| (place.waits.all(), place.layout.room_bytes()))?;
     let now = elsewhere.waits().recorded;
@@ -143,7 +143,7 @@ fn is_much_less(subject: &Subject<'_>, new: Waits, old: Waits) -> bool {
     is_much(accesses, old.all().saturating_sub(new.all())) && new.all() + old.all() / 10 < old.all()
 }
 
-fn in_words(subject: &Subject<'_>, place: &Place<'_>) -> String {
+fn in_words(subject: &Subject<'_>, place: &LockMove<'_>) -> String {
     let names = |fields: &BTreeSet<usize>| {
         let names: Vec<String> =
             fields.iter().map(|field| reasons::member_name(subject.aggregate, *field)).collect();

@@ -329,7 +329,7 @@ pub const IMMEDIATE_VALUE: KindName = KindName { slug: "immediate-value", words:
 
 /// The saving of a proposal in one region, and the region's total need.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Worth {
+pub struct RegionSaving {
     /// The region's number.
     #[serde(skip)]
     pub id: RegionId,
@@ -372,7 +372,7 @@ pub struct Description {
     /// The predicted waits of threads, if data of different threads are parted.
     pub predicted: Option<PredictedWaits>,
     /// Its saving of each region's lines, the greatest share first.
-    pub worth: Vec<Worth>,
+    pub worth: Vec<RegionSaving>,
     /// Lines per call before and after.
     pub lines: Vec<RegionLines>,
     /// Sizes before and after.

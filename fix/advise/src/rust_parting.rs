@@ -19,7 +19,7 @@ use lineup_model::usage::FoughtOver;
 const WORD_BYTES: u64 = 8;
 
 /// The wanted edit and layout.
-struct Wanted {
+struct PartingEdit {
     edit: Edit,
     /// Fields with room before them.
     apart: Vec<usize>,
@@ -77,7 +77,7 @@ fn unknown(why: &str) -> Binding {
     Binding::new(Constraint::LayoutNotReproduced).because(why.to_owned())
 }
 
-fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wanted, Binding> {
+fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<PartingEdit, Binding> {
     let size_bytes = subject.types.size_bytes(subject.id).ok_or_else(|| unknown("its size is not known"))?;
     let offsets =
         subject.types.layout_offsets(subject.id).ok_or_else(|| unknown("a field's place is not known"))?;
@@ -90,7 +90,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wan
             return Err(unknown("each object fills its lines already"));
         }
         let objects = ObjectsElsewhere { size_bytes, new_size_bytes, members };
-        return Ok(Wanted { edit: Edit::Align { bytes: line_bytes }, apart: Vec::new(), objects });
+        return Ok(PartingEdit { edit: Edit::Align { bytes: line_bytes }, apart: Vec::new(), objects });
     }
     let groups = thread_groups::groups(subject);
     // This much room keeps the fields before and behind apart, since words begin at multiples of their size.
@@ -117,7 +117,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wan
     }
     let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
     let edit = Edit::Room { before: apart.iter().map(name).collect(), words: room_bytes / WORD_BYTES };
-    Ok(Wanted {
+    Ok(PartingEdit {
         edit,
         apart,
         objects: ObjectsElsewhere { size_bytes, new_size_bytes: size_bytes + shift, members },
@@ -128,7 +128,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Wan
 fn confirm(
     build: &Compiled,
     spelling: &Spelling,
-    wanted: &Wanted,
+    wanted: &PartingEdit,
     line_bytes: u64,
 ) -> Result<Check, Binding> {
     let ids = build.types.by_name();
@@ -159,7 +159,7 @@ fn confirm(
 fn proposal(
     subject: &Subject<'_>,
     spelling: &Spelling,
-    wanted: &Wanted,
+    wanted: &PartingEdit,
     (path, texts): Edited,
 ) -> OrderProposal {
     let names: Vec<String> = (0..subject.aggregate.members.len())

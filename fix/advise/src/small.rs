@@ -61,7 +61,7 @@ fn used(problem: &Problem) -> BTreeSet<usize> {
 }
 
 /// One of the orders with few moved units.
-struct Found {
+struct OrderCandidate {
     moved: usize,
     bytes: u64,
     score: Score,
@@ -77,7 +77,7 @@ struct Small<'p> {
     /// The lines that each region needs in the present order.
     present: BTreeMap<RegionId, u64>,
     holes: usize,
-    found: Vec<Found>,
+    found: Vec<OrderCandidate>,
 }
 
 impl Small<'_> {
@@ -109,7 +109,7 @@ impl Small<'_> {
             && self.problem.holes(order).is_some_and(|holes| holes <= self.holes)
         {
             let bytes = moved.iter().map(|&unit| self.problem.unit_bytes(unit)).sum();
-            self.found.push(Found { moved: moved.len(), bytes, score, order: order.to_vec() });
+            self.found.push(OrderCandidate { moved: moved.len(), bytes, score, order: order.to_vec() });
         }
     }
 
@@ -180,17 +180,17 @@ impl Small<'_> {
         let best = self.found.iter().map(|found| found.score).min()?;
         let saved = |score: &Score| present[1].saturating_sub(score[1]);
         let (enough, parts) = NEARLY;
-        let is_enough = |found: &Found| match saved(&best) {
+        let is_enough = |found: &OrderCandidate| match saved(&best) {
             0 => found.score[..LINE_PARTS] == best[..LINE_PARTS],
             most => {
                 let is_nearly = saved(&found.score).saturating_mul(parts) >= most.saturating_mul(enough);
                 found.score[0] == best[0] && is_nearly
             }
         };
-        let trouble = |found: &Found| found.moved as u64 + found.bytes / line_bytes;
+        let trouble = |found: &OrderCandidate| found.moved as u64 + found.bytes / line_bytes;
         let found = self.found.into_iter().filter(is_enough);
         let smallest = found.min_by(|a, b| {
-            let key = |found: &Found| (trouble(found), found.bytes, found.score);
+            let key = |found: &OrderCandidate| (trouble(found), found.bytes, found.score);
             key(a).cmp(&key(b)).then_with(|| a.order.cmp(&b.order))
         })?;
         Some((smallest.score, smallest.order))

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The type and members to search for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ScanTarget<'a> {
     /// The names of the type: tag and typedefs.
     pub(crate) names: &'a [String],
     /// Its members' names.
@@ -21,7 +21,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Every constraint found, in order of file and line. Constraints without names forbid any change.
-pub(crate) fn scan(sources: &Sources, wanted: &Wanted<'_>) -> Vec<Binding> {
+pub(crate) fn scan(sources: &Sources, wanted: &ScanTarget<'_>) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for (path, text) in sources.iter() {
         if sources.language(path) == SourceLanguage::Assembly {
@@ -48,7 +48,7 @@ const IO_CALLS: [&str; 12] = [
 ];
 
 /// False when the file has nothing for certain that [`Scanner`] looks for.
-fn may_bind(file: &Parsed, wanted: &Wanted<'_>) -> bool {
+fn may_bind(file: &Parsed, wanted: &ScanTarget<'_>) -> bool {
     let names = |all: &[String]| all.iter().any(|name| file.may_name(name));
     names(wanted.names)
         && (OFFSETS.iter().chain(&MEMORY_CALLS).chain(&IO_CALLS).any(|call| file.may_name(call))
@@ -65,7 +65,7 @@ pub(crate) fn may_measure_parts(text: &str) -> bool {
 }
 
 /// Assembly that names the type, or `type_member`.
-fn assembly(path: &str, text: &str, wanted: &Wanted<'_>) -> Option<Binding> {
+fn assembly(path: &str, text: &str, wanted: &ScanTarget<'_>) -> Option<Binding> {
     let word_starts_with = |word: &str| wanted.names.iter().any(|name| word.starts_with(name.as_str()));
     let is_separator = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let line = text.lines().position(|line| line.split(is_separator).any(word_starts_with))?;
@@ -98,7 +98,7 @@ fn variables_of<'t>(lexed: &Lexed<'t>, types: &[String]) -> BTreeSet<&'t str> {
 struct Scanner<'s, 't> {
     path: &'s str,
     lexed: &'s Lexed<'t>,
-    wanted: &'s Wanted<'s>,
+    wanted: &'s ScanTarget<'s>,
     variables: BTreeSet<&'t str>,
     begins: BTreeSet<&'t str>,
 }
@@ -304,7 +304,7 @@ mod tests {
 
     fn found(text: &str) -> Vec<(Constraint, Vec<String>)> {
         let sources = Sources::new([("a.c".to_string(), text.to_string())]);
-        let wanted = Wanted {
+        let wanted = ScanTarget {
             names: &["rec".to_string(), "rec_t".to_string()],
             members: &["base", "len", "tail"],
             begins_as: &["node".to_string()],
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn assembly_that_names_the_type_forbids_change() {
         let sources = Sources::new([("a.S".to_string(), "\n mov rec_len(%rdi), %eax\n".to_string())]);
-        let wanted = Wanted { names: &["rec".to_string()], members: &["len"], begins_as: &[] };
+        let wanted = ScanTarget { names: &["rec".to_string()], members: &["len"], begins_as: &[] };
         let found = scan(&sources, &wanted);
         assert_eq!(found[0].to_string(), "assembly uses it at a.S:2");
     }

@@ -1,20 +1,20 @@
 //! The saving of a proposal as a share of a region's total need.
 
 use crate::options::Options;
-use crate::proposal::{Description, RegionLines, StallShare, Worth};
+use crate::proposal::{Description, RegionLines, RegionSaving, StallShare};
 use crate::usage::Usage;
 use lineup_explain::stalls::RegionStalls;
 
 /// The saving in each region at the line size that decides, under the recorded data model; the greatest share first.
 /// Regions that save nothing are left out, those that lose are not.
-pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64) -> Vec<Worth> {
+pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64) -> Vec<RegionSaving> {
     let recorded = usage.abi.data_model();
     let decides = lines.iter().filter(|row| row.line_bytes == primary_bytes && row.data_model == recorded);
     let worth = |row: &RegionLines| {
         let scale = usage.scale(row.id);
         let of_lines = scale.lines(primary_bytes).filter(|lines| *lines > 0.0);
         let share = of_lines.map(|lines| row.gain() / lines);
-        Worth {
+        RegionSaving {
             id: row.id,
             region: row.region.clone(),
             lines_saved: row.gain(),
@@ -24,7 +24,8 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
             calls_per_second: scale.calls_per_second,
         }
     };
-    let mut all: Vec<Worth> = decides.map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
+    let mut all: Vec<RegionSaving> =
+        decides.map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
     all.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)).then(a.id.cmp(&b.id)));
     all
 }

@@ -18,15 +18,15 @@ pub trait Releasable: AsRef<[u8]> + Send + Sync {
 }
 
 /// An owner that keeps its memory.
-struct Kept<T>(T);
+struct MemoryOwner<T>(T);
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for Kept<T> {
+impl<T: AsRef<[u8]>> AsRef<[u8]> for MemoryOwner<T> {
     fn as_ref(&self) -> &[u8] {
         self.0.as_ref()
     }
 }
 
-impl<T: AsRef<[u8]> + Send + Sync> Releasable for Kept<T> {
+impl<T: AsRef<[u8]> + Send + Sync> Releasable for MemoryOwner<T> {
     fn release(&self, _range: Range<usize>) {}
 }
 
@@ -34,7 +34,7 @@ impl Bytes {
     /// Takes over a buffer or a mapping. Its contents must not change afterwards: `as_ref` must return
     /// the same bytes every time.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        Bytes::releasable(Kept(owner))
+        Bytes::releasable(MemoryOwner(owner))
     }
 
     /// Takes over a mapping that can give memory back. Its contents must not change afterwards.

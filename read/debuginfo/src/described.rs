@@ -4,7 +4,7 @@
 use crate::btf::{Btf, BtfFunction};
 use crate::{Bytes, DebugInfo, Error};
 use lineup_model::abi::Machine;
-use lineup_model::program::{Function, Location, Place, Symbol, SymbolKind, Variable};
+use lineup_model::program::{Function, Location, Symbol, SymbolKind, ValueLocation, Variable};
 use lineup_model::types::{Language, TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -117,8 +117,8 @@ fn parameters(function: &BtfFunction, types: &Types, registers: &[u16], entry: u
         .collect()
 }
 
-fn place(range: Option<Range<u64>>, at: Location) -> Place {
-    Place { range, at }
+fn place(range: Option<Range<u64>>, at: Location) -> ValueLocation {
+    ValueLocation { range, at }
 }
 
 /// Variables that BTF places: those in the per-CPU section.

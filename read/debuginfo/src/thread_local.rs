@@ -3,31 +3,31 @@
 use crate::DebugInfo;
 use crate::dwarf::{Catalog, Details, Die, VariableEntry};
 use crate::names::spelled;
-use lineup_model::program::{Location, Place, Symbol, SymbolKind, Variable};
+use lineup_model::program::{Location, Symbol, SymbolKind, ValueLocation, Variable};
 use std::collections::HashMap;
 
 /// A symbol's facts about the variable it stands for.
 #[derive(PartialEq, Eq, Hash, Debug)]
-struct Wanted {
+struct SymbolVariable {
     name: String,
     is_in_function: bool,
 }
 
-impl Wanted {
+impl SymbolVariable {
     /// `ns::total`; for `f(int)::calls` and `calls.0` only the last part, since the function is spelled in different
     /// ways or missing.
     fn of(symbol: &Symbol) -> Self {
         let full = spelled(&symbol.name);
         if let Some((_, name)) = full.rsplit_once(")::") {
-            return Wanted { name: name.to_owned(), is_in_function: true };
+            return SymbolVariable { name: name.to_owned(), is_in_function: true };
         }
         match full.rsplit_once('.') {
             Some((name, digits))
                 if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
             {
-                Wanted { name: name.to_owned(), is_in_function: true }
+                SymbolVariable { name: name.to_owned(), is_in_function: true }
             }
-            _ => Wanted { name: full, is_in_function: false },
+            _ => SymbolVariable { name: full, is_in_function: false },
         }
     }
 }
@@ -48,18 +48,18 @@ impl DebugInfo {
         if !self.keeps_unplaced() {
             return Vec::new();
         }
-        let mut wanted: HashMap<Wanted, Vec<&Symbol>> = HashMap::new();
+        let mut wanted: HashMap<SymbolVariable, Vec<&Symbol>> = HashMap::new();
         let sized =
             self.symbols().iter().filter(|one| one.kind == SymbolKind::ThreadLocal && one.size_bytes > 0);
         for symbol in sized {
-            wanted.entry(Wanted::of(symbol)).or_default().push(symbol);
+            wanted.entry(SymbolVariable::of(symbol)).or_default().push(symbol);
         }
         let mut found: HashMap<u64, Vec<Variable>> = HashMap::new();
         for (unit, catalog) in self.all_catalogs() {
             for entry in &catalog.unplaced {
                 let named = self.unplaced_name(unit, entry.at, entry.own_name.as_deref());
                 let Some((name, shown)) = named else { continue };
-                let key = Wanted { name, is_in_function: entry.at.function.is_some() };
+                let key = SymbolVariable { name, is_in_function: entry.at.function.is_some() };
                 let Some(symbols) = wanted.get(&key) else { continue };
                 let die = Die { unit, offset: entry.at.offset };
                 let Some(variable) = details.variable(die, Some(shown), &[]) else { continue };
@@ -91,6 +91,6 @@ fn only(variables: Vec<Variable>, offset: u64) -> Option<Variable> {
     let mut all = variables.into_iter();
     let first = all.next()?;
     let agree = all.all(|other| (&other.name, other.ty) == (&first.name, first.ty));
-    let places = vec![Place { range: None, at: Location::ThreadLocal(offset) }];
+    let places = vec![ValueLocation { range: None, at: Location::ThreadLocal(offset) }];
     agree.then_some(Variable { places, ..first })
 }

@@ -122,13 +122,13 @@ pub fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Re
 /// The prefix of the kernel's name for a compiled program; a digest and the program's name follow.
 const BPF_PROGRAM: &str = "bpf_prog_";
 
-type Found = (String, Vec<u64>);
+type FunctionAddresses = (String, Vec<u64>);
 
-fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>, Error> {
+fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<FunctionAddresses>, Error> {
     if [INTERRUPTS_OFF, KERNEL].contains(&set.name) {
         return Ok(vec![(set.name.to_owned(), Vec::new())]);
     }
-    let found: Vec<Found> = set
+    let found: Vec<FunctionAddresses> = set
         .functions
         .iter()
         .map(|name| ((*name).to_owned(), entries(name, symbols)))
@@ -140,7 +140,7 @@ fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-fn function(name: &str, symbols: &KernelSymbols) -> Result<Found, Error> {
+fn function(name: &str, symbols: &KernelSymbols) -> Result<FunctionAddresses, Error> {
     let entries = entries(name, symbols);
     if !entries.is_empty() {
         return Ok((name.to_owned(), entries));

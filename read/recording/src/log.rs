@@ -13,7 +13,7 @@ mod packed;
 
 use crate::event::Event;
 use crate::native::record;
-use crate::native::superblock::{Reckoned, Superblock, Told, named};
+use crate::native::superblock::{AccessForm, Reckoned, Superblock, named};
 use crate::varint::{Cursor, put, put_bytes};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl LogPart {
 
 /// One thing of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Entry<'a> {
+pub enum LogEntry<'a> {
     /// A superblock was executed, or some of it.
     Executed(Execution<'a>),
     /// A system call: its number, the first four arguments, and its position in the order of such events.
@@ -111,7 +111,7 @@ impl Execution<'_> {
         }
         let words = self.superblock.worked_out(self.record, self.stack);
         for access in self.superblock.accesses.iter().filter(own) {
-            debug_assert!(access.told != Told::Repeated);
+            debug_assert!(access.told != AccessForm::Repeated);
             let (address, bytes) = access.reckon(&words, self.thread_base);
             if bytes > 0 {
                 pass_on(access, address, bytes);
@@ -163,7 +163,7 @@ impl Log {
 
     /// Passes on the contents of a part, in its order. `None` when it is malformed: the contents before the error were
     /// passed on.
-    pub fn each(&mut self, part: &LogPart, mut pass_on: impl FnMut(Entry<'_>)) -> Option<()> {
+    pub fn each(&mut self, part: &LogPart, mut pass_on: impl FnMut(LogEntry<'_>)) -> Option<()> {
         let (blocks, places) = (&self.blocks, &self.places);
         let shape = |number| blocks.get(*places.get(&number)?).map(|block| block.superblock.words());
         let words = self.unpacker.unpack(&part.packed, shape)?;
@@ -182,7 +182,7 @@ impl Log {
         &self,
         words: &[u64],
         state: &mut ThreadState,
-        pass_on: &mut impl FnMut(Entry<'_>),
+        pass_on: &mut impl FnMut(LogEntry<'_>),
     ) -> Option<usize> {
         let head = *words.first()?;
         if head as u32 == 0 {
@@ -205,12 +205,12 @@ impl Log {
         record: &[u64],
         instructions: Range<usize>,
         state: &ThreadState,
-        pass_on: &mut impl FnMut(Entry<'_>),
+        pass_on: &mut impl FnMut(LogEntry<'_>),
     ) -> Option<()> {
         let superblock = &self.blocks[place].superblock;
         let (thread_base, stack) = (state.base, state.stack);
         let execution = Execution { place, superblock, instructions, record, thread_base, stack };
-        (superblock.repetitions(record) <= MOST_REPETITIONS).then(|| pass_on(Entry::Executed(execution)))
+        (superblock.repetitions(record) <= MOST_REPETITIONS).then(|| pass_on(LogEntry::Executed(execution)))
     }
 
     /// A record that is no superblock's.
@@ -219,15 +219,15 @@ impl Log {
         kind: u32,
         words: &[u64],
         state: &mut ThreadState,
-        pass_on: &mut impl FnMut(Entry<'_>),
+        pass_on: &mut impl FnMut(LogEntry<'_>),
     ) -> Option<usize> {
         match kind {
             record::SYSTEM_CALL => {
-                pass_on(Entry::SystemCall(words.get(1..record::SYSTEM_CALL_WORDS)?.try_into().ok()?));
+                pass_on(LogEntry::SystemCall(words.get(1..record::SYSTEM_CALL_WORDS)?.try_into().ok()?));
                 Some(record::SYSTEM_CALL_WORDS)
             }
             record::LOST | record::LEAVE => {
-                pass_on(Entry::Lost);
+                pass_on(LogEntry::Lost);
                 Some(record::LEAVE_WORDS)
             }
             record::BEGIN => {
@@ -256,7 +256,7 @@ impl Log {
         &self,
         words: &[u64],
         state: &mut ThreadState,
-        pass_on: &mut impl FnMut(Entry<'_>),
+        pass_on: &mut impl FnMut(LogEntry<'_>),
     ) -> Option<usize> {
         let [_, head, count, at] = *words.first_chunk::<{ record::INTERRUPTED_WORDS }>()?;
         let count = usize::try_from(count).ok()?;

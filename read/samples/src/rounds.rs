@@ -24,7 +24,7 @@ pub(crate) struct Waiting {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct PendingRecord {
     time: u64,
     at: Range<usize>,
     waiting: Waiting,
@@ -37,7 +37,7 @@ pub(crate) struct Rounds {
     bodies: Vec<u8>,
     /// The body that was read last, of which nothing is kept yet.
     last: Range<usize>,
-    entries: Vec<Entry>,
+    entries: Vec<PendingRecord>,
     /// The number of entries that may be returned, and the number already returned.
     ready: usize,
     told: usize,
@@ -105,7 +105,7 @@ impl Rounds {
         if time < self.latest_told {
             self.out_of_order += 1;
         }
-        self.entries.push(Entry { time, at: self.last.clone(), waiting });
+        self.entries.push(PendingRecord { time, at: self.last.clone(), waiting });
         if self.bodies.len() > MOST_WAITING_BYTES {
             self.sort();
             self.ready = self.entries.len() / 2 + 1;

@@ -28,7 +28,7 @@ pub(crate) fn read_elsewhere<R: Read + Seek>(
 
 /// A record's kind, and the beginning of its body.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct RecordHead {
     pub(crate) number: u32,
     pub(crate) at: u64,
     body_bytes: usize,
@@ -54,7 +54,7 @@ impl Scan {
         &mut self,
         input: &mut R,
         read: ReadElsewhere<R>,
-    ) -> Result<Option<Found>, SamplesError> {
+    ) -> Result<Option<RecordHead>, SamplesError> {
         if self.next >= self.end {
             return Ok(None);
         }
@@ -66,13 +66,13 @@ impl Scan {
         let (Some(number), Some(body_bytes)) = (number, body_bytes) else { return Ok(None) };
         let at = at.saturating_add(HEAD_BYTES);
         self.next = at.saturating_add(body_bytes);
-        Ok(Some(Found { number, at, body_bytes: body_bytes as usize }))
+        Ok(Some(RecordHead { number, at, body_bytes: body_bytes as usize }))
     }
 
     /// The body of a record; `None` when the file ends before it does.
     pub(crate) fn body<R>(
         &mut self,
-        found: Found,
+        found: RecordHead,
         input: &mut R,
         read: ReadElsewhere<R>,
     ) -> Result<Option<&[u8]>, SamplesError> {

@@ -43,7 +43,7 @@ pub struct MappingSpec<'a> {
 
 /// A record without its head.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Made {
+pub struct SyntheticRecord {
     /// Its number.
     pub number: u32,
     /// The bits of its head.
@@ -71,7 +71,7 @@ pub(crate) fn words(words: &[u64]) -> Vec<u8> {
 
 impl Maker {
     /// A mapping.
-    pub fn mapping(&self, mapping: &MappingSpec<'_>) -> Made {
+    pub fn mapping(&self, mapping: &MappingSpec<'_>) -> SyntheticRecord {
         let mut body = words(&[
             pair(mapping.process, mapping.process),
             mapping.start,
@@ -94,25 +94,25 @@ impl Maker {
     }
 
     /// The name of a thread.
-    pub fn name(&self, process: u32, thread: u32, name: &str) -> Made {
+    pub fn name(&self, process: u32, thread: u32, name: &str) -> SyntheticRecord {
         let mut body = words(&[pair(process, thread)]);
         put_text(&mut body, name, 8);
         self.made(NAMED, 0, body, process, 0)
     }
 
     /// A fork of a process.
-    pub fn fork(&self, process: u32, parent: u32, time_ns: u64) -> Made {
+    pub fn fork(&self, process: u32, parent: u32, time_ns: u64) -> SyntheticRecord {
         let both = pair(process, parent);
         self.made(FORKED, 0, words(&[both, both, time_ns]), process, time_ns)
     }
 
     /// A loss of records.
-    pub fn lost(&self, count: u64, time_ns: u64) -> Made {
+    pub fn lost(&self, count: u64, time_ns: u64) -> SyntheticRecord {
         self.made(LOST, 0, words(&[self.id, count]), 0, time_ns)
     }
 
     /// Adds the fields behind every record that is no sample.
-    fn made(&self, number: u32, misc: u16, body: Vec<u8>, process: u32, time_ns: u64) -> Made {
+    fn made(&self, number: u32, misc: u16, body: Vec<u8>, process: u32, time_ns: u64) -> SyntheticRecord {
         self.on_cpu(number, misc, body, (process, process), 0, time_ns)
     }
 
@@ -125,7 +125,7 @@ impl Maker {
         (process, thread): (u32, u32),
         cpu: u32,
         time_ns: u64,
-    ) -> Made {
+    ) -> SyntheticRecord {
         let behind = [
             (TID, pair(process, thread)),
             (TIME, time_ns),
@@ -136,6 +136,6 @@ impl Maker {
         for (_, word) in behind.into_iter().filter(|(bit, _)| self.sample_type & bit != 0) {
             body.extend_from_slice(&word.to_le_bytes());
         }
-        Made { number, misc, body }
+        SyntheticRecord { number, misc, body }
     }
 }

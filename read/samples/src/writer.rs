@@ -24,7 +24,7 @@ pub use traced::{BufferOf, PartSpec};
 use crate::container::{ATTRIBUTE_BYTES, About, Container, Description};
 use crate::header::BuildId;
 use crate::record::{EXACT, SAMPLE};
-use crate::synthetic_records::{Made, Maker};
+use crate::synthetic_records::{Maker, SyntheticRecord};
 use std::io::{self, Seek, Write};
 
 /// Bits of the fields that a sample carries, `PERF_SAMPLE_…`.
@@ -212,7 +212,7 @@ impl<W: Write> Writer<W> {
         Maker { sample_type: self.events.first().map_or(0, |event| event.sample_type), id: id(0) }
     }
 
-    fn made(&mut self, made: &Made) -> io::Result<()> {
+    fn made(&mut self, made: &SyntheticRecord) -> io::Result<()> {
         self.container.record(made.number, made.misc, &made.body)
     }
 

@@ -9,7 +9,7 @@ use crate::hidden;
 use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
-use crate::read::{Known, normal, read};
+use crate::read::{SeenFunctions, normal, read};
 use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use crate::variants::Variants;
@@ -186,7 +186,7 @@ struct Reading<'b> {
     root: PathBuf,
     headers: Arc<Headers>,
     standards: Standards,
-    known: Arc<Known>,
+    known: Arc<SeenFunctions>,
     variants: Arc<Variants>,
     /// Files that were searched for lookups by name.
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -209,7 +209,7 @@ impl<'b> Reading<'b> {
             root: build.root.canonicalize().unwrap_or_else(|_| normal(&build.root)),
             headers: Arc::new(Headers::new(&library, build.compiler_headers.as_deref())),
             standards: build.standards.clone(),
-            known: Arc::new(Known::default()),
+            known: Arc::new(SeenFunctions::default()),
             variants: Arc::new(variants),
             searched: Arc::default(),
             pool: pool.map_err(|error| Error::Threads(error.to_string()))?,
@@ -307,7 +307,7 @@ struct Reader {
     headers: Arc<Headers>,
     /// The option for a standard that the call does not name.
     standard: Option<String>,
-    known: Arc<Known>,
+    known: Arc<SeenFunctions>,
     variants: Arc<Variants>,
     searched: Arc<Mutex<BTreeSet<PathBuf>>>,
 }

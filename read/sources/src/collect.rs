@@ -20,7 +20,7 @@ mod strides;
 pub(crate) use convert::variadic;
 pub(crate) use places::further;
 
-use crate::facts::{Act, Facts, Origin, Place, Shape, Source, Value, Where};
+use crate::facts::{Act, Facts, Origin, PointerPlace, Shape, Source, Value, Where};
 use crate::tree::{Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 
 /// The facts of one unit. A kernel calls only itself, so a function knows an argument's type by the same declaration,
@@ -77,12 +77,12 @@ impl Collector<'_> {
         }
     }
 
-    fn flow(&mut self, values: &[Value], to: &Place) {
+    fn flow(&mut self, values: &[Value], to: &PointerPlace) {
         self.flow_at(values, to, 0);
     }
 
     /// The same, for values stored `level` pointers behind the place.
-    fn flow_at(&mut self, values: &[Value], to: &Place, level: i8) {
+    fn flow_at(&mut self, values: &[Value], to: &PointerPlace, level: i8) {
         for value in values {
             if value.source != Source::Place(to.clone()) || value.level != -level {
                 self.facts.flows.insert((value.clone().at_level(level), to.clone()));
@@ -176,7 +176,7 @@ impl Collector<'_> {
             Kind::Return => {
                 let values = children.last().map(|&child| self.kept(child)).unwrap_or_default();
                 if let Some(function) = self.function.clone() {
-                    self.flow(&values, &Place::Return(function));
+                    self.flow(&values, &PointerPlace::Return(function));
                 }
                 Vec::new()
             }

@@ -18,7 +18,7 @@ pub struct CompileCommand {
 
 /// An entry of `compile_commands.json`.
 #[derive(Deserialize)]
-struct Entry {
+struct DatabaseEntry {
     directory: PathBuf,
     arguments: Option<Vec<String>>,
     command: Option<String>,
@@ -30,9 +30,9 @@ struct Entry {
 /// When the text is no such list.
 pub fn from_json(file: &Path, text: &str) -> Result<Vec<CompileCommand>, Error> {
     let wrong = |why: String| Error::CompileCommands { file: file.to_owned(), why };
-    let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let entries: Vec<DatabaseEntry> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let mut commands = Vec::new();
-    for Entry { directory, arguments, command } in entries {
+    for DatabaseEntry { directory, arguments, command } in entries {
         let split = || command.as_deref().and_then(|command| shell_words::split(command).ok());
         let arguments = arguments
             .or_else(split)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A place that may hold a pointer.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Place {
+pub(crate) enum PointerPlace {
     Variable(Name),
     /// Parameter of a function, from 0. Functions that are called through pointers share the name of their type.
     Parameter(Name, usize),
@@ -73,7 +73,7 @@ pub(crate) enum Reach {
 /// The source of a pointer's value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Source {
-    Place(Place),
+    Place(PointerPlace),
     Origin(Origin),
     Function(Name),
 }
@@ -92,7 +92,7 @@ impl Value {
         Value { source: Source::Origin(origin), reach: Reach::Start, level: 0 }
     }
 
-    pub(crate) fn place(place: Place) -> Value {
+    pub(crate) fn place(place: PointerPlace) -> Value {
         Value { source: Source::Place(place), reach: Reach::Start, level: 0 }
     }
 
@@ -284,7 +284,7 @@ pub(crate) struct Call {
     /// The arguments beyond these that are written as pointers to characters.
     pub(crate) texts: Vec<usize>,
     /// The place of its result.
-    pub(crate) result: Place,
+    pub(crate) result: PointerPlace,
     pub(crate) at: Where,
 }
 
@@ -307,7 +307,7 @@ pub(crate) struct Carried {
     pub(crate) functions: BTreeSet<Name>,
     pub(crate) signatures: BTreeSet<Name>,
     /// The places where it arrives.
-    pub(crate) to: BTreeSet<Place>,
+    pub(crate) to: BTreeSet<PointerPlace>,
     pub(crate) at: Where,
 }
 
@@ -331,7 +331,7 @@ pub(crate) struct Facts {
     pub(crate) records: BTreeMap<Name, RecordFact>,
     /// The definitions of the project's records, with their members: types may share a name.
     pub(crate) definitions: BTreeMap<Name, BTreeMap<Where, Vec<Member>>>,
-    pub(crate) flows: BTreeSet<(Value, Place)>,
+    pub(crate) flows: BTreeSet<(Value, PointerPlace)>,
     pub(crate) calls: BTreeSet<Call>,
     /// Copies of which not both sides are typed.
     pub(crate) copies: BTreeSet<Copied>,
@@ -339,7 +339,7 @@ pub(crate) struct Facts {
     /// The same, done by giving the pointer to a function as this parameter.
     pub(crate) given_as: BTreeSet<(Value, Act, Where, (Name, usize))>,
     /// Places of numbers whose address is taken.
-    pub(crate) numbers: BTreeSet<Place>,
+    pub(crate) numbers: BTreeSet<PointerPlace>,
     /// The pointers that libraries carry, if the functions are libraries'.
     pub(crate) carried: BTreeSet<Carried>,
     /// Parameters that their functions' bodies name.
@@ -395,7 +395,7 @@ impl Facts {
     /// A linker script gives the ends of a section any name: an array that no unit defines may be where objects lie.
     pub(crate) fn settle_sections(&mut self) {
         let ends = self.outer_arrays.iter().filter(|name| !self.defined.contains(*name));
-        let ends: Vec<Place> = ends.cloned().map(Place::Variable).collect();
+        let ends: Vec<PointerPlace> = ends.cloned().map(PointerPlace::Variable).collect();
         for end in ends {
             let lies_there = self.in_sections.iter().map(|value| (value.clone(), end.clone()));
             self.flows.extend(lies_there);

@@ -2,7 +2,7 @@
 //! `dlsym`.
 
 use crate::command::CompileCommand;
-use crate::facts::{Act, Facts, Place, Value, Where};
+use crate::facts::{Act, Facts, PointerPlace, Value, Where};
 use crate::tree::Name;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,22 +37,22 @@ pub(crate) fn note(facts: &mut Facts, path: &Path) {
             facts.looked_up.insert((name.into(), by.into(), at.clone()));
         }
         for place in [format!("c:@{name}"), format!("c:@{name} (defined)"), format!("c:@{name} (behind)")] {
-            let value = Value::place(Place::Variable(place.into()));
+            let value = Value::place(PointerPlace::Variable(place.into()));
             facts.acts.insert((value, Act::Found(by.into()), at.clone()));
         }
     }
 }
 
 /// The name, the construct that finds it, and the line.
-type Found<'t> = (&'t str, &'static str, u32);
+type HiddenName<'t> = (&'t str, &'static str, u32);
 
-fn in_assembly(text: &str) -> BTreeSet<Found<'_>> {
+fn in_assembly(text: &str) -> BTreeSet<HiddenName<'_>> {
     let lines = (1..).zip(text.lines());
     lines.flat_map(|(line, text)| words(text).map(move |(_, word)| (word, "assembly", line))).collect()
 }
 
 /// The words in the texts of every `asm(…)`, `alias(…)` and `dlsym(…)`.
-fn in_source(text: &str) -> BTreeSet<Found<'_>> {
+fn in_source(text: &str) -> BTreeSet<HiddenName<'_>> {
     let mut found = BTreeSet::new();
     for (at, word) in words(text) {
         let Some((_, by)) = FINDERS.iter().find(|(known, _)| *known == word) else { continue };

@@ -13,7 +13,7 @@ mod follow;
 mod through;
 
 use crate::collect::further;
-use crate::facts::{Facts, Origin, Place, Reach, Source, Value};
+use crate::facts::{Facts, Origin, PointerPlace, Reach, Source, Value};
 use crate::tree::Name;
 use flow_edges::FlowEdges;
 use indexmap::IndexSet;
@@ -45,10 +45,10 @@ pub(crate) struct Objects {
 /// The objects that each place may point to.
 #[derive(Default, Debug)]
 pub(crate) struct PointsTo {
-    places: Numbers<Place>,
+    places: Numbers<PointerPlace>,
     origins: Numbers<Origin>,
     /// By the place's number.
-    at: Vec<Found>,
+    at: Vec<PlaceContents>,
     /// The merged origins, each with true when it may arrive without having been kept.
     pub(crate) many: Vec<(Origin, bool)>,
     /// The separate memory of each call, by the memory inside the function that it stands for.
@@ -79,7 +79,7 @@ impl PointsTo {
     }
 
     /// The contents of a place, moved as the value moves them.
-    fn moved(&self, found: &Found, value: &Value) -> Objects {
+    fn moved(&self, found: &PlaceContents, value: &Value) -> Objects {
         let each = found.each.iter().flat_map(|(origin, reach, kept)| {
             let origins = at_level(self.origins.value(*origin), value.level).into_iter();
             origins.map(|origin| (origin, further(*reach, value.reach), *kept))
@@ -91,7 +91,7 @@ impl PointsTo {
 
 /// The origins that arrive at one place.
 #[derive(Clone, Default, Debug)]
-struct Found {
+struct PlaceContents {
     /// Origins by their numbers, the position in each, and true when it was kept.
     each: Vec<(u32, Reach, bool)>,
     /// The position in any of [`PointsTo::many`], and true when it was kept.

@@ -9,7 +9,7 @@ mod records;
 mod seen_functions;
 
 use macros::Macros;
-pub(crate) use seen_functions::Known;
+pub(crate) use seen_functions::SeenFunctions;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
@@ -23,7 +23,7 @@ pub(crate) fn read(
     unit: &Unit,
     root: &Path,
     is_cpp: bool,
-    known: Option<&Known>,
+    known: Option<&SeenFunctions>,
     variants: &Variants,
 ) -> Tree {
     let mut reader = Reader::new(root, known, variants);
@@ -107,13 +107,13 @@ struct Reader<'u, 'r> {
     skipped: HashSet<usize>,
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
-    known: Option<&'r Known>,
+    known: Option<&'r SeenFunctions>,
     variants: &'r Variants,
     macros: Macros,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
-    fn new(root: &'r Path, known: Option<&'r Known>, variants: &'r Variants) -> Self {
+    fn new(root: &'r Path, known: Option<&'r SeenFunctions>, variants: &'r Variants) -> Self {
         let mut reader = Reader {
             tree: Tree::default(),
             root,

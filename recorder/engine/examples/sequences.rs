@@ -320,14 +320,14 @@ fn difference(native: &(Vec<u64>, u64, Vec<u8>), cached: &(Vec<u64>, u64, Vec<u8
 }
 
 /// Memory for code of a file, with a page that can be written behind it.
-struct Place {
+struct CodeMemory {
     code: *const u8,
     data: *mut u8,
 }
 
-impl Place {
+impl CodeMemory {
     /// Maps code; its beginning is at the address that `make` got.
-    fn new(bytes: usize, make: impl FnOnce(u64, u64) -> Vec<u8>) -> Place {
+    fn new(bytes: usize, make: impl FnOnce(u64, u64) -> Vec<u8>) -> CodeMemory {
         let all = bytes + DATA_BYTES;
         // SAFETY: new memory.
         let at = unsafe {
@@ -357,7 +357,7 @@ impl Place {
             assert_eq!(mapped, data.cast());
         }
         std::fs::remove_file(&path).expect("removing the code");
-        Place { code: at.cast(), data }
+        CodeMemory { code: at.cast(), data }
     }
 
     fn data(&self) -> &'static mut [u8] {
@@ -395,7 +395,7 @@ fn main() {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut factory = InstructionInfoFactory::new();
     let bytes = (count as usize * CODE_BYTES).next_multiple_of(4096);
-    let place = Place::new(bytes, |start, data| {
+    let place = CodeMemory::new(bytes, |start, data| {
         let mut all = Vec::new();
         for number in 0..count {
             let start = start + number * CODE_BYTES as u64;

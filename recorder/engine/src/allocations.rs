@@ -28,7 +28,7 @@ const CHAINS: usize = 1 << 12;
 pub(crate) struct Allocations {
     /// The allocator's call that has not returned.
     open: Option<Open>,
-    places: Box<[Place; PLACES]>,
+    places: Box<[ReturnSite; PLACES]>,
     /// Memory that stacks lie in.
     stacks: Vec<Range<u64>>,
     /// The kind of each place, for this number of known allocators.
@@ -68,7 +68,7 @@ struct Open {
 
 /// Knowledge of a return address.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ReturnSite {
     pc: u64,
     base: Option<FrameBase>,
     /// A call returns there, and the block hands over to the engine.
@@ -184,7 +184,7 @@ impl Engine {
             if place.pc != pc {
                 // The byte after a call may belong to the next function already.
                 let base = self.shared.frame_rule(pc - 1).and_then(|rule| rule.base);
-                *place = Place { pc, base, is_watched: false };
+                *place = ReturnSite { pc, base, is_watched: false };
             }
             let Some(base) = place.base else { break };
             let from = if base.is_of_frame_pointer { frame_pointer } else { at + 8 };

@@ -1,7 +1,7 @@
 //! Limits the recorded calls to the same number for each thread, see [`lineup_recording::ThreadBudget`].
 
 use crate::engine::Engine;
-use crate::machine::{Abi, Entry, Host};
+use crate::machine::{Abi, EntryData, Host};
 use crate::shared::Shared;
 use crate::slots::Slots;
 use lineup_recording::ThreadBudget;
@@ -72,7 +72,7 @@ impl Engine {
             return true;
         }
         // SAFETY: set by the entry's code, from entries that are never freed.
-        let region = unsafe { (*(slots.entry as *const Entry)).region_number };
+        let region = unsafe { (*(slots.entry as *const EntryData)).region_number };
         self.count_in_thread(slots, region);
         let Some(thread) = self.thread(slots) else { return false };
         let number = region as usize;

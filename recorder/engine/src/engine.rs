@@ -5,7 +5,7 @@ use crate::blocks::Blocks;
 use crate::choosers;
 use crate::guards;
 use crate::lock::Lock;
-use crate::machine::{Abi, Entry, Host, HostRegisters, Registers, Translation};
+use crate::machine::{Abi, EntryData, Host, HostRegisters, Registers, Translation};
 use crate::maps;
 use crate::restore;
 use crate::sequences::Begun;
@@ -279,13 +279,13 @@ impl Engine {
             return true;
         }
         // SAFETY: as in `enter`.
-        let entry = unsafe { &*(slots.entry as *const Entry) };
+        let entry = unsafe { &*(slots.entry as *const EntryData) };
         self.shared.takes_one(entry.region_number)
     }
 
     fn enter(&self, slots: &mut Slots, registers: &HostRegisters) -> bool {
         // SAFETY: set by the entry's code, from entries that are never freed.
-        let entry = unsafe { &*(slots.entry as *const Entry) };
+        let entry = unsafe { &*(slots.entry as *const EntryData) };
         slots.minus_base = slots.stack.wrapping_neg();
         self.log_entry(slots, registers, [record::ENTER.into(), entry.region_number, slots.sequence])
             && self.log_time(slots)

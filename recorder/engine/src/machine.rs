@@ -17,7 +17,7 @@ mod x86_64;
 
 pub(crate) use abi::{Abi, Context, Registers, ThreadBlock};
 pub(crate) use entries::{CallSite, Displaced, Entries, Moved, SpreadSite, Write};
-pub(crate) use gates::{Entry, Gates, Led, Places};
+pub(crate) use gates::{EntryData, Gates, Led, Places};
 pub(crate) use restarts::{Restarts, SequenceCopy, SequenceTask};
 pub(crate) use timing::Timing;
 pub(crate) use translation::{

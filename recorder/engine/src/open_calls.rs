@@ -58,7 +58,7 @@ pub(crate) type Words = [u64; timed::WORDS];
 pub(crate) type Slot = [u64; slot::WORDS];
 
 /// The buckets, sum and jumps of remembered calls.
-struct Kept {
+struct RememberedCalls {
     calls: u64,
     sum: u64,
     jumped: u64,
@@ -71,7 +71,7 @@ struct Open {
     at: u64,
     begun: u64,
     /// The calls that ended below it; they are inside it if it returns.
-    kept: Kept,
+    kept: RememberedCalls,
 }
 
 /// A call that seemed to be left.
@@ -96,7 +96,7 @@ pub(crate) struct OpenCalls {
 
 /// The end of a call.
 #[derive(Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct CallExit {
     /// Place of its return address.
     pub(crate) at: u64,
     /// The counter, as the code read it.
@@ -135,8 +135,8 @@ impl OpenCalls {
 
     /// An end of a call that is not the innermost open one: one further below, one that seemed to be left, or one that
     /// is not distinguished. Returns the cycles of a sampled call.
-    pub(crate) fn other_end(&mut self, slot: &mut Slot, words: &mut Words, ended: Ended) -> Option<u64> {
-        let Ended { at, now, jumps } = ended;
+    pub(crate) fn other_end(&mut self, slot: &mut Slot, words: &mut Words, ended: CallExit) -> Option<u64> {
+        let CallExit { at, now, jumps } = ended;
         let mut drawn = None;
         self.take_up(slot);
         self.leave_until(slot, words, |open| open >= at, u64::MAX);
@@ -268,7 +268,7 @@ impl OpenCalls {
     }
 }
 
-impl Kept {
+impl RememberedCalls {
     fn add(&mut self, cycles: u64, jumps: bool) {
         let bucket = bucket(cycles);
         if let Some(listed) = self.listed.get_mut(self.calls as usize) {
@@ -288,7 +288,7 @@ impl Kept {
         }
     }
 
-    fn take_from(&mut self, other: &Kept) {
+    fn take_from(&mut self, other: &RememberedCalls) {
         let (from, count) = (self.calls as usize, other.calls as usize);
         if from + count <= LISTED {
             self.listed[from..from + count].copy_from_slice(&other.listed[..count]);

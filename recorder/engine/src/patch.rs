@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::lock::Lock;
-use crate::machine::{Abi, CallSite, Displaced, Entries, Entry, Gates, Host, Led, Write};
+use crate::machine::{Abi, CallSite, Displaced, Entries, EntryData, Gates, Host, Led, Write};
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
@@ -302,8 +302,12 @@ fn prepare(
     refuse_sequence(engine, pc, &displaced)?;
     let multiplier = engine.shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
-    let entry =
-        Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
+    let entry = Box::leak(Box::new(EntryData {
+        region: words.as_ptr() as u64,
+        multiplier,
+        pc,
+        region_number: region,
+    }));
     let thunk = choosers::code_before(engine, number, Host::thunk(&raw const *entry as u64, engine.entry));
     place_before(near, pc, thunk, &displaced)
 }

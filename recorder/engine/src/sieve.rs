@@ -35,7 +35,7 @@ pub(crate) struct Sieves {
 
 /// The lines of a thread's caches: those of data, and those of code.
 #[derive(Clone, Copy)]
-pub(crate) struct Held {
+pub(crate) struct CachedLines {
     data: u64,
     code: u64,
 }
@@ -81,13 +81,13 @@ impl Sieves {
     }
 
     /// Memory for the lines of a thread's caches.
-    pub(crate) fn hold(&self) -> Option<Held> {
+    pub(crate) fn hold(&self) -> Option<CachedLines> {
         let memory = |level: Level| Some(Level::rows(system::memory(level.bytes())? as u64));
-        Some(Held { data: memory(self.data)?, code: memory(self.code)? })
+        Some(CachedLines { data: memory(self.data)?, code: memory(self.code)? })
     }
 
     /// A thread begins, with a sieve that no other thread has now: its caches are empty.
-    pub(crate) fn begin(&self, slots: &mut Slots, sieve: u64, held: Held) {
+    pub(crate) fn begin(&self, slots: &mut Slots, sieve: u64, held: CachedLines) {
         // SAFETY: within the sieve, which is this thread's alone.
         unsafe { std::ptr::write_bytes(sieve as *mut u8, 0, sieve::COUNTS) };
         system::forget(Level::memory(held.data) as *mut u8, self.data.bytes());

@@ -5,7 +5,7 @@
 use crate::alone::Owned;
 use crate::engine::{self, Engine};
 use crate::machine::{Abi, Host, HostRegisters, Registers};
-use crate::open_calls::{Ended, OpenCalls, Slot, Words, slot};
+use crate::open_calls::{CallExit, OpenCalls, Slot, Words, slot};
 use crate::{system, trials};
 use lineup_recording::native::{chunk, timed, word};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn ended(registers: *mut HostRegisters) {
 pub(crate) unsafe extern "C" fn other_end(registers: *mut HostRegisters) {
     // SAFETY: the caller's registers.
     let [region, at, now, ..] = unsafe { (*registers).function_arguments() };
-    let ended = Ended { at, now, jumps: region & JUMPS != 0 };
+    let ended = CallExit { at, now, jumps: region & JUMPS != 0 };
     let region = region & !JUMPS;
     with_open_calls(region, |engine, (calls, slot, words)| {
         if let Some(cycles) = calls.other_end(slot, words, ended) {

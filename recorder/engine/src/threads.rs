@@ -28,7 +28,7 @@ struct ThreadMemory {
     stack: usize,
     table: usize,
     /// When the whole program is recorded.
-    sieve: Option<(u64, sieve::Held)>,
+    sieve: Option<(u64, sieve::CachedLines)>,
 }
 
 /// The engine's state of a thread.

@@ -29,13 +29,14 @@ const _: () = assert!(PLACES > 2 * lineup_recording::native::entry::MOST);
 const HAS_RESTORER: u64 = 0x0400_0000;
 
 /// Address of a present or former trap, and the code that it leads to, or 0.
-struct Place {
+struct TrapSlot {
     pc: AtomicU64,
     to: AtomicU64,
 }
 
 /// The handler reads it, so it has no lock.
-static TRAPS: [Place; PLACES] = [const { Place { pc: AtomicU64::new(0), to: AtomicU64::new(0) } }; PLACES];
+static TRAPS: [TrapSlot; PLACES] =
+    [const { TrapSlot { pc: AtomicU64::new(0), to: AtomicU64::new(0) } }; PLACES];
 /// Set while traps may be in the program's code.
 static ARE_ON: AtomicBool = AtomicBool::new(false);
 
@@ -45,14 +46,14 @@ pub(crate) fn are_on() -> bool {
 }
 
 /// Places of the table, in the order of the search for an address.
-fn places(pc: u64) -> impl Iterator<Item = &'static Place> {
+fn places(pc: u64) -> impl Iterator<Item = &'static TrapSlot> {
     let first = (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES_SHIFT)) as usize;
     (first..first + PLACES).map(|place| &TRAPS[place % PLACES])
 }
 
 /// A coming trap at this place leads to this code. False when there is no room for it.
 pub(crate) fn lead(pc: u64, to: u64) -> bool {
-    let is_fit = |place: &&Place| [0, pc].contains(&place.pc.load(Ordering::Acquire));
+    let is_fit = |place: &&TrapSlot| [0, pc].contains(&place.pc.load(Ordering::Acquire));
     let Some(place) = places(pc).find(is_fit) else { return false };
     place.to.store(to, Ordering::Release);
     place.pc.store(pc, Ordering::Release);
@@ -61,7 +62,7 @@ pub(crate) fn lead(pc: u64, to: u64) -> bool {
 
 /// The code that a trap leads to.
 fn led_to(pc: u64) -> Option<u64> {
-    let is_fit = |place: &&Place| [0, pc].contains(&place.pc.load(Ordering::Acquire));
+    let is_fit = |place: &&TrapSlot| [0, pc].contains(&place.pc.load(Ordering::Acquire));
     let place = places(pc).find(is_fit).filter(|place| place.pc.load(Ordering::Acquire) == pc)?;
     Some(place.to.load(Ordering::Acquire)).filter(|to| *to != 0)
 }

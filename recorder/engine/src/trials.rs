@@ -27,7 +27,7 @@ const TRIES: usize = 3;
 
 /// Data of one entry for the code that samples.
 #[repr(C)]
-pub(crate) struct Lots {
+pub(crate) struct SamplingData {
     /// The distance to the next sampled call is between 1 and this number of calls.
     pub(crate) span: u64,
     /// Half of it, rounded up.
@@ -101,7 +101,7 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
     let lines = code.iter().flat_map(|part| [part.start & !(Host::line_bytes() - 1), part.end]);
     let ranges: Vec<u64> = lines.chain([0]).collect();
     let swept = SWEPT.load(Ordering::Relaxed);
-    let lots = Lots {
+    let lots = SamplingData {
         span: 2 * every - 1,
         every,
         choices: choices as u64,
@@ -115,7 +115,7 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
         trials: engine.shared.trials() as u64,
         tag: 1 << trial::IS_WRITTEN_AT | (region as u64) << trial::REGION_AT,
     };
-    Some(Box::leak(Box::new(lots)) as *const Lots as u64)
+    Some(Box::leak(Box::new(lots)) as *const SamplingData as u64)
 }
 
 /// The parts that lie in this mapping: those of another file may be unmapped while calls are sampled.

@@ -15,7 +15,7 @@ const MOST_LOOKED_AT: u64 = 1 << 20;
 
 /// A place in a region's code, such as its beginning.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct RegionPoint {
     pub(crate) pc: u64,
     region: u64,
     pub(crate) size: u64,
@@ -29,18 +29,18 @@ pub(crate) fn all(engine: &Engine, memory: &File, near: &mut Vec<Near>) {
         let read = |field| shared.entry(number, field).load(Ordering::Acquire);
         let (pc, region, size) = (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE));
         let is_patched = read(entry::ANSWER) == entry::PATCHED && pc != 0;
-        is_patched.then_some(Entry { pc, region, size: size.min(MOST_LOOKED_AT) })
+        is_patched.then_some(RegionPoint { pc, region, size: size.min(MOST_LOOKED_AT) })
     });
-    let mut regions: Map<Vec<Entry>> = Map::default();
+    let mut regions: Map<Vec<RegionPoint>> = Map::default();
     patched.for_each(|one| regions.entry(one.region).or_default().push(one));
     for entries in regions.values().filter(|entries| entries.len() > 1) {
         of_region(engine, memory, near, entries);
     }
 }
 
-fn of_region(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[Entry]) {
+fn of_region(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[RegionPoint]) {
     let is_known =
-        |one: &Entry| engine.code.with(|code| code.within.0.iter().any(|known| known.pc == one.pc));
+        |one: &RegionPoint| engine.code.with(|code| code.within.0.iter().any(|known| known.pc == one.pc));
     if entries.iter().all(is_known) {
         return;
     }
@@ -53,14 +53,15 @@ fn of_region(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[En
 
 /// The functions of regions that have several.
 #[derive(Default)]
-pub(crate) struct Functions(Vec<Entry>);
+pub(crate) struct Functions(Vec<RegionPoint>);
 
 impl Functions {
     /// Whether a block of code of these bytes jumps from a region's own code to a place where it begins.
     pub(crate) fn jumps_within(&self, block: &Definition, target: u64) -> bool {
-        let has = |one: &Entry, pc: u64| (one.pc..one.pc + one.size).contains(&pc);
-        let is_own =
-            |entry: &Entry| self.0.iter().any(|one| one.region == entry.region && has(one, block.start));
+        let has = |one: &RegionPoint, pc: u64| (one.pc..one.pc + one.size).contains(&pc);
+        let is_own = |entry: &RegionPoint| {
+            self.0.iter().any(|one| one.region == entry.region && has(one, block.start))
+        };
         let is_within = self.0.iter().any(|entry| entry.pc == target && is_own(entry));
         is_within && Host::ends_without_call(&block.code, block.start)
     }

@@ -99,7 +99,7 @@ pub struct Thread<Own = ()> {
 }
 
 /// Data of a region's entry from outside the thread.
-pub struct Entry {
+pub struct RegionEntry {
     /// Position among all calls of the region.
     pub sequence: u64,
     /// Position in the order of events.
@@ -272,7 +272,7 @@ impl<Own> Thread<Own> {
         &mut self,
         region: u16,
         site: Option<CallSite>,
-        entry: impl FnOnce(&mut Own) -> Option<Entry>,
+        entry: impl FnOnce(&mut Own) -> Option<RegionEntry>,
     ) {
         if self.is_in_handler() {
             if let Some(counts) = self.counts.get_mut(usize::from(region)) {
@@ -283,7 +283,9 @@ impl<Own> Thread<Own> {
         if self.tracker.is_loop(region, self.last_flow()) {
             return;
         }
-        let Some(Entry { sequence, at, process, kept, arguments }) = entry(&mut self.own) else { return };
+        let Some(RegionEntry { sequence, at, process, kept, arguments }) = entry(&mut self.own) else {
+            return;
+        };
         let depth = self.tracker.depth_of(region);
         self.tracker.enter(region, site);
         let head = CallHead {

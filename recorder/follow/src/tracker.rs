@@ -63,7 +63,7 @@ pub enum Leaving {
 }
 
 /// Calls that ended, innermost first.
-pub type Ended = Vec<CallEnd>;
+pub type EndedCalls = Vec<CallEnd>;
 
 /// The open calls of one thread.
 #[derive(Default, Debug)]
@@ -81,7 +81,7 @@ pub struct Tracker {
     thread_ends: bool,
     /// The last `ret` ended an activation regularly (x86).
     came_back: bool,
-    ended: Ended,
+    ended: EndedCalls,
 }
 
 impl Tracker {
@@ -117,7 +117,7 @@ impl Tracker {
     }
 
     /// The calls that ended since the last asking, innermost first.
-    pub fn take_ended(&mut self) -> Ended {
+    pub fn take_ended(&mut self) -> EndedCalls {
         std::mem::take(&mut self.ended)
     }
 

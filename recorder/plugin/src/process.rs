@@ -4,7 +4,7 @@
 //! after it in both processes, by handlers that the C library calls: no lock stays held by another thread.
 
 use crate::output::HeldOutput;
-use crate::recorder::{self, Ended, Recorder, Translation};
+use crate::recorder::{self, CallTotals, Recorder, Translation};
 use lineup_follow::selection::Taken;
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
@@ -13,7 +13,7 @@ use std::sync::MutexGuard;
 struct ForkGuards {
     _translation: MutexGuard<'static, Translation>,
     _output: Option<HeldOutput<'static>>,
-    _regions: Vec<(MutexGuard<'static, Taken>, MutexGuard<'static, Ended>)>,
+    _regions: Vec<(MutexGuard<'static, Taken>, MutexGuard<'static, CallTotals>)>,
 }
 
 thread_local! {

@@ -10,7 +10,7 @@ use crate::unwatched::Unwatched;
 use lineup_follow::blocks::{Block, Registry};
 use lineup_follow::images::Images;
 use lineup_follow::selection::Picker;
-use lineup_follow::thread::{Entry, Manner};
+use lineup_follow::thread::{Manner, RegionEntry};
 use lineup_model::access::{Arguments, CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::process::{AddressSpace, Origin, Process};
@@ -51,15 +51,15 @@ pub(crate) struct Region {
     pub(crate) seen: AtomicU64,
     pub(crate) picker: Picker,
     /// Sums of threads that ended.
-    ended: Mutex<Ended>,
+    ended: Mutex<CallTotals>,
 }
 
 /// Counts and sizes of calls.
-pub(crate) type Ended = (RegionCounts, CallSizes);
+pub(crate) type CallTotals = (RegionCounts, CallSizes);
 
 impl Region {
     /// Counts and sizes of calls on threads that ended.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Ended> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, CallTotals> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -219,12 +219,16 @@ impl Recorder {
     }
 
     /// Counts an entry of a region, and returns an entry if the call is followed, with whether it is recorded.
-    pub(crate) fn admit(&self, number: u16, arguments: impl FnOnce() -> Option<Arguments>) -> Option<Entry> {
+    pub(crate) fn admit(
+        &self,
+        number: u16,
+        arguments: impl FnOnce() -> Option<Arguments>,
+    ) -> Option<RegionEntry> {
         let region = self.regions.get(usize::from(number))?;
         region.seen.fetch_add(1, Ordering::Relaxed);
         let sequence = self.journal.count_call(number)?;
         let kept = !self.is_discovery && region.picker.takes(sequence);
-        let entry = || Entry {
+        let entry = || RegionEntry {
             sequence,
             at: self.journal.tick(),
             process: self.process(),

@@ -56,7 +56,7 @@ pub struct Chains {
 }
 
 /// An origin, and the distance at which its slot was filled.
-struct Kept {
+struct SlotOrigin {
     origin: Origin,
     distance: i64,
 }
@@ -84,7 +84,7 @@ pub fn chains(block: impl IntoIterator<Item = Accesses>) -> Chains {
 struct Builder {
     chains: Chains,
     /// By slot.
-    kept: Vec<Kept>,
+    kept: Vec<SlotOrigin>,
     /// True when the last chain may continue.
     is_open: bool,
 }
@@ -132,7 +132,7 @@ impl Builder {
 
     /// Fills the slot of an access that begins a chain; false when all are taken by others.
     fn keep(&mut self, access: &Access) -> bool {
-        let kept = Kept { origin: access.origin, distance: access.distance };
+        let kept = SlotOrigin { origin: access.origin, distance: access.distance };
         match self.find(access.origin) {
             Some(slot) => self.kept[slot] = kept,
             None if self.kept.len() < SLOTS => self.kept.push(kept),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One thread's events, and their model.
 pub struct ThreadProfile {
     front: Front,
-    model: Place,
+    model: ModelThread,
     /// The number of its context.
     context: u32,
     code: Arc<SharedCode>,
@@ -24,7 +24,7 @@ pub struct ThreadProfile {
 }
 
 /// The thread that runs a thread's model.
-enum Place {
+enum ModelThread {
     /// In callbacks.
     Here(Box<Model>),
     /// On a thread of its own.
@@ -45,7 +45,7 @@ impl ThreadProfile {
         let mut thread = Box::new(ThreadProfile {
             front: Front::new(specs),
             context: 0,
-            model: Place::Here(Model::new(specs, sampler.clone())),
+            model: ModelThread::Here(Model::new(specs, sampler.clone())),
             code,
             may_run_beside,
             process: std::process::id(),
@@ -140,19 +140,19 @@ impl ThreadProfile {
         if !self.is_ours() {
             return self.front.batch.clear();
         }
-        self.model = match std::mem::replace(&mut self.model, Place::Nowhere) {
-            Place::Here(model) if self.may_run_beside => {
-                Worker::start(model).map_or_else(Place::Here, Place::Beside)
+        self.model = match std::mem::replace(&mut self.model, ModelThread::Nowhere) {
+            ModelThread::Here(model) if self.may_run_beside => {
+                Worker::start(model).map_or_else(ModelThread::Here, ModelThread::Beside)
             }
             place => place,
         };
         match &mut self.model {
-            Place::Here(model) => {
+            ModelThread::Here(model) => {
                 model.simulate(&self.front.batch);
                 self.front.batch.clear();
             }
-            Place::Beside(worker) => worker.exchange(&mut self.front.batch),
-            Place::Nowhere => {}
+            ModelThread::Beside(worker) => worker.exchange(&mut self.front.batch),
+            ModelThread::Nowhere => {}
         }
         self.begin_batch();
     }
@@ -171,9 +171,9 @@ impl ThreadProfile {
         }
         let ThreadProfile { front, model, .. } = *self;
         let mut model = match model {
-            Place::Here(model) => model,
-            Place::Beside(worker) => worker.finish(),
-            Place::Nowhere => return None,
+            ModelThread::Here(model) => model,
+            ModelThread::Beside(worker) => worker.finish(),
+            ModelThread::Nowhere => return None,
         };
         model.simulate(&front.batch);
         Some(front.complete(model.into_counts()))

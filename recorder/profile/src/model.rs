@@ -67,11 +67,11 @@ struct Missed {
     address: u64,
     size_bytes: u32,
     number: u32,
-    what: What,
+    what: MissedKind,
 }
 
 /// The meaning of a [`Missed`]'s number.
-enum What {
+enum MissedKind {
     Run,
     Counter,
     LoneChain,
@@ -150,7 +150,7 @@ impl Model {
         for missed in first.missed.drain(..) {
             let number = missed.number as usize;
             let of_context = match missed.what {
-                What::Context => {
+                MissedKind::Context => {
                     *context = number;
                     contexts.resize_with(contexts.len().max(number), ContextMisses::default);
                     continue;
@@ -159,16 +159,16 @@ impl Model {
             };
             let of_context = of_context.and_then(|own| own.misses_of(code, &missed));
             let misses = match missed.what {
-                What::Run => &mut fetch_misses[number],
-                What::Counter => {
+                MissedKind::Run => &mut fetch_misses[number],
+                MissedKind::Counter => {
                     last_missed[number] = missed.address;
                     &mut access_misses[number]
                 }
-                What::LoneChain => {
+                MissedKind::LoneChain => {
                     last_lone[number] = missed.address;
                     &mut lone_misses[number]
                 }
-                What::Context => continue,
+                MissedKind::Context => continue,
             };
             let is_l2 = l2.as_mut().is_some_and(|l2| !l2.access(missed.address, missed.size_bytes.into()));
             for misses in [Some(misses), of_context].into_iter().flatten() {
@@ -182,13 +182,13 @@ impl ContextMisses {
     /// The counter of a miss.
     fn misses_of(&mut self, code: &Code, missed: &Missed) -> Option<&mut Misses> {
         let (all, number) = match missed.what {
-            What::Run => (&mut self.code, missed.number),
-            What::Counter => (&mut self.data, missed.number),
-            What::LoneChain => {
+            MissedKind::Run => (&mut self.code, missed.number),
+            MissedKind::Counter => (&mut self.data, missed.number),
+            MissedKind::LoneChain => {
                 let links = code.links_of(&code.chains[missed.number as usize]);
                 (&mut self.data, links.first()?.counter)
             }
-            What::Context => return None,
+            MissedKind::Context => return None,
         };
         Some(all.entry(number).or_default())
     }
@@ -208,16 +208,16 @@ impl FirstLevel {
         match event {
             Event::Block { run } => self.fetch(code, run),
             Event::Context { number } => {
-                self.missed.push(Missed { address: 0, size_bytes: 0, number, what: What::Context });
+                self.missed.push(Missed { address: 0, size_bytes: 0, number, what: MissedKind::Context });
             }
             Event::Access { counter, size_shift, address } => {
-                self.access(What::Counter, counter, address, 1 << size_shift);
+                self.access(MissedKind::Counter, counter, address, 1 << size_shift);
             }
             Event::Lone { chain, with_code, size_shift, address } => {
                 if with_code {
                     self.begin(code, chain);
                 }
-                self.access(What::LoneChain, chain, address, 1 << size_shift);
+                self.access(MissedKind::LoneChain, chain, address, 1 << size_shift);
             }
             Event::Chain { chain, with_code, addresses } => {
                 if with_code {
@@ -226,7 +226,12 @@ impl FirstLevel {
                 let chain = &code.chains[chain as usize];
                 let links = if addresses.is_empty() { &[] } else { code.links_of(chain) };
                 for link in links {
-                    self.access(What::Counter, link.counter, link.address(addresses), link.size_bytes());
+                    self.access(
+                        MissedKind::Counter,
+                        link.counter,
+                        link.address(addresses),
+                        link.size_bytes(),
+                    );
                 }
             }
         }
@@ -246,7 +251,7 @@ impl FirstLevel {
         for (number, run) in (first..).zip(&code.runs[first as usize..]) {
             let Run { pc, size_bytes, ends_block, .. } = *run;
             if !l1i.access(pc, size_bytes.into()) {
-                self.missed.push(Missed { address: pc, size_bytes, number, what: What::Run });
+                self.missed.push(Missed { address: pc, size_bytes, number, what: MissedKind::Run });
             }
             if ends_block {
                 break;
@@ -255,7 +260,7 @@ impl FirstLevel {
     }
 
     #[inline]
-    fn access(&mut self, what: What, number: u32, address: u64, size_bytes: u64) {
+    fn access(&mut self, what: MissedKind, number: u32, address: u64, size_bytes: u64) {
         let Some(l1d) = &mut self.l1d else { return };
         if !l1d.access(address, size_bytes) {
             self.missed.push(Missed { address, size_bytes: size_bytes as u32, number, what });

@@ -27,7 +27,7 @@ pub(crate) enum Part {
 
 /// The data of a window.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct WindowData {
     pub(crate) thread: u32,
     pub(crate) resident: Option<Resident>,
     pub(crate) batches: Vec<KeptBatch>,
@@ -47,7 +47,7 @@ pub(crate) struct SiteRun {
     pub(crate) count: u32,
 }
 
-impl Kept {
+impl WindowData {
     fn bytes(&self) -> u64 {
         let resident =
             self.resident.as_ref().map_or(0, |held| held.l1i.len() + held.l1d.len() + held.l2.len());
@@ -66,7 +66,7 @@ pub(crate) struct Sampler {
     threads: AtomicU32,
     /// The number of times that every second window was dropped.
     halvings: AtomicU64,
-    windows: Mutex<BTreeMap<u64, Kept>>,
+    windows: Mutex<BTreeMap<u64, WindowData>>,
 }
 
 impl Sampler {
@@ -129,7 +129,7 @@ impl Sampler {
         window.thread = thread;
         window.batches.push(KeptBatch { words: words.into(), sites: sites.into() });
         window.resident = resident.or(window.resident.take());
-        while windows.len() > 1 && windows.values().map(Kept::bytes).sum::<u64>() > self.most_bytes {
+        while windows.len() > 1 && windows.values().map(WindowData::bytes).sum::<u64>() > self.most_bytes {
             let halvings = 1 + self.halvings.load(Ordering::Relaxed);
             self.halvings.store(halvings, Ordering::Relaxed);
             windows.retain(|number, _| is_chosen(*number, halvings));

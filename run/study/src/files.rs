@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Something in a folder.
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     /// Its path.
     pub(crate) path: PathBuf,
     /// The last part of it.
@@ -17,14 +17,14 @@ pub(crate) struct Entry {
 }
 
 /// A folder's entries, in the order of names. Entries that vanish meanwhile are left out.
-pub(crate) fn entries(folder: &Path) -> Result<Vec<Entry>> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<FolderEntry>> {
     let cannot = || cannot_read(folder);
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).doing_with(cannot)? {
         let entry = entry.doing_with(cannot)?;
         let (path, name) = (entry.path(), entry.file_name());
         match entry.metadata() {
-            Ok(about) => entries.push(Entry { path, name, about }),
+            Ok(about) => entries.push(FolderEntry { path, name, about }),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error).doing_with(|| cannot_read(&path)),
         }
@@ -37,8 +37,8 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<Entry>> {
 /// `leaves_out` is true.
 pub(crate) fn each_file(
     folder: &Path,
-    leaves_out: &dyn Fn(&Entry) -> bool,
-    visit: &mut dyn FnMut(&Entry) -> Result<()>,
+    leaves_out: &dyn Fn(&FolderEntry) -> bool,
+    visit: &mut dyn FnMut(&FolderEntry) -> Result<()>,
 ) -> Result<()> {
     each_entry(folder, leaves_out, &mut |entry| if entry.about.is_file() { visit(entry) } else { Ok(()) })
 }
@@ -46,8 +46,8 @@ pub(crate) fn each_file(
 /// Visits every entry below a folder that is not itself a folder: devices, and links, which are not followed.
 pub(crate) fn each_entry(
     folder: &Path,
-    leaves_out: &dyn Fn(&Entry) -> bool,
-    visit: &mut dyn FnMut(&Entry) -> Result<()>,
+    leaves_out: &dyn Fn(&FolderEntry) -> bool,
+    visit: &mut dyn FnMut(&FolderEntry) -> Result<()>,
 ) -> Result<()> {
     for entry in entries(folder)?.iter().filter(|entry| !leaves_out(entry)) {
         match entry.about.is_dir() {

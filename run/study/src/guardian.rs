@@ -92,12 +92,12 @@ impl Guardian {
 
 /// The processes and folders that still need cleaning up.
 #[derive(Default)]
-struct Kept {
+struct CleanupList {
     groups: Vec<Pid>,
     folders: Vec<PathBuf>,
 }
 
-impl Kept {
+impl CleanupList {
     fn take(&mut self, line: &[u8]) {
         let Some((letter, value)) = line.split_first() else { return };
         let group = || std::str::from_utf8(value).ok()?.parse().ok().and_then(Pid::from_raw);
@@ -133,7 +133,7 @@ impl Kept {
 /// # Errors
 /// When its standard input cannot be read.
 pub fn serve() -> io::Result<()> {
-    let mut kept = Kept::default();
+    let mut kept = CleanupList::default();
     for line in io::stdin().lock().split(0) {
         kept.take(&line?);
     }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_ended_or_was_removed_is_no_longer_kept() {
-        let mut kept = Kept::default();
+        let mut kept = CleanupList::default();
         for line in
             [b"+12".as_slice(), b"+13", b"m/tmp/a b", b"m/tmp/c\xff", b"-12", b"r/tmp/a b", b"", b"+x"]
         {

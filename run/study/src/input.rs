@@ -25,12 +25,12 @@ pub enum Input {
     #[default]
     Nothing,
     /// A copy of input that was read once.
-    Kept(Arc<Kept>),
+    Kept(Arc<StoredInput>),
 }
 
 /// Bytes in one of Lineup's files.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredInput {
     path: PathBuf,
     content: Output,
     _folder: TempFolder,
@@ -154,7 +154,7 @@ fn keep(
         }
     }
     let content = Output::read(&mut File::open(&path).map_err(cannot)?).map_err(cannot)?;
-    Ok(Input::Kept(Arc::new(Kept { path, content, _folder: folder })))
+    Ok(Input::Kept(Arc::new(StoredInput { path, content, _folder: folder })))
 }
 
 /// True when there is something to read, or the end.

@@ -64,7 +64,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
         Engine::Fitting if !native::is_for(abi, request.mode) => emulated(request).map(|made| made.outcome),
         Engine::Fitting => {
             let (why, has_run) = match native() {
-                Ok(Made { outcome, lacks: None }) => return Ok(outcome),
+                Ok(RecordAttempt { outcome, lacks: None }) => return Ok(outcome),
                 Ok(made) if Emulator::find(abi.machine).is_err() => return Ok(made.outcome),
                 Ok(made) => (made.lacks.unwrap_or_default(), true),
                 Err(Error::Unfit { why, has_run }) => (why, has_run),
@@ -90,7 +90,7 @@ fn plan(header: Header, subject: &Subject) -> Result<Plan> {
 }
 
 /// The result of one way to record.
-struct Made {
+struct RecordAttempt {
     outcome: RecordOutcome,
     /// The records that only the other way would have.
     lacks: Option<String>,
@@ -101,7 +101,7 @@ fn with(
     request: &RecordRequest,
     subject: &Subject,
     interrupts: &Interrupts,
-) -> Result<Made> {
+) -> Result<RecordAttempt> {
     let (mut header, mut notes) = header(request, subject)?;
     match &recorder {
         Recorder::Emulator(emulator) => {
@@ -144,7 +144,7 @@ fn with(
     };
     let outcome = outcome((&output, plan, recorded), request, interrupts)?;
     notes.extend(outcome.notes);
-    Ok(Made { outcome: RecordOutcome { runs, notes, ..outcome }, lacks })
+    Ok(RecordAttempt { outcome: RecordOutcome { runs, notes, ..outcome }, lacks })
 }
 
 /// Ends the recording's file, and sums up.

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use lineup_profile::{Chains, Kind, Profile, ThreadProfile};
-use lineup_recording::log::{Entry, Execution, Log, LogPart};
+use lineup_recording::log::{Execution, Log, LogEntry, LogPart};
 use lineup_recording::native::each_piece;
 use lineup_recording::native::superblock::{Part, Superblock};
 use lineup_recording::{Damage, Encoder, Event, Mode, Reader, Summary, Writer};
@@ -87,16 +87,16 @@ pub fn replay(input: impl Read, caches: &[String]) -> Result<Replayed> {
 
 /// Instructions that follow each other in the program, as they are counted.
 #[derive(Clone, PartialEq, Eq)]
-struct Known {
+struct InstructionRun {
     run: u32,
     counters: u32,
     /// Their numbers within the superblock.
     instructions: Range<usize>,
 }
 
-impl Known {
+impl InstructionRun {
     /// The instructions of a part with these numbers; `first` is the number of the part's first instruction.
-    fn new(profile: &Profile, part: &Part, first: usize, instructions: Range<usize>) -> Known {
+    fn new(profile: &Profile, part: &Part, first: usize, instructions: Range<usize>) -> InstructionRun {
         let mut pc = part.start;
         let all = part.lengths.iter().map(|length| {
             let insn = (pc, u64::from(*length));
@@ -105,15 +105,15 @@ impl Known {
         });
         let own = all.skip(instructions.start - first).take(instructions.len());
         let block = profile.block(&own.collect::<Vec<_>>(), &Chains::default());
-        Known { run: block.run, counters: block.counters, instructions }
+        InstructionRun { run: block.run, counters: block.counters, instructions }
     }
 }
 
 /// The parts of a superblock, and, for those that a signal has cut, the parts that were executed.
 #[derive(Default)]
 struct KnownBlock {
-    parts: Vec<Known>,
-    cut: Vec<(usize, Known)>,
+    parts: Vec<InstructionRun>,
+    cut: Vec<(usize, InstructionRun)>,
 }
 
 impl KnownBlock {
@@ -122,14 +122,19 @@ impl KnownBlock {
         let mut first = 0;
         for part in &superblock.parts {
             let end = first + part.lengths.len();
-            known.parts.push(Known::new(profile, part, first, first..end));
+            known.parts.push(InstructionRun::new(profile, part, first, first..end));
             first = end;
         }
         known
     }
 
     /// Takes in the execution of a part; `None` when it executed nothing.
-    fn part(&mut self, profile: &Profile, number: usize, execution: &Execution<'_>) -> Option<&Known> {
+    fn part(
+        &mut self,
+        profile: &Profile,
+        number: usize,
+        execution: &Execution<'_>,
+    ) -> Option<&InstructionRun> {
         let all = self.parts.get(number)?;
         let (whole, executed) = (all.instructions.clone(), &execution.instructions);
         let own = whole.start.max(executed.start)..whole.end.min(executed.end);
@@ -139,12 +144,12 @@ impl KnownBlock {
         if own == whole {
             return Some(all);
         }
-        let is_known = |(part, known): &(usize, Known)| *part == number && known.instructions == own;
+        let is_known = |(part, known): &(usize, InstructionRun)| *part == number && known.instructions == own;
         let at = match self.cut.iter().position(is_known) {
             Some(at) => at,
             None => {
                 let part = &execution.superblock.parts[number];
-                self.cut.push((number, Known::new(profile, part, whole.start, own)));
+                self.cut.push((number, InstructionRun::new(profile, part, whole.start, own)));
                 self.cut.len() - 1
             }
         };
@@ -183,14 +188,14 @@ impl Replay {
         let mut is_ended = false;
         known.resize_with(log.blocks().len(), || None);
         let read = log.each(part, |entry| match entry {
-            Entry::Executed(execution) => {
+            LogEntry::Executed(execution) => {
                 let new = || KnownBlock::new(profile, execution.superblock);
                 let known = known[execution.place].get_or_insert_with(new);
                 *blocks += 1;
                 execute(&mut thread, profile, known, &execution);
             }
-            Entry::SystemCall([number, ..]) => is_ended = number == EXIT,
-            Entry::Lost => *losses += 1,
+            LogEntry::SystemCall([number, ..]) => is_ended = number == EXIT,
+            LogEntry::Lost => *losses += 1,
         });
         match is_ended {
             true => *instructions += profile.take(Some(thread)),

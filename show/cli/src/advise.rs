@@ -21,7 +21,7 @@ use lineup_advise::usage::Usage;
 use lineup_explain::{Explained, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::Mode;
-use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport, WEIGHTS};
+use lineup_report::study::{Fact, Patch, ProgramFindings, SOURCES, StudyReport, WEIGHTS};
 use lineup_report::text::study_text;
 use lineup_study::companions::DebugInfos;
 use lineup_study::progress::Progress;
@@ -251,7 +251,7 @@ fn as_text(
     let facts = sources.into_iter().chain(weights);
     let file = options.patch.as_deref().map(|path| patch_file(path, recorded.is_kernel()));
     let file = file.map_or("printed above".into(), |path| path.display().to_string());
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: facts.map(|(name, value)| Fact { name: name.into(), value }).collect(),

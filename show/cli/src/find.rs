@@ -102,7 +102,7 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 /// A run to examine.
-pub(crate) struct Wanted {
+pub(crate) struct FindRequest {
     /// The run itself.
     pub(crate) run: Run,
     /// The recording engine.
@@ -142,8 +142,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
-    let Found { findings, crash } = match options.kernel.kernel.is_some() {
-        true => Found { findings: kernel::find(options, &stages, &interrupts)?, crash: None },
+    let FindOutcome { findings, crash } = match options.kernel.kernel.is_some() {
+        true => FindOutcome { findings: kernel::find(options, &stages, &interrupts)?, crash: None },
         false => of_program(options, &stages, &interrupts)?,
     };
     stages.end();
@@ -158,13 +158,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 /// The findings, and the program's crash.
-pub(crate) struct Found {
+pub(crate) struct FindOutcome {
     pub(crate) findings: Findings,
     /// The program did not end by itself, or only started the one that is meant: why the findings are not of that.
     pub(crate) crash: Option<String>,
 }
 
-impl Found {
+impl FindOutcome {
     /// The findings of a program that ended by itself.
     pub(crate) fn whole(self) -> Result<Findings> {
         match self.crash {
@@ -174,9 +174,9 @@ impl Found {
     }
 }
 
-fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Found> {
+fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<FindOutcome> {
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
-    let wanted = Wanted {
+    let wanted = FindRequest {
         run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
         engine: options.engine.map_or(Engine::Fitting, Engine::from),
         caches: options.caches.clone(),
@@ -260,11 +260,11 @@ fn write(options: &Options, findings: &Findings) -> Result<()> {
 
 /// Records a whole program, and works out the findings.
 pub(crate) fn find(
-    wanted: Wanted,
+    wanted: FindRequest,
     subject: Subject,
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<Found> {
+) -> Result<FindOutcome> {
     let (recording, recording_stays) = (wanted.recording.clone(), wanted.recording_stays);
     let options = lineup_find::Options {
         least_gain: wanted.least_gain,
@@ -304,7 +304,7 @@ pub(crate) fn find(
     let crash = crash.or_else(|| starter::only_starts(&recorded, &subject));
     let mut findings = work_out(&recorded, subject, sampled, &options, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
-    Ok(Found { findings, crash })
+    Ok(FindOutcome { findings, crash })
 }
 
 /// The end of the program's last output line.
@@ -344,7 +344,7 @@ fn clock(
     Ok(Ok((clock, ends_line)))
 }
 
-fn request(wanted: Wanted) -> Result<RecordRequest> {
+fn request(wanted: FindRequest) -> Result<RecordRequest> {
     // The same misses whenever it runs.
     let run = Run { fixed_addresses: true, ..wanted.run };
     Ok(RecordRequest {

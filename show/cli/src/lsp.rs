@@ -10,7 +10,7 @@ use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_lsp::wire::{Incoming, outgoing};
-use lineup_lsp::{Config, Ended, Server, Stamp, World};
+use lineup_lsp::{Config, Server, SessionEnd, Stamp, World};
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;
 use lineup_model::types::Types;
@@ -61,8 +61,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             }
             output.flush()?;
             match server.ended() {
-                Some(Ended::Properly) => return Ok(Outcome::Done),
-                Some(Ended::Abruptly) => return Ok(Outcome::Finding),
+                Some(SessionEnd::Properly) => return Ok(Outcome::Done),
+                Some(SessionEnd::Abruptly) => return Ok(Outcome::Finding),
                 None => {}
             }
         }

@@ -209,7 +209,7 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
     if !options.command.is_empty() {
         bail!("a guest runs its workload: give the command with --workload instead of after --");
     }
-    let wanted = kernel::Wanted {
+    let wanted = kernel::GuestSettings {
         regions: options.regions.iter().cloned().collect(),
         calls: options.calls,
         selection: options.selection(),
@@ -217,8 +217,8 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         caches: &options.caches,
         out: options.output(),
         what: match options.no_caches {
-            true => kernel::What::CallsWithoutCaches,
-            false => kernel::What::Calls,
+            true => kernel::GuestRecordKind::CallsWithoutCaches,
+            false => kernel::GuestRecordKind::Calls,
         },
     };
     kernel::run(&options.kernel, &wanted, options.json)

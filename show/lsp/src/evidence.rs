@@ -16,7 +16,7 @@ pub struct Evidence {
     /// By the type's name, the lines of its objects that were used.
     pub(crate) types: BTreeMap<String, Vec<UsedLine>>,
     /// By the type's name, why members may not move.
-    pub(crate) held: BTreeMap<String, Vec<Held>>,
+    pub(crate) held: BTreeMap<String, Vec<HoldReason>>,
 }
 
 /// A line of objects of a type, with the used parts on it.
@@ -60,7 +60,7 @@ impl UsedPart {
 
 /// A reason for which members stay where they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HoldReason {
     /// The members; empty when it holds the whole type.
     pub(crate) members: Vec<String>,
     /// The reason, with its place in the source when there is one.
@@ -92,11 +92,11 @@ impl Evidence {
     }
 
     /// The reasons why members of a type may not move.
-    pub(crate) fn held(&self, type_name: &str) -> &[Held] {
+    pub(crate) fn held(&self, type_name: &str) -> &[HoldReason] {
         self.held.get(type_name).map_or(&[], Vec::as_slice)
     }
 
-    fn hold(&mut self, owner: &str, held: Held) {
+    fn hold(&mut self, owner: &str, held: HoldReason) {
         let all = self.held.entry(plain(owner).to_string()).or_default();
         if !all.contains(&held) {
             all.push(held);
@@ -192,7 +192,7 @@ fn of_study(study: Study) -> Evidence {
     for one in study.proposals.into_iter().chain(study.refusals) {
         for note in one.constraints {
             let because = because(note.rule, note.detail, note.at);
-            evidence.hold(&one.target, Held { members: note.names, because });
+            evidence.hold(&one.target, HoldReason { members: note.names, because });
         }
     }
     evidence
@@ -316,7 +316,7 @@ fn of_advice(advice: Advice) -> Evidence {
         for binding in bindings {
             let at = binding.at.map(|at| format!("{}:{}", at.path, at.line));
             let because = because(binding.constraint.replace('-', " "), binding.detail, at);
-            evidence.hold(&owner, Held { members: binding.names, because });
+            evidence.hold(&owner, HoldReason { members: binding.names, because });
         }
     }
     evidence

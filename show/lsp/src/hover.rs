@@ -2,7 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::held;
-use crate::view::{Place, Share, View, shares};
+use crate::view::{MemberPlace, Share, View, shares};
 use lineup_advise::guard::Lock;
 use lineup_advise::outline::DeclaredMember;
 use lineup_model::layout::Row;
@@ -186,7 +186,7 @@ fn of_member(view: &View<'_>, member: &DeclaredMember, beside: Beside<'_>) -> Op
     Some(parts)
 }
 
-fn where_it_lies(view: &View<'_>, place: &Place) -> String {
+fn where_it_lies(view: &View<'_>, place: &MemberPlace) -> String {
     let offset = place.offset_bits / 8;
     let size = match (place.bit_size, place.size_bytes) {
         (Some(bits), _) => format!("bit {}, {}", place.offset_bits % 8, count(u64::from(bits), "bit")),
@@ -219,7 +219,7 @@ fn per_call(count: f64) -> String {
 }
 
 /// The threads that used a member, when there are several.
-fn threads(view: &View<'_>, evidence: &Evidence, place: &Place) -> Option<String> {
+fn threads(view: &View<'_>, evidence: &Evidence, place: &MemberPlace) -> Option<String> {
     let bytes = place.bytes();
     let lines = view.used(Some(evidence));
     let of_it = lines.iter().flat_map(|line| &line.parts).filter(|part| bytes.contains(&part.offset));

@@ -29,5 +29,5 @@ pub use config::Config;
 pub use error::LspError;
 pub use evidence::Evidence;
 pub use freshness::Freshness;
-pub use server::{Ended, Server};
+pub use server::{Server, SessionEnd};
 pub use world::{Stamp, World};

@@ -40,7 +40,7 @@ const NOT_INITIALIZED: i64 = -32002;
 
 /// The client's way of ending the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum SessionEnd {
     /// As the protocol demands: `shutdown`, then `exit`.
     Properly,
     /// By `exit` alone.
@@ -53,7 +53,7 @@ enum Life {
     Started,
     Running,
     ShutDown,
-    Ended(Ended),
+    Ended(SessionEnd),
 }
 
 /// A language server for one client.
@@ -92,7 +92,7 @@ impl<W: World> Server<W> {
     }
 
     /// The client's way of ending it; `None` while it runs.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<SessionEnd> {
         match self.life {
             Life::Ended(how) => Some(how),
             _ => None,
@@ -155,7 +155,7 @@ impl<W: World> Server<W> {
     fn notified(&mut self, method: &str, params: Value) {
         if method == "exit" {
             let is_proper = self.life == Life::ShutDown;
-            self.life = Life::Ended(if is_proper { Ended::Properly } else { Ended::Abruptly });
+            self.life = Life::Ended(if is_proper { SessionEnd::Properly } else { SessionEnd::Abruptly });
             return;
         }
         if self.life != Life::Running {

@@ -25,7 +25,7 @@ pub(crate) struct View<'p> {
 
 /// A member's place in an object.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct MemberPlace {
     pub(crate) ty: TypeId,
     pub(crate) offset_bits: u64,
     /// `None` when debug information leaves the type incomplete.
@@ -36,7 +36,7 @@ pub(crate) struct Place {
     pub(crate) is_of_first_element: bool,
 }
 
-impl Place {
+impl MemberPlace {
     /// The bytes that hold part of it; empty for a member of no size.
     pub(crate) fn bytes(&self) -> Range<u64> {
         let start = self.offset_bits / 8;
@@ -67,7 +67,7 @@ impl View<'_> {
     }
 
     /// A member's place, by its names from the type inwards.
-    pub(crate) fn place(&self, path: &[String]) -> Option<Place> {
+    pub(crate) fn place(&self, path: &[String]) -> Option<MemberPlace> {
         let (first, rest) = path.split_first()?;
         let mut place = self.direct(&self.layout, first, 0, 0)?;
         for name in rest {
@@ -75,16 +75,16 @@ impl View<'_> {
             let layout = Layout::of(&self.program.types, element, self.line())?;
             let inner = self.direct(&layout, name, place.offset_bits, 0)?;
             let is_of_first_element = place.is_of_first_element || is_array;
-            place = Place { is_of_first_element, ..inner };
+            place = MemberPlace { is_of_first_element, ..inner };
         }
         Some(place)
     }
 
     /// A member of a type, or of its members without a name.
-    fn direct(&self, layout: &Layout, name: &str, base_bits: u64, depth: usize) -> Option<Place> {
+    fn direct(&self, layout: &Layout, name: &str, base_bits: u64, depth: usize) -> Option<MemberPlace> {
         let at = |row: &Row| base_bits.checked_add(row.offset_bits?);
         if let Some(row) = layout.rows.iter().find(|row| row.name.as_deref() == Some(name)) {
-            return Some(Place {
+            return Some(MemberPlace {
                 ty: row.ty,
                 offset_bits: at(row)?,
                 size_bytes: row.size_bytes,

@@ -1,7 +1,7 @@
 //! Findings: changes for the worse.
 
 use crate::calls::Ratio;
-use crate::place::Place;
+use crate::place::RepositoryLine;
 use serde::Serialize;
 
 /// The kind of a finding.
@@ -73,7 +73,7 @@ pub struct Finding {
     /// One sentence.
     pub message: String,
     /// The place of the subject's declaration in the head; `None` when it is not in the repository, or not known.
-    pub place: Option<Place>,
+    pub place: Option<RepositoryLine>,
     /// By how much, where that is a ratio: 1.25 for a quarter more.
     pub ratio: Option<Ratio>,
     /// True when the review fails because of it.

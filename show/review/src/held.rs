@@ -1,7 +1,7 @@
 //! Checks the promises of a guard.
 
 use crate::finding::{Finding, Rule};
-use crate::place::Place;
+use crate::place::RepositoryLine;
 use crate::side::{BuiltFile, Side};
 use lineup_advise::guard::{CheckReport, Lock, Violation};
 use lineup_model::types::Types;
@@ -75,7 +75,7 @@ fn finding(
         violation.member.as_deref().and_then(|member| member_place(file.types, violation, member, head));
     let of_type = || {
         let ty = file.types.get(complete(file.types, &violation.type_name)?)?;
-        Place::in_repository(ty.declared_at.as_ref()?, head.root)
+        RepositoryLine::in_repository(ty.declared_at.as_ref()?, head.root)
     };
     let known = if was_broken { " (it was broken before the change, too)" } else { "" };
     Finding {
@@ -85,15 +85,22 @@ fn finding(
             None => violation.type_name.clone(),
         },
         message: format!("{}{known}", violation.message),
-        place: of_member.or_else(of_type).or_else(|| Some(Place { file: guard.name.clone(), line: 1 })),
+        place: of_member
+            .or_else(of_type)
+            .or_else(|| Some(RepositoryLine { file: guard.name.clone(), line: 1 })),
         ratio: None,
         fails: false,
     }
 }
 
-fn member_place(types: &Types, violation: &Violation, member: &str, head: &Side<'_>) -> Option<Place> {
+fn member_place(
+    types: &Types,
+    violation: &Violation,
+    member: &str,
+    head: &Side<'_>,
+) -> Option<RepositoryLine> {
     let (_, aggregate) = types.aggregate(complete(types, &violation.type_name)?)?;
     let first = member.split('.').next()?;
     let member = aggregate.members.iter().find(|known| known.name.as_deref() == Some(first))?;
-    Place::in_repository(member.declared_at.as_ref()?, head.root)
+    RepositoryLine::in_repository(member.declared_at.as_ref()?, head.root)
 }

@@ -1,7 +1,7 @@
 //! The differences between the layouts of types.
 
 use crate::finding::{Finding, Rule};
-use crate::place::Place;
+use crate::place::RepositoryLine;
 use crate::side::{BuiltFile, Side};
 use lineup_model::layout::{Change, Difference, Layout, diff};
 use lineup_model::line::LineSize;
@@ -29,7 +29,7 @@ pub struct TypeChange {
     /// Its name.
     pub name: String,
     /// The place of its declaration in the head.
-    pub place: Option<Place>,
+    pub place: Option<RepositoryLine>,
     /// The difference.
     pub difference: Difference,
 }
@@ -78,7 +78,7 @@ fn named(types: &Types, side: &Side<'_>, wanted: &[String]) -> Named {
         if aggregate.is_declaration || ty.size_bytes.is_none() {
             continue;
         }
-        let place = ty.declared_at.as_ref().and_then(|at| Place::in_repository(at, side.root));
+        let place = ty.declared_at.as_ref().and_then(|at| RepositoryLine::in_repository(at, side.root));
         let is_wanted = match wanted {
             [] => place.is_some(),
             wanted => wanted.iter().any(|wanted| **wanted == **name),
@@ -99,8 +99,8 @@ fn only(these: &Named, others: &Named) -> Vec<String> {
     names
 }
 
-fn place_of(types: &Types, id: TypeId, side: &Side<'_>) -> Option<Place> {
-    Place::in_repository(types.get(id)?.declared_at.as_ref()?, side.root)
+fn place_of(types: &Types, id: TypeId, side: &Side<'_>) -> Option<RepositoryLine> {
+    RepositoryLine::in_repository(types.get(id)?.declared_at.as_ref()?, side.root)
 }
 
 fn growth(change: &TypeChange) -> Option<Finding> {
@@ -151,9 +151,9 @@ fn splits(
         .collect()
 }
 
-fn member_place((types, id): (&Types, TypeId), member: usize, head: &Side<'_>) -> Option<Place> {
+fn member_place((types, id): (&Types, TypeId), member: usize, head: &Side<'_>) -> Option<RepositoryLine> {
     let (_, aggregate) = types.aggregate(id)?;
-    Place::in_repository(aggregate.members.get(member)?.declared_at.as_ref()?, head.root)
+    RepositoryLine::in_repository(aggregate.members.get(member)?.declared_at.as_ref()?, head.root)
 }
 
 fn came_from(difference: &Difference, member: &str) -> String {

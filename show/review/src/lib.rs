@@ -30,7 +30,7 @@ pub use finding::{Finding, Rule};
 pub use held::{GuardFile, GuardState};
 pub use layouts::{FileChanges, TypeChange};
 pub use markdown::markdown;
-pub use place::Place;
+pub use place::RepositoryLine;
 pub use review::{Options, Review, review};
 pub use sarif::sarif;
 pub use side::{BuiltFile, CallMeans, FindingOfRun, RegionFigures, Side};

@@ -1,6 +1,6 @@
 //! One of the two builds, with its measurements.
 
-use crate::place::Place;
+use crate::place::RepositoryLine;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct RegionFigures {
     /// The function.
     pub name: String,
     /// The place of its declaration.
-    pub place: Option<Place>,
+    pub place: Option<RepositoryLine>,
     /// The runs, one or more; runs of a program whose addresses or input differ show how far means can be trusted.
     pub runs: Vec<CallMeans>,
     /// Lines of objects of a type per call over all runs, by the type's name; the empty name stands for variables.
@@ -68,5 +68,5 @@ pub struct FindingOfRun {
     /// The upper bound of its gain, as a share of all modelled stalls from 0 to 1.
     pub gain: f64,
     /// The place of the subject's declaration.
-    pub place: Option<Place>,
+    pub place: Option<RepositoryLine>,
 }

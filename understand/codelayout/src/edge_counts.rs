@@ -1,13 +1,13 @@
 //! The ways through a function: which edges its blocks can have, and how often each was taken.
 
-use crate::flow::{Taken, Wanted, solve};
+use crate::flow::{BlockEdge, Taken, solve};
 use crate::graph::{Block, Ends, Graph};
 use std::collections::BTreeMap;
 
 /// The edges of a graph whose counts are wanted.
 pub(crate) struct EdgeCounts {
     /// The edges; the first is how the function is entered.
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<BlockEdge>,
     /// Whether it jumps to unknown targets: no count of its edges is certain then.
     is_open: bool,
 }
@@ -16,10 +16,10 @@ impl EdgeCounts {
     pub(crate) fn of(graph: &Graph) -> EdgeCounts {
         let by_start: BTreeMap<u64, usize> =
             graph.blocks.iter().enumerate().map(|(number, block)| (block.addresses.start, number)).collect();
-        let mut wanted = vec![Wanted { from: None, to: Some(0) }];
+        let mut wanted = vec![BlockEdge { from: None, to: Some(0) }];
         for (number, block) in graph.blocks.iter().enumerate() {
             let next = (number + 1 < graph.blocks.len()).then_some(number + 1);
-            let mut to = |to: Option<usize>| wanted.push(Wanted { from: Some(number), to });
+            let mut to = |to: Option<usize>| wanted.push(BlockEdge { from: Some(number), to });
             match block.ends {
                 Ends::Falls => {
                     to(next);
@@ -57,8 +57,8 @@ impl EdgeCounts {
             numbered.filter(|(_, block)| without_table(block)).map(|(number, _)| number).collect();
         for to in lacking(&graph.blocks, &self.wanted) {
             // A handler of exceptions, or a place that setjmp comes back to.
-            self.wanted.push(Wanted { from: None, to: Some(to) });
-            self.wanted.extend(anywhere.iter().map(|from| Wanted { from: Some(*from), to: Some(to) }));
+            self.wanted.push(BlockEdge { from: None, to: Some(to) });
+            self.wanted.extend(anywhere.iter().map(|from| BlockEdge { from: Some(*from), to: Some(to) }));
             self.is_open |= !anywhere.is_empty();
         }
     }
@@ -96,7 +96,7 @@ impl EdgeCounts {
 }
 
 /// Blocks that were executed more often than the edges to them can explain.
-fn lacking(blocks: &[Block], wanted: &[Wanted]) -> Vec<usize> {
+fn lacking(blocks: &[Block], wanted: &[BlockEdge]) -> Vec<usize> {
     let mut most = vec![0u64; blocks.len()];
     for edge in wanted {
         if let (Some(from), Some(to)) = (edge.from.and_then(|from| blocks.get(from)), edge.to) {

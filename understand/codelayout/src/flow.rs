@@ -15,7 +15,7 @@ pub struct Taken {
 
 /// An edge whose count is wanted: the blocks that it leaves and enters, by their numbers. `None` is outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct BlockEdge {
     /// The block that it leaves.
     pub(crate) from: Option<usize>,
     /// The block that it enters.
@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 }
 
 /// The count of each of `edges`, from the execution counts of the blocks.
-pub(crate) fn solve(executions: &[u64], edges: &[Wanted]) -> Vec<Taken> {
+pub(crate) fn solve(executions: &[u64], edges: &[BlockEdge]) -> Vec<Taken> {
     let mut flow = Flow::new(executions, edges);
     flow.follow();
     while let Some(edge) = flow.most_wanted() {
@@ -34,7 +34,7 @@ pub(crate) fn solve(executions: &[u64], edges: &[Wanted]) -> Vec<Taken> {
 }
 
 struct Flow<'e> {
-    edges: &'e [Wanted],
+    edges: &'e [BlockEdge],
     solved: Vec<Option<Taken>>,
     /// The executions of each block that are not yet explained: leaving at `2 * block`, entering after it.
     rest: Vec<u64>,
@@ -47,7 +47,7 @@ struct Flow<'e> {
 }
 
 impl<'e> Flow<'e> {
-    fn new(executions: &[u64], edges: &'e [Wanted]) -> Self {
+    fn new(executions: &[u64], edges: &'e [BlockEdge]) -> Self {
         let rest: Vec<u64> = executions.iter().flat_map(|times| [*times, *times]).collect();
         let mut open = vec![Vec::new(); rest.len()];
         for (number, edge) in edges.iter().enumerate() {
@@ -112,7 +112,7 @@ impl<'e> Flow<'e> {
 }
 
 /// The two sides an edge counts for: the leaving side of one block, the entering side of another.
-fn sides(edge: &Wanted) -> impl Iterator<Item = usize> + use<> {
+fn sides(edge: &BlockEdge) -> impl Iterator<Item = usize> + use<> {
     edge.from.map(|block| 2 * block).into_iter().chain(edge.to.map(|block| 2 * block + 1))
 }
 
@@ -120,9 +120,9 @@ fn sides(edge: &Wanted) -> impl Iterator<Item = usize> + use<> {
 mod tests {
     use super::*;
 
-    fn edges(of: &[(i64, i64)]) -> Vec<Wanted> {
+    fn edges(of: &[(i64, i64)]) -> Vec<BlockEdge> {
         let block = |number: i64| usize::try_from(number).ok();
-        of.iter().map(|(from, to)| Wanted { from: block(*from), to: block(*to) }).collect()
+        of.iter().map(|(from, to)| BlockEdge { from: block(*from), to: block(*to) }).collect()
     }
 
     fn times(executions: &[u64], of: &[(i64, i64)]) -> Vec<(u64, bool)> {

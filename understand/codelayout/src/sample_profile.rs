@@ -17,7 +17,7 @@ use crate::graph::decoded;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::program::{Function as Described, Inlined};
 use lineup_model::types::SourceLocation;
-use samples::{Place, Samples};
+use samples::{LineLocation, Samples};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -139,7 +139,7 @@ impl<'c, 'd> Counted<'c, 'd> {
             }
             let Some((samples, first)) = innermost(to, declared_at, &copies) else { continue };
             let times = times.saturating_mul(discriminator::copies(row.discriminator));
-            let place = Place::new(row.at.line, first, row.discriminator);
+            let place = LineLocation::new(row.at.line, first, row.discriminator);
             samples.executed(place, times);
             if let Some((callee, times)) = self.calls.get(&at) {
                 samples.called(place, callee, *times);
@@ -157,7 +157,7 @@ fn innermost<'s>(
 ) -> Option<(&'s mut Samples, u32)> {
     let (mut samples, mut first) = (outermost, declared_at.line);
     for copy in copies {
-        let place = Place::new(copy.called_at.as_ref()?.line, first, copy.call_discriminator);
+        let place = LineLocation::new(copy.called_at.as_ref()?.line, first, copy.call_discriminator);
         let name = copy.linkage_name.as_deref().unwrap_or(&copy.name);
         samples = samples.copy(place, name);
         first = copy.declared_at.as_ref()?.line;

@@ -37,12 +37,12 @@ pub struct Site {
     /// Bytes the operand covers; 0 when unknown.
     pub size_bytes: u32,
     /// The place of the accessed bytes.
-    pub place: Place,
+    pub place: AccessTarget,
 }
 
 /// The known facts about an accessed address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum AccessTarget {
     /// Nothing.
     Unknown,
     /// In an object of known type.
@@ -122,7 +122,7 @@ pub fn analyse(
     };
     let mut sites = pass.look();
     if located.registers.iter().any(|fact| fact.offset.exact().is_some_and(|offset| offset > 0))
-        && sites.values().flatten().any(|site| site.place == Place::Unknown)
+        && sites.values().flatten().any(|site| site.place == AccessTarget::Unknown)
     {
         pass.view = View::OfMember;
         add_unknown(&mut sites, pass.look());
@@ -139,7 +139,7 @@ pub fn analyse(
 fn add_unknown(sites: &mut HashMap<u64, Vec<Site>>, others: HashMap<u64, Vec<Site>>) {
     for (pc, others) in others {
         for (site, other) in sites.get_mut(&pc).into_iter().flatten().zip(others) {
-            if site.place == Place::Unknown {
+            if site.place == AccessTarget::Unknown {
                 site.place = other.place;
             }
         }
@@ -270,17 +270,17 @@ impl Pass<'_, '_, '_> {
         sites
     }
 
-    fn place(&mut self, pc: u64, at: Address, state: &State) -> Place {
+    fn place(&mut self, pc: u64, at: Address, state: &State) -> AccessTarget {
         match state.sum(at) {
-            AbstractValue::Pointer(pointer) => Place::Object(pointer),
-            AbstractValue::Stack(distance) => Place::Stack(self.local_at(pc, distance, state)),
-            AbstractValue::Thread(offset) => Place::Thread(offset),
+            AbstractValue::Pointer(pointer) => AccessTarget::Object(pointer),
+            AbstractValue::Stack(distance) => AccessTarget::Stack(self.local_at(pc, distance, state)),
+            AbstractValue::Thread(offset) => AccessTarget::Thread(offset),
             AbstractValue::Number(number)
                 if at.base.is_none() && at.index.is_none() || self.is_global(number) =>
             {
-                Place::Fixed
+                AccessTarget::Fixed
             }
-            _ => Place::Unknown,
+            _ => AccessTarget::Unknown,
         }
     }
 

@@ -3,7 +3,7 @@
 //! The code is analysed without running it, as for a recording. A run then shows which of these accesses met other
 //! types' bytes, system calls or shared memory. This module turns that into evidence in words.
 
-use crate::analysis::{Place, Site};
+use crate::analysis::{AccessTarget, Site};
 use crate::catalog::{Catalog, Ty};
 use crate::error::ExplainError;
 use crate::image::Image;
@@ -96,7 +96,7 @@ impl<'a> CodeTypes<'a> {
     fn add_site(&mut self, pc: u64, sites: &Rc<[Site]>) {
         let mut found = AuditSite::default();
         for site in sites.iter() {
-            found.is_on_stack |= matches!(site.place, Place::Stack(_));
+            found.is_on_stack |= matches!(site.place, AccessTarget::Stack(_));
             let byte = self.typed_byte(site);
             found.size_bytes = found.size_bytes.max(site.size_bytes);
             // Two operands of one kind in an instruction cannot be distinguished.
@@ -110,12 +110,12 @@ impl<'a> CodeTypes<'a> {
 
     fn typed_byte(&mut self, site: &Site) -> Option<TypedByte> {
         let (ty, offset) = match site.place {
-            Place::Object(pointer) => {
+            AccessTarget::Object(pointer) => {
                 let spot =
                     self.namer.catalog().spot(pointer.target, pointer.offset, u64::from(site.size_bytes))?;
                 (pointer.target, spot.is_certain.then_some(spot.offset)?)
             }
-            Place::Stack(Some(spot)) => (spot.ty, spot.offset),
+            AccessTarget::Stack(Some(spot)) => (spot.ty, spot.offset),
             _ => return None,
         };
         let (ty, size_bytes) = element(self.namer.catalog(), ty)?;

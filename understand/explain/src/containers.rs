@@ -7,7 +7,7 @@
 //! name.
 
 use crate::abstract_value::Pointer;
-use crate::analysis::{Place, Site};
+use crate::analysis::{AccessTarget, Site};
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use foldhash::HashMap;
@@ -113,7 +113,7 @@ pub(crate) fn resolve(
     for (pc, all) in sites.iter() {
         for (operand, site) in all.iter().enumerate() {
             if let Some((member, distance)) = outside(catalog, site) {
-                let Place::Object(pointer) = site.place else { continue };
+                let AccessTarget::Object(pointer) = site.place else { continue };
                 let size_bytes = u64::from(site.size_bytes);
                 let found = Outside { pc: *pc, operand, pointer, distance, size_bytes };
                 by_member.entry(member).or_default().push(found);
@@ -127,7 +127,7 @@ pub(crate) fn resolve(
                 let at = holder.offset as i64 + one.distance;
                 let whole = Pointer::new(holder.ty, Congruence::exactly(at), one.pointer.origin);
                 if let Some(site) = sites.get_mut(&one.pc).and_then(|all| all.get_mut(one.operand)) {
-                    site.place = Place::Object(whole);
+                    site.place = AccessTarget::Object(whole);
                 }
             }
         }
@@ -137,7 +137,7 @@ pub(crate) fn resolve(
 /// The type of the object that a site's pointer points to, and how far from its start the site is, where that is
 /// outside.
 fn outside(catalog: &mut Catalog<'_>, site: &Site) -> Option<(Ty, i64)> {
-    let Place::Object(pointer) = site.place else { return None };
+    let AccessTarget::Object(pointer) = site.place else { return None };
     let distance = pointer.offset.exact()?;
     let size_bytes = u64::from(site.size_bytes);
     let is_outside = size_bytes > 0

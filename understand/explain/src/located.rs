@@ -85,7 +85,7 @@ pub struct Located {
 }
 
 /// A variable whose places are read.
-struct Known {
+struct LocatedVariable {
     ty: Ty,
     size_bytes: u64,
     /// The type it points to, when it is a pointer.
@@ -127,7 +127,13 @@ impl Located {
             let size_bytes = catalog.size_bytes(ty).unwrap_or(0);
             let name = variable.name.as_deref().unwrap_or("(unnamed)");
             let name = names.number(format!("{function}: {name}"));
-            located.add(catalog, &Known { ty, size_bytes, pointee, name }, scope, variable, pointer_bytes);
+            located.add(
+                catalog,
+                &LocatedVariable { ty, size_bytes, pointee, name },
+                scope,
+                variable,
+                pointer_bytes,
+            );
         }
         located
     }
@@ -135,7 +141,7 @@ impl Located {
     fn add(
         &mut self,
         catalog: &mut Catalog<'_>,
-        known: &Known,
+        known: &LocatedVariable,
         scope: &[Range<u64>],
         variable: &Variable,
         pointer_bytes: u64,
@@ -158,7 +164,7 @@ impl Located {
     }
 
     /// Adds the place of a part of a variable. A value without a place adds nothing about memory.
-    fn part(&mut self, known: &Known, range: &Range<u64>, at: &Location, part: Part) {
+    fn part(&mut self, known: &LocatedVariable, range: &Range<u64>, at: &Location, part: Part) {
         let Part { bytes, target, step, origin, is_piece } = part;
         let is_empty = bytes.is_empty();
         let fact = |register, offset| {
@@ -189,7 +195,7 @@ impl Located {
 }
 
 /// A piece as far as it lies in its variable. It is a pointer when it is just the bytes of one.
-fn part_of(catalog: &mut Catalog<'_>, known: &Known, piece: &Piece, pointer_bytes: u64) -> Part {
+fn part_of(catalog: &mut Catalog<'_>, known: &LocatedVariable, piece: &Piece, pointer_bytes: u64) -> Part {
     let (ty, offset) = (known.ty, piece.offset);
     let end = offset.saturating_add(piece.size_bytes).min(known.size_bytes);
     let is_pointer = piece.size_bytes == pointer_bytes

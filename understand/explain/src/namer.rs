@@ -7,7 +7,7 @@ mod places;
 mod pools;
 
 use crate::access_context::AccessContext;
-use crate::analysis::{Place, Site};
+use crate::analysis::{AccessTarget, Site};
 use crate::callees::Callees;
 use crate::catalog::{Catalog, Ty};
 use crate::containers::Holders;
@@ -75,10 +75,10 @@ pub struct Namer<'a> {
 
 /// An access with the facts that the code around it gives.
 #[derive(Clone, Debug)]
-struct Seen {
+struct AnalysedAccess {
     /// Bytes of the operand before this piece.
     into: u64,
-    place: Place,
+    place: AccessTarget,
 }
 
 impl<'a> Namer<'a> {
@@ -248,7 +248,7 @@ impl<'a> Namer<'a> {
     /// When the disassembler fails.
     pub fn is_on_stack_by_code(&mut self, access: &Access) -> Result<bool, ExplainError> {
         let seen = self.seen(access, &mut AccessContext::default())?;
-        Ok(matches!(seen.place, Place::Stack(_)))
+        Ok(matches!(seen.place, AccessTarget::Stack(_)))
     }
 
     /// The name that the code gives to the only load, or the only store, of an instruction of which one address is
@@ -308,11 +308,11 @@ impl<'a> Namer<'a> {
     /// The name that the analysis of the code gives to one operand.
     fn at_site(&mut self, site: Site) -> Option<Named> {
         match site.place {
-            Place::Stack(local) => {
+            AccessTarget::Stack(local) => {
                 let local = local.map(|local| (local.variable, local.ty, local.offset));
                 Some(Named::new(Name::Stack { local }, Evidence::Frame))
             }
-            Place::Object(pointer) if self.catalog.is_aggregate(pointer.target) => {
+            AccessTarget::Object(pointer) if self.catalog.is_aggregate(pointer.target) => {
                 let size = u64::from(site.size_bytes);
                 let Some(spot) = self.catalog.spot(pointer.target, pointer.offset, size) else {
                     return self.named_behind(pointer.target, pointer.offset, None, size);
@@ -323,7 +323,7 @@ impl<'a> Namer<'a> {
                 let name = Name::Member { ty: pointer.target, base: None, offset, is_on_stack: false };
                 Some(Named::new(name, evidence))
             }
-            Place::Object(pointer) => {
+            AccessTarget::Object(pointer) => {
                 let evidence =
                     if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
                 let name = Name::Buffer { origin: pointer.origin, element: pointer.target };
@@ -364,22 +364,22 @@ impl<'a> Namer<'a> {
                 return Ok(of_variable);
             }
             let found = match seen.place {
-                Place::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
+                AccessTarget::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
                 _ => self.untyped(access, at, library),
             };
             return Ok(self.or_variable(found, of_variable));
         }
         Ok(match seen.place {
-            Place::Stack(local) => {
+            AccessTarget::Stack(local) => {
                 let local = local.map(|local| (local.variable, local.ty, local.offset + seen.into));
                 Named::new(Name::Stack { local }, Evidence::Frame)
             }
-            Place::Thread(offset) => match library {
+            AccessTarget::Thread(offset) => match library {
                 Some(library) => Named::in_library(library),
                 None => self.in_thread(access.pc, offset + seen.into as i64),
             },
-            Place::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
-            Place::Fixed | Place::Unknown => self.untyped(access, at, library),
+            AccessTarget::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
+            AccessTarget::Fixed | AccessTarget::Unknown => self.untyped(access, at, library),
         })
     }
 

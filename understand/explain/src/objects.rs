@@ -42,7 +42,7 @@ pub struct Object {
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct TypeSighting {
     ty: Ty,
     strength: Strength,
     count: u64,
@@ -78,7 +78,7 @@ pub type Home = (Lifetime, Option<Block>);
 /// The objects of a recording. Filled by the first pass, settled, then asked by the second.
 #[derive(Default, Debug)]
 pub struct Objects {
-    seen: HashMap<Lifetime, BTreeMap<u64, Vec<Seen>>>,
+    seen: HashMap<Lifetime, BTreeMap<u64, Vec<TypeSighting>>>,
     blocks: HashMap<Lifetime, Block>,
     settled: HashMap<Lifetime, Settled>,
     buffers: HashMap<Lifetime, (Ty, Origin)>,
@@ -101,7 +101,7 @@ impl Objects {
         }
         let here = self.seen.entry(home.0).or_default().entry(start).or_default();
         let known = here.iter().position(|seen| seen.ty == ty).unwrap_or_else(|| {
-            here.push(Seen {
+            here.push(TypeSighting {
                 ty,
                 strength: Strength::PointedTo,
                 count: 0,
@@ -223,7 +223,7 @@ impl Objects {
 fn settle_lifetime(
     catalog: &mut Catalog<'_>,
     block: Option<Block>,
-    starts: BTreeMap<u64, Vec<Seen>>,
+    starts: BTreeMap<u64, Vec<TypeSighting>>,
 ) -> Settled {
     let mut candidates: Vec<Object> = Vec::new();
     let mut settled = Settled::default();
@@ -253,7 +253,7 @@ fn settle_lifetime(
     settled
 }
 
-fn candidate(catalog: &Catalog<'_>, block: Option<Block>, start: u64, seen: &Seen) -> Option<Object> {
+fn candidate(catalog: &Catalog<'_>, block: Option<Block>, start: u64, seen: &TypeSighting) -> Option<Object> {
     let size = catalog.size_bytes(seen.ty).filter(|size| *size > 0)?;
     let mut end = start.checked_add(size)?;
     if let Some(block) = block {

@@ -43,11 +43,11 @@ impl Tally {
 }
 
 /// Accesses and misses of one instruction's loads, or stores, in the windows, by spot and by allocation site.
-type Seen = HashMap<(u32, u32), (u64, Misses)>;
+type SpotMisses = HashMap<(u32, u32), (u64, Misses)>;
 
 /// Accesses and misses of every instruction in the windows.
 #[derive(Default)]
-pub(crate) struct Observed(HashMap<(u64, bool), Seen>);
+pub(crate) struct Observed(HashMap<(u64, bool), SpotMisses>);
 
 impl Observed {
     /// Takes in an access.
@@ -217,7 +217,7 @@ fn whole(accesses: u64, misses: Misses) -> Tally {
 }
 
 /// Divides an instruction's counts among the spots that it was seen at, and their allocation sites.
-fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<((u32, u32), Tally)> {
+fn divide(seen: &SpotMisses, accesses: u64, misses: Misses, latency: Latency) -> Vec<((u32, u32), Tally)> {
     let all_accesses: u64 = seen.values().map(|(accesses, _)| accesses).sum();
     let all_stalls: u64 = seen.values().map(|(_, misses)| cycles(*misses, latency)).sum();
     let total = whole(accesses, misses);
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn misses_are_divided_as_they_were_seen_and_accesses_as_theirs() {
         let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
-        let seen = Seen::from_iter([
+        let seen = SpotMisses::from_iter([
             ((1, 0), (30, Misses { l1: 1, l2: 0 })),
             ((1, 7), (10, Misses { l1: 3, l2: 0 })),
             ((3, 0), (60, Misses::default())),
@@ -339,7 +339,8 @@ mod tests {
             ((3, 0), Tally { accesses: 600.0, stores: 0.0, l1: 0.0, l2: 0.0 }),
         ];
         assert_eq!(divided, expected);
-        let unmissed = Seen::from_iter([((1, 0), (3, Misses::default())), ((2, 0), (1, Misses::default()))]);
+        let unmissed =
+            SpotMisses::from_iter([((1, 0), (3, Misses::default())), ((2, 0), (1, Misses::default()))]);
         let l1: Vec<f64> = divide(&unmissed, 8, Misses { l1: 4, l2: 0 }, latency)
             .iter()
             .map(|(_, tally)| tally.l1)

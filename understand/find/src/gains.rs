@@ -149,7 +149,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Some layouts under the modelled caches, and the one to go for.
-    fn tried(&self, layouts: Vec<(Kind, Layout)>) -> Option<Tried> {
+    fn tried(&self, layouts: Vec<(Kind, Layout)>) -> Option<LayoutTrials> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let base = self.base;
@@ -169,12 +169,12 @@ impl<'b> Bench<'b> {
         let best = preferred(&trials)?;
         trials[..=best].rotate_right(1);
         let (_, best) = tried.into_iter().find(|(trial, _)| *trial == trials[0])?;
-        Some(Tried { trials, best })
+        Some(LayoutTrials { trials, best })
     }
 
     /// The first trial's gain under each configuration, if it is large enough to report, scaled by `scale`. One subject
     /// after the other, because all configurations are tried at a time.
-    fn told(&self, Tried { trials, best }: Tried, scale: Scale) -> Best {
+    fn told(&self, LayoutTrials { trials, best }: LayoutTrials, scale: Scale) -> Best {
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let gains = match scale.of_run(trials[0].gain) >= self.least_gain {
             true => {
@@ -193,7 +193,7 @@ impl<'b> Bench<'b> {
 }
 
 /// The trials, the preferred one first, with its layout.
-struct Tried {
+struct LayoutTrials {
     trials: Vec<Trial>,
     best: Layout,
 }
@@ -220,19 +220,20 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty,
     let known = types.filter_map(|(ty, cycles)| Some((*ty, *cycles, objects(bench, naming, *ty)?)));
     let known: Vec<(Ty, f64, (Objects, Nature))> = known.collect();
     let tried = known.par_iter().map(|(_, _, (objects, nature))| bench.tried(layouts(objects, nature)));
-    let tried: Vec<Option<Tried>> = tried.collect();
-    let gain = |((ty, cycles, (objects, nature)), tried): ((Ty, f64, (Objects, Nature)), Option<Tried>)| {
-        let Best { trials, gains, moved } = bench.told(tried?, bench.scale(cycles, stalls(ty)));
-        Some(Gain {
-            subject: Subject::Type(ty),
-            trials,
-            gains,
-            window_cycles: stalls(ty),
-            evidence: evidence(bench, naming, ty, &objects, nature),
-            moved,
-            start_in_line: objects.start_in_line(bench.line_bytes),
-        })
-    };
+    let tried: Vec<Option<LayoutTrials>> = tried.collect();
+    let gain =
+        |((ty, cycles, (objects, nature)), tried): ((Ty, f64, (Objects, Nature)), Option<LayoutTrials>)| {
+            let Best { trials, gains, moved } = bench.told(tried?, bench.scale(cycles, stalls(ty)));
+            Some(Gain {
+                subject: Subject::Type(ty),
+                trials,
+                gains,
+                window_cycles: stalls(ty),
+                evidence: evidence(bench, naming, ty, &objects, nature),
+                moved,
+                start_in_line: objects.start_in_line(bench.line_bytes),
+            })
+        };
     known.into_iter().zip(tried).filter_map(gain).collect()
 }
 
@@ -422,20 +423,21 @@ pub(crate) fn of_code(
     });
     let packed: Vec<Packed> = packed.collect();
     let tried = packed.par_iter().map(|packed| bench.tried(vec![(Kind::Code, Layout::Code(packed.clone()))]));
-    let tried: Vec<Option<Tried>> = tried.collect();
-    let gain = |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>), packed: &Packed, tried: Tried| {
-        let executed_bytes = packed.size_bytes();
-        let evidence = Evidence::Code {
-            executed_bytes,
-            lines: packed.lines_now(bench.line_bytes),
-            lines_needed: executed_bytes.div_ceil(bench.line_bytes),
+    let tried: Vec<Option<LayoutTrials>> = tried.collect();
+    let gain =
+        |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>), packed: &Packed, tried: LayoutTrials| {
+            let executed_bytes = packed.size_bytes();
+            let evidence = Evidence::Code {
+                executed_bytes,
+                lines: packed.lines_now(bench.line_bytes),
+                lines_needed: executed_bytes.div_ceil(bench.line_bytes),
+            };
+            let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
+            let scale = bench.scale(number.map_or(of_all, |number| cycles(&number)) as f64, window_cycles);
+            let Best { trials, gains, moved } = bench.told(tried, scale);
+            let subject = Subject::Function(number);
+            Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None }
         };
-        let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
-        let scale = bench.scale(number.map_or(of_all, |number| cycles(&number)) as f64, window_cycles);
-        let Best { trials, gains, moved } = bench.told(tried, scale);
-        let subject = Subject::Function(number);
-        Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None }
-    };
     let all = subjects.into_iter().zip(&packed).zip(tried);
     all.filter_map(|((subject, packed), tried)| Some(gain(subject, packed, tried?))).collect()
 }

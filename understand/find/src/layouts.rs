@@ -145,7 +145,8 @@ impl Objects {
         [order, close(used), close(closer)].into_iter().find_map(|order| {
             let (starts, end) = put_in_order(order.iter().map(|index| &self.pieces[*index]));
             (end <= self.size_bytes).then(|| {
-                let places = order.iter().zip(starts).map(|(index, start)| (*index, Place::Within(start)));
+                let places =
+                    order.iter().zip(starts).map(|(index, start)| (*index, PiecePlace::Within(start)));
                 self.relaid(places.collect())
             })
         })
@@ -177,18 +178,18 @@ impl Objects {
     }
 
     /// The pieces one after the other, in an array of their own.
-    fn apart(&self, pieces: &[usize], number: u64, more_bytes: u64) -> BTreeMap<usize, Place> {
+    fn apart(&self, pieces: &[usize], number: u64, more_bytes: u64) -> BTreeMap<usize, PiecePlace> {
         let mut order = pieces.to_vec();
         order.sort_by_key(|index| std::cmp::Reverse((self.pieces[*index].align, self.heat[*index])));
         let (starts, end) = put_in_order(order.iter().map(|index| &self.pieces[*index]));
         let align = order.iter().map(|index| self.pieces[*index].align).max().unwrap_or(1);
         let stride = (end + more_bytes).next_multiple_of(align.max(more_bytes).max(1));
         let array = APART + (number % 16) * APART_EACH;
-        let place = |start| Place::Apart { array, stride, start };
+        let place = |start| PiecePlace::Apart { array, stride, start };
         order.into_iter().zip(starts.into_iter().map(place)).collect()
     }
 
-    fn relaid(&self, places: BTreeMap<usize, Place>) -> Relaid {
+    fn relaid(&self, places: BTreeMap<usize, PiecePlace>) -> Relaid {
         Relaid {
             pitch: self.pitch(),
             starts: Starts::of(&self.bases),
@@ -217,7 +218,7 @@ impl Moved {
 
 /// The new place of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum PiecePlace {
     /// To this offset of its object.
     Within(u64),
     /// To this offset of an element of an array.
@@ -229,7 +230,7 @@ enum Place {
 pub(crate) struct Relaid {
     objects: Objects,
     /// By piece.
-    places: Vec<Place>,
+    places: Vec<PiecePlace>,
     pitch: u64,
     starts: Starts,
     /// The range of the objects: most of the cached data is elsewhere.
@@ -291,10 +292,10 @@ impl Relaid {
         let piece = self.objects.piece_at(offset)?;
         let into = offset - self.objects.pieces[piece].start;
         Some(match self.places[piece] {
-            Place::Within(start) => base + start + into,
+            PiecePlace::Within(start) => base + start + into,
             // Objects of kernels lie near the end of the addresses. No real memory is meant: addresses beyond the end
             // wrap to 0.
-            Place::Apart { array, stride, start } => {
+            PiecePlace::Apart { array, stride, start } => {
                 array.wrapping_add((base / self.pitch).wrapping_mul(stride)).wrapping_add(start + into)
             }
         })
@@ -303,9 +304,9 @@ impl Relaid {
     /// The new place of each piece in the object, or in the first of the arrays that objects are split into; `None` is
     /// another.
     pub(crate) fn moved(&self) -> Moved {
-        let to = |place: &Place| match place {
-            Place::Within(start) | Place::Apart { array: APART, start, .. } => Some(*start),
-            Place::Apart { .. } => None,
+        let to = |place: &PiecePlace| match place {
+            PiecePlace::Within(start) | PiecePlace::Apart { array: APART, start, .. } => Some(*start),
+            PiecePlace::Apart { .. } => None,
         };
         let pieces = self.objects.pieces.iter().zip(&self.places);
         Moved {
@@ -317,7 +318,7 @@ impl Relaid {
     /// Bytes between one element and the next in the first array.
     fn hot_stride(&self) -> u64 {
         let first = self.places.iter().find_map(|place| match place {
-            Place::Apart { array: APART, stride, .. } => Some(*stride),
+            PiecePlace::Apart { array: APART, stride, .. } => Some(*stride),
             _ => None,
         });
         first.unwrap_or(self.objects.size_bytes)

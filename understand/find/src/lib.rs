@@ -46,9 +46,9 @@ pub use findings::{
 };
 pub use recorded::Recorded;
 pub use sampled::{
-    AgainstModel, Known, MoreNames, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
-    SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
-    SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource, SampledUser,
-    SampledWithCallees, Worth, against_model, operand_at, sampled,
+    AgainstModel, FileInformation, FindingReason, MoreNames, SampledAccesses, SampledByte, SampledCpu,
+    SampledData, SampledEvent, SampledEvidence, SampledFile, SampledFinding, SampledFindings,
+    SampledFunction, SampledLine, SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource,
+    SampledUser, SampledWithCallees, against_model, operand_at, sampled,
 };
 pub use work_out::{Again, Options, work_out};

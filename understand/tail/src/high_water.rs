@@ -2,7 +2,7 @@
 
 use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
-use crate::symbols::Place;
+use crate::symbols::SymbolisedAddress;
 use lineup_model::region::RegionId;
 use lineup_recording::Arm;
 use serde::Serialize;
@@ -20,9 +20,9 @@ pub struct Mark {
     #[serde(flatten)]
     pub cost: Cost,
     /// The place where it began: the return address of a call, or the instruction that turned interrupts off.
-    pub from: Place,
+    pub from: SymbolisedAddress,
     /// The place where it ended.
-    pub to: Place,
+    pub to: SymbolisedAddress,
     /// Calls of other regions inside, in order.
     pub inner: Vec<Inner>,
     /// Inner calls beyond the first 100.

@@ -22,4 +22,4 @@ pub mod symbols;
 pub use analysis::{Analysis, analyse};
 pub use metric::{Cost, Metric};
 pub use run::{Measured, Run};
-pub use symbols::{Place, Symbols};
+pub use symbols::{SymbolisedAddress, Symbols};

@@ -1,6 +1,6 @@
 //! One recording of a whole system, ready to be analysed: the nesting of calls, and the treatment before them.
 
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{SymbolisedAddress, Symbols};
 use lineup_model::access::{Call, CallEnd};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{Arm, MeasuredCall, Mode, Recording};
@@ -159,9 +159,9 @@ impl Run {
     }
 
     /// The place of an address; addresses below the kernel's are `user mode`.
-    pub fn place(&self, address: u64) -> Place {
+    pub fn place(&self, address: u64) -> SymbolisedAddress {
         if address < self.kernel_start {
-            return Place { address, function: Some("user mode".to_owned()), offset_bytes: 0 };
+            return SymbolisedAddress { address, function: Some("user mode".to_owned()), offset_bytes: 0 };
         }
         self.symbols.place(address)
     }

@@ -2,7 +2,7 @@
 
 use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
-use crate::symbols::Place;
+use crate::symbols::SymbolisedAddress;
 use lineup_model::region::RegionId;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ pub struct Span {
     #[serde(flatten)]
     pub cost: Cost,
     /// The place where interrupts were turned off.
-    pub from: Place,
+    pub from: SymbolisedAddress,
     /// The place where they were turned on.
-    pub to: Place,
+    pub to: SymbolisedAddress,
     /// The outermost calls of regions inside, in order, each name once.
     pub inside: Vec<String>,
 }

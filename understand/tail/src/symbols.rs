@@ -11,7 +11,7 @@ pub struct Symbols {
 
 /// The place of an address: its symbol and the distance from it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct Place {
+pub struct SymbolisedAddress {
     /// The address.
     pub address: u64,
     /// The function; `None` when no symbol covers the address.
@@ -20,7 +20,7 @@ pub struct Place {
     pub offset_bytes: u64,
 }
 
-impl Place {
+impl SymbolisedAddress {
     /// `function+0x12`, or the address.
     pub fn text(&self) -> String {
         match &self.function {
@@ -75,12 +75,12 @@ impl Symbols {
     }
 
     /// The place of an address.
-    pub fn place(&self, address: u64) -> Place {
+    pub fn place(&self, address: u64) -> SymbolisedAddress {
         match self.index(address).and_then(|index| self.functions.get(index)) {
             Some((start, _, name)) => {
-                Place { address, function: Some(name.clone()), offset_bytes: address - start }
+                SymbolisedAddress { address, function: Some(name.clone()), offset_bytes: address - start }
             }
-            None => Place { address, function: None, offset_bytes: 0 },
+            None => SymbolisedAddress { address, function: None, offset_bytes: 0 },
         }
     }
 

@@ -65,12 +65,12 @@ fn declarations<'s>(one: &'s NeverCalled, sources: &'s Sources) -> Result<Vec<(&
     for (other, _) in sources.that_may_name(&one.function).filter(|(other, _)| is_c(sources, other)) {
         for found in sources.lexed(other).iter().flat_map(|lexed| outermost(lexed, &one.function)) {
             match found {
-                Found { is_definition: true, begins_at, is_static: own } if other == path => {
+                FunctionDeclaration { is_definition: true, begins_at, is_static: own } if other == path => {
                     definitions.push((other, begins_at));
                     is_static |= own;
                 }
                 // Another function of this name.
-                Found { is_definition: true, .. } => {}
+                FunctionDeclaration { is_definition: true, .. } => {}
                 found => prototypes.push((other, found)),
             }
         }
@@ -91,14 +91,14 @@ fn is_c(sources: &Sources, path: &str) -> bool {
 }
 
 /// A declaration of a function in a text.
-struct Found {
+struct FunctionDeclaration {
     begins_at: usize,
     is_definition: bool,
     is_static: bool,
 }
 
 /// The declarations of a function outside all braces.
-fn outermost(lexed: &Lexed<'_>, name: &str) -> Vec<Found> {
+fn outermost(lexed: &Lexed<'_>, name: &str) -> Vec<FunctionDeclaration> {
     let code: Vec<usize> =
         (0..lexed.tokens.len()).filter(|index| !lexed.tokens[*index].is_comment()).collect();
     let text = |at: usize| code.get(at).map_or("", |index| lexed.str(*index));
@@ -126,7 +126,7 @@ fn outermost(lexed: &Lexed<'_>, name: &str) -> Vec<Found> {
                 let behind = closing.and_then(|closing| code.iter().position(|index| *index == closing));
                 let end = behind.map_or("", |behind| text(behind + 1));
                 if let Some(first) = code.get(begins).filter(|_| is_declared && matches!(end, "{" | ";")) {
-                    found.push(Found {
+                    found.push(FunctionDeclaration {
                         begins_at: lexed.tokens[*first].start(),
                         is_definition: end == "{",
                         is_static: words().any(|word| word == "static"),

@@ -5,7 +5,7 @@ use super::site::{If, Lines, if_at};
 use super::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt, is_contradicted};
 use crate::lex::line_at;
 use crate::sources::{SourcePlace, Sources};
-use lineup_model::branch::{Branch, Evidence, Place};
+use lineup_model::branch::{Branch, Evidence, SourcePosition};
 use std::collections::BTreeMap;
 
 /// Longest condition that a report shows.
@@ -69,7 +69,7 @@ struct File<'f> {
     text: &'f str,
     lines: &'f Lines<'f>,
     macros: &'f Macros,
-    executed: Option<&'f BTreeMap<Place, u64>>,
+    executed: Option<&'f BTreeMap<SourcePosition, u64>>,
 }
 
 impl File<'_> {

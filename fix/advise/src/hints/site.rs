@@ -1,7 +1,7 @@
 //! The `if` that a place in the text belongs to, and which part of it other places are in.
 
 use crate::syntax::{text_of, visit};
-use lineup_model::branch::{Place, Side};
+use lineup_model::branch::{Side, SourcePosition};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
@@ -44,7 +44,7 @@ impl<'t> Lines<'t> {
     }
 
     /// The byte of a place; `None` without a column, and outside the text.
-    fn byte(&self, place: Place) -> Option<usize> {
+    fn byte(&self, place: SourcePosition) -> Option<usize> {
         let line = self.line_bytes(place.line)?;
         let at = line.start.checked_add(usize::try_from(place.column?).ok()?.checked_sub(1)?)?;
         (at < line.end).then_some(at)
@@ -58,7 +58,7 @@ impl<'t> Lines<'t> {
 }
 
 /// The `if` in whose condition a place lies.
-pub(super) fn if_at(tree: &Tree, lines: &Lines<'_>, place: Place) -> Option<If> {
+pub(super) fn if_at(tree: &Tree, lines: &Lines<'_>, place: SourcePosition) -> Option<If> {
     let at = lines.byte(place)?;
     let mut node = tree.root_node().descendant_for_byte_range(at, at)?;
     loop {
@@ -132,7 +132,7 @@ impl If {
         }
     }
 
-    fn part_of(&self, place: Place, lines: &Lines<'_>) -> Part {
+    fn part_of(&self, place: SourcePosition, lines: &Lines<'_>) -> Part {
         let range = match (lines.byte(place), lines.line_bytes(place.line)) {
             (Some(byte), _) => byte..byte + 1,
             // A line without a column must belong to one part for certain.
@@ -154,7 +154,7 @@ impl If {
     pub(super) fn executed(
         &self,
         is_likely: bool,
-        places: Option<&BTreeMap<Place, u64>>,
+        places: Option<&BTreeMap<SourcePosition, u64>>,
         lines: &Lines<'_>,
     ) -> Option<u64> {
         let wanted = match is_likely {

@@ -2,15 +2,15 @@
 
 use lineup_advise::hints::{Hints, hints};
 use lineup_advise::sources::Sources;
-use lineup_model::branch::{Branch, Evidence, NeverCalled, Place, Side};
+use lineup_model::branch::{Branch, Evidence, NeverCalled, Side, SourcePosition};
 use lineup_model::types::SourceLocation;
 
 /// A place by the mark before which it stands in the text.
-fn place(text: &str, mark: &str) -> Place {
+fn place(text: &str, mark: &str) -> SourcePosition {
     let at = text.find(mark).unwrap_or_else(|| panic!("no {mark}"));
     let line = text[..at].matches('\n').count() as u32 + 1;
     let column = (at - text[..at].rfind('\n').map_or(0, |end| end + 1)) as u32 + 1;
-    Place { line, column: Some(column) }
+    SourcePosition { line, column: Some(column) }
 }
 
 /// A branch at a mark; each side goes to a mark so often.
@@ -91,8 +91,10 @@ fn a_condition_of_several_or_with_lines_of_the_preprocessor_is_left() {
 /// Inlined code has no columns: the line must belong to one part.
 #[test]
 fn a_line_alone_tells_where_it_belongs_to_one_part() {
-    let line_of =
-        |text: &str, mark: &str| Side { times: 0, places: vec![Place { column: None, ..place(text, mark) }] };
+    let line_of = |text: &str, mark: &str| Side {
+        times: 0,
+        places: vec![SourcePosition { column: None, ..place(text, mark) }],
+    };
     let counted = branch(PLAIN, "x == 7", [("AAA", 0), ("BBB", 90_000)]);
     let with = |text: &str, mark| Branch {
         sides: [line_of(text, mark), counted.sides[1].clone()],

@@ -3,12 +3,10 @@
 use super::extent::{has_modules, language, own_language, ranges};
 use super::reference::Die;
 use super::store::View;
-use super::{Dwarf, MAX_CHAIN, Slice, Unit, Value};
+use super::{Dwarf, DwarfEntry, MAX_CHAIN, Unit, Value};
 use gimli::constants as dw;
 use lineup_model::types::Language;
 use std::ops::Range;
-
-type Entry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
 
 /// A function with code of its own.
 #[derive(Debug)]
@@ -133,7 +131,7 @@ impl<'a> Reader<'_, 'a> {
     fn run(&mut self) -> Result<(), gimli::Error> {
         let unit = self.unit;
         let mut entries = unit.entries_raw(None)?;
-        let mut entry = Entry::null();
+        let mut entry = DwarfEntry::null();
         while !entries.is_empty() {
             if !entries.read_entry(&mut entry)? {
                 continue;
@@ -180,7 +178,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    fn string(&self, entry: &Entry<'a>, name: gimli::DwAt) -> Option<String> {
+    fn string(&self, entry: &DwarfEntry<'a>, name: gimli::DwAt) -> Option<String> {
         let value = entry.attr_value(name)?;
         Some(super::text(self.dwarf.attr_string(self.unit, value).ok()?.slice()))
     }
@@ -193,7 +191,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn name(&mut self, entry: &Entry<'a>, offset: u32) {
+    fn name(&mut self, entry: &DwarfEntry<'a>, offset: u32) {
         let linkage = self
             .string(entry, dw::DW_AT_linkage_name)
             .or_else(|| self.string(entry, dw::DW_AT_MIPS_linkage_name));
@@ -205,7 +203,7 @@ impl<'a> Reader<'_, 'a> {
         self.out.names.push(NameEntry { offset, name, linkage: linkage.map(Into::into), origin });
     }
 
-    fn subprogram(&mut self, entry: &Entry<'a>, offset: u32, frame: &mut Frame) {
+    fn subprogram(&mut self, entry: &DwarfEntry<'a>, offset: u32, frame: &mut Frame) {
         self.name(entry, offset);
         let ranges = ranges(self.dwarf, self.unit, entry);
         frame.function = Some(offset);
@@ -216,7 +214,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn inlined(&mut self, entry: &Entry<'a>, caller: Option<u32>) {
+    fn inlined(&mut self, entry: &DwarfEntry<'a>, caller: Option<u32>) {
         let origin = entry.attr_value(dw::DW_AT_abstract_origin);
         let origin = origin.and_then(|value| die_of(self.view, self.index, value));
         if let (Some(origin), Some(caller)) = (origin, caller) {
@@ -224,7 +222,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn variable(&mut self, entry: &Entry<'a>, offset: u32, function: Option<u32>) {
+    fn variable(&mut self, entry: &DwarfEntry<'a>, offset: u32, function: Option<u32>) {
         if function.is_none() {
             self.name(entry, offset);
         }
@@ -239,7 +237,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn unplaced(&mut self, entry: &Entry<'a>, at: VariableEntry) {
+    fn unplaced(&mut self, entry: &DwarfEntry<'a>, at: VariableEntry) {
         let places = [dw::DW_AT_const_value, dw::DW_AT_declaration, dw::DW_AT_abstract_origin];
         if places.into_iter().any(|name| entry.attr_value(name).is_some()) {
             return;

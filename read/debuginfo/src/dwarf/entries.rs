@@ -24,7 +24,7 @@ const MAX_FIXED_BYTES: usize = 1 << 12;
 
 /// The common properties of an abbreviation's entries.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct CompiledAbbreviation {
     pub(super) tag: DwTag,
     /// The kind of type that the entry describes.
     pub(super) kind: Option<RawKind>,
@@ -81,7 +81,7 @@ struct Load {
 #[derive(Default)]
 pub(super) struct Compiled {
     /// By abbreviation code.
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<CompiledAbbreviation>>,
     steps: Vec<Step>,
     loads: Vec<Load>,
     /// Numbers that abbreviations hold.
@@ -158,7 +158,7 @@ impl<'u, 'a> Entries<'u, 'a> {
             self.compiled.compile(abbreviation, self.unit.encoding())
         } else {
             let entry = Compiled::default().compile(abbreviation, self.unit.encoding());
-            Entry { is_simple: false, fixed_bytes: None, ..entry }
+            CompiledAbbreviation { is_simple: false, fixed_bytes: None, ..entry }
         };
         // No abbreviation has the code 0: its slot holds abbreviations that are not kept.
         let at = if is_kept { code as usize } else { 0 };
@@ -201,7 +201,7 @@ impl<'u, 'a> Entries<'u, 'a> {
 
     /// The common properties of an abbreviation's entries.
     #[inline]
-    pub(super) fn about(&self, code: Code) -> Option<&Entry> {
+    pub(super) fn about(&self, code: Code) -> Option<&CompiledAbbreviation> {
         self.compiled.entries.get(code.0 as usize)?.as_ref()
     }
 
@@ -217,7 +217,7 @@ impl<'u, 'a> Entries<'u, 'a> {
     /// Reads an entry's attributes into [`Self::attributes`].
     #[inline]
     pub(super) fn read(&mut self, code: Code) -> Result<()> {
-        if let Some(&Some(Entry { fixed_bytes: Some(len), filled, loads, given, .. })) =
+        if let Some(&Some(CompiledAbbreviation { fixed_bytes: Some(len), filled, loads, given, .. })) =
             self.compiled.entries.get(code.0 as usize)
         {
             // Every number is copied from eight bytes; the last ones of a unit are read step by step.
@@ -242,7 +242,9 @@ impl<'u, 'a> Entries<'u, 'a> {
 
     fn step_by_step(&mut self, code: Code) -> Result<()> {
         self.attributes.clear(Fields::default());
-        let Some(&Entry { steps, is_simple: true, .. }) = self.about(code) else { return self.by_gimli() };
+        let Some(&CompiledAbbreviation { steps, is_simple: true, .. }) = self.about(code) else {
+            return self.by_gimli();
+        };
         for at in steps.0 as usize..steps.0 as usize + usize::from(steps.1) {
             let Some(&Step { skip, then }) = self.compiled.steps.get(at) else { break };
             self.pass(skip)?;
@@ -379,7 +381,7 @@ impl<'u, 'a> Entries<'u, 'a> {
 }
 
 impl Compiled {
-    fn compile(&mut self, abbreviation: &Abbreviation, encoding: Encoding) -> Entry {
+    fn compile(&mut self, abbreviation: &Abbreviation, encoding: Encoding) -> CompiledAbbreviation {
         let mut is_simple = encoding.format == Format::Dwarf32
             && encoding.version >= 4
             && abbreviation.attributes().len() <= MAX_ATTRIBUTES;
@@ -415,7 +417,7 @@ impl Compiled {
         let tag = abbreviation.tag();
         let fixed_bytes = fixed_bytes.filter(|len| is_simple && *len <= MAX_FIXED_BYTES);
         let range = |start: usize, end: usize| (start as u32, (end - start) as u16);
-        Entry {
+        CompiledAbbreviation {
             tag,
             kind: type_kind(tag),
             may_be_part: belongs_to_type(tag),

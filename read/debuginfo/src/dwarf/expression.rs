@@ -8,7 +8,7 @@ use gimli::{Encoding, Expression, Operation};
 
 /// The knowledge about a value on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Known {
+enum StackValue {
     Number(i64),
     /// An address this many bytes behind the start of the object.
     InObject(i64),
@@ -18,7 +18,7 @@ enum Known {
 /// The stack, and the bytes read so far.
 #[derive(Default)]
 struct Follower {
-    stack: Vec<Known>,
+    stack: Vec<StackValue>,
     /// The end of the furthest bytes of the object that were read.
     reach_bytes: Option<u64>,
 }
@@ -34,7 +34,7 @@ pub(super) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) ->
         follower.take(&operation);
     }
     match follower.stack.pop() {
-        Some(Known::Number(number)) => Some(number.cast_unsigned()),
+        Some(StackValue::Number(number)) => Some(number.cast_unsigned()),
         _ => None,
     }
 }
@@ -51,43 +51,45 @@ pub(super) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding)
 }
 
 impl Follower {
-    fn pop(&mut self) -> Known {
-        self.stack.pop().unwrap_or(Known::Nothing)
+    fn pop(&mut self) -> StackValue {
+        self.stack.pop().unwrap_or(StackValue::Nothing)
     }
 
     fn take(&mut self, operation: &Operation<Slice<'_>>) {
         use Operation as Op;
         let pushed = match *operation {
-            Op::PushObjectAddress => Known::InObject(0),
-            Op::UnsignedConstant { value } => Known::Number(value.cast_signed()),
-            Op::SignedConstant { value } => Known::Number(value),
+            Op::PushObjectAddress => StackValue::InObject(0),
+            Op::UnsignedConstant { value } => StackValue::Number(value.cast_signed()),
+            Op::SignedConstant { value } => StackValue::Number(value),
             Op::PlusConstant { value } => {
                 let left = self.pop();
-                sum(left, Known::Number(value.cast_signed()))
+                sum(left, StackValue::Number(value.cast_signed()))
             }
             Op::Plus => {
                 let (right, left) = (self.pop(), self.pop());
                 sum(left, right)
             }
             Op::Minus => match (self.pop(), self.pop()) {
-                (Known::Number(right), left) => sum(left, Known::Number(right.wrapping_neg())),
-                _ => Known::Nothing,
+                (StackValue::Number(right), left) => sum(left, StackValue::Number(right.wrapping_neg())),
+                _ => StackValue::Nothing,
             },
             Op::Mul => match (self.pop(), self.pop()) {
-                (Known::Number(right), Known::Number(left)) => Known::Number(left.wrapping_mul(right)),
-                _ => Known::Nothing,
+                (StackValue::Number(right), StackValue::Number(left)) => {
+                    StackValue::Number(left.wrapping_mul(right))
+                }
+                _ => StackValue::Nothing,
             },
             Op::Deref { size, .. } => {
-                if let Known::InObject(offset) = self.pop()
+                if let StackValue::InObject(offset) = self.pop()
                     && let Ok(offset) = u64::try_from(offset)
                 {
                     self.reach_bytes = self.reach_bytes.max(offset.checked_add(size.into()));
                 }
-                Known::Nothing
+                StackValue::Nothing
             }
             Op::Pick { index } => {
                 let at = self.stack.len().checked_sub(usize::from(index) + 1);
-                at.and_then(|at| self.stack.get(at)).copied().unwrap_or(Known::Nothing)
+                at.and_then(|at| self.stack.get(at)).copied().unwrap_or(StackValue::Nothing)
             }
             Op::Swap => {
                 let (right, left) = (self.pop(), self.pop());
@@ -101,35 +103,34 @@ impl Follower {
             Op::Skip { .. } | Op::Nop => return,
             Op::Neg | Op::Not | Op::Abs => {
                 self.pop();
-                Known::Nothing
+                StackValue::Nothing
             }
             Op::And | Op::Or | Op::Xor | Op::Div | Op::Mod | Op::Shl | Op::Shr | Op::Shra => {
                 self.pop();
                 self.pop();
-                Known::Nothing
+                StackValue::Nothing
             }
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {
                 self.pop();
                 self.pop();
-                Known::Nothing
+                StackValue::Nothing
             }
             // All other operations need registers, memory or other entries: the values below are then unknown.
             _ => {
                 self.stack.clear();
-                Known::Nothing
+                StackValue::Nothing
             }
         };
         self.stack.push(pushed);
     }
 }
 
-fn sum(left: Known, right: Known) -> Known {
+fn sum(left: StackValue, right: StackValue) -> StackValue {
     match (left, right) {
-        (Known::Number(left), Known::Number(right)) => Known::Number(left.wrapping_add(right)),
-        (Known::InObject(at), Known::Number(by)) | (Known::Number(by), Known::InObject(at)) => {
-            Known::InObject(at.wrapping_add(by))
-        }
-        _ => Known::Nothing,
+        (StackValue::Number(left), StackValue::Number(right)) => StackValue::Number(left.wrapping_add(right)),
+        (StackValue::InObject(at), StackValue::Number(by))
+        | (StackValue::Number(by), StackValue::InObject(at)) => StackValue::InObject(at.wrapping_add(by)),
+        _ => StackValue::Nothing,
     }
 }
 

@@ -1,15 +1,12 @@
 //! The code that an entry covers, a unit's language, and its compiler.
 
-use super::{Dwarf, Unit, Value};
+use super::{Dwarf, DwarfEntry, Unit, Value};
 use gimli::{DwLang, constants as dw};
 use lineup_model::types::Language;
 use std::ops::Range;
 
-/// An entry with its attributes.
-type Entry<'a> = gimli::DebuggingInformationEntry<super::Slice<'a>>;
-
 /// The code ranges of an entry, the one with the entry point first.
-pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
+pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &DwarfEntry<'a>) -> Vec<Range<u64>> {
     let address = |name| match entry.attr_value(name) {
         Some(value @ (Value::Addr(_) | Value::DebugAddrIndex(_))) => {
             dwarf.attr_address(unit, value).ok().flatten()

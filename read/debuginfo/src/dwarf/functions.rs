@@ -5,16 +5,14 @@ use super::extent::ranges;
 use super::files::Files;
 use super::reference::Die;
 use super::store::View;
-use super::{Dwarf, MAX_CHAIN, Slice, TypeTable, Unit, Value, constant, location};
+use super::{Dwarf, DwarfEntry, MAX_CHAIN, TypeTable, Unit, Value, constant, location};
 use gimli::{DwAt, UnitOffset, constants as dw};
-use lineup_model::program::{Function, Inlined, Location, Place, Variable};
+use lineup_model::program::{Function, Inlined, Location, ValueLocation, Variable};
 use lineup_model::types::SourceLocation;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
-
-type Entry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
 
 /// Reads functions and variables in detail.
 pub(crate) struct Details<'d, 'a, C> {
@@ -36,7 +34,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
     }
 
     /// An entry and the entries that complete it: itself, its abstract origin, its specification.
-    fn chain(&self, die: Die) -> Vec<(Die, Rc<Unit<'a>>, Entry<'a>)> {
+    fn chain(&self, die: Die) -> Vec<(Die, Rc<Unit<'a>>, DwarfEntry<'a>)> {
         let mut chain = Vec::new();
         let mut next = Some(die);
         while let Some(die) = next.filter(|_| chain.len() < MAX_CHAIN) {
@@ -97,13 +95,13 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
         })
     }
 
-    fn type_of(&self, chain: &[(Die, Rc<Unit<'a>>, Entry<'a>)]) -> Option<lineup_model::types::TypeId> {
+    fn type_of(&self, chain: &[(Die, Rc<Unit<'a>>, DwarfEntry<'a>)]) -> Option<lineup_model::types::TypeId> {
         let (die, value) =
             chain.iter().find_map(|(die, _, entry)| Some((die, entry.attr_value(dw::DW_AT_type)?)))?;
         self.table.of_entry(die_of(self.view, die.unit, value)?)
     }
 
-    fn declared_at(&self, chain: &[(Die, Rc<Unit<'a>>, Entry<'a>)]) -> Option<SourceLocation> {
+    fn declared_at(&self, chain: &[(Die, Rc<Unit<'a>>, DwarfEntry<'a>)]) -> Option<SourceLocation> {
         chain.iter().find_map(|(die, unit, entry)| {
             self.location(die.unit, unit, entry, dw::DW_AT_decl_file, dw::DW_AT_decl_line)
         })
@@ -113,7 +111,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
         &self,
         index: u32,
         unit: &Unit<'a>,
-        entry: &Entry<'a>,
+        entry: &DwarfEntry<'a>,
         file: DwAt,
         line: DwAt,
     ) -> Option<SourceLocation> {
@@ -124,18 +122,23 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
     }
 }
 
-fn first<'a>(chain: &[(Die, Rc<Unit<'a>>, Entry<'a>)], name: DwAt) -> Option<Value<'a>> {
+fn first<'a>(chain: &[(Die, Rc<Unit<'a>>, DwarfEntry<'a>)], name: DwAt) -> Option<Value<'a>> {
     chain.iter().find_map(|(_, _, entry)| entry.attr_value(name))
 }
 
 /// The locations of an entry's value, narrowed to the scope's ranges when the scope is smaller than the function:
 /// compilers keep describing a variable past its block, where its register may already be another's.
-fn places<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>, scope: &[Range<u64>]) -> Vec<Place> {
-    let everywhere = |at: Location| -> Vec<Place> {
+fn places<'a>(
+    dwarf: &Dwarf<'a>,
+    unit: &Unit<'a>,
+    entry: &DwarfEntry<'a>,
+    scope: &[Range<u64>],
+) -> Vec<ValueLocation> {
+    let everywhere = |at: Location| -> Vec<ValueLocation> {
         if scope.is_empty() {
-            return vec![Place { range: None, at }];
+            return vec![ValueLocation { range: None, at }];
         }
-        scope.iter().map(|range| Place { range: Some(range.clone()), at: at.clone() }).collect()
+        scope.iter().map(|range| ValueLocation { range: Some(range.clone()), at: at.clone() }).collect()
     };
     match entry.attr_value(dw::DW_AT_location) {
         Some(Value::Exprloc(expression)) => everywhere(location::interpret(dwarf, unit, expression)),
@@ -148,7 +151,7 @@ fn places<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>, scope: &[Ra
                     let whole = scope.is_empty().then(|| within.clone());
                     let parts = scope.iter().map(|own| own.start.max(within.start)..own.end.min(within.end));
                     let parts = whole.into_iter().chain(parts).filter(|range| range.start < range.end);
-                    places.extend(parts.map(|range| Place { range: Some(range), at: at.clone() }));
+                    places.extend(parts.map(|range| ValueLocation { range: Some(range), at: at.clone() }));
                 }
             }
             places
@@ -194,7 +197,7 @@ struct Body<'b, 'd, 'a, C> {
 impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
     fn read(mut self, offset: u32) {
         let Ok(mut entries) = self.unit.entries_raw(Some(UnitOffset(offset as usize))) else { return };
-        let mut entry = Entry::null();
+        let mut entry = DwarfEntry::null();
         let mut is_root = true;
         while !entries.is_empty() {
             match entries.read_entry(&mut entry) {
@@ -219,7 +222,7 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry<'a>, depth: isize) {
+    fn entry(&mut self, entry: &DwarfEntry<'a>, depth: isize) {
         let Some(frame) = self.stack.last() else { return };
         let scope = frame.scope.clone();
         let (is_foreign, inlined) = match frame.open {
@@ -252,7 +255,7 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
         }
     }
 
-    fn variable(&mut self, entry: &Entry<'a>, inlined: Option<usize>, scope: &[Range<u64>]) {
+    fn variable(&mut self, entry: &DwarfEntry<'a>, inlined: Option<usize>, scope: &[Range<u64>]) {
         let Ok(offset) = u32::try_from(entry.offset().0) else { return };
         let die = Die { unit: self.index, offset };
         let Some(variable) = self.details.variable(die, None, scope) else { return };
@@ -268,7 +271,7 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
         }
     }
 
-    fn inlined(&mut self, entry: &Entry<'a>) -> Option<(usize, Vec<Range<u64>>)> {
+    fn inlined(&mut self, entry: &DwarfEntry<'a>) -> Option<(usize, Vec<Range<u64>>)> {
         let origin = die_of(self.details.view, self.index, entry.attr_value(dw::DW_AT_abstract_origin)?)?;
         let named = Catalog::name(origin, &self.details.catalog);
         let own = ranges(self.dwarf, self.unit, entry);

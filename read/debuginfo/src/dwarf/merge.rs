@@ -6,7 +6,7 @@ use super::in_order::in_order;
 use super::keys::{Keys, TypeKey, UnitKeys};
 use super::kind::RawKind;
 use super::link::Linked;
-use super::raw::{Detail, Extent, FromTop, RawChild, RawPlace, What};
+use super::raw::{ChildKind, Detail, Extent, FromTop, RawChild, RawPlace};
 use super::reference::{Die, Ref};
 use super::scan::{RawType, Rest, Scan, scan};
 use super::store::View;
@@ -388,7 +388,7 @@ impl Writer<'_, '_> {
             RawKind::Array if detail.descriptor_bytes.is_some() => TypeKind::Opaque,
             RawKind::Array => TypeKind::Array { element: target.unwrap_or(UNKNOWN), counts: counts(detail) },
             RawKind::Function => {
-                let children = detail.children.iter().filter(|child| child.what == What::Parameter);
+                let children = detail.children.iter().filter(|child| child.what == ChildKind::Parameter);
                 let parameters = children.map(|child| self.target_of(child).unwrap_or(UNKNOWN)).collect();
                 TypeKind::Function { returns: target, parameters }
             }
@@ -401,7 +401,7 @@ impl Writer<'_, '_> {
         let mut static_members = Vec::new();
         for child in &detail.children {
             match child.what {
-                What::Member(role) => members.push(Member {
+                ChildKind::Member(role) => members.push(Member {
                     name: child.name.map(|name| self.intern(&String::from_utf8_lossy(name.text()))),
                     ty: self.target_of(child).unwrap_or(UNKNOWN),
                     offset_bits: self.offset_bits(child),
@@ -410,8 +410,8 @@ impl Writer<'_, '_> {
                     role,
                     declared_at: self.location(child.file, child.line),
                 }),
-                What::Static => static_members.extend(child.name.map(|name| super::text(name.text()))),
-                What::Dimension(_) | What::Parameter => {}
+                ChildKind::Static => static_members.extend(child.name.map(|name| super::text(name.text()))),
+                ChildKind::Dimension(_) | ChildKind::Parameter => {}
             }
         }
         if matches!(kind, AggregateKind::Struct | AggregateKind::Class) {
@@ -425,7 +425,7 @@ impl Writer<'_, '_> {
     /// ends before the following member begins. That member begins at its bit, or in its byte when it may be such a
     /// bit-field as well.
     fn find_whole_bit_fields(&self, members: &mut [Member], detail: &Detail<'_>) {
-        let of_members = detail.children.iter().filter(|child| matches!(child.what, What::Member(_)));
+        let of_members = detail.children.iter().filter(|child| matches!(child.what, ChildKind::Member(_)));
         let whole_bits = |child: &RawChild<'_>| {
             let reference = self.linked.resolve(self.unit, child.target);
             self.integer_bytes(reference).and_then(|bytes| u32::try_from(bytes.checked_mul(8)?).ok())
@@ -556,8 +556,8 @@ impl Writer<'_, '_> {
 
 fn counts(detail: &Detail<'_>) -> Vec<Option<u64>> {
     let dimension = |child: &RawChild<'_>| match child.what {
-        What::Dimension(Extent::Elements(count)) => Some(Some(count)),
-        What::Dimension(Extent::Open | Extent::Dynamic) => Some(None),
+        ChildKind::Dimension(Extent::Elements(count)) => Some(Some(count)),
+        ChildKind::Dimension(Extent::Open | Extent::Dynamic) => Some(None),
         _ => None,
     };
     let dimensions: Vec<Option<u64>> = detail.children.iter().filter_map(dimension).collect();

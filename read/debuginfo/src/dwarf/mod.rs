@@ -46,6 +46,8 @@ type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
 type Unit<'a> = gimli::Unit<Slice<'a>>;
 /// An attribute's value.
 type Value<'a> = gimli::AttributeValue<Slice<'a>>;
+/// An entry with its attributes.
+type DwarfEntry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
 
 /// The number of references followed before a chain counts as a cycle.
 const MAX_CHAIN: usize = 64;

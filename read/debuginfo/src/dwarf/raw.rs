@@ -2,7 +2,7 @@
 
 use super::View;
 use super::attributes::{Attributes, Field};
-use super::entries::{Entries, Entry};
+use super::entries::{CompiledAbbreviation, Entries};
 use super::name::Name;
 use super::reference::Ref;
 use gimli::{DwTag, constants as dw};
@@ -31,7 +31,7 @@ pub(super) struct FromTop {
 /// A part of a type: a member, a dimension, a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawChild<'a> {
-    pub(super) what: What,
+    pub(super) what: ChildKind,
     pub(super) name: Option<Name<'a>>,
     pub(super) target: Ref,
     pub(super) place: RawPlace,
@@ -43,7 +43,7 @@ pub(super) struct RawChild<'a> {
 
 /// The kinds of [`RawChild`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum What {
+pub(super) enum ChildKind {
     Member(MemberRole),
     Static,
     Dimension(Extent),
@@ -110,13 +110,13 @@ impl<'a> RawChild<'a> {
             Parent::Type(_) => MemberRole::Field,
         };
         let what = match tag {
-            dw::DW_TAG_member if is_static => What::Static,
-            dw::DW_TAG_member => What::Member(role),
-            dw::DW_TAG_variable => What::Static,
-            dw::DW_TAG_inheritance if is_virtual(found) => What::Member(MemberRole::VirtualBase),
-            dw::DW_TAG_inheritance => What::Member(MemberRole::Base),
-            dw::DW_TAG_subrange_type => What::Dimension(dimension(found)),
-            dw::DW_TAG_formal_parameter => What::Parameter,
+            dw::DW_TAG_member if is_static => ChildKind::Static,
+            dw::DW_TAG_member => ChildKind::Member(role),
+            dw::DW_TAG_variable => ChildKind::Static,
+            dw::DW_TAG_inheritance if is_virtual(found) => ChildKind::Member(MemberRole::VirtualBase),
+            dw::DW_TAG_inheritance => ChildKind::Member(MemberRole::Base),
+            dw::DW_TAG_subrange_type => ChildKind::Dimension(dimension(found)),
+            dw::DW_TAG_formal_parameter => ChildKind::Parameter,
             _ => return None,
         };
         Some(RawChild {
@@ -191,7 +191,9 @@ impl<'a> Detail<'a> {
                 open.pop();
                 continue;
             };
-            let Some(&Entry { tag, kind, may_be_part, has_children, .. }) = entries.about(code) else {
+            let Some(&CompiledAbbreviation { tag, kind, may_be_part, has_children, .. }) =
+                entries.about(code)
+            else {
                 break;
             };
             let is_part = kind.is_none() && may_be_part && parent.owner().is_some();

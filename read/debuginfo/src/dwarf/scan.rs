@@ -5,13 +5,13 @@
 //! once more, by [`super::raw::Detail`].
 
 use super::attributes::{Attributes, Field};
-use super::entries::{Compiled, Entries, Entry};
+use super::entries::{Compiled, CompiledAbbreviation, Entries};
 use super::extent::{has_modules, is_by_clang, language};
 use super::files::FileHashes;
 use super::kind::RawKind;
 use super::name::Name;
 use super::offsets::Offsets;
-use super::raw::{Parent, RawChild, What};
+use super::raw::{ChildKind, Parent, RawChild};
 use super::reference::{PackedRef, Ref};
 use super::{Unit, View};
 use foldhash::fast::FixedState;
@@ -211,7 +211,9 @@ impl<'a> Scanner<'_, 'a> {
                 self.stack.pop();
                 continue;
             };
-            let Some(&Entry { tag, kind, may_be_part, has_children, .. }) = entries.about(code) else {
+            let Some(&CompiledAbbreviation { tag, kind, may_be_part, has_children, .. }) =
+                entries.about(code)
+            else {
                 break;
             };
             let (parent, scope) =
@@ -356,7 +358,7 @@ impl<'a> Scanner<'_, 'a> {
         let mut hasher = FixedState::default().build_hasher();
         hasher.write_u64(ty.inside);
         child.what.hash(&mut hasher);
-        if matches!(child.what, What::Member(_) | What::Static) {
+        if matches!(child.what, ChildKind::Member(_) | ChildKind::Static) {
             hasher.write_u64(child.name.map_or(0, Name::id));
             (child.place, child.bit_size, child.align).hash(&mut hasher);
         }

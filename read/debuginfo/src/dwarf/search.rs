@@ -29,9 +29,9 @@ pub(crate) fn units_of_types(view: &View<'_>, names: &[&str]) -> Option<Vec<u32>
     let mut next: BTreeSet<String> =
         names.iter().map(|name| last_part(name).map(str::to_owned)).collect::<Option<_>>()?;
     for _ in 0..MOST_ROUNDS {
-        let wanted = Wanted::new(view.strings()?, &next);
+        let wanted = SearchedNames::new(view.strings()?, &next);
         asked.append(&mut next);
-        let found: Vec<Found> = (0..view.store.units.len() as u32)
+        let found: Vec<UnitMatches> = (0..view.store.units.len() as u32)
             .into_par_iter()
             .map(|unit| look(view, unit, &wanted))
             .collect();
@@ -59,14 +59,14 @@ fn last_part(name: &str) -> Option<&str> {
 }
 
 /// The names that entries are compared with.
-pub(super) struct Wanted {
+pub(super) struct SearchedNames {
     texts: Vec<Vec<u8>>,
     /// Their offsets in `.debug_str`, alone or at the end of longer texts, in ascending order.
     offsets: Vec<u32>,
 }
 
-impl Wanted {
-    fn new(strings: &[u8], names: &BTreeSet<String>) -> Wanted {
+impl SearchedNames {
+    fn new(strings: &[u8], names: &BTreeSet<String>) -> SearchedNames {
         let mut offsets = Vec::new();
         for name in names {
             for at in memmem::find_iter(strings, name.as_bytes()) {
@@ -80,7 +80,7 @@ impl Wanted {
         }
         offsets.sort_unstable();
         offsets.dedup();
-        Wanted { texts: names.iter().map(|name| name.as_bytes().to_owned()).collect(), offsets }
+        SearchedNames { texts: names.iter().map(|name| name.as_bytes().to_owned()).collect(), offsets }
     }
 
     /// True for the offset of one of the names in `.debug_str`.
@@ -107,7 +107,7 @@ fn is_end(byte: Option<&u8>) -> bool {
 
 /// A unit's types of the searched names.
 #[derive(Default)]
-struct Found {
+struct UnitMatches {
     /// The signatures of its complete types.
     signatures: Vec<u64>,
     /// True when only reading the unit can show which types it has.
@@ -116,13 +116,13 @@ struct Found {
     elsewhere: Vec<String>,
 }
 
-fn look(view: &View<'_>, number: u32, wanted: &Wanted) -> Found {
-    let unsure = Found { is_unsure: true, ..Found::default() };
+fn look(view: &View<'_>, number: u32, wanted: &SearchedNames) -> UnitMatches {
+    let unsure = UnitMatches { is_unsure: true, ..UnitMatches::default() };
     let Ok(unit) = view.unit(number) else { return unsure };
     let Ok(mut entries) = Entries::new(view, (number, &unit), Compiled::default()) else { return unsure };
     let Ok(offsets) = skim(&mut entries, wanted) else { return unsure };
     if offsets.is_empty() {
-        return Found::default();
+        return UnitMatches::default();
     }
     if language(&unit) != Language::C {
         return unsure;
@@ -136,9 +136,9 @@ fn describe<'a>(
     (number, unit): (u32, &Unit<'a>),
     entries: &mut Entries<'_, 'a>,
     offsets: &[u32],
-) -> Option<Found> {
+) -> Option<UnitMatches> {
     let mut signatures = Signatures::new(view, (number, unit), entries)?;
-    let mut found = Found::default();
+    let mut found = UnitMatches::default();
     for offset in offsets {
         match signatures.of_named(*offset)? {
             Described::Complete(signature) => found.signatures.push(signature),

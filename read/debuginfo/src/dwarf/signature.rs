@@ -9,7 +9,7 @@ use super::entries::Entries;
 use super::files::Files;
 use super::kind::RawKind;
 use super::name::Name;
-use super::raw::{Detail, What};
+use super::raw::{ChildKind, Detail};
 use super::reference::Ref;
 use super::{MAX_CHAIN, Unit, View};
 use foldhash::fast::FixedState;
@@ -166,7 +166,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
         self.of(node.target, depth, nesting)?.hash(&mut hasher);
         for child in &detail.children {
             child.what.hash(&mut hasher);
-            if matches!(child.what, What::Member(_) | What::Static) {
+            if matches!(child.what, ChildKind::Member(_) | ChildKind::Static) {
                 (child.name.map(Name::id), child.place, child.bit_size, child.align).hash(&mut hasher);
             }
             self.of(child.target, depth, nesting)?.hash(&mut hasher);

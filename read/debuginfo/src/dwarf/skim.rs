@@ -1,7 +1,7 @@
 //! A unit passed over as fast as can be, in search of types with some names.
 
 use super::entries::Entries;
-use super::search::Wanted;
+use super::search::SearchedNames;
 
 /// An abbreviation that was not met yet.
 const UNMET: Brief = Brief { len: u16::MAX, name_at: None };
@@ -16,7 +16,7 @@ struct Brief {
 }
 
 /// The offsets of the unit's entries of types that have one of the names.
-pub(super) fn skim(entries: &mut Entries<'_, '_>, wanted: &Wanted) -> Result<Vec<u32>, gimli::Error> {
+pub(super) fn skim(entries: &mut Entries<'_, '_>, wanted: &SearchedNames) -> Result<Vec<u32>, gimli::Error> {
     let mut found = Vec::new();
     let mut briefs = [UNMET; 128];
     let bytes = entries.bytes();
@@ -53,7 +53,7 @@ pub(super) fn skim(entries: &mut Entries<'_, '_>, wanted: &Wanted) -> Result<Vec
 /// Passes over one entry by its steps, and learns its abbreviation. True when it is a type with one of the names.
 fn step(
     entries: &mut Entries<'_, '_>,
-    wanted: &Wanted,
+    wanted: &SearchedNames,
     briefs: &mut [Brief; 128],
 ) -> Result<bool, gimli::Error> {
     let Some(code) = entries.next()? else { return Ok(false) };

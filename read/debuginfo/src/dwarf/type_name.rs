@@ -5,7 +5,7 @@ use super::View;
 use super::kind::RawKind;
 use super::link::Linked;
 use super::merge::{Source, detail};
-use super::raw::{Detail, What};
+use super::raw::{ChildKind, Detail};
 use super::scan::{NO_SCOPE, ScopeName};
 use lineup_model::types::Language;
 
@@ -19,7 +19,8 @@ pub(super) fn type_name<'a>(
     let ty = linked.types.get(index)?;
     match (ty.kind, own.name) {
         (RawKind::Array, _) if own.descriptor_bytes.is_some() => {
-            let rank = own.children.iter().filter(|child| matches!(child.what, What::Dimension(_))).count();
+            let rank =
+                own.children.iter().filter(|child| matches!(child.what, ChildKind::Dimension(_))).count();
             let element = element_name(view, linked, sources, ty.target.index());
             // As Fortran declares arrays that are allocated at run time.
             Some(format!("{element}({})", vec![":"; rank.max(1)].join(",")))

@@ -27,8 +27,8 @@ pub(super) fn unify(types: &mut Types) -> Vec<TypeId> {
 
 /// Per type, the definition to use in its place; itself for all but declarations.
 fn definitions(types: &Types) -> Vec<TypeId> {
-    type Place<'t> = (Option<u64>, &'t Option<lineup_model::types::SourceLocation>);
-    let mut by_name: HashMap<(&str, bool), Option<(Place<'_>, TypeId)>, FixedState> = HashMap::default();
+    type TypeOrigin<'t> = (Option<u64>, &'t Option<lineup_model::types::SourceLocation>);
+    let mut by_name: HashMap<(&str, bool), Option<(TypeOrigin<'_>, TypeId)>, FixedState> = HashMap::default();
     for (id, ty) in types.iter() {
         if let (TypeKind::Aggregate(aggregate), Some(name)) = (&ty.kind, &ty.name)
             && !aggregate.is_declaration

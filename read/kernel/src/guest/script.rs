@@ -104,15 +104,17 @@ impl InitScript {
     ///
     /// See [`crate::initramfs::base`].
     pub fn tree(&self, busybox: &[u8]) -> Result<crate::initramfs::Tree, Error> {
-        let file =
-            |text: &str| crate::initramfs::Entry::File { mode: 0o755, contents: text.as_bytes().to_vec() };
+        let file = |text: &str| crate::initramfs::InitramfsEntry::File {
+            mode: 0o755,
+            contents: text.as_bytes().to_vec(),
+        };
         let mut tree = crate::initramfs::base(busybox, &self.text)?;
         tree.put("/lineup/workload", file(&self.workload))?;
         if let Some(patterns) = &self.patterns {
             tree.put(SYMBOL_PATTERNS, file(patterns))?;
         }
         for Module { name, contents } in &self.modules {
-            let module = crate::initramfs::Entry::File { mode: 0o644, contents: contents.clone() };
+            let module = crate::initramfs::InitramfsEntry::File { mode: 0o644, contents: contents.clone() };
             tree.put(&loading::module_file(name), module)?;
         }
         Ok(tree)

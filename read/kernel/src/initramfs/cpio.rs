@@ -1,6 +1,6 @@
 //! The archive form newc: per entry a header of hexadecimal fields, the name, the contents, padded to four bytes.
 
-use super::Entry;
+use super::InitramfsEntry;
 use crate::error::Error;
 
 const DIRECTORY: u32 = 0o040_755;
@@ -8,15 +8,17 @@ const FILE: u32 = 0o100_000;
 const SYMLINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
 
-pub(super) fn write<'a>(entries: impl Iterator<Item = (&'a str, &'a Entry)>) -> Result<Vec<u8>, Error> {
+pub(super) fn write<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a InitramfsEntry)>,
+) -> Result<Vec<u8>, Error> {
     let mut archive = Vec::new();
     for (number, (name, entry)) in entries.enumerate() {
         let inode = u32::try_from(number + 1).unwrap_or(u32::MAX);
         let (mode, device, contents): (u32, (u32, u32), &[u8]) = match entry {
-            Entry::Directory => (DIRECTORY, (0, 0), &[]),
-            Entry::File { mode, contents } => (FILE | mode & 0o7777, (0, 0), contents),
-            Entry::Symlink { target } => (SYMLINK, (0, 0), target.as_bytes()),
-            Entry::Device { major, minor } => (CHARACTER_DEVICE, (*major, *minor), &[]),
+            InitramfsEntry::Directory => (DIRECTORY, (0, 0), &[]),
+            InitramfsEntry::File { mode, contents } => (FILE | mode & 0o7777, (0, 0), contents),
+            InitramfsEntry::Symlink { target } => (SYMLINK, (0, 0), target.as_bytes()),
+            InitramfsEntry::Device { major, minor } => (CHARACTER_DEVICE, (*major, *minor), &[]),
         };
         let length = u32::try_from(contents.len())
             .map_err(|_| Error::GuestPath { path: name.into(), why: "it has 4 GiB or more" })?;
@@ -51,10 +53,11 @@ mod tests {
 
     #[test]
     fn an_archive_is_written_to_the_byte() {
-        let file = Entry::File { mode: 0o755, contents: b"hello".to_vec() };
-        let device = Entry::Device { major: 5, minor: 1 };
+        let file = InitramfsEntry::File { mode: 0o755, contents: b"hello".to_vec() };
+        let device = InitramfsEntry::Device { major: 5, minor: 1 };
         let archive =
-            write([("d", &Entry::Directory), ("d/f", &file), ("null", &device)].into_iter()).unwrap();
+            write([("d", &InitramfsEntry::Directory), ("d/f", &file), ("null", &device)].into_iter())
+                .unwrap();
         let expected = concat!(
             "070701",
             "00000001",

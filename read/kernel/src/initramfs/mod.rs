@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// An entry of the initramfs.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum InitramfsEntry {
     /// A folder.
     Directory,
     /// A file.
@@ -39,7 +39,7 @@ pub enum Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tree {
     /// By path without the first slash. A folder sorts before its contents.
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, InitramfsEntry>,
 }
 
 impl Tree {
@@ -48,7 +48,7 @@ impl Tree {
     /// # Errors
     ///
     /// When the path is relative, has empty parts, `.` or `..`, or leads through something that is no folder.
-    pub fn put(&mut self, path: &str, entry: Entry) -> Result<(), Error> {
+    pub fn put(&mut self, path: &str, entry: InitramfsEntry) -> Result<(), Error> {
         let refuse = |why| Error::GuestPath { path: path.into(), why };
         let name = path.strip_prefix('/').ok_or_else(|| refuse("it is not absolute"))?;
         if name.contains(['\0', '\n']) {
@@ -58,8 +58,8 @@ impl Tree {
             return Err(refuse("a part of it is empty, '.' or '..'"));
         }
         for (end, _) in name.match_indices('/') {
-            match self.entries.entry(name[..end].to_owned()).or_insert(Entry::Directory) {
-                Entry::Directory => {}
+            match self.entries.entry(name[..end].to_owned()).or_insert(InitramfsEntry::Directory) {
+                InitramfsEntry::Directory => {}
                 _ => return Err(refuse("a part of it is no folder")),
             }
         }
@@ -68,14 +68,14 @@ impl Tree {
     }
 
     /// The entry at an absolute path.
-    pub fn get(&self, path: &str) -> Option<&Entry> {
+    pub fn get(&self, path: &str) -> Option<&InitramfsEntry> {
         self.entries.get(path.strip_prefix('/')?)
     }
 
     /// The sum of the sizes of all files, which is the guest memory they take.
     pub fn file_bytes(&self) -> u64 {
         let sizes = self.entries.values().map(|entry| match entry {
-            Entry::File { contents, .. } => contents.len() as u64,
+            InitramfsEntry::File { contents, .. } => contents.len() as u64,
             _ => 0,
         });
         sizes.sum()
@@ -98,18 +98,21 @@ impl Tree {
 /// Never for the fixed names it uses, but the caller's additions may clash with them.
 pub fn base(busybox: &[u8], init: &str) -> Result<Tree, Error> {
     let mut tree = Tree::default();
-    let program = |contents: &[u8]| Entry::File { mode: 0o755, contents: contents.to_vec() };
+    let program = |contents: &[u8]| InitramfsEntry::File { mode: 0o755, contents: contents.to_vec() };
     for folder in ["/dev", "/proc", "/sys", "/tmp", "/etc", "/root", "/lineup"] {
-        tree.put(folder, Entry::Directory)?;
+        tree.put(folder, InitramfsEntry::Directory)?;
     }
     // The kernel opens the console before any file system is mounted over /dev.
-    tree.put("/dev/console", Entry::Device { major: 5, minor: 1 })?;
-    tree.put("/dev/null", Entry::Device { major: 1, minor: 3 })?;
+    tree.put("/dev/console", InitramfsEntry::Device { major: 5, minor: 1 })?;
+    tree.put("/dev/null", InitramfsEntry::Device { major: 1, minor: 3 })?;
     tree.put("/bin/busybox", program(busybox))?;
     for applet in guest::APPLETS {
-        tree.put(&format!("/bin/{applet}"), Entry::Symlink { target: "busybox".into() })?;
+        tree.put(&format!("/bin/{applet}"), InitramfsEntry::Symlink { target: "busybox".into() })?;
     }
-    tree.put("/etc/hosts", Entry::File { mode: 0o644, contents: b"127.0.0.1 localhost\n".to_vec() })?;
+    tree.put(
+        "/etc/hosts",
+        InitramfsEntry::File { mode: 0o644, contents: b"127.0.0.1 localhost\n".to_vec() },
+    )?;
     tree.put("/init", program(init.as_bytes()))?;
     Ok(tree)
 }
@@ -121,9 +124,9 @@ mod tests {
     #[test]
     fn folders_on_the_way_are_made_and_bad_names_refused() {
         let mut tree = Tree::default();
-        let file = || Entry::File { mode: 0o644, contents: vec![1, 2, 3] };
+        let file = || InitramfsEntry::File { mode: 0o644, contents: vec![1, 2, 3] };
         tree.put("/a/b/c", file()).unwrap();
-        assert_eq!(tree.get("/a/b"), Some(&Entry::Directory));
+        assert_eq!(tree.get("/a/b"), Some(&InitramfsEntry::Directory));
         assert_eq!(tree.file_bytes(), 3);
         for (path, why) in [
             ("a", "not absolute"),
@@ -140,8 +143,11 @@ mod tests {
     #[test]
     fn a_guest_has_what_the_kernel_needs_to_start() {
         let tree = base(b"busybox", "#!/bin/sh\n").unwrap();
-        assert_eq!(tree.get("/dev/console"), Some(&Entry::Device { major: 5, minor: 1 }));
-        assert_eq!(tree.get("/bin/sh"), Some(&Entry::Symlink { target: "busybox".into() }));
-        assert_eq!(tree.get("/init"), Some(&Entry::File { mode: 0o755, contents: b"#!/bin/sh\n".to_vec() }));
+        assert_eq!(tree.get("/dev/console"), Some(&InitramfsEntry::Device { major: 5, minor: 1 }));
+        assert_eq!(tree.get("/bin/sh"), Some(&InitramfsEntry::Symlink { target: "busybox".into() }));
+        assert_eq!(
+            tree.get("/init"),
+            Some(&InitramfsEntry::File { mode: 0o755, contents: b"#!/bin/sh\n".to_vec() })
+        );
     }
 }

@@ -59,10 +59,10 @@ pub struct Part {
 
 /// The form in which an access is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum AccessForm {
     /// Its address follows from words of the record.
     Plain,
-    /// As [`Told::Plain`], and a word marks the accessed elements.
+    /// As [`AccessForm::Plain`], and a word marks the accessed elements.
     Masked,
     /// A string instruction repeats it, between the addresses in two words.
     Repeated,
@@ -117,7 +117,7 @@ pub struct Reckoned {
     /// True for a store.
     pub is_store: bool,
     /// The form in which it is logged.
-    pub told: Told,
+    pub told: AccessForm,
     /// Counted from the thread's base.
     pub is_of_thread: bool,
     /// The word that is added, counted from the record's first; 0 for none. For a repeated access, the beginning.
@@ -282,7 +282,7 @@ impl Superblock {
 
     /// True when it is one string instruction that repeats.
     pub fn is_repeated(&self) -> bool {
-        self.accesses.iter().any(|access| access.told == Told::Repeated)
+        self.accesses.iter().any(|access| access.told == AccessForm::Repeated)
     }
 
     /// Instructions up to the end of a part.
@@ -326,7 +326,7 @@ impl Reckoned {
 
     fn read(head: u64, distance: u64) -> Option<Reckoned> {
         let byte = |at: u32| (head >> at) as u8;
-        let told = [Told::Plain, Told::Masked, Told::Repeated];
+        let told = [AccessForm::Plain, AccessForm::Masked, AccessForm::Repeated];
         Some(Reckoned {
             instruction: byte(0),
             is_store: head >> 8 & 1 != 0,
@@ -344,7 +344,7 @@ impl Reckoned {
 
     /// True when a record of this many words has the words that it needs, and the words that its derived values need.
     fn is_within(&self, words: u8, needs: &[u8]) -> bool {
-        let needs_all = self.told == Told::Repeated;
+        let needs_all = self.told == AccessForm::Repeated;
         let is_told = |word: u8| {
             let place = derived_place(word, needs.len());
             word < words || word == STACK || place.is_some_and(|place| needs[place] < words)
@@ -353,7 +353,7 @@ impl Reckoned {
             |word: u8, is_needed: bool| if is_needed { word > 0 && word < words } else { is_told(word) };
         is_there(self.base, needs_all)
             && is_there(self.index, needs_all)
-            && is_there(self.mask, self.told == Told::Masked)
+            && is_there(self.mask, self.told == AccessForm::Masked)
             && self.size_bytes > 0
     }
 
@@ -368,8 +368,8 @@ impl Reckoned {
             .wrapping_add(base)
             .wrapping_add_signed(self.distance);
         match self.told {
-            Told::Masked => self.masked(address, words.word(self.mask)),
-            Told::Plain | Told::Repeated => (address, self.size_bytes.into()),
+            AccessForm::Masked => self.masked(address, words.word(self.mask)),
+            AccessForm::Plain | AccessForm::Repeated => (address, self.size_bytes.into()),
         }
     }
 

@@ -1,10 +1,10 @@
 //! A recording with a log: cut-off, damaged and skipped parts.
 
 use lineup_model::abi::Abi;
-use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
+use lineup_recording::log::{Log, LogBlock, LogEntry, LogPart, Packer, plain};
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::record;
-use lineup_recording::native::superblock::{NUMBER_BITS, Part, Reckoned, STACK, Superblock, Told};
+use lineup_recording::native::superblock::{AccessForm, NUMBER_BITS, Part, Reckoned, STACK, Superblock};
 use lineup_recording::{Encoder, Event, Header, Reader, Summary, Writer, read_all};
 
 const BLOCK: u32 = 17;
@@ -14,7 +14,7 @@ fn superblock() -> Superblock {
     let access = |instruction, is_store| Reckoned {
         instruction,
         is_store,
-        told: Told::Plain,
+        told: AccessForm::Plain,
         is_of_thread: false,
         base: 1,
         index: 0,
@@ -99,8 +99,8 @@ fn read(bytes: &[u8]) -> (Vec<(u64, Vec<Access>)>, bool) {
 /// The instruction, whether it stores, and where.
 type Access = (u8, bool, u64);
 
-fn accesses_of(entry: Entry<'_>) -> Vec<Access> {
-    let Entry::Executed(execution) = entry else { return Vec::new() };
+fn accesses_of(entry: LogEntry<'_>) -> Vec<Access> {
+    let LogEntry::Executed(execution) = entry else { return Vec::new() };
     let mut all = Vec::new();
     execution.each_access(|access, address, _| all.push((access.instruction, access.is_store, address)));
     all
@@ -266,8 +266,8 @@ fn a_superblock_that_cannot_be_is_damage() {
     assert_eq!(changed(|own| own.accesses[0].instruction = 1), (0, true));
     assert_eq!(changed(|own| own.accesses[0].index = 2), (0, true));
     assert_eq!(changed(|own| own.accesses[0].size_bytes = 0), (0, true));
-    assert_eq!(changed(|own| own.accesses[0].told = Told::Masked), (0, true));
-    assert_eq!(changed(|own| own.accesses[1].told = Told::Repeated), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].told = AccessForm::Masked), (0, true));
+    assert_eq!(changed(|own| own.accesses[1].told = AccessForm::Repeated), (0, true));
     assert_eq!(changed(|own| own.parts.clear()), (0, true));
     assert_eq!(changed(|own| own.derived = vec![mask(1)]), (1, false));
     assert_eq!(changed(|own| own.derived = vec![mask(1); MOST_DERIVED]), (1, false));

@@ -6,7 +6,7 @@ use crate::error::SamplesError;
 use crate::numbers::{AUXILIARY, TRACING_DATA};
 use crate::record::{AUXILIARY_WRITTEN, Mode, Record, Sample, Weight};
 use crate::scan::Scan;
-use crate::spe::{self, Clock, Info, Kind, Part, Place, Told, Traces, Whose};
+use crate::spe::{self, ChunkBytes, Clock, DueRecord, Info, Kind, Part, Traces, Whose};
 use crate::threads::{Behind, Thread, Threads};
 use std::io::Read;
 
@@ -33,7 +33,7 @@ impl Traced {
     /// The thread of a record, and whether that is a guess. The best source is the kernel's context in the record. Else
     /// the buffer of one thread, and switches. The rest are guesses: the thread that ran when the part was written, and
     /// the one for which the trace began.
-    fn thread_of(&self, told: &Told) -> (Option<Thread>, bool) {
+    fn thread_of(&self, told: &DueRecord) -> (Option<Thread>, bool) {
         let named = match (told.record.context, told.whose) {
             (Some(thread), _) | (None, Whose::Thread(thread)) => Some(self.threads.with_number(thread)),
             (None, Whose::Cpu(cpu)) => self.threads.switched_to(cpu),
@@ -104,7 +104,7 @@ impl<R: Read> Reader<R> {
                 continue;
             }
             let Some(size) = size_behind(found.number, &body) else { break };
-            let place = Place::File(scan.pass_over(size));
+            let place = ChunkBytes::File(scan.pass_over(size));
             let chunk = Announced::parse(&body).filter(|_| found.number == AUXILIARY);
             if let (Some(traced), Some(chunk)) = (&mut self.traced, chunk)
                 && !traced.traces.see_chunk(chunk.whose, chunk.position, chunk.size_bytes, place)
@@ -149,7 +149,7 @@ impl<R: Read> Reader<R> {
         let mut bytes = Vec::new();
         let most = chunk.size_bytes.min(MOST_TAKEN_BYTES);
         let taken = self.input.by_ref().take(most).read_to_end(&mut bytes)? as u64;
-        if !traced.traces.see_chunk(chunk.whose, chunk.position, taken, Place::Held(bytes)) {
+        if !traced.traces.see_chunk(chunk.whose, chunk.position, taken, ChunkBytes::Held(bytes)) {
             self.skipped_auxiliary_bytes += taken;
         }
         Ok(taken)
@@ -180,7 +180,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(Record::Sample(self.sample_of(&told, thread))))
     }
 
-    fn sample_of(&self, told: &Told, thread: Option<Thread>) -> Sample<'static> {
+    fn sample_of(&self, told: &DueRecord, thread: Option<Thread>) -> Sample<'static> {
         let cpu = told.cpu();
         let record = &told.record;
         let (kind, processor) = match &self.traced {

@@ -18,4 +18,4 @@ pub use record::{Access, Kind, TraceRecord};
 pub(crate) use info::ARM_SPE;
 pub(crate) use info::{Clock, Info};
 pub(crate) use source::data_source;
-pub(crate) use traces::{Part, Place, Told, Traces, Whose};
+pub(crate) use traces::{ChunkBytes, DueRecord, Part, Traces, Whose};

@@ -50,9 +50,9 @@ fn numbers(processor: Option<u64>) -> Option<Numbers> {
 }
 
 /// A level, the answer of other caches, and whether that is of another socket.
-type Place = (Level, Snoop, bool);
+type DataOrigin = (Level, Snoop, bool);
 
-fn arms(source: u16) -> Option<Place> {
+fn arms(source: u16) -> Option<DataOrigin> {
     Some(match source {
         0x0 => (Level::L1, Snoop::None, false),
         0x8 => (Level::L2, Snoop::None, false),
@@ -65,7 +65,7 @@ fn arms(source: u16) -> Option<Place> {
     })
 }
 
-fn amperes(source: u16) -> Option<Place> {
+fn amperes(source: u16) -> Option<DataOrigin> {
     Some(match source {
         // A cache of this chip, or a device: level 0 is not distinguished, and no peer is reported to have had the
         // line.
@@ -78,7 +78,7 @@ fn amperes(source: u16) -> Option<Place> {
     })
 }
 
-fn hisilicons(source: u16) -> Option<Place> {
+fn hisilicons(source: u16) -> Option<DataOrigin> {
     Some(match source {
         0 | 4 => (Level::Cache, Snoop::Peer, false),
         1 | 5 => (Level::Cache, Snoop::HitModified, false),

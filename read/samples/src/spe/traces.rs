@@ -45,7 +45,7 @@ pub(crate) struct Part {
 
 /// The place of a chunk's bytes.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum ChunkBytes {
     /// In the file, at this byte.
     File(u64),
     /// Here.
@@ -57,12 +57,12 @@ struct Chunk {
     /// Its position in the trace.
     position: u64,
     size_bytes: u64,
-    place: Place,
+    place: ChunkBytes,
 }
 
 /// A record whose turn it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct DueRecord {
     pub(crate) record: TraceRecord,
     pub(crate) time_ns: Option<u64>,
     pub(crate) whose: Whose,
@@ -70,7 +70,7 @@ pub(crate) struct Told {
     pub(crate) part: Option<Part>,
 }
 
-impl Told {
+impl DueRecord {
     /// The CPU, where buffers are of CPUs.
     pub(crate) fn cpu(&self) -> Option<u32> {
         match self.whose {
@@ -98,7 +98,7 @@ struct Queue {
     limit: u64,
     is_open: bool,
     decoder: Decoder,
-    next: Option<Told>,
+    next: Option<DueRecord>,
 }
 
 /// Counts over all traces.
@@ -150,7 +150,13 @@ impl Traces {
     }
 
     /// Adds a chunk that begins at this position of a trace; false when there are too many.
-    pub(crate) fn see_chunk(&mut self, whose: Whose, position: u64, size_bytes: u64, place: Place) -> bool {
+    pub(crate) fn see_chunk(
+        &mut self,
+        whose: Whose,
+        position: u64,
+        size_bytes: u64,
+        place: ChunkBytes,
+    ) -> bool {
         if size_bytes == 0 {
             return true;
         }
@@ -159,7 +165,7 @@ impl Traces {
         }
         self.waiting_chunks += 1;
         self.counts.bytes = self.counts.bytes.saturating_add(size_bytes);
-        let held_bytes = if matches!(place, Place::Held(_)) { size_bytes } else { 0 };
+        let held_bytes = if matches!(place, ChunkBytes::Held(_)) { size_bytes } else { 0 };
         self.held_bytes += held_bytes;
         let next = self.queues.len();
         let number = *self.by_whose.entry(whose).or_insert(next);
@@ -186,7 +192,7 @@ impl Traces {
     }
 
     /// The earliest record.
-    pub(crate) fn take(&mut self, read: &mut ReadAt<'_>) -> Result<Option<Told>, SamplesError> {
+    pub(crate) fn take(&mut self, read: &mut ReadAt<'_>) -> Result<Option<DueRecord>, SamplesError> {
         let Some(Reverse((_, number))) = self.due.pop() else { return Ok(None) };
         let told = self.queues.get_mut(number).and_then(|queue| queue.next.take());
         self.decode(number, read)?;
@@ -208,7 +214,7 @@ impl Traces {
         self.counts.records += 1;
         let time_ns = self.clock.zip(record.ticks).map(|(clock, ticks)| clock.time_ns(ticks));
         let order = time_ns.or(part.and_then(|part| part.time_ns)).unwrap_or(LAST);
-        queue.next = Some(Told { record, time_ns, whose: queue.whose, part });
+        queue.next = Some(DueRecord { record, time_ns, whose: queue.whose, part });
         self.due.push(Reverse((order, number)));
         Ok(())
     }
@@ -301,12 +307,12 @@ impl Queue {
         self.decoded = 0;
         let rest = chunk.size_bytes - self.read_bytes.min(chunk.size_bytes);
         let got = match &mut chunk.place {
-            Place::Held(bytes) => {
+            ChunkBytes::Held(bytes) => {
                 let bytes = std::mem::take(bytes);
                 self.bytes.extend_from_slice(&bytes);
                 bytes.len()
             }
-            Place::File(at) => {
+            ChunkBytes::File(at) => {
                 let (kept, size) = (self.bytes.len(), rest.min(piece) as usize);
                 self.bytes.resize(kept + size, 0);
                 let got =
@@ -320,7 +326,7 @@ impl Queue {
     }
 
     fn end_chunk(&mut self) {
-        if let Some(Chunk { place: Place::Held(_), size_bytes, .. }) = self.chunks.pop_front() {
+        if let Some(Chunk { place: ChunkBytes::Held(_), size_bytes, .. }) = self.chunks.pop_front() {
             self.held_bytes -= size_bytes;
         }
         self.is_open = false;

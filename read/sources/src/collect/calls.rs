@@ -1,7 +1,7 @@
 //! Arguments of calls.
 
 use super::Collector;
-use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
+use crate::facts::{Act, Call, Origin, PointerPlace, Reach, Shape, Source, Value};
 use crate::library_functions::{self, Rule};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
@@ -84,7 +84,7 @@ impl Collector<'_> {
                     for &(from, to) in passes {
                         match &called.source {
                             Source::Function(usr) => {
-                                self.flow(&value(from), &Place::Parameter(usr.clone(), to))
+                                self.flow(&value(from), &PointerPlace::Parameter(usr.clone(), to))
                             }
                             _ => self.given_through(arguments[function], &value(from), to, id),
                         }
@@ -93,10 +93,10 @@ impl Collector<'_> {
                 gives.map(value).unwrap_or_default()
             }
             Rule::Keeps(at) => {
-                self.flow(&value(at), &Place::Variable(KEPT.into()));
+                self.flow(&value(at), &PointerPlace::Variable(KEPT.into()));
                 Vec::new()
             }
-            Rule::Recalls => vec![Value::place(Place::Variable(KEPT.into()))],
+            Rule::Recalls => vec![Value::place(PointerPlace::Variable(KEPT.into()))],
             Rule::Allocates => vec![self.memory_given(id)],
             _ => Vec::new(),
         }
@@ -153,7 +153,7 @@ impl Collector<'_> {
         }
         if let Some(template) = &decl.template {
             for (at, values) in given.iter().enumerate() {
-                self.flow(values, &Place::Parameter(template.clone(), at));
+                self.flow(values, &PointerPlace::Parameter(template.clone(), at));
             }
         }
         let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
@@ -204,8 +204,8 @@ impl Collector<'_> {
         let is_list = self.tree.ty(self.tree.node(argument).ty).spelling.contains("__va_list");
         if let Some(function) = self.function.clone().filter(|_| is_list) {
             for is_text in [false, true] {
-                let from = Value::place(Place::Variable(super::variadic(&function, is_text)));
-                self.flow(&[from], &Place::Variable(super::variadic(&decl.usr, is_text)));
+                let from = Value::place(PointerPlace::Variable(super::variadic(&function, is_text)));
+                self.flow(&[from], &PointerPlace::Variable(super::variadic(&decl.usr, is_text)));
             }
         }
     }
@@ -284,13 +284,13 @@ impl Collector<'_> {
         called: (Name, usize),
         arguments: &[NodeId],
         given: Vec<Vec<Value>>,
-    ) -> Place {
+    ) -> PointerPlace {
         let (function, named) = called;
         let site = self.tree.node(id).site;
         let file = &self.tree.files[site.file];
         // Calls that one macro makes share a line and a column.
         let name = format!("{file}:{}:{}:{function}", site.line, site.column);
-        let result = Place::Result(name.into());
+        let result = PointerPlace::Result(name.into());
         let is_text = |at: &usize| {
             let to = arguments.get(*at).and_then(|&argument| self.tree.pointee(self.tree.node(argument).ty));
             to.is_some_and(|to| self.tree.ty(to).kind == TypeKind::Byte)
@@ -303,7 +303,7 @@ impl Collector<'_> {
 
     fn given_through(&mut self, callee: NodeId, values: &[Value], index: usize, at: NodeId) {
         let Some(name) = self.signature(callee) else { return };
-        self.flow(values, &Place::Parameter(name.clone(), index));
+        self.flow(values, &PointerPlace::Parameter(name.clone(), index));
         self.act(values, &Act::GivenThrough(name), at);
     }
 

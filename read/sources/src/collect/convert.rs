@@ -1,7 +1,7 @@
 //! Casts, written and implicit.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Place, Reach, Shape, Source, Value};
+use crate::facts::{Act, Origin, PointerPlace, Reach, Shape, Source, Value};
 use crate::tree::{DeclKind, Kind, Name, NodeId, TypeId, TypeKind};
 
 /// Integers below this that are cast to pointers are marks, not addresses.
@@ -21,12 +21,12 @@ impl Collector<'_> {
         let (from, to) = (tree.node(child).ty, tree.node(id).ty);
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
-            let mut found = vec![Value::place(Place::Variable(variadic(&function, false)))];
+            let mut found = vec![Value::place(PointerPlace::Variable(variadic(&function, false)))];
             // A value given as text is not read as an object.
             let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
             match tree.pointee(to).filter(|_| is_object) {
                 Some(ahead) => self.note_use_as(&found, ahead, id),
-                None => found.push(Value::place(Place::Variable(variadic(&function, true)))),
+                None => found.push(Value::place(PointerPlace::Variable(variadic(&function, true)))),
             }
             return found;
         }

@@ -2,7 +2,7 @@
 //! nothing behind them.
 
 use super::Collector;
-use crate::facts::{Carried, Place, Source, Value};
+use crate::facts::{Carried, PointerPlace, Source, Value};
 use crate::library_functions;
 use crate::tree::{Decl, DeclKind, Name, NodeId, Record, TypeId, TypeKind};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ struct Callbacks {
     /// Types of functions that pointers lead to.
     signatures: BTreeSet<Name>,
     /// The parameters that may take it.
-    to: BTreeSet<Place>,
+    to: BTreeSet<PointerPlace>,
 }
 
 impl Collector<'_> {
@@ -98,12 +98,16 @@ impl Collector<'_> {
                             taking.clone()
                         };
                         callbacks.functions.insert(usr.clone());
-                        callbacks.to.extend(own.into_iter().map(|at| Place::Parameter(usr.clone(), at)));
+                        callbacks
+                            .to
+                            .extend(own.into_iter().map(|at| PointerPlace::Parameter(usr.clone(), at)));
                     }
                     Source::Place(_) if !taking.is_empty() => {
                         let signature = &called.spelling;
                         callbacks.signatures.insert(signature.clone());
-                        callbacks.to.extend(taking.iter().map(|&at| Place::Parameter(signature.clone(), at)));
+                        callbacks
+                            .to
+                            .extend(taking.iter().map(|&at| PointerPlace::Parameter(signature.clone(), at)));
                     }
                     _ => {}
                 }
@@ -150,7 +154,7 @@ impl Collector<'_> {
         let [_, option, _] = *arguments else { return BTreeSet::new() };
         let option = self.tree.decl_of(self.tree.bare(option)).map(|option| option.name.clone());
         let Some(option) = option else { return BTreeSet::new() };
-        let kept = Place::Variable(format!("carried by {}", decl.name).into());
+        let kept = PointerPlace::Variable(format!("carried by {}", decl.name).into());
         if option.ends_with("DATA") {
             let callbacks = Callbacks { to: BTreeSet::from([kept]), ..Callbacks::default() };
             self.carry(decl, &given[2], &callbacks, at);
@@ -159,7 +163,7 @@ impl Collector<'_> {
         for value in given[2].iter().filter(|_| option.ends_with("FUNCTION")) {
             if let Source::Function(usr) = &value.source {
                 let taking = self.own_cookies(usr, false);
-                for parameter in taking.into_iter().map(|at| Place::Parameter(usr.clone(), at)) {
+                for parameter in taking.into_iter().map(|at| PointerPlace::Parameter(usr.clone(), at)) {
                     self.flow(&[Value::place(kept.clone())], &parameter);
                 }
             }

@@ -1,7 +1,7 @@
 //! Declared and named things: functions, variables, members.
 
 use super::Collector;
-use crate::facts::{Origin, Place, Reach, Source, Value};
+use crate::facts::{Origin, PointerPlace, Reach, Source, Value};
 use crate::library_functions;
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
@@ -69,7 +69,7 @@ impl Collector<'_> {
         }
         let Some((&last, rest)) = node.children.split_last() else { return Vec::new() };
         self.visit(rest);
-        let place = self.tree.decl_of(id).map(|decl| Place::Variable(decl.usr.clone()));
+        let place = self.tree.decl_of(id).map(|decl| PointerPlace::Variable(decl.usr.clone()));
         if self.tree.node(last).kind == Kind::InitList {
             self.initialise(last, node.ty, place, 0);
             return Vec::new();
@@ -95,10 +95,10 @@ impl Collector<'_> {
             }
             _ if !self.holds_pointer(ty) => Vec::new(),
             DeclKind::Parameter(function, index) => {
-                vec![Value::place(Place::Parameter(function.clone(), *index))]
+                vec![Value::place(PointerPlace::Parameter(function.clone(), *index))]
             }
             DeclKind::Variable => {
-                let mut values = vec![Value::place(Place::Variable(usr))];
+                let mut values = vec![Value::place(PointerPlace::Variable(usr))];
                 values.extend(self.bytes_of(ty, &decl.name));
                 values
             }

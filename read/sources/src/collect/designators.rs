@@ -1,7 +1,7 @@
 //! Values that are given to members of members by their names: `.inner.count = 1`.
 
 use super::Collector;
-use crate::facts::{Place, Saying};
+use crate::facts::{PointerPlace, Saying};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId};
 
 impl Collector<'_> {
@@ -17,7 +17,7 @@ impl Collector<'_> {
         for (outer, member) in &members {
             self.note_alternative(*outer, member);
         }
-        let place = self.usr(*record).map(|usr| Place::Member(usr, name.clone()));
+        let place = self.usr(*record).map(|usr| PointerPlace::Member(usr, name.clone()));
         self.initialise(value, field.ty, place, 0);
         let is_named = next.is_none_or(|next| tree.node(next).kind == Kind::Designated);
         let is_unbraced =

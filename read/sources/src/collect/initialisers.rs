@@ -1,13 +1,13 @@
 //! Values in braces.
 
 use super::Collector;
-use crate::facts::{Follows, Place, Saying};
+use crate::facts::{Follows, PointerPlace, Saying};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 use std::collections::BTreeSet;
 
 impl Collector<'_> {
     /// Walks an initialiser of type `ty` for `place`, or for an element of it: `level` pointers behind it.
-    pub(super) fn initialise(&mut self, id: NodeId, ty: TypeId, place: Option<Place>, level: i8) {
+    pub(super) fn initialise(&mut self, id: NodeId, ty: TypeId, place: Option<PointerPlace>, level: i8) {
         let tree = self.tree;
         let node = tree.node(id);
         if node.kind != Kind::InitList {

@@ -1,7 +1,7 @@
 //! `offsetof`, distances between members, and sizes in constants of an ABI.
 
 use super::Collector;
-use crate::facts::{Place, Saying, Value};
+use crate::facts::{PointerPlace, Saying, Value};
 use crate::library_functions;
 use crate::tree::{DeclKind, Kind, Name, NodeId, Operator, Record, TypeKind};
 
@@ -32,7 +32,7 @@ impl Collector<'_> {
         let (record, member) = self.offset_member(index)?;
         let site = self.tree.node(at).site;
         let name = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
-        let place = Place::Shifted(record, member, name.into());
+        let place = PointerPlace::Shifted(record, member, name.into());
         let mut moved = values.to_vec();
         moved.extend(self.typed_object(self.tree.uncast(pointer)));
         self.flow(&moved, &place);

@@ -3,7 +3,7 @@
 use super::Collector;
 use super::cookies::is_cookie;
 use super::places::further;
-use crate::facts::{Act, Place, Reach, Source, Value};
+use crate::facts::{Act, PointerPlace, Reach, Source, Value};
 use crate::tree::{Kind, Name, NodeId, Operator, Record, RecordId, TypeKind};
 
 impl Collector<'_> {
@@ -37,9 +37,9 @@ impl Collector<'_> {
     /// over many objects.
     fn note_moved_variable(&mut self, pointer: NodeId, moved: &[Value], id: NodeId) {
         let tree = self.tree;
-        let is_own = |place: &Place| match place {
-            Place::Variable(usr) => usr.contains("@F@"),
-            Place::Parameter(..) => true,
+        let is_own = |place: &PointerPlace| match place {
+            PointerPlace::Variable(usr) => usr.contains("@F@"),
+            PointerPlace::Parameter(..) => true,
             _ => false,
         };
         let is_added = tree.node(id).operator == Some(Operator::Plus) && !self.is_kernel;
@@ -179,17 +179,17 @@ impl Collector<'_> {
     }
 
     /// The place of such a member's value: libraries have several types for one thing, and give back one as another.
-    pub(super) fn member_place(&self, record: RecordId, member: &Name) -> Option<Place> {
+    pub(super) fn member_place(&self, record: RecordId, member: &Name) -> Option<PointerPlace> {
         let found = &self.tree.records[record];
         if found.is_foreign && self.holds_cookie(found, member) {
-            return Some(Place::Variable(format!("{member} of libraries").into()));
+            return Some(PointerPlace::Variable(format!("{member} of libraries").into()));
         }
-        Some(Place::Member(self.usr(record)?, member.clone()))
+        Some(PointerPlace::Member(self.usr(record)?, member.clone()))
     }
 
     /// An address put into a member of a system's type leaves the program, but for cookies.
-    pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &Place) {
-        let Place::Member(record, member) = place else { return };
+    pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &PointerPlace) {
+        let PointerPlace::Member(record, member) = place else { return };
         let Some(found) = self.tree.records.iter().find(|known| known.usr.as_ref() == Some(record)) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! Values from, and names known to, other object files; and the types that functions take their parameters for.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Place, Saying, Shape, Slot, Value};
+use crate::facts::{Act, Origin, PointerPlace, Saying, Shape, Slot, Value};
 use crate::tree::{Decl, DeclKind, FunctionType, Kind, Name, NodeId, Record, TypeKind};
 
 /// The linker's names for the beginning and end of a section.
@@ -13,7 +13,7 @@ impl Collector<'_> {
     pub(super) fn note_declared(&mut self, id: NodeId) {
         let tree = self.tree;
         let Some(decl) = tree.decl_of(id).filter(|decl| decl.is_seen_by_other_units()) else { return };
-        let place = |role: &str| Place::Variable(format!("{} ({role})", decl.usr).into());
+        let place = |role: &str| PointerPlace::Variable(format!("{} ({role})", decl.usr).into());
         let (own, others) = match decl.is_elsewhere {
             true => (place("declared"), place("defined")),
             false => (place("defined"), place("declared")),
@@ -59,14 +59,14 @@ impl Collector<'_> {
         let lies_there = match tree.ty(ty).kind {
             TypeKind::Record(record) => self.usr(record).map(|usr| Value::origin(Origin::Object(usr))),
             // The targets of the pointers in a section.
-            TypeKind::Pointer(_) => Some(Value::place(Place::Variable(decl.usr.clone()))),
+            TypeKind::Pointer(_) => Some(Value::place(PointerPlace::Variable(decl.usr.clone()))),
             _ => None,
         };
         let Some(value) = lies_there else { return };
         for end in SECTION_ENDS {
             let usr = format!("c:@{end}{section}");
             for place in [usr.clone(), format!("{usr} (defined)")] {
-                self.flow(std::slice::from_ref(&value), &Place::Variable(place.into()));
+                self.flow(std::slice::from_ref(&value), &PointerPlace::Variable(place.into()));
             }
             self.facts.defined.insert(usr.into());
         }
@@ -87,7 +87,7 @@ impl Collector<'_> {
             // Its result has the declared type, from any source.
             let given = decl.gives.and_then(|ty| tree.pointee(ty));
             if let Some((to, shape @ Shape::Record(_))) = given.map(|to| (to, self.shape(to))) {
-                let given = Value::place(Place::Return(decl.usr.clone()));
+                let given = Value::place(PointerPlace::Return(decl.usr.clone()));
                 self.act(&[given], &Act::As(shape, tree.ty(to).spelling.clone()), id);
             }
             self.note_slots(&decl.usr, &function, node.kind == Kind::Function, id);
@@ -194,7 +194,7 @@ impl Collector<'_> {
             let is_plain = matches!(tree.ty(to).kind, TypeKind::Record(_) | TypeKind::Scalar);
             let shape = self.shape(to);
             if is_plain && shape != Shape::Other {
-                let value = Value::place(Place::Parameter(function.clone(), *index));
+                let value = Value::place(PointerPlace::Parameter(function.clone(), *index));
                 self.act(&[value], &Act::As(shape, tree.ty(to).spelling.clone()), child);
             }
         }

@@ -1,7 +1,7 @@
 //! Addresses, the values at them, and pointers that are moved.
 
 use super::{Collector, FIRST};
-use crate::facts::{Act, Origin, Place, Reach, Source, Value};
+use crate::facts::{Act, Origin, PointerPlace, Reach, Source, Value};
 use crate::library_functions;
 use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
 
@@ -63,7 +63,7 @@ impl Collector<'_> {
         if is_known && !first.is_some_and(|first| self.holds_pointer(first.ty)) {
             return None;
         }
-        Some(Value::place(Place::Member(self.usr(record)?, FIRST.into())))
+        Some(Value::place(PointerPlace::Member(self.usr(record)?, FIRST.into())))
     }
 
     /// True when `*x` or `x[i]` reads a pointer.

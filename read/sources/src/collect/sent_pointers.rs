@@ -1,7 +1,7 @@
 //! Pointers that are written to a file and read back: their bytes cross, not those of their targets.
 
 use super::Collector;
-use crate::facts::{Act, Place, Reach, Shape, Source, Value};
+use crate::facts::{Act, PointerPlace, Reach, Shape, Source, Value};
 use crate::tree::{Decl, Kind, NodeId, TypeKind};
 
 /// The place of such pointers in the meantime.
@@ -27,10 +27,10 @@ impl Collector<'_> {
         if Some(bytes) != ty.size_bytes {
             return None;
         }
-        let sent = Value::place(Place::Variable(SENT.into()));
+        let sent = Value::place(PointerPlace::Variable(SENT.into()));
         if is_sent {
             let values = self.pointer(object);
-            self.flow(&values, &Place::Variable(SENT.into()));
+            self.flow(&values, &PointerPlace::Variable(SENT.into()));
             return Some(buffer);
         }
         for value in self.value(buffer).into_iter().filter(|value| value.reach == Reach::Address) {

@@ -2,7 +2,7 @@
 //! as a wrapper of `memcpy`.
 
 use super::Judge;
-use crate::facts::{Call, Origin, Place, Reach, Source, Value, Where};
+use crate::facts::{Call, Origin, PointerPlace, Reach, Source, Value, Where};
 use crate::tree::Name;
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ fn both_given(to: &[Value], from: &[Value]) -> Vec<Copier> {
     let parameters = |values: &[Value]| -> Vec<(Name, usize)> {
         let given = values.iter().filter(|value| value.reach == Reach::Start && value.level == 0);
         let given = given.filter_map(|value| match &value.source {
-            Source::Place(Place::Parameter(function, index)) => Some((function.clone(), *index)),
+            Source::Place(PointerPlace::Parameter(function, index)) => Some((function.clone(), *index)),
             _ => None,
         });
         given.collect()

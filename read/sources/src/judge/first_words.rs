@@ -2,7 +2,7 @@
 
 use super::Judge;
 use super::pointer_uses::{CROWD, is_generic};
-use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
+use crate::facts::{Act, Facts, Origin, PointerPlace, Reach, Shape, Source, Value, Where};
 use crate::relation::{first_leaf, first_type};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Stream<'f> {
     /// The targets of these places, which are assigned to each other.
-    Places(&'f Place),
+    Places(&'f PointerPlace),
     Memory(Name),
 }
 
@@ -93,14 +93,14 @@ fn is_code(spelling: &Name) -> bool {
 }
 
 /// Places, with the variables that they are assigned to unchanged.
-struct Groups<'f>(BTreeMap<&'f Place, &'f Place>);
+struct Groups<'f>(BTreeMap<&'f PointerPlace, &'f PointerPlace>);
 
 impl<'f> Groups<'f> {
     fn of(facts: &'f Facts) -> Groups<'f> {
         let mut groups = Groups(BTreeMap::new());
         for (value, to) in &facts.flows {
             // A member may be given every other member's value.
-            let is_variable = matches!(to, Place::Variable(_));
+            let is_variable = matches!(to, PointerPlace::Variable(_));
             if let Value { source: Source::Place(from), reach: Reach::Start, level: 0 } = value
                 && is_variable
             {
@@ -114,7 +114,7 @@ impl<'f> Groups<'f> {
     }
 
     /// The place that stands for its group.
-    fn first(&self, place: &'f Place) -> &'f Place {
+    fn first(&self, place: &'f PointerPlace) -> &'f PointerPlace {
         let mut place = place;
         while let Some(next) = self.0.get(place) {
             place = next;

@@ -1,7 +1,7 @@
 //! Machine code that the program writes when it runs.
 
 use super::Judge;
-use crate::facts::{Act, Origin, Place, Source, Value};
+use crate::facts::{Act, Origin, PointerPlace, Source, Value};
 use crate::tree::Name;
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ impl Judge<'_> {
     pub(super) fn generated_code(&self) -> BTreeSet<Name> {
         let executable = self.executable_memory();
         let is_code = |value: &Value| {
-            let is_kept = matches!(value.source, Source::Place(Place::Member(..)));
+            let is_kept = matches!(value.source, Source::Place(PointerPlace::Member(..)));
             self.points_to.objects(value).each.iter().any(|(origin, _, _)| match origin {
                 Origin::Bytes(_) => !is_kept,
                 Origin::Memory(..) | Origin::Foreign(..) => executable.contains(origin),

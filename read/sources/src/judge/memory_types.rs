@@ -2,14 +2,14 @@
 
 use super::Judge;
 use super::pointer_uses::{Many, is_generic};
-use crate::facts::{Act, Origin, Place, Reach, Shape, Source, Value};
+use crate::facts::{Act, Origin, PointerPlace, Reach, Shape, Source, Value};
 use crate::points_to::{Objects, Pointed};
 use crate::tree::Name;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The records that memory is used as.
-pub(super) struct Made {
+pub(super) struct BlockRecords {
     /// By the place of the call that gave it.
     blocks: BTreeMap<Name, BTreeSet<Name>>,
     /// The records of any block.
@@ -21,7 +21,7 @@ pub(super) struct Made {
 impl Judge<'_> {
     /// The records that each block of memory is used as where nothing else arrives, inside the functions that give it
     /// as well.
-    pub(super) fn made(&self) -> Made {
+    pub(super) fn made(&self) -> BlockRecords {
         let mut made = self.made_here();
         loop {
             let mut is_new = false;
@@ -39,7 +39,7 @@ impl Judge<'_> {
             }
             if !is_new {
                 let records = made.values().flatten().cloned().collect();
-                return Made { blocks: made, records, answers: RefCell::default() };
+                return BlockRecords { blocks: made, records, answers: RefCell::default() };
             }
         }
     }
@@ -64,7 +64,13 @@ impl Judge<'_> {
     }
 
     /// A cast to a type of which no object arrives here, nor one related to it, nor plain memory.
-    pub(super) fn takes_another(&self, act: &Act, objects: &Objects, made: &Made, many: &mut Many) -> bool {
+    pub(super) fn takes_another(
+        &self,
+        act: &Act,
+        objects: &Objects,
+        made: &BlockRecords,
+        many: &mut Many,
+    ) -> bool {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let may_be = |origin: &Origin| match origin {
             Origin::Object(record) | Origin::Number(record) => self.relations.may_stand_for(record, wanted),
@@ -81,7 +87,13 @@ impl Judge<'_> {
 
     /// A cast of a member's value, where the member keeps objects of one type and memory that may be the wanted type:
     /// each value is taken out as the type it was stored as.
-    pub(super) fn takes_memory(&self, value: &Value, act: &Act, objects: &[Pointed], made: &Made) -> bool {
+    pub(super) fn takes_memory(
+        &self,
+        value: &Value,
+        act: &Act,
+        objects: &[Pointed],
+        made: &BlockRecords,
+    ) -> bool {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let is_it = |(origin, reach, _): &Pointed| match origin {
             Origin::Memory(block, 0) if *reach == Reach::Start => self.may_become(block, wanted, made),
@@ -92,13 +104,13 @@ impl Judge<'_> {
 
     /// Memory without a known use may be a type that is made nowhere else. Code that makes a larger object may know
     /// only its beginning. The result of a function is what its callers use it as.
-    fn may_become(&self, block: &Name, wanted: &Name, made: &Made) -> bool {
+    fn may_become(&self, block: &Name, wanted: &Name, made: &BlockRecords) -> bool {
         let mut answers = made.answers.borrow_mut();
         let answer = || self.find_whether_it_may_become(block, wanted, made);
         *answers.entry((block.clone(), wanted.clone())).or_insert_with(answer)
     }
 
-    fn find_whether_it_may_become(&self, block: &Name, wanted: &Name, made: &Made) -> bool {
+    fn find_whether_it_may_become(&self, block: &Name, wanted: &Name, made: &BlockRecords) -> bool {
         let (mut work, mut seen) = (vec![block], BTreeSet::new());
         while let Some(block) = work.pop() {
             let calls = self.points_to.same_memory.get(block);
@@ -116,5 +128,5 @@ impl Judge<'_> {
 }
 
 fn is_member(value: &Value) -> bool {
-    matches!(value.source, Source::Place(Place::Member(..)))
+    matches!(value.source, Source::Place(PointerPlace::Member(..)))
 }

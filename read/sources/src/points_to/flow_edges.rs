@@ -3,7 +3,7 @@
 use super::through::{Passing, Through, through_functions};
 use super::{Numbers, at_level};
 use crate::collect::{FIRST, further, variadic};
-use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
+use crate::facts::{Call, Facts, Origin, PointerPlace, Reach, Source, Value};
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,12 +58,12 @@ const MOST_PARAMETERS: usize = 16;
 
 #[derive(Default)]
 pub(super) struct FlowEdges {
-    pub(super) places: Numbers<Place>,
+    pub(super) places: Numbers<PointerPlace>,
     /// By the number of the place they start from.
     from: Vec<Vec<FlowEdge>>,
     pub(super) starts: Vec<Start>,
     /// Places of numbers whose address is taken.
-    numbers: BTreeSet<Place>,
+    numbers: BTreeSet<PointerPlace>,
 }
 
 impl FlowEdges {
@@ -75,8 +75,8 @@ impl FlowEdges {
         }
         for (usr, record) in &facts.records {
             if let Some(first) = record.members.first() {
-                let to = Place::Member(usr.clone(), FIRST.into());
-                ways.add(&Value::place(Place::Member(usr.clone(), first.name.clone())), &to, None);
+                let to = PointerPlace::Member(usr.clone(), FIRST.into());
+                ways.add(&Value::place(PointerPlace::Member(usr.clone(), first.name.clone())), &to, None);
             }
         }
         let through = through_functions(&ways, facts);
@@ -99,14 +99,14 @@ impl FlowEdges {
     }
 
     /// The places that any way starts from.
-    pub(super) fn starting_places(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn starting_places(&self) -> impl Iterator<Item = &PointerPlace> {
         let some = self.from.iter().zip(0..).filter(|(ways, _)| !ways.is_empty());
         some.map(|(_, place)| self.places.value(place))
     }
 
     /// Stands for a function.
     fn function(&mut self, name: &Name) -> u32 {
-        self.places.number(&Place::Return(name.clone()))
+        self.places.number(&PointerPlace::Return(name.clone()))
     }
 
     fn push(&mut self, from: u32, way: FlowEdge) {
@@ -117,7 +117,7 @@ impl FlowEdges {
         self.from[from].push(way);
     }
 
-    fn add(&mut self, value: &Value, to: &Place, into: Option<u32>) {
+    fn add(&mut self, value: &Value, to: &PointerPlace, into: Option<u32>) {
         let to = self.places.number(to);
         match &value.source {
             Source::Origin(origin) => {
@@ -151,11 +151,11 @@ impl FlowEdges {
         for (at, values) in call.given.iter().enumerate() {
             let gives_back = through.get(&call.function).and_then(|given| given.get(&at));
             for value in values {
-                let parameter = Place::Parameter(call.function.clone(), at);
+                let parameter = PointerPlace::Parameter(call.function.clone(), at);
                 self.add(value, &parameter, Some(function));
                 if at >= call.named {
                     let further = variadic(&call.function, call.texts.contains(&at));
-                    self.add(value, &Place::Variable(further), None);
+                    self.add(value, &PointerPlace::Variable(further), None);
                 }
                 for passing in gives_back.into_iter().flatten() {
                     self.add_passing(value, passing, &call.result);
@@ -167,15 +167,15 @@ impl FlowEdges {
     }
 
     /// An argument that a function gives back comes out at the call.
-    fn add_passing(&mut self, value: &Value, passing: &Passing, result: &Place) {
-        let Place::Result(name) = result else { return };
+    fn add_passing(&mut self, value: &Value, passing: &Passing, result: &PointerPlace) {
+        let PointerPlace::Result(name) = result else { return };
         let passed = |value: &Value| {
             let reach = further(value.reach, passing.reach);
             Value { reach, ..value.clone().at_level(passing.level) }
         };
         match &passing.shift {
             Some((record, member)) => {
-                let shifted = Place::Shifted(record.clone(), member.clone(), name.clone());
+                let shifted = PointerPlace::Shifted(record.clone(), member.clone(), name.clone());
                 self.add(value, &shifted, None);
                 self.add(&passed(&Value::place(shifted)), result, None);
             }
@@ -187,8 +187,8 @@ impl FlowEdges {
     fn add_taken(&mut self, signature: &Name, function: &Name, is_crowded: bool) {
         let own = self.function(function);
         for at in 0..MOST_PARAMETERS {
-            let from = self.places.number(&Place::Parameter(signature.clone(), at));
-            let to = self.places.number(&Place::Parameter(function.clone(), at));
+            let from = self.places.number(&PointerPlace::Parameter(signature.clone(), at));
+            let to = self.places.number(&PointerPlace::Parameter(function.clone(), at));
             let way =
                 FlowEdge { into: Some(own), is_any: true, is_crowded, ..FlowEdge::plain(Reach::Start, to) };
             self.push(from, way);

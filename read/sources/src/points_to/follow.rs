@@ -6,9 +6,9 @@
 
 use super::flow_edges::{FlowEdge, FlowEdges, Start};
 use super::through::is_reallocators;
-use super::{ANY_BLOCK, Found, MANY, MANY_BLOCKS, Numbers, PointsTo, at_level};
+use super::{ANY_BLOCK, MANY, MANY_BLOCKS, Numbers, PlaceContents, PointsTo, at_level};
 use crate::collect::further;
-use crate::facts::{Facts, Origin, Place, Reach, RecordFact, behind};
+use crate::facts::{Facts, Origin, PointerPlace, Reach, RecordFact, behind};
 use crate::library_functions;
 use crate::relation::{derives, lies_in};
 use crate::tree::{Name, OUTLIVES};
@@ -55,7 +55,7 @@ enum OriginKind {
 
 /// The kept origins that arrived at a place.
 #[derive(Clone, Default, Debug)]
-struct Kept {
+struct ArrivedObjects {
     /// Objects by their numbers, as long as they are few.
     objects: Vec<u32>,
     /// Arrivals of memory.
@@ -92,7 +92,7 @@ pub(super) fn follow(mut ways: FlowEdges, facts: &Facts) -> PointsTo {
         points_to.same_memory.insert(ANY_BLOCK.into(), blocks);
     }
     for (inner, call) in same_memory {
-        let (Origin::Memory(inner, _), Place::Result(call)) =
+        let (Origin::Memory(inner, _), PointerPlace::Result(call)) =
             (points_to.origins.value(inner), points_to.places.value(call))
         else {
             continue;
@@ -112,9 +112,9 @@ struct Follower<'w> {
     origins: Numbers<Origin>,
     seen: HashSet<Arrival, foldhash::fast::RandomState>,
     /// By the place's number, in the order of arrival; some twice, since they arrived inside several functions.
-    at: Vec<Found>,
+    at: Vec<PlaceContents>,
     /// By the place's number.
-    kept: Vec<Kept>,
+    kept: Vec<ArrivedObjects>,
     /// The merged origins' numbers, each with true when it arrived without having been kept.
     many: BTreeMap<u32, bool>,
     /// The merged blocks of memory.
@@ -142,8 +142,8 @@ impl<'w> Follower<'w> {
             kinds: Vec::new(),
             origins: Numbers::default(),
             seen: HashSet::default(),
-            at: vec![Found::default(); ways.places.count()],
-            kept: vec![Kept::default(); ways.places.count()],
+            at: vec![PlaceContents::default(); ways.places.count()],
+            kept: vec![ArrivedObjects::default(); ways.places.count()],
             many: BTreeMap::new(),
             many_blocks: BTreeSet::new(),
             same_memory: BTreeSet::new(),
@@ -377,7 +377,7 @@ impl<'w> Follower<'w> {
         if is_kept || way.out_of.is_none() || !self.places[way.to as usize].is_result {
             return origin;
         }
-        let (Origin::Memory(inner, level), Place::Result(call)) =
+        let (Origin::Memory(inner, level), PointerPlace::Result(call)) =
             (self.origins.value(origin), self.ways.places.value(way.to))
         else {
             return origin;
@@ -395,7 +395,7 @@ impl<'w> Follower<'w> {
     /// The target of a pointer that is moved by `offsetof` of a member. A pointer to any of the many may then point to
     /// every target that it could from one of them.
     fn shift(&mut self, arrival: &mut Arrival) {
-        let Place::Shifted(record, member, _) = self.ways.places.value(arrival.place) else { return };
+        let PointerPlace::Shifted(record, member, _) = self.ways.places.value(arrival.place) else { return };
         match arrival.origin {
             Some(origin) => {
                 let origin = self.origins.value(origin).clone();
@@ -431,30 +431,30 @@ fn is_one_of_many(kind: OriginKind, kept: bool) -> bool {
     }
 }
 
-fn place_kind(place: &Place) -> PlaceKind {
+fn place_kind(place: &PointerPlace) -> PlaceKind {
     PlaceKind {
-        is_member: matches!(place, Place::Member(..)),
+        is_member: matches!(place, PointerPlace::Member(..)),
         is_shared: is_shared(place),
-        is_shifted: matches!(place, Place::Shifted(..)),
-        is_result: matches!(place, Place::Result(_)),
+        is_shifted: matches!(place, PointerPlace::Shifted(..)),
+        is_result: matches!(place, PointerPlace::Result(_)),
         is_reallocators: is_reallocators(place),
         is_allocators_result: is_allocators_result(place),
     }
 }
 
 /// Members, and variables of the whole program.
-fn is_shared(place: &Place) -> bool {
+fn is_shared(place: &PointerPlace) -> bool {
     match place {
-        Place::Member(..) => true,
+        PointerPlace::Member(..) => true,
         // libclang names a function's own variables after the function.
-        Place::Variable(usr) => !usr.contains("@F@") || usr.ends_with(OUTLIVES),
+        PointerPlace::Variable(usr) => !usr.contains("@F@") || usr.ends_with(OUTLIVES),
         _ => false,
     }
 }
 
 /// True for the result of a function whose name implies that it allocates.
-fn is_allocators_result(place: &Place) -> bool {
-    let Place::Return(usr) = place else { return false };
+fn is_allocators_result(place: &PointerPlace) -> bool {
+    let PointerPlace::Return(usr) = place else { return false };
     library_functions::gives_fresh_memory(library_functions::plain_name(usr))
 }
 

@@ -3,7 +3,7 @@
 use super::MOST_LEVELS;
 use super::flow_edges::FlowEdges;
 use crate::collect::further;
-use crate::facts::{Act, Call, Facts, Place, Reach, Shape, Source, Value, Where};
+use crate::facts::{Act, Call, Facts, PointerPlace, Reach, Shape, Source, Value, Where};
 use crate::library_functions;
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -38,8 +38,8 @@ impl Passing {
         }
     }
 
-    fn shifted(self, to: &Place) -> Passing {
-        let Place::Shifted(record, member, _) = to else { return self };
+    fn shifted(self, to: &PointerPlace) -> Passing {
+        let PointerPlace::Shifted(record, member, _) = to else { return self };
         self.shifted_by(Some((record.clone(), member.clone())))
     }
 
@@ -58,7 +58,7 @@ impl Passing {
 }
 
 /// The calls that a place's pointers are given to: the call, the parameter, the value.
-type Givers<'f> = HashMap<&'f Place, Vec<(&'f Call, usize, &'f Value)>>;
+type Givers<'f> = HashMap<&'f PointerPlace, Vec<(&'f Call, usize, &'f Value)>>;
 
 /// The calls that each place's values are given to.
 fn givers(facts: &Facts) -> Givers<'_> {
@@ -79,14 +79,14 @@ fn givers(facts: &Facts) -> Givers<'_> {
 pub(super) fn through_functions(ways: &FlowEdges, facts: &Facts) -> Through {
     let mut through = Through::new();
     let givers = givers(facts);
-    let mut parameters: BTreeSet<&Place> = givers.keys().copied().collect();
+    let mut parameters: BTreeSet<&PointerPlace> = givers.keys().copied().collect();
     parameters.extend(ways.starting_places());
-    parameters.retain(|place| matches!(place, Place::Parameter(..)));
+    parameters.retain(|place| matches!(place, PointerPlace::Parameter(..)));
     let typed = used_as_records(facts);
     loop {
         let mut is_new = false;
         for parameter in &parameters {
-            let Place::Parameter(function, index) = parameter else { continue };
+            let PointerPlace::Parameter(function, index) = parameter else { continue };
             let mut found = comes_out((parameter, function), ways, &givers, &through);
             if is_reallocators(parameter) && !typed.contains(parameter) {
                 found.insert(Passing::default());
@@ -105,8 +105,8 @@ pub(super) fn through_functions(ways: &FlowEdges, facts: &Facts) -> Through {
 }
 
 /// Places whose pointers are used as pointers to a record.
-fn used_as_records(facts: &Facts) -> HashSet<&Place> {
-    fn place((value, act, _): &(Value, Act, Where)) -> Option<&Place> {
+fn used_as_records(facts: &Facts) -> HashSet<&PointerPlace> {
+    fn place((value, act, _): &(Value, Act, Where)) -> Option<&PointerPlace> {
         match (&value.source, act) {
             (Source::Place(place), Act::As(Shape::Record(_), _)) => Some(place),
             _ => None,
@@ -117,21 +117,21 @@ fn used_as_records(facts: &Facts) -> HashSet<&Place> {
 
 /// The ways in which a parameter's value reaches the function's end without being kept in a member meanwhile.
 fn comes_out<'f>(
-    (parameter, function): (&'f Place, &Name),
+    (parameter, function): (&'f PointerPlace, &Name),
     ways: &'f FlowEdges,
     givers: &Givers<'f>,
     through: &Through,
 ) -> BTreeSet<Passing> {
-    let end = Place::Return(function.clone());
+    let end = PointerPlace::Return(function.clone());
     let mut found = BTreeSet::new();
-    let mut seen: HashSet<(&Place, Passing)> = HashSet::new();
+    let mut seen: HashSet<(&PointerPlace, Passing)> = HashSet::new();
     let mut work = vec![(parameter, Passing::default())];
     while let Some((place, passing)) = work.pop() {
         if *place == end {
             found.insert(passing);
             continue;
         }
-        if matches!(place, Place::Member(..)) || !seen.insert((place, passing.clone())) {
+        if matches!(place, PointerPlace::Member(..)) || !seen.insert((place, passing.clone())) {
             continue;
         }
         for way in ways.places.known(place).map_or(&[][..], |place| ways.from(place)) {
@@ -159,7 +159,7 @@ fn add_passings(through: &mut Through, function: &Name, index: usize, found: BTr
 
 /// True for the result or a parameter of a function that moves memory: it gives its argument back, at the call that
 /// gave it.
-pub(super) fn is_reallocators(place: &Place) -> bool {
-    let (Place::Return(usr) | Place::Parameter(usr, _)) = place else { return false };
+pub(super) fn is_reallocators(place: &PointerPlace) -> bool {
+    let (PointerPlace::Return(usr) | PointerPlace::Parameter(usr, _)) = place else { return false };
     library_functions::plain_name(usr).to_ascii_lowercase().contains("realloc")
 }

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Functions of headers whose bodies were read: a kernel's are thousands, the same in every unit.
 #[derive(Default, Debug)]
-pub(crate) struct Known(Mutex<HashSet<(String, u32, u32, String)>>);
+pub(crate) struct SeenFunctions(Mutex<HashSet<(String, u32, u32, String)>>);
 
-impl Known {
+impl SeenFunctions {
     /// True for the definition of a header's function that was asked for before.
     pub(super) fn has(&self, cursor: Cursor<'_>) -> bool {
         if cursor.kind() != CXCursor_FunctionDecl || !cursor.is_definition() {

@@ -57,7 +57,7 @@ pub(crate) trait Entries {
 
     /// Leads jumps from one of these functions to another, or to itself, past the patches of the entries: they are no
     /// calls.
-    fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[within::Entry]);
+    fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[within::RegionPoint]);
 
     /// Whether code from `start` on passes control on at its end in another way than by a call of a function that it
     /// names.

@@ -71,8 +71,8 @@ pub(crate) trait Gates {
     /// To the program: the thread is no longer busy, and from there on none of its slots is used.
     fn leave(slots: i32, pc: u64) -> Vec<u8>;
 
-    /// Target of the thunks of all entries, with an [`Entry`] and the native address to continue at. It counts the call
-    /// in the region's words, atomically for all threads. It passes the call over in these cases: recording has
+    /// Target of the thunks of all entries, with an [`EntryData`] and the native address to continue at. It counts the
+    /// call in the region's words, atomically for all threads. It passes the call over in these cases: recording has
     /// stopped; the thread is busy, and not by a handler that was left; the call belongs to the warm-up; its position
     /// lies beyond the bound; the thread's own calls are spent. Otherwise it marks the thread busy and hands over with
     /// the stack pointer and all registers as they were at the entry. A thread without a stack of the engine's waits
@@ -102,7 +102,7 @@ pub(crate) trait Gates {
 
 /// Data of an entry for its code.
 #[repr(C)]
-pub(crate) struct Entry {
+pub(crate) struct EntryData {
     /// The words of its region.
     pub(crate) region: u64,
     /// Factor of a call's position: multiplied with the call's number, counted from one after the warm-up.

@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Calls keep the program's own return addresses. Added instructions log, and touch memory of the engine alone.
 pub(crate) trait Translation {
     /// The program's registers that lie elsewhere at a place of such code.
-    type Held: Copy + Eq + std::fmt::Debug;
+    type DisplacedRegisters: Copy + Eq + std::fmt::Debug;
 
     /// Bytes of a thread's table of targets of indirect jumps.
     const TABLE_BYTES: usize;
@@ -155,7 +155,7 @@ pub(crate) struct Mark {
     /// The next instruction; `None` when its address is in the thread's slot for that.
     pub(crate) pc: Option<u64>,
     /// The registers that do not hold the program's values.
-    pub(crate) held: <Host as Translation>::Held,
+    pub(crate) held: <Host as Translation>::DisplacedRegisters,
 }
 
 /// An instruction that is not logged in full.

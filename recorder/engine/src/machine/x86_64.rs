@@ -34,9 +34,9 @@ use crate::patch::Near;
 use crate::signals::Handler;
 use crate::slots::Slots;
 use crate::system::{self, File};
-use crate::within::Entry;
+use crate::within::RegionPoint;
 use displaced::{Displaced, JUMP_BYTES};
-use held::Held;
+use held::SlotRegisters;
 use lineup_recording::native::Refusal;
 use registers::{Gregs, Registers};
 use std::arch::asm;
@@ -215,7 +215,7 @@ impl Gates for X86_64 {
 }
 
 impl Translation for X86_64 {
-    type Held = Held;
+    type DisplacedRegisters = SlotRegisters;
 
     /// By the lower 16 bits of the address, two words each.
     const TABLE_BYTES: usize = (1 << 16) * 16;
@@ -325,7 +325,7 @@ impl Entries for X86_64 {
         sites::anys(code).map(|offset| start + offset as u64).collect()
     }
 
-    fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[Entry]) {
+    fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[RegionPoint]) {
         within::lead(engine, memory, near, entries);
     }
 

@@ -10,7 +10,13 @@ struct Thread {
 
 impl Thread {
     fn new() -> Thread {
-        let kept = || Kept { calls: 0, sum: 0, jumped: 0, listed: [0; LISTED], buckets: [0; timed::BUCKETS] };
+        let kept = || RememberedCalls {
+            calls: 0,
+            sum: 0,
+            jumped: 0,
+            listed: [0; LISTED],
+            buckets: [0; timed::BUCKETS],
+        };
         let calls = Box::new(OpenCalls {
             open: std::array::from_fn(|_| Open { at: 0, begun: 0, kept: kept() }),
             count: 0,
@@ -50,7 +56,7 @@ impl Thread {
                 calls.ended(slot, words, false);
             }
         } else if slot[slot::STATE] & state::REMEMBERS != 0 || slot[slot::AT] != 0 && at > slot[slot::AT] {
-            calls.other_end(slot, words, Ended { at, now: self.now, jumps: false });
+            calls.other_end(slot, words, CallExit { at, now: self.now, jumps: false });
         }
     }
 

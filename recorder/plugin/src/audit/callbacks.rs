@@ -2,7 +2,7 @@
 
 use super::calls::{self, Effect, request_bytes};
 use super::seen::Access;
-use super::{Audit, Place, State, get};
+use super::{AccessInstruction, Audit, State, get};
 use crate::ask::{OnEvent, OnSyscall, OnSyscallReturn, OnTranslate};
 use crate::ffi::{Api, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::guest::read_bytes;
@@ -61,7 +61,7 @@ impl OnTranslate for Translates {
                 continue;
             }
             let is_on_stack = isa::of(machine).decode(&bytes, false).on_stack;
-            let place: *const Place = audit.place(&state, pc, is_on_stack);
+            let place: *const AccessInstruction = audit.place(&state, pc, is_on_stack);
             // SAFETY: the instruction is valid for this callback, and the place is never freed.
             unsafe {
                 (api.insn_mem)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, place.cast_mut().cast());
@@ -79,7 +79,7 @@ unsafe extern "C" fn on_free(vcpu: c_uint, _data: *mut c_void) {
 unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     let Some(audit) = get() else { return };
     // SAFETY: `data` is a place that was leaked when this callback was asked for.
-    let place: &'static Place = unsafe { &*data.cast::<Place>() };
+    let place: &'static AccessInstruction = unsafe { &*data.cast::<AccessInstruction>() };
     // SAFETY: `info` comes from the emulator.
     let (is_store, size_bytes) =
         unsafe { ((audit.api.mem_is_store)(info), 1u64 << (audit.api.mem_size_shift)(info).min(6)) };

@@ -18,7 +18,7 @@ use lineup_follow::{images, maps};
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::Machine;
 use lineup_recording::audit::{Findings, Global, Site, Table, TypedByte};
-use seen::Seen;
+use seen::AuditState;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 static AUDIT: OnceLock<Audit> = OnceLock::new();
 
 /// An instruction that accesses memory.
-struct Place {
+struct AccessInstruction {
     /// Link address in the program; 0 in other files.
     pc: u64,
     /// Its address.
@@ -58,7 +58,7 @@ struct State {
     program: Option<LoadedImage>,
     /// Entries of functions that give heap blocks back.
     frees: Vec<u64>,
-    seen: Seen,
+    seen: AuditState,
 }
 
 /// Reads the table and asks for callbacks.
@@ -70,8 +70,12 @@ pub(crate) fn install(api: Api, machine: Machine, path: &str) -> Result<(), Stri
         .map_err(|error| format!("cannot read the audit's table {path}: {error}"))?;
     let mut table = Table::parse(&text).map_err(|error| error.to_string())?;
     table.globals.sort_by_key(|global| global.start);
-    let state =
-        State { files: Vec::new(), program: None, frees: Vec::new(), seen: Seen::new(table.types.clone()) };
+    let state = State {
+        files: Vec::new(),
+        program: None,
+        frees: Vec::new(),
+        seen: AuditState::new(table.types.clone()),
+    };
     let audit = Audit { api, machine, table, guest_base: AtomicU64::new(0), state: Mutex::new(state) };
     AUDIT.set(audit).map_err(|_| "the plugin was loaded twice".to_owned())?;
     // SAFETY: the functions live as long as the process: the emulator never unloads a plugin.
@@ -140,12 +144,12 @@ impl Audit {
     }
 
     /// The instruction at an address, for as long as the process lives.
-    fn place(&self, state: &State, runtime_pc: u64, is_on_stack: bool) -> &'static Place {
+    fn place(&self, state: &State, runtime_pc: u64, is_on_stack: bool) -> &'static AccessInstruction {
         let program = state.program.as_ref().filter(|program| program.contains(runtime_pc));
         let pc = program.map_or(0, |program| program.to_link(runtime_pc));
         let site = program.and_then(|_| self.table.sites.get(&pc).copied());
         let is_outside = !self.table.regions.iter().any(|region| region.contains(&pc));
-        Box::leak(Box::new(Place { pc, runtime_pc, site, is_on_stack, is_outside }))
+        Box::leak(Box::new(AccessInstruction { pc, runtime_pc, site, is_on_stack, is_outside }))
     }
 
     fn is_free(&self, state: &State, pc: u64) -> bool {

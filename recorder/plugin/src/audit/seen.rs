@@ -64,7 +64,7 @@ pub(super) struct Access {
 }
 
 /// Knowledge of memory, and the evidence found.
-pub(super) struct Seen {
+pub(super) struct AuditState {
     shadow: Shadow,
     sizes: Vec<u64>,
     threads: HashMap<u32, Recent>,
@@ -73,7 +73,7 @@ pub(super) struct Seen {
     pub(super) findings: Findings,
 }
 
-impl Seen {
+impl AuditState {
     pub(super) fn new(sizes: Vec<u64>) -> Self {
         let (threads, shared, findings) = Default::default();
         Self { shadow: Shadow::new(), sizes, threads, shared, findings }
@@ -296,11 +296,11 @@ mod tests {
         Some(TypedByte { ty, offset })
     }
 
-    fn seen() -> Seen {
-        Seen::new(vec![24, 24])
+    fn seen() -> AuditState {
+        AuditState::new(vec![24, 24])
     }
 
-    fn kinds(seen: &Seen) -> Vec<&Evidence> {
+    fn kinds(seen: &AuditState) -> Vec<&Evidence> {
         seen.findings.evidence.keys().collect()
     }
 

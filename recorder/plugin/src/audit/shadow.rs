@@ -40,7 +40,7 @@ impl Tag {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct ShadowEntry {
     /// Number of the granule plus one; 0 for none.
     granule: u64,
     tag: Tag,
@@ -50,15 +50,15 @@ struct Entry {
 
 /// The table.
 pub(super) struct Shadow {
-    entries: Vec<Entry>,
+    entries: Vec<ShadowEntry>,
 }
 
 impl Shadow {
     pub(super) fn new() -> Self {
-        Self { entries: vec![Entry::default(); ENTRIES] }
+        Self { entries: vec![ShadowEntry::default(); ENTRIES] }
     }
 
-    fn entry(&mut self, granule: u64) -> &mut Entry {
+    fn entry(&mut self, granule: u64) -> &mut ShadowEntry {
         let index = granule as usize % ENTRIES;
         &mut self.entries[index]
     }
@@ -69,7 +69,7 @@ impl Shadow {
             let entry = self.entry(granule);
             let is_same = entry.granule == granule + 1 && entry.tag.is_of_same(&tag);
             let others = if is_same { entry.mask } else { 0 };
-            *entry = Entry { granule: granule + 1, tag, mask: others | mask };
+            *entry = ShadowEntry { granule: granule + 1, tag, mask: others | mask };
         }
     }
 
@@ -80,7 +80,7 @@ impl Shadow {
             self.entries
                 .iter_mut()
                 .filter(|entry| inside.contains(&entry.granule))
-                .for_each(|entry| *entry = Entry::default());
+                .for_each(|entry| *entry = ShadowEntry::default());
             return;
         }
         for (granule, mask) in granules(address, size_bytes) {

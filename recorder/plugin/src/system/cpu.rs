@@ -10,7 +10,7 @@ use super::privileged::{Privileged, Returned, Written};
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Lane;
-use super::task::{CallSite, Kept, Open, Task, access};
+use super::task::{CallDetail, CallSite, Open, Task, access};
 use super::tasks::Running;
 use super::windows::Piece;
 use crate::describe::Descriptions;
@@ -443,7 +443,7 @@ impl Cpu {
             switches: 0,
             keeps_accesses,
             arguments: read.map(|read| read.arguments),
-            kept: (keeps_accesses || system.learns_code()).then(Kept::default),
+            kept: (keeps_accesses || system.learns_code()).then(CallDetail::default),
         };
         self.task.enter(open, &self.processor.totals);
         self.look_inside(system);

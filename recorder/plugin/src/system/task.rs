@@ -23,7 +23,7 @@ pub(crate) struct CallSite {
 
 /// The data of a call besides its counts.
 #[derive(Default, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CallDetail {
     /// Index of its first access among those of its level.
     first_access: usize,
     pub(crate) accesses: Vec<Access>,
@@ -51,12 +51,12 @@ pub(crate) struct Open {
     pub(crate) keeps_accesses: bool,
     /// Its arguments in registers, where they are read.
     pub(crate) arguments: Option<Arguments>,
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<CallDetail>,
 }
 
 /// A call that ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedCall {
     pub(crate) open: Open,
     pub(crate) end: CallEnd,
 }
@@ -98,12 +98,12 @@ impl Level {
         self.open.iter_mut().for_each(|open| open.own = open.own.plus(&delta));
     }
 
-    fn end_from(&mut self, first: usize, end: CallEnd, totals: &Counts) -> Vec<Ended> {
+    fn end_from(&mut self, first: usize, end: CallEnd, totals: &Counts) -> Vec<EndedCall> {
         if first >= self.open.len() {
             return Vec::new();
         }
         self.settle(totals);
-        let mut ended: Vec<Ended> = Vec::new();
+        let mut ended: Vec<EndedCall> = Vec::new();
         while self.open.len() > first {
             let Some(mut open) = self.open.pop() else { break };
             if let Some(kept) = &mut open.kept {
@@ -113,7 +113,7 @@ impl Level {
             if let (Some(outer), Some(kept)) = (outer, &open.kept) {
                 outer.granules.extend(&kept.granules);
             }
-            ended.push(Ended { open, end });
+            ended.push(EndedCall { open, end });
         }
         if self.open.iter().all(|open| open.kept.is_none()) {
             self.accesses.clear();
@@ -204,7 +204,7 @@ impl Task {
     }
 
     /// Control reached a place: the innermost calls return there if they expect it.
-    pub(crate) fn came_to(&mut self, pc: u64, totals: &Counts) -> Vec<Ended> {
+    pub(crate) fn came_to(&mut self, pc: u64, totals: &Counts) -> Vec<EndedCall> {
         let mut near = self.top().calls.iter().rev().take(NEAR_CALLS);
         let slot = near.find(|call| call.return_pc == pc).map(|call| call.slot);
         slot.map_or_else(Vec::new, |slot| self.returned(slot, totals, |_, _| true))
@@ -216,7 +216,7 @@ impl Task {
         slot: u64,
         totals: &Counts,
         same_stack: impl Fn(u64, u64) -> bool,
-    ) -> Vec<Ended> {
+    ) -> Vec<EndedCall> {
         let level = self.top();
         while level.calls.last().is_some_and(|call| call.slot <= slot && same_stack(call.slot, slot)) {
             level.calls.pop();
@@ -270,7 +270,7 @@ impl Task {
     }
 
     /// Control is in a program, or the recording ends: nothing of the kernel is under way.
-    pub(crate) fn end_all(&mut self, end: CallEnd, totals: &Counts) -> Vec<Ended> {
+    pub(crate) fn end_all(&mut self, end: CallEnd, totals: &Counts) -> Vec<EndedCall> {
         self.top().settle(totals);
         let mut ended = Vec::new();
         while let Some(mut level) = self.interrupts.pop() {
@@ -316,7 +316,7 @@ mod tests {
             switches: 0,
             keeps_accesses: true,
             arguments: None,
-            kept: Some(Kept::default()),
+            kept: Some(CallDetail::default()),
         }
     }
 

@@ -25,7 +25,7 @@ const MEMORY: &str = "/memfd:memory-backend-memfd";
 
 /// The physical address of a task's description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place(u64);
+pub(crate) struct TaskAddress(u64);
 
 /// The guest's memory.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ type Identity = (u64, Option<u32>);
 
 /// All tasks that ran.
 #[derive(Default, Debug)]
-struct Known {
+struct TaskTable {
     numbers: HashMap<Identity, u32>,
     all: Vec<KernelTask>,
 }
@@ -71,7 +71,7 @@ struct Known {
 pub(crate) struct Tasks {
     layout: Option<TaskStruct>,
     memory: OnceLock<Option<Memory>>,
-    known: Mutex<Known>,
+    known: Mutex<TaskTable>,
 }
 
 impl Tasks {
@@ -82,13 +82,13 @@ impl Tasks {
 
     /// The place of a task's description, by the physical address of the member that the function that changes stacks
     /// uses.
-    fn place(&self, used: Option<u64>) -> Option<Place> {
-        used?.checked_sub(self.layout.as_ref()?.stack_pointer).map(Place)
+    fn place(&self, used: Option<u64>) -> Option<TaskAddress> {
+        used?.checked_sub(self.layout.as_ref()?.stack_pointer).map(TaskAddress)
     }
 
     /// Number and name of the task at a place, if there is one.
-    fn read(&self, place: Option<Place>) -> Option<(u32, String)> {
-        let (Place(start), layout) = (place?, self.layout.as_ref()?);
+    fn read(&self, place: Option<TaskAddress>) -> Option<(u32, String)> {
+        let (TaskAddress(start), layout) = (place?, self.layout.as_ref()?);
         let memory = self.memory.get_or_init(|| Memory::open(layout.memory.clone())).as_ref()?;
         let pid = u32::from_le_bytes(memory.read(start.checked_add(layout.pid)?)?);
         let name = name(&memory.read::<NAME_BYTES>(start.checked_add(layout.name)?)?)?;
@@ -96,9 +96,9 @@ impl Tasks {
     }
 
     /// The number of a task, by its stack and its place.
-    fn number(&self, stack: u64, place: Option<Place>) -> u32 {
+    fn number(&self, stack: u64, place: Option<TaskAddress>) -> u32 {
         let (pid, name) = self.read(place).unzip();
-        let Known { numbers, all } = &mut *lock(&self.known);
+        let TaskTable { numbers, all } = &mut *lock(&self.known);
         let number = *numbers.entry((stack, pid)).or_insert_with(|| {
             let number = all.len() as u32;
             all.push(KernelTask { number, stack, pid, name: String::new() });
@@ -127,9 +127,9 @@ fn name(bytes: &[u8]) -> Option<String> {
 /// The running task of a CPU.
 #[derive(Default, Debug)]
 pub(crate) struct Running {
-    task: Option<(u32, u64, Option<Place>)>,
+    task: Option<(u32, u64, Option<TaskAddress>)>,
     /// The task whose stack is loaded next.
-    next: Option<Place>,
+    next: Option<TaskAddress>,
 }
 
 impl Running {

@@ -4,7 +4,7 @@ use super::Scene;
 use super::calls::{self, Meaning, PathArgument, SystemCall};
 use super::left::{self, Changed};
 use super::memory;
-use super::ptrace::{Entry, Tid};
+use super::ptrace::{SystemCallEntry, Tid};
 use super::targets::{self, Numbers, Opened};
 use super::words;
 use lineup_prove::effects::{
@@ -28,11 +28,11 @@ const MOST_PARTS: u64 = 1024;
 pub(super) struct Entered {
     call: &'static SystemCall,
     arguments: [u64; 6],
-    seen: Seen,
+    seen: PriorValues,
 }
 
 /// Values that had to be read before the kernel acted on them.
-enum Seen {
+enum PriorValues {
     Nothing,
     Bytes(Vec<u8>),
     /// Paths, each with true when something stood there.
@@ -154,26 +154,30 @@ impl Observer {
     }
 
     /// A thread is about to make a call; `None` when its result does not matter.
-    pub(super) fn enter(&mut self, tid: Tid, entry: &Entry) -> Option<Entered> {
+    pub(super) fn enter(&mut self, tid: Tid, entry: &SystemCallEntry) -> Option<Entered> {
         let call = calls::by_number(entry.number)?;
         let arguments = entry.arguments;
         let value = |place: usize| arguments.get(place).copied().unwrap_or(0);
         let seen = match call.meaning {
             Meaning::Ioctl => {
                 let size_bytes = words::request(value(1)).size_bytes.unwrap_or(0);
-                Seen::Bytes(memory::bytes(tid, value(2), size_bytes))
+                PriorValues::Bytes(memory::bytes(tid, value(2), size_bytes))
             }
-            Meaning::SocketOption => Seen::Bytes(memory::bytes(tid, value(3), value(4))),
-            Meaning::Address => Seen::Bytes(memory::bytes(tid, value(1), value(2))),
+            Meaning::SocketOption => PriorValues::Bytes(memory::bytes(tid, value(3), value(4))),
+            Meaning::Address => PriorValues::Bytes(memory::bytes(tid, value(1), value(2))),
             Meaning::Argument(argument) => {
                 let address = value(argument.address);
                 let size_bytes = words::argument_bytes(tid, argument.size, address, &arguments);
-                Seen::Bytes(memory::bytes(tid, address, size_bytes))
+                PriorValues::Bytes(memory::bytes(tid, address, size_bytes))
             }
-            Meaning::Open(path) => Seen::Paths(self.paths(tid, &arguments, &[Some(path)])),
-            Meaning::Paths(one, other) => Seen::Paths(self.paths(tid, &arguments, &[Some(one), other])),
-            Meaning::Execute(path, list) => Seen::Words(self.command(tid, value(path.path), value(list))),
-            _ => Seen::Nothing,
+            Meaning::Open(path) => PriorValues::Paths(self.paths(tid, &arguments, &[Some(path)])),
+            Meaning::Paths(one, other) => {
+                PriorValues::Paths(self.paths(tid, &arguments, &[Some(one), other]))
+            }
+            Meaning::Execute(path, list) => {
+                PriorValues::Words(self.command(tid, value(path.path), value(list)))
+            }
+            _ => PriorValues::Nothing,
         };
         Some(Entered { call, arguments, seen })
     }
@@ -212,18 +216,18 @@ impl Observer {
                 }
             }
             (Meaning::Transfer(to), _) => self.moved(tid, process, name, value(to)),
-            (Meaning::Ioctl, Seen::Bytes(bytes)) => {
+            (Meaning::Ioctl, PriorValues::Bytes(bytes)) => {
                 self.request(tid, process, value(0), value(1), value(2), &bytes, result);
             }
-            (Meaning::SocketOption, Seen::Bytes(bytes)) => {
+            (Meaning::SocketOption, PriorValues::Bytes(bytes)) => {
                 let what = format!("level {} option {}{}", value(1) as i32, value(2) as i32, error(result));
                 self.on_file(tid, process, name, value(0), Call::new(what, &bytes));
             }
-            (Meaning::Address, Seen::Bytes(bytes)) => {
+            (Meaning::Address, PriorValues::Bytes(bytes)) => {
                 let call = Call::new(self.hide(words::address(&bytes)), &[]);
                 self.on_file(tid, process, name, value(0), call);
             }
-            (Meaning::Argument(argument), Seen::Bytes(bytes)) => {
+            (Meaning::Argument(argument), PriorValues::Bytes(bytes)) => {
                 let numbers = argument.numbers.iter().map(|place| value(*place).to_string());
                 let what = format!("{}{}", numbers.collect::<Vec<_>>().join(" "), error(result));
                 let call = Call::new(what, &self.hidden(bytes));
@@ -232,8 +236,8 @@ impl Observer {
                     None => self.push(process, name, Target::System, call),
                 }
             }
-            (Meaning::Open(_), Seen::Paths(paths)) => self.opened(tid, name, done, paths),
-            (Meaning::Paths(..), Seen::Paths(paths)) => {
+            (Meaning::Open(_), PriorValues::Paths(paths)) => self.opened(tid, name, done, paths),
+            (Meaning::Paths(..), PriorValues::Paths(paths)) => {
                 paths.into_iter().for_each(|(path, existed)| self.changed.note(path, existed, name));
             }
             (Meaning::ChangeFile, _) => {
@@ -242,7 +246,7 @@ impl Observer {
                 }
             }
             (Meaning::MapShared, _) => self.mapped(tid, process, name, value(4)),
-            (Meaning::Execute(..), Seen::Words(command)) => {
+            (Meaning::Execute(..), PriorValues::Words(command)) => {
                 self.push(process, name, Target::System, Call::new(command, &[]));
             }
             (Meaning::Signal(to, signal), _) => {

@@ -9,7 +9,7 @@ pub(super) type Tid = libc::pid_t;
 
 /// The system call that a stopped thread is about to make.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct SystemCallEntry {
     pub(super) number: i64,
     pub(super) arguments: [u64; 6],
 }
@@ -57,11 +57,11 @@ pub(super) fn event_message(tid: Tid) -> io::Result<u64> {
 }
 
 /// The system call of a thread that the filter stopped.
-pub(super) fn entry(tid: Tid) -> io::Result<Entry> {
+pub(super) fn entry(tid: Tid) -> io::Result<SystemCallEntry> {
     let words = information(tid)?;
     let mut arguments = [0; 6];
     arguments.copy_from_slice(&words[4..10]);
-    Ok(Entry { number: words[3] as i64, arguments })
+    Ok(SystemCallEntry { number: words[3] as i64, arguments })
 }
 
 /// The system call's result: a value, or a negated error number.

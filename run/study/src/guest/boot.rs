@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
 use lineup_kernel::guest::{Console, Event, InitOptions, Printed, SymbolsWanted, Trouble, init_script};
-use lineup_kernel::initramfs::{Entry, needed_by};
+use lineup_kernel::initramfs::{InitramfsEntry, needed_by};
 use lineup_kernel::machine::{GuestMachine, has_kaslr};
 use lineup_kernel::modules::Module;
 use lineup_kernel::{Container, KernelImage};
@@ -271,7 +271,7 @@ fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
     let mut tree = script.tree(&busybox)?;
     let machine = request.image.machine;
     for library in needed_by(&path, &busybox, machine, &mut |path| std::fs::read(path).ok())? {
-        tree.put(&library.path, Entry::File { mode: 0o755, contents: library.contents })?;
+        tree.put(&library.path, InitramfsEntry::File { mode: 0o755, contents: library.contents })?;
     }
     request.workload.pack(&mut tree)?;
     Ok(tree.to_cpio()?)

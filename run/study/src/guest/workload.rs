@@ -6,7 +6,7 @@ use crate::companions;
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
 use lineup_kernel::guest::{APPLETS, BuiltIn, FILES};
-use lineup_kernel::initramfs::{Entry, Tree, needed_by};
+use lineup_kernel::initramfs::{InitramfsEntry, Tree, needed_by};
 use lineup_model::abi::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ pub struct Workload {
     pub unknown: BTreeSet<String>,
     /// True when the files go into a root.
     has_root: bool,
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, InitramfsEntry>,
 }
 
 impl Workload {
@@ -59,7 +59,7 @@ impl Workload {
             loopback: root.is_some(),
             unknown: BTreeSet::new(),
             has_root: root.is_some(),
-            files: BTreeMap::from([(directory.to_owned(), Entry::Directory)]),
+            files: BTreeMap::from([(directory.to_owned(), InitramfsEntry::Directory)]),
         };
         let words = shell_words::split(text)
             .map_err(|error| Error::argument(format!("--workload {text:?}"), error.to_string()))?;
@@ -85,7 +85,7 @@ impl Workload {
         for (path, entry) in self.files.iter().filter(|(path, _)| *path != "/") {
             let path = format!("{before}{path}");
             // A folder of the host may be one of the guest's own.
-            if *entry == Entry::Directory && tree.get(&path).is_some() {
+            if *entry == InitramfsEntry::Directory && tree.get(&path).is_some() {
                 continue;
             }
             tree.put(&path, entry.clone())?;
@@ -99,7 +99,7 @@ struct Packer<'a> {
     folder: &'a Path,
     machine: Machine,
     root: Option<&'a Rootfs>,
-    files: &'a mut BTreeMap<String, Entry>,
+    files: &'a mut BTreeMap<String, InitramfsEntry>,
     unknown: &'a mut BTreeSet<String>,
 }
 
@@ -173,11 +173,14 @@ impl Packer<'_> {
             };
             for library in needed_by(name, &contents, self.machine, &mut read)? {
                 if !root.is_some_and(|root| root.holds(Path::new(&library.path))) {
-                    self.files.insert(library.path, Entry::File { mode: 0o755, contents: library.contents });
+                    self.files.insert(
+                        library.path,
+                        InitramfsEntry::File { mode: 0o755, contents: library.contents },
+                    );
                 }
             }
         }
-        self.files.insert(name.into(), Entry::File { mode, contents: contents.clone() });
+        self.files.insert(name.into(), InitramfsEntry::File { mode, contents: contents.clone() });
         match std::str::from_utf8(&contents) {
             Ok(text) if mode & 0o111 != 0 && is_shell(text) => {
                 self.interpreter(path, text)?;
@@ -281,7 +284,7 @@ mod tests {
 
     fn packed(text: &str, folder: &Path) -> (String, Vec<String>) {
         let workload = Workload::new(text, folder, Machine::X86_64, None).unwrap();
-        let files = workload.files.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
+        let files = workload.files.iter().filter(|(_, entry)| matches!(entry, InitramfsEntry::File { .. }));
         (workload.script.clone(), files.map(|(path, _)| path.clone()).collect())
     }
 

@@ -75,7 +75,7 @@ pub struct SampledBy {
 
 /// An event or a kind of events that was not available.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tried {
+pub struct UnavailableEvent {
     /// The event, or the kind of events.
     pub what: String,
     /// The reason.
@@ -87,7 +87,7 @@ pub struct PerfOutcome {
     /// The events.
     pub events: Vec<SampledBy>,
     /// Events that would have given more, and the reasons why they were not available.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<UnavailableEvent>,
     /// Records for which the kernel had no room.
     pub lost_records: u64,
     /// Samples for which the processor had no room.
@@ -216,7 +216,7 @@ fn open(request: &PerfRequest, target: &Target) -> Result<(Opened, PerfOutcome)>
 fn write_while<T>(
     request: &PerfRequest,
     opened: Opened,
-    known: &[lineup_samples::synthetic_records::Made],
+    known: &[lineup_samples::synthetic_records::SyntheticRecord],
     outcome: &mut PerfOutcome,
     doing: impl FnOnce() -> Result<T>,
 ) -> Result<Result<T>> {

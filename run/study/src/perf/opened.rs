@@ -2,7 +2,7 @@
 
 use super::events::{MemoryEvent, Numbers};
 use super::redirect;
-use super::{Basis, Tried};
+use super::{Basis, UnavailableEvent};
 use lineup_samples::container::{ATTRIBUTE_BYTES, Description};
 use lineup_samples::synthetic_records::Maker;
 use perf_event::events::Software;
@@ -62,7 +62,7 @@ impl Terms {
 }
 
 /// An event to open.
-struct Wanted {
+struct EventRequest {
     name: String,
     basis: Basis,
     numbers: Numbers,
@@ -106,16 +106,16 @@ pub(super) fn open(
     memory: Result<Vec<MemoryEvent>, String>,
     target: &Target,
     terms: &Terms,
-    tried: &mut Vec<Tried>,
+    tried: &mut Vec<UnavailableEvent>,
 ) -> io::Result<Opened> {
     let of_memory = match memory {
-        Ok(events) => events.into_iter().map(|event| Wanted::of_memory(event, terms)).collect(),
+        Ok(events) => events.into_iter().map(|event| EventRequest::of_memory(event, terms)).collect(),
         Err(why) => {
-            tried.push(Tried { what: "memory sampling".to_owned(), why });
+            tried.push(UnavailableEvent { what: "memory sampling".to_owned(), why });
             Vec::new()
         }
     };
-    let plain = |name: &str, basis, numbers, precise| Wanted {
+    let plain = |name: &str, basis, numbers, precise| EventRequest {
         name: name.to_owned(),
         basis,
         numbers,
@@ -133,7 +133,7 @@ pub(super) fn open(
         let mut opened = Opened::default();
         for wanted in way {
             if let Err(error) = opened.add(&wanted, target, terms) {
-                tried.push(Tried { what: wanted.name, why: in_words(&error) });
+                tried.push(UnavailableEvent { what: wanted.name, why: in_words(&error) });
                 last = error;
             }
         }
@@ -160,11 +160,11 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-impl Wanted {
-    fn of_memory(event: MemoryEvent, terms: &Terms) -> Wanted {
+impl EventRequest {
+    fn of_memory(event: MemoryEvent, terms: &Terms) -> EventRequest {
         let own = event.cpus.map(|list| crate::clock::processors_in(&list));
         let cpus = terms.cpus.iter().copied().filter(|cpu| own.as_ref().is_none_or(|own| own.contains(cpu)));
-        Wanted {
+        EventRequest {
             name: event.name,
             basis: Basis::Memory,
             numbers: event.numbers,
@@ -238,7 +238,7 @@ fn basic(numbers: &Numbers, manner: Manner, terms: &Terms) -> Builder<'static> {
 
 /// An event on its way to threads and CPUs.
 struct Placing<'a> {
-    wanted: &'a Wanted,
+    wanted: &'a EventRequest,
     manner: Manner,
     terms: &'a Terms,
     target: &'a Target,
@@ -312,7 +312,7 @@ impl Placing<'_> {
 }
 
 impl Opened {
-    fn add(&mut self, wanted: &Wanted, target: &Target, terms: &Terms) -> io::Result<()> {
+    fn add(&mut self, wanted: &EventRequest, target: &Target, terms: &Terms) -> io::Result<()> {
         let threads = match target {
             Target::Child(child) => std::slice::from_ref(child),
             Target::Threads(threads) => threads.as_slice(),

@@ -1,7 +1,7 @@
 //! The mappings that exist before the kernel reports any: the kernel itself, its modules, and a running process's
 //! mappings.
 
-use lineup_samples::synthetic_records::{KERNEL_PROCESS, Made, Maker, MappingSpec};
+use lineup_samples::synthetic_records::{KERNEL_PROCESS, Maker, MappingSpec, SyntheticRecord};
 use rustix::process::Pid;
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const EXECUTE: u32 = 4;
 const MODULES: &str = "/sys/module";
 
 /// The kernel and its modules; nothing when it hides where it lies.
-pub(super) fn kernel(maker: Maker) -> Vec<Made> {
+pub(super) fn kernel(maker: Maker) -> Vec<SyntheticRecord> {
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let build_id = fs::read("/sys/kernel/notes").ok().and_then(|notes| build_id_in(&notes));
     let Some((start, end)) = text_of(&symbols) else { return Vec::new() };
@@ -86,7 +86,7 @@ fn build_id_in(notes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The names of a process's threads, and its mappings. Data mappings are included where samples have addresses.
-pub(super) fn process(process: Pid, threads: &[Pid], maker: Maker, with_data: bool) -> Vec<Made> {
+pub(super) fn process(process: Pid, threads: &[Pid], maker: Maker, with_data: bool) -> Vec<SyntheticRecord> {
     let own = process.as_raw_nonzero().get().unsigned_abs();
     let mut all = Vec::new();
     for thread in threads {

@@ -2,7 +2,7 @@
 
 use super::opened::Opened;
 use lineup_samples::container::{About, Container};
-use lineup_samples::synthetic_records::Made;
+use lineup_samples::synthetic_records::SyntheticRecord;
 use perf_event::Sampler;
 use std::collections::HashMap;
 use std::fs::File;
@@ -45,7 +45,7 @@ pub(super) struct Writing {
 
 impl Writing {
     /// Begins the file with the records that are known already.
-    pub(super) fn begin(file: File, opened: Opened, known: &[Made]) -> io::Result<Writing> {
+    pub(super) fn begin(file: File, opened: Opened, known: &[SyntheticRecord]) -> io::Result<Writing> {
         let descriptions: Vec<_> = opened.events.iter().map(|event| event.description.clone()).collect();
         let ids = descriptions.iter().enumerate();
         let event_by_id =

@@ -154,13 +154,13 @@ pub fn command_of(process: u32) -> Result<Vec<OsString>> {
 }
 
 /// The recording, and a description of the calls that only the emulator would have recorded.
-pub(super) struct Made {
+pub(super) struct NativeRecording {
     pub(super) recorded: Recorded,
     pub(super) lacks: Option<String>,
 }
 
 /// Runs the program once, and writes its calls to the output.
-pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
+pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecording> {
     let Task { request, plan, .. } = *task;
     if plan.header.mode == Mode::WholeProgram {
         return record_whole(task, interrupts);
@@ -230,11 +230,14 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let written = followers.finish(request.children);
     let failure = failure.or(written.err()).map(|error| in_full(&error));
     let journal = Journal { seen, threads, processes, ..Journal::default() };
-    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished }, lacks })
+    Ok(NativeRecording {
+        recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
+        lacks,
+    })
 }
 
 /// Runs the program once, and counts all of it.
-fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
+fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecording> {
     if task.request.process.is_some() {
         return refuse("a whole program is counted from its beginning on");
     }
@@ -287,7 +290,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         task.subject.others().add(&file, debug);
     }
     let journal = Journal { threads: memory.word(word::NEXT_THREAD), processes, ..Journal::default() };
-    Ok(Made {
+    Ok(NativeRecording {
         recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
         lacks: None,
     })

@@ -25,7 +25,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending) -> Result<Summary> {
     let cannot = || format!("cannot read back the recording {}", path.display());
     let unsure = positions_of_unsure(&journal.pending);
-    let mut found = Found::read(path, &plan.header, &unsure)?;
+    let mut found = RecordingContent::read(path, &plan.header, &unsure)?;
     let file = File::options().read(true).write(true).open(path).doing_with(cannot)?;
     file.set_len(found.good_bytes).doing_with(cannot)?;
     (&file).seek(SeekFrom::Start(found.good_bytes)).doing_with(cannot)?;
@@ -62,7 +62,7 @@ pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
     if header.selection == Selection::First {
         return Ok(());
     }
-    let Ok(mut found) = Found::read(path, header, &HashSet::new()) else { return Ok(()) };
+    let Ok(mut found) = RecordingContent::read(path, header, &HashSet::new()) else { return Ok(()) };
     let left_out = found.left_out(header);
     match found.counted {
         Some(summary) if !found.is_damaged && !left_out.is_empty() => {
@@ -74,7 +74,7 @@ pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
 
 /// The counts of a recording that could not be sealed.
 pub(super) fn read(path: &Path, journal: &Journal, plan: &Plan) -> Result<Summary> {
-    Ok(Found::read(path, &plan.header, &HashSet::new())?.summary(journal, plan))
+    Ok(RecordingContent::read(path, &plan.header, &HashSet::new())?.summary(journal, plan))
 }
 
 /// Positions in the order of events of the calls among these records.
@@ -91,7 +91,7 @@ fn positions_of_unsure(pending: &[Pending]) -> HashSet<u64> {
 
 /// The content of a recording.
 #[derive(Default)]
-struct Found {
+struct RecordingContent {
     /// Counts of the calls that stand there.
     regions: Vec<Region>,
     /// The recorder's own counts, over all processes that wrote them.
@@ -116,12 +116,15 @@ struct Region {
     positions: Vec<u64>,
 }
 
-impl Found {
+impl RecordingContent {
     /// Reads a recording through, and notes which of the calls in `unsure` it has.
-    fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<Found> {
+    fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<RecordingContent> {
         let file = File::open(path).doing_with(|| format!("cannot read back {}", path.display()))?;
         let mut reader = Reader::new(BufReader::new(file)).doing("nothing was recorded")?;
-        let mut found = Found { regions: vec![Region::default(); header.regions.len()], ..Found::default() };
+        let mut found = RecordingContent {
+            regions: vec![Region::default(); header.regions.len()],
+            ..RecordingContent::default()
+        };
         reader = reader.without_log();
         for event in reader.by_ref() {
             if let Event::Call(call) = &event

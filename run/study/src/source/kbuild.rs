@@ -2,7 +2,7 @@
 //! call and the headers that it read.
 
 use crate::error::{Doing, Result};
-use crate::files::{Entry, each_file};
+use crate::files::{FolderEntry, each_file};
 use crate::progress::Progress;
 use crate::source::meaning::{Parts, Reading, Units, by_text, read_listed, read_with, unread};
 use lineup_advise::sources::{Sources, has_word};
@@ -37,7 +37,7 @@ impl Kbuild {
             |path: &Path| path.canonicalize().doing_with(|| format!("cannot read {}", path.display()));
         let (objects, root) = (canonical(objects)?, canonical(root)?);
         let mut files = Vec::new();
-        let leaves_out = |entry: &Entry| entry.name == ".git";
+        let leaves_out = |entry: &FolderEntry| entry.name == ".git";
         each_file(&objects, &leaves_out, &mut |entry| {
             if is_kbuild_file(&entry.name.to_string_lossy()) {
                 files.push(entry.path.clone());

@@ -1,7 +1,7 @@
 //! The copy of a kernel's tree: it leaves out the results of builds, and does not rewrite unchanged files.
 
 use crate::error::{Doing, Result};
-use crate::files::{Entry, cannot_read, each_entry, each_file};
+use crate::files::{FolderEntry, cannot_read, each_entry, each_file};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// True for a build's output in a tree: make would take it for one of our objects. kbuild notes how it made a file in a
 /// neighbouring file, `.NAME.cmd`.
-fn is_built(entry: &Entry, tree: &Path) -> bool {
+fn is_built(entry: &FolderEntry, tree: &Path) -> bool {
     let name = entry.name.to_string_lossy();
     let inside = entry.path.strip_prefix(tree).unwrap_or(&entry.path);
     if entry.about.is_dir() {
@@ -28,7 +28,7 @@ fn is_built(entry: &Entry, tree: &Path) -> bool {
 /// Brings the copy up to date with the tree. Different files are rewritten, and so are newer than every object.
 pub(crate) fn refresh(tree: &Path, leave_out: &[PathBuf], copy: &Path) -> Result<()> {
     let is_new = !copy.exists();
-    let leaves_out = |entry: &Entry| leave_out.contains(&entry.path) || is_built(entry, tree);
+    let leaves_out = |entry: &FolderEntry| leave_out.contains(&entry.path) || is_built(entry, tree);
     let mut known = BTreeSet::new();
     each_entry(tree, &leaves_out, &mut |entry| {
         if !(entry.about.is_file() || entry.about.is_symlink()) {

@@ -1,7 +1,7 @@
 //! Files of a folder that name the folder itself by its absolute path, such as those of a configured build.
 
 use crate::error::{Doing, Result};
-use crate::files::{Entry, cannot_read, each_file};
+use crate::files::{FolderEntry, cannot_read, each_file};
 use memchr::memmem;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// debug information names folders without leading a build anywhere.
 pub(crate) fn find(folder: &Path, source: &Path, leave_out: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let leaves_out = |entry: &Entry| entry.name == ".git" || leave_out.contains(&entry.path);
+    let leaves_out = |entry: &FolderEntry| entry.name == ".git" || leave_out.contains(&entry.path);
     each_file(folder, &leaves_out, &mut |entry| {
         if entry.about.len() > MOST_BYTES {
             return Ok(());

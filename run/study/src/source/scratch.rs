@@ -33,7 +33,7 @@ pub struct Scratch {
     source: PathBuf,
     build: String,
     leave_out: Vec<PathBuf>,
-    place: Place,
+    place: BuildPath,
     untouched: Untouched,
     interrupts: Interrupts,
     remarks: RefCell<BTreeSet<String>>,
@@ -45,7 +45,7 @@ pub struct Scratch {
 
 /// The path at which a copy is built.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Place {
+enum BuildPath {
     /// At its own path: nothing names the original.
     Copy,
     /// At the path of the original, because this file names it.
@@ -126,7 +126,7 @@ impl Scratch {
     /// The folder by which debug information names the files of a copy.
     pub fn built_in<'s>(&'s self, tree: &'s Tree) -> &'s Path {
         match self.place {
-            Place::Original(_) => &self.source,
+            BuildPath::Original(_) => &self.source,
             _ => &tree.path,
         }
     }
@@ -156,12 +156,12 @@ impl Scratch {
     /// Remarks on the builds for the user: their folder, and the steps that they did not do by themselves.
     pub fn remarks(&self) -> Vec<String> {
         let place = match &self.place {
-            Place::Copy => None,
-            Place::Original(file) => Some(format!(
+            BuildPath::Copy => None,
+            BuildPath::Original(file) => Some(format!(
                 "copies were built at the path of the original, which {} names; the original was out of reach",
                 file.display()
             )),
-            Place::Repointed(files) => Some(format!(
+            BuildPath::Repointed(files) => Some(format!(
                 "the path of the original was replaced in {} files of each copy, such as {}",
                 files.len(),
                 files.first().map_or(Path::new(""), PathBuf::as_path).display()
@@ -186,7 +186,7 @@ impl Scratch {
         }
         copy(&self.source, &path, &self.leave_out)
             .doing_with(|| format!("cannot copy {} to {}", self.source.display(), path.display()))?;
-        if let Place::Repointed(files) = &self.place {
+        if let BuildPath::Repointed(files) = &self.place {
             files.iter().try_for_each(|file| self.repoint(&path.join(file), &path))?;
         }
         if let Some(line) = &*self.cleaning.borrow() {
@@ -355,7 +355,7 @@ impl Scratch {
     /// # Errors
     /// See [`BuildError`].
     pub(crate) fn call(&self, tree: &Tree, call: &CompileCommand) -> Result<String, BuildError> {
-        let is_placed = matches!(self.place, Place::Original(_));
+        let is_placed = matches!(self.place, BuildPath::Original(_));
         let seen = |text: &str| match is_placed {
             true => {
                 let bytes = mentions::repointed(text.as_bytes(), &tree.path, &self.source);
@@ -374,13 +374,13 @@ impl Scratch {
     /// down, such as a test's programs, are the copy's there.
     pub(crate) fn run_line(&self, folder: &Path, line: &str) -> Result<(Ending, String)> {
         let line = match self.place {
-            Place::Repointed(_) => {
+            BuildPath::Repointed(_) => {
                 let line = mentions::repointed(line.as_bytes(), &self.source, folder);
                 String::from_utf8_lossy(&line).into_owned()
             }
             _ => line.to_owned(),
         };
-        let is_placed = matches!(self.place, Place::Original(_));
+        let is_placed = matches!(self.place, BuildPath::Original(_));
         let command =
             Command { line: &line, source: &self.source, folder, is_placed, linkers: None, calls: None };
         let ended = command.output(&self.interrupts)?;
@@ -408,7 +408,7 @@ impl Scratch {
         calls: Option<&RefCell<Vec<CompileCommand>>>,
     ) -> Result<(), BuildError> {
         let line = match self.place {
-            Place::Repointed(_) => {
+            BuildPath::Repointed(_) => {
                 let line = mentions::repointed(self.build.as_bytes(), &self.source, &tree.path);
                 String::from_utf8_lossy(&line).into_owned()
             }
@@ -418,7 +418,7 @@ impl Scratch {
             line: &line,
             source: &self.source,
             folder: &tree.path,
-            is_placed: matches!(self.place, Place::Original(_)),
+            is_placed: matches!(self.place, BuildPath::Original(_)),
             linkers,
             calls,
         };
@@ -458,12 +458,12 @@ fn studies(source: &Path) -> Vec<PathBuf> {
 }
 
 /// The path at which copies are built: their own, unless something names the original by its path.
-fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interrupts) -> Result<Place> {
+fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interrupts) -> Result<BuildPath> {
     let mut naming = mentions::find(source, source, leave_out)?;
     if mentions::names(build.as_bytes(), source) {
         naming.insert(0, PathBuf::from("the build command"));
     }
-    let Some(first) = naming.first() else { return Ok(Place::Copy) };
+    let Some(first) = naming.first() else { return Ok(BuildPath::Copy) };
     let empty = interrupts.temporary_folder().doing("cannot make a scratch folder")?;
     let trial = Run {
         command: vec!["true".into()],
@@ -473,10 +473,10 @@ fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interru
     let tried = Waiting::start(&trial, Streams::Captured, interrupts).and_then(Waiting::run);
     interrupts.check()?;
     Ok(match tried {
-        Ok(finished) if finished.ending == Ending::Exited(0) => Place::Original(first.clone()),
+        Ok(finished) if finished.ending == Ending::Exited(0) => BuildPath::Original(first.clone()),
         _ => {
             naming.retain(|file| source.join(file).is_file());
-            Place::Repointed(naming)
+            BuildPath::Repointed(naming)
         }
     })
 }

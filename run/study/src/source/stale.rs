@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Files that compilers and linkers make, with their times of modification.
-pub(crate) type Made = BTreeMap<PathBuf, SystemTime>;
+pub(crate) type OutputTimes = BTreeMap<PathBuf, SystemTime>;
 
 /// Reads which made files name which sources, once per file and version of it.
 #[derive(Default)]
@@ -27,8 +27,8 @@ impl Stale {
     /// name one of the `edited` files.
     pub(crate) fn find(
         &mut self,
-        before: &Made,
-        after: &Made,
+        before: &OutputTimes,
+        after: &OutputTimes,
         edited: &BTreeSet<String>,
     ) -> Result<Vec<PathBuf>> {
         let mut stale = Vec::new();
@@ -84,8 +84,8 @@ fn ends(path: &str, file: &str) -> bool {
 }
 
 /// The files below a folder that compilers and linkers made: ELF files and archives.
-pub(crate) fn made(folder: &Path) -> Result<Made> {
-    let mut all = Made::new();
+pub(crate) fn made(folder: &Path) -> Result<OutputTimes> {
+    let mut all = OutputTimes::new();
     each_file(folder, &|_| false, &mut |entry| {
         if is_made(&entry.path) {
             let modified = entry.about.modified().doing_with(|| cannot_read(&entry.path))?;

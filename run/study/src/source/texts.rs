@@ -1,7 +1,7 @@
 //! Reads the source files of a folder into memory.
 
 use crate::error::{Doing, Error, Result};
-use crate::files::{Entry, each_file};
+use crate::files::{FolderEntry, each_file};
 use lineup_advise::sources::{Sources, is_hidden};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const MAX_TOTAL_BYTES: u64 = 1 << 30;
 pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
     let (mut files, mut total) = (Vec::new(), 0);
     let leaves_out =
-        |entry: &Entry| is_hidden(&entry.name.to_string_lossy()) || leave_out.contains(&entry.path);
+        |entry: &FolderEntry| is_hidden(&entry.name.to_string_lossy()) || leave_out.contains(&entry.path);
     each_file(folder, &leaves_out, &mut |entry| {
         let bytes = entry.about.len();
         if !is_source(&entry.path) || bytes > MAX_FILE_BYTES {

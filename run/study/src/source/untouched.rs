@@ -1,7 +1,7 @@
 //! The initial state of the user's folder, by which a change of it is noticed.
 
 use crate::error::{Doing, Error, Result};
-use crate::files::{Entry, cannot_read, each_file};
+use crate::files::{FolderEntry, cannot_read, each_file};
 use crate::source::open_files::written_elsewhere;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -18,21 +18,21 @@ pub(crate) struct Untouched {
 }
 
 struct File {
-    known: Known,
+    known: FileStamp,
     /// `None` where only metadata is compared.
     digest: Option<[u8; 32]>,
 }
 
 /// The system's metadata of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Known {
+struct FileStamp {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Known {
+impl FileStamp {
     fn of(file: &fs::Metadata) -> Self {
         Self {
             inode: file.ino(),
@@ -101,11 +101,11 @@ impl Untouched {
         })
     }
 
-    fn list(&self) -> Result<BTreeMap<PathBuf, Known>> {
+    fn list(&self) -> Result<BTreeMap<PathBuf, FileStamp>> {
         let mut all = BTreeMap::new();
-        let leaves_out = |entry: &Entry| entry.name == ".git" || self.leave_out.contains(&entry.path);
+        let leaves_out = |entry: &FolderEntry| entry.name == ".git" || self.leave_out.contains(&entry.path);
         each_file(&self.folder, &leaves_out, &mut |entry| {
-            all.insert(entry.path.clone(), Known::of(&entry.about));
+            all.insert(entry.path.clone(), FileStamp::of(&entry.about));
             Ok(())
         })?;
         Ok(all)

@@ -154,7 +154,7 @@ impl std::fmt::Display for Status {
 
 /// A variable as [`list`] shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct ListedVariable {
     /// Its name: as written in C, with its module path in Rust.
     pub name: String,
     /// The kind of number it holds.
@@ -202,7 +202,7 @@ impl Batch {
 }
 
 /// Every named variable of the images registered, by name.
-pub fn list() -> Vec<Entry> {
+pub fn list() -> Vec<ListedVariable> {
     with_registry(|registry| registry.entries())
 }
 
@@ -211,8 +211,8 @@ pub fn list() -> Vec<Entry> {
 /// # Errors
 ///
 /// [`Error::Unknown`], [`Error::Ambiguous`].
-pub fn get(name: &str) -> Result<Entry, Error> {
-    let mut found: Vec<Entry> = list().into_iter().filter(|entry| entry.name == name).collect();
+pub fn get(name: &str) -> Result<ListedVariable, Error> {
+    let mut found: Vec<ListedVariable> = list().into_iter().filter(|entry| entry.name == name).collect();
     match (found.pop(), found.len()) {
         (Some(entry), 0) => Ok(entry),
         (None, _) => Err(Error::Unknown { name: name.to_owned() }),

@@ -5,7 +5,7 @@ use super::patch::{self, Mode, Scratch};
 use super::record::{Defined, Image, own_image};
 use super::value::Class;
 use super::write::{WritePath, Writer, page_bytes};
-use super::{Applied, Entry, Error, Fallback, Status, barrier, cell, trap, trial};
+use super::{Applied, Error, Fallback, ListedVariable, Status, barrier, cell, trap, trial};
 use std::collections::BTreeMap;
 
 struct Variable {
@@ -287,10 +287,10 @@ impl Registry {
     }
 
     /// The named variables, by name.
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<ListedVariable> {
         let named = self.variables.iter().filter(|(_, variable)| !variable.name.is_empty());
-        let mut entries: Vec<Entry> = named
-            .map(|(address, variable)| Entry {
+        let mut entries: Vec<ListedVariable> = named
+            .map(|(address, variable)| ListedVariable {
                 name: variable.name.clone(),
                 class: variable.class,
                 size_bytes: variable.size_bytes,

@@ -1,6 +1,6 @@
 //! The socket behind `lineup imv`: a thread that answers the process's own user.
 
-use super::{Entry, Error, get, list, set_text, status};
+use super::{Error, ListedVariable, get, list, set_text, status};
 use crate::cancel::NotCancelled;
 use lineup_trace::control::{Answer, Request, SCHEMA, ValueShown, socket_folder, socket_path};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -133,8 +133,8 @@ fn message(error: &Error) -> String {
     error.to_string()
 }
 
-fn reply(entries: Vec<Entry>, error: Option<String>) -> Answer {
-    let shown = |entry: Entry| ValueShown {
+fn reply(entries: Vec<ListedVariable>, error: Option<String>) -> Answer {
+    let shown = |entry: ListedVariable| ValueShown {
         class: format!("{:?}", entry.class).to_lowercase(),
         size_bytes: entry.size_bytes,
         value: entry.class.to_text(entry.bits, entry.size_bytes),

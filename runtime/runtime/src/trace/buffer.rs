@@ -35,7 +35,7 @@ pub(super) struct HeldLock {
 
 /// The contents of a record except its number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RecordContents {
     pub(super) cpu: u16,
     pub(super) kind: Kind,
     pub(super) name: u16,
@@ -155,13 +155,13 @@ impl Buffer {
 
     /// Writes `entry` to the ring.
     #[inline(always)]
-    pub(super) fn push(&self, entry: &Entry) {
+    pub(super) fn push(&self, entry: &RecordContents) {
         self.ring.push(|slot| fill(slot, entry));
     }
 
     /// Records `entry` as the session's modes ask.
     #[inline(always)]
-    pub(super) fn record(&self, entry: &Entry, first_inner: u64) {
+    pub(super) fn record(&self, entry: &RecordContents, first_inner: u64) {
         let modes = self.session.modes;
         if modes & (mode::EVENTS | mode::HIGH_WATER) != 0 {
             if self.session.stops_when_full && self.ring.next.get() > self.ring.mask {
@@ -179,7 +179,7 @@ impl Buffer {
     }
 
     #[inline(never)]
-    fn bump_histograms(&self, entry: &Entry) {
+    fn bump_histograms(&self, entry: &RecordContents) {
         let counters = if self.counters.is_some() { COUNTERS } else { 0 };
         let values = [entry.duration_ns, entry.lock_wait_ns]
             .into_iter()
@@ -191,7 +191,7 @@ impl Buffer {
         }
     }
 
-    fn note_maximum(&self, entry: &Entry, first_inner: u64) {
+    fn note_maximum(&self, entry: &RecordContents, first_inner: u64) {
         let Some(maximum) = self.maxima.get(usize::from(entry.name)) else { return };
         if entry.duration_ns > maximum.get() {
             maximum.set(entry.duration_ns);
@@ -201,14 +201,14 @@ impl Buffer {
 
     /// Copies the events of a new maximum, the region's own last, behind a head that holds their number.
     #[cold]
-    fn keep_high_water(&self, entry: &Entry, first_inner: u64) {
+    fn keep_high_water(&self, entry: &RecordContents, first_inner: u64) {
         let end = self.ring.next.get();
         let oldest = end.saturating_sub(self.ring.mask + 1);
         let all = end.saturating_sub(first_inner);
         let room = self.high_water.mask / 2;
         let kept = all.min(end - oldest.max(first_inner).min(end)).min(room);
         let dropped = (all - kept).min(u64::from(u32::MAX));
-        let head = Entry { kind: Kind::HighWaterHead, argument: dropped << 32 | kept, ..*entry };
+        let head = RecordContents { kind: Kind::HighWaterHead, argument: dropped << 32 | kept, ..*entry };
         self.high_water.push(|slot| fill(slot, &head));
         for number in end - kept..end {
             let from = self.ring.slot(number);
@@ -230,7 +230,7 @@ const NOT_OPEN: Open =
 const NOT_HELD: HeldLock = HeldLock { name: 0, address: 0, start_ns: 0, wait_ns: 0, taken_ns: 0 };
 
 #[inline(always)]
-fn fill(slot: *mut u8, entry: &Entry) {
+fn fill(slot: *mut u8, entry: &RecordContents) {
     // SAFETY: the slot is 64 aligned bytes of this thread's own ring; the layout places every field inside. Plain
     // little-endian stores: the architectures supported are little-endian.
     unsafe {

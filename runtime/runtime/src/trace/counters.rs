@@ -32,12 +32,12 @@ const SOFTWARE_SET: [Counter; 3] =
 
 /// The counters that a session reads, and the way.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct SessionCounters {
     pub(super) rung: Rung,
     set: &'static [Counter],
 }
 
-impl Wanted {
+impl SessionCounters {
     /// The best rung for `choice` that opens on this thread.
     pub(super) fn negotiate(choice: &CounterChoice) -> Self {
         let none = Self { rung: Rung::TimeOnly, set: &[] };

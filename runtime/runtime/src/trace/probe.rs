@@ -1,6 +1,6 @@
 //! The work of an active probe.
 
-use super::buffer::{Buffer, DEPTH, Entry, HeldLock, Open};
+use super::buffer::{Buffer, DEPTH, HeldLock, Open, RecordContents};
 use super::intervene;
 use super::region::Region;
 use super::session::Session;
@@ -236,7 +236,7 @@ fn end_usually(region: &Region, now_ns: u64) -> Option<()> {
         {
             return None;
         }
-        let entry = Entry {
+        let entry = RecordContents {
             cpu: super::cpu::by_load()?,
             kind: Kind::Region,
             name,
@@ -278,7 +278,7 @@ fn end_anyhow(region: &Region, now_ns: Option<u64>) {
             None => [0; COUNTERS],
             Some(group) => group.since(&buffer.counters_at_begin[at].get()),
         };
-        let entry = Entry {
+        let entry = RecordContents {
             cpu: super::cpu::current(),
             kind: Kind::Region,
             name,
@@ -309,7 +309,7 @@ pub(super) fn mark(region: &Region, value: u64) {
     let start_ns = crate::clock::now_ns();
     with_buffer(|buffer| {
         let Some(name) = buffer.session.index_of(region) else { return };
-        let entry = Entry { start_ns, argument: value, ..plain(Kind::Mark, name, buffer) };
+        let entry = RecordContents { start_ns, argument: value, ..plain(Kind::Mark, name, buffer) };
         buffer.record(&entry, buffer.next_number());
     });
 }
@@ -339,7 +339,7 @@ pub(super) fn lock_released(address: usize, now_ns: u64) {
         if !locks_count_here(buffer) {
             return;
         }
-        let entry = Entry {
+        let entry = RecordContents {
             start_ns: held.start_ns,
             duration_ns: now_ns.saturating_sub(held.taken_ns),
             lock_wait_ns: held.wait_ns,
@@ -356,7 +356,7 @@ pub(super) fn lock_given_up(lock: &Region, address: usize, start_ns: u64, now_ns
         let wait_ns = now_ns.saturating_sub(start_ns);
         add_wait(buffer, wait_ns);
         let Some(name) = buffer.session.index_of(lock).filter(|_| locks_count_here(buffer)) else { return };
-        let entry = Entry {
+        let entry = RecordContents {
             start_ns,
             lock_wait_ns: wait_ns,
             argument: address as u64,
@@ -387,8 +387,8 @@ fn locks_count_here(buffer: &Buffer) -> bool {
     buffer.open[..buffer.depth.get().min(DEPTH)].iter().any(|open| Some(open.get().name) == limit)
 }
 
-fn plain(kind: Kind, name: u16, buffer: &Buffer) -> Entry {
-    Entry {
+fn plain(kind: Kind, name: u16, buffer: &Buffer) -> RecordContents {
+    RecordContents {
         cpu: super::cpu::current(),
         kind,
         name,

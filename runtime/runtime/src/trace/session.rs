@@ -25,7 +25,7 @@ pub(super) struct Session {
     locks_inside: Option<String>,
     /// Its index + 1, once the region has been met.
     locks_inside_index: AtomicU32,
-    pub(super) counters: super::counters::Wanted,
+    pub(super) counters: super::counters::SessionCounters,
     /// Texts and kinds.
     names: Names<(Vec<u8>, u32)>,
 }
@@ -71,7 +71,7 @@ impl Session {
             stops_when_full: config.when_full == WhenFull::Stop,
             locks_inside: config.locks_inside.clone(),
             locks_inside_index: AtomicU32::new(0),
-            counters: super::counters::Wanted::negotiate(&config.counters),
+            counters: super::counters::SessionCounters::negotiate(&config.counters),
             names: Names::new(number),
         };
         session.write_header();

@@ -7,7 +7,7 @@ use super::ideal::Ideal;
 use super::random::Stream;
 use super::state::{
     Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, FIRST_VRUNTIME, GroupState, LoadTracking, NEVER_NS,
-    NONE, Queue, Task, What,
+    NONE, Queue, SimEvent, Task,
 };
 use super::{Balance, Observer, Sim, Why, balance};
 use crate::scenario::{FULL_POWER, ROOT, Scenario};
@@ -87,7 +87,7 @@ impl<'a> Sim<'a> {
             let at_ns = self.tasks[task].stream.within(0, longest_ns);
             let group = self.tasks[task].group as usize;
             self.entities[task].queue = self.queue_of(group, self.tasks[task].cpu as usize) as u32;
-            self.at(at_ns, What::Wake { task: task as u32 });
+            self.at(at_ns, SimEvent::Wake { task: task as u32 });
         }
     }
 }

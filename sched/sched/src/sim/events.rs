@@ -119,7 +119,7 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::What;
+    use super::super::state::SimEvent;
     use super::*;
     use proptest::prelude::*;
 
@@ -137,7 +137,8 @@ mod tests {
             let mut plain = BinaryHeap::new();
             let mut now_ns = 0;
             for (order, (span_ns, pops)) in steps.into_iter().enumerate() {
-                let event = Event { at_ns: now_ns + span_ns, order: order as u64, what: What::Wake { task: 0 } };
+                let what = SimEvent::Wake { task: 0 };
+                let event = Event { at_ns: now_ns + span_ns, order: order as u64, what };
                 events.push(event);
                 plain.push(Reverse(event));
                 for _ in 0..pops {

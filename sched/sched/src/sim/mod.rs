@@ -28,8 +28,8 @@ use account::Account;
 use events::Events;
 use ideal::Ideal;
 use state::{
-    Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, Event, GroupState, NEVER_NS, NONE, Queue, Task,
-    What,
+    Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, Event, GroupState, NEVER_NS, NONE, Queue, SimEvent,
+    Task,
 };
 
 /// Watches a run.
@@ -159,8 +159,8 @@ impl Sim<'_> {
     /// wait for memory, as soon as there are more tasks than the cache holds.
     fn fetch_due_tasks(&self) {
         let touch = |event: &Event| match event.what {
-            What::Wake { task } => self.tasks[task as usize].cpu ^ self.entities[task as usize].queue,
-            What::BurstEnd { cpu, .. } => cpu,
+            SimEvent::Wake { task } => self.tasks[task as usize].cpu ^ self.entities[task as usize].queue,
+            SimEvent::BurstEnd { cpu, .. } => cpu,
         };
         std::hint::black_box(self.events.due().iter().map(touch).fold(0, |sum, part| sum ^ part));
     }
@@ -178,10 +178,10 @@ impl Sim<'_> {
         self.now_ns = now_ns;
     }
 
-    fn happen(&mut self, what: What) {
+    fn happen(&mut self, what: SimEvent) {
         match what {
-            What::Wake { task } => self.wake(task as usize),
-            What::BurstEnd { cpu, switches } => {
+            SimEvent::Wake { task } => self.wake(task as usize),
+            SimEvent::BurstEnd { cpu, switches } => {
                 if self.cpus[cpu as usize].switches == switches {
                     self.fall_asleep(cpu as usize);
                 }
@@ -189,7 +189,7 @@ impl Sim<'_> {
         }
     }
 
-    fn at(&mut self, at_ns: u64, what: What) {
+    fn at(&mut self, at_ns: u64, what: SimEvent) {
         if at_ns <= self.end_ns {
             self.made_events += 1;
             self.events.push(Event { at_ns, order: self.made_events, what });
@@ -203,7 +203,7 @@ impl Sim<'_> {
         self.tasks[task].activity = Activity::Sleeping;
         self.dequeue_task(task, false);
         self.count_runnable(task, false);
-        self.at(wake_ns, What::Wake { task: task as u32 });
+        self.at(wake_ns, SimEvent::Wake { task: task as u32 });
         self.must_reschedule(cpu);
     }
 
@@ -288,7 +288,7 @@ impl Sim<'_> {
         let state = &mut self.cpus[cpu];
         if state.burst_end_ns <= (self.tick + 1).saturating_mul(self.tick_ns) {
             let at_ns = std::mem::replace(&mut state.burst_end_ns, NEVER_NS);
-            let what = What::BurstEnd { cpu: cpu as u32, switches: state.switches };
+            let what = SimEvent::BurstEnd { cpu: cpu as u32, switches: state.switches };
             self.events.push(Event { at_ns, order: state.burst_order, what });
         }
     }

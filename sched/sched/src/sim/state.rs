@@ -162,11 +162,11 @@ pub(super) struct Behaviour {
 pub(super) struct Event {
     pub(super) at_ns: u64,
     pub(super) order: u64,
-    pub(super) what: What,
+    pub(super) what: SimEvent,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum SimEvent {
     /// A sleep is over.
     Wake { task: u32 },
     /// The running task's burst is over, if the CPU has not switched since.

@@ -4,7 +4,7 @@ use super::{Options, read};
 use crate::explain;
 use crate::figures::percent;
 use crate::progress::Stages;
-use crate::record::kernel::{Wanted, What, boot_recorded, prepare};
+use crate::record::kernel::{GuestRecordKind, GuestSettings, boot_recorded, prepare};
 use anyhow::{Context, Result, bail};
 use lineup_find::Findings;
 use lineup_model::region::Regions;
@@ -20,14 +20,14 @@ pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) 
     }
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let recording: PathBuf = options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec"));
-    let wanted = Wanted {
+    let wanted = GuestSettings {
         regions: Regions::default(),
         calls: None,
         selection: Selection::First,
         warmup: 0,
         caches: &options.caches,
         out: &recording,
-        what: What::Whole { window_bytes: options.windows << 20 },
+        what: GuestRecordKind::Whole { window_bytes: options.windows << 20 },
     };
     let prepared = prepare(&options.kernel, &wanted, stages, interrupts)?;
     let (_, problem) = boot_recorded(&prepared, stages, interrupts)?;

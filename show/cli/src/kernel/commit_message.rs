@@ -2,7 +2,7 @@
 
 use lineup_advise::constraint::Constraint;
 use lineup_advise::patch::unified_diff;
-use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, Worth};
+use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, RegionSaving};
 use lineup_advise::sources::Sources;
 use lineup_model::region::RegionId;
 use lineup_report::study::GuestComparison;
@@ -17,11 +17,11 @@ pub(crate) struct Ground<'a> {
     /// A region's calls in all.
     pub(crate) calls: &'a dyn Fn(RegionId) -> Option<u64>,
     /// The result of trying the changed kernel; `None` when it was not built.
-    pub(crate) tried: Option<Tried<'a>>,
+    pub(crate) tried: Option<BootedKernel<'a>>,
 }
 
 /// A changed kernel that was built and booted.
-pub(crate) struct Tried<'a> {
+pub(crate) struct BootedKernel<'a> {
     /// The emulator of the boots.
     pub(crate) emulator: &'a str,
     /// Both kernels side by side.
@@ -84,7 +84,7 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
 }
 
 /// The trial of both kernels, with all patches of the series.
-fn of_trial(tried: &Tried<'_>) -> String {
+fn of_trial(tried: &BootedKernel<'_>) -> String {
     let mut text =
         format!("\nBuilt and booted, with the other patches of this series, under\n{}:\n", tried.emulator);
     for fact in &tried.guest.compared {
@@ -120,7 +120,7 @@ fn judged_by_hand(order: &OrderProposal) -> String {
     }
 }
 
-fn of_order(order: &OrderProposal, worth: &[Worth], line_bytes: u64, ground: &Ground<'_>) -> String {
+fn of_order(order: &OrderProposal, worth: &[RegionSaving], line_bytes: u64, ground: &Ground<'_>) -> String {
     let mut text = format!("\nstruct {}: {} moved.\n\n", order.type_name, order.moved.join(", "));
     text += "    function                         calls   before    after    share\n";
     let recorded = order.sizes.first().map(|size| size.data_model);
@@ -239,7 +239,7 @@ mod tests {
             before: Some(before),
             after,
         };
-        let worth = |id, lines_saved, share| Worth {
+        let worth = |id, lines_saved, share| RegionSaving {
             id: RegionId(id),
             region: format!("f{id}"),
             lines_saved,

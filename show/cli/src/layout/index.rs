@@ -30,7 +30,7 @@ const FORM: &str = "lineup type index 2";
 pub(super) struct Location(PathBuf);
 
 /// The index's entry for a name: the units to read, and the number of types they hold under it.
-pub(super) struct Found {
+pub(super) struct IndexedName {
     /// In ascending order.
     pub(super) units: Vec<u32>,
     pub(super) types: usize,
@@ -62,7 +62,7 @@ impl Location {
     }
 
     /// The units that describe types of these names, by the rules of [`super::select`]; `None` when that is not known.
-    pub(super) fn look_up(&self, wanted: &[&str]) -> Option<Found> {
+    pub(super) fn look_up(&self, wanted: &[&str]) -> Option<IndexedName> {
         self.remembered(wanted).or_else(|| self.among_all(wanted))
     }
 
@@ -70,22 +70,22 @@ impl Location {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn remember(&self, wanted: &[&str], found: &Found) -> Result<()> {
+    pub(super) fn remember(&self, wanted: &[&str], found: &IndexedName) -> Result<()> {
         let units: Vec<String> = found.units.iter().map(u32::to_string).collect();
         let text = format!("{}\t{}\t{}\n", wanted.join(" "), units.join(","), found.types);
         files::write_kept(&self.of_names(wanted), &sealed(&text))
     }
 
-    fn remembered(&self, wanted: &[&str]) -> Option<Found> {
+    fn remembered(&self, wanted: &[&str]) -> Option<IndexedName> {
         let text = lineup_mapping::read_text(&self.of_names(wanted)).ok()?;
         let mut fields = unsealed(&text)?.strip_suffix('\n')?.split('\t');
         if fields.next()? != wanted.join(" ") {
             return None;
         }
-        Some(Found { units: numbers(fields.next()?)?, types: fields.next()?.parse().ok()? })
+        Some(IndexedName { units: numbers(fields.next()?)?, types: fields.next()?.parse().ok()? })
     }
 
-    fn among_all(&self, wanted: &[&str]) -> Option<Found> {
+    fn among_all(&self, wanted: &[&str]) -> Option<IndexedName> {
         let text = lineup_mapping::read_text(&self.of_all()).ok()?;
         let lines = unsealed(&text)?;
         let (mut units, mut types) = (BTreeSet::new(), 0);
@@ -106,7 +106,7 @@ impl Location {
             }
             types += targets.len();
         }
-        Some(Found { units: units.into_iter().collect(), types })
+        Some(IndexedName { units: units.into_iter().collect(), types })
     }
 
     /// Writes the index of all types of the file.

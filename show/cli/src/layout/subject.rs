@@ -1,6 +1,6 @@
 //! The file with the shown types, in any of the formats that describe them.
 
-use super::index::{Found, Location};
+use super::index::{IndexedName, Location};
 use super::select;
 use crate::guard;
 use crate::kernel::symbols::distributed;
@@ -68,7 +68,7 @@ impl Subject {
             && has_all(&selected, None)
         {
             // Without it the next look takes as long as this one.
-            let _ = index.remember(&names, &Found { units, types: selected.types.len() });
+            let _ = index.remember(&names, &IndexedName { units, types: selected.types.len() });
             return Ok(subject);
         }
         Subject::open(path, base, false)

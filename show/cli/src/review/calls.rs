@@ -10,7 +10,7 @@ use lineup_explain::quantiles::Quantiles;
 use lineup_model::line::LineSize;
 use lineup_model::region::Region;
 use lineup_recording::Mode;
-use lineup_review::{CallMeans, Place, RegionFigures};
+use lineup_review::{CallMeans, RegionFigures, RepositoryLine};
 use lineup_study::companions::DebugInfos;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -106,11 +106,11 @@ struct Places<'p> {
 }
 
 impl Places<'_> {
-    fn of(&self, name: &str) -> Option<Place> {
+    fn of(&self, name: &str) -> Option<RepositoryLine> {
         let FoundFunctions::OutOfLine(found) = self.debug.find_functions(name) else { return None };
         let entry = found.first()?.entry;
         let functions = self.debug.functions_covering(&mut std::iter::once(entry));
-        Place::in_repository(functions.first()?.declared_at.as_ref()?, self.root)
+        RepositoryLine::in_repository(functions.first()?.declared_at.as_ref()?, self.root)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The findings of `lineup find` on one side.
 
 use super::{Around, Options, calls};
-use crate::find::{self, WINDOW_MIB, Wanted};
+use crate::find::{self, FindRequest, WINDOW_MIB};
 use anyhow::{Context, Result};
 use lineup_find::{Again, Findings};
 use lineup_report::find::words::subject;
@@ -18,7 +18,7 @@ pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Resul
     let folder = around.interrupts.temporary_folder().context("making a temporary folder")?;
     let run = calls::run(options, root, around)?;
     let subject = Subject::load(&run, None)?;
-    let wanted = Wanted {
+    let wanted = FindRequest {
         run,
         engine: Engine::Fitting,
         caches: Vec::new(),

@@ -2,8 +2,8 @@
 
 use crate::figures::percent;
 use lineup_find::{
-    Known, SampledAccesses, SampledByte, SampledData, SampledFinding, SampledFindings, SampledFunction,
-    SampledMember, Worth,
+    FileInformation, FindingReason, SampledAccesses, SampledByte, SampledData, SampledFinding,
+    SampledFindings, SampledFunction, SampledMember,
 };
 use lineup_report::figure::{time_ns, whole};
 use lineup_report::text::{Align, Table, TextStyle};
@@ -77,7 +77,7 @@ fn told(finding: &SampledFinding) -> String {
         functions => format!(", in {}", list(functions)),
     };
     match finding.worth {
-        Worth::PassedBetweenCpus => {
+        FindingReason::PassedBetweenCpus => {
             let written = match finding.written.as_slice() {
                 [] => "no store to these lines was sampled".to_owned(),
                 written => format!("stores to these lines: {}", list(written)),
@@ -87,8 +87,8 @@ fn told(finding: &SampledFinding) -> String {
                  {written}"
             )
         }
-        Worth::WaitedFor => format!("{subject}: {share} {of}, {samples} samples{members}{functions}"),
-        Worth::TimeSpent => format!("{subject}: {share} of the time, {samples} samples"),
+        FindingReason::WaitedFor => format!("{subject}: {share} {of}, {samples} samples{members}{functions}"),
+        FindingReason::TimeSpent => format!("{subject}: {share} of the time, {samples} samples"),
     }
 }
 
@@ -333,11 +333,11 @@ fn some(all: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 fn files(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
-    let unknown: Vec<_> = found.files.iter().filter(|file| file.known != Known::Types).collect();
+    let unknown: Vec<_> = found.files.iter().filter(|file| file.known != FileInformation::Types).collect();
     let words = ["what is known", "file", "build id"].map(|name| (name, Align::Left));
     let mut table = Table::new([("samples", Align::Right)].into_iter().chain(words));
     for file in unknown.iter().take(top) {
-        let known = if file.known == Known::Symbols { "symbols" } else { "nothing: not found" };
+        let known = if file.known == FileInformation::Symbols { "symbols" } else { "nothing: not found" };
         let build_id = file.build_id.clone().unwrap_or_default();
         table.row([whole(file.samples), known.to_owned(), one_line(&file.path).into_owned(), build_id]);
     }

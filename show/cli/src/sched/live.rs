@@ -40,7 +40,7 @@ fn members(path: &Path) -> Option<usize> {
 }
 
 /// A group of the tree, before its threads are known.
-struct Found {
+struct GroupFolder {
     path: PathBuf,
     name: String,
     parent: String,
@@ -70,9 +70,9 @@ pub(super) fn observe(path: &Path, window_ns: u64) -> Result<Observed> {
     Ok(Observed { window_ns, groups })
 }
 
-fn find(path: &Path, name: &str, parent: &str, found: &mut Vec<Found>) -> Result<()> {
+fn find(path: &Path, name: &str, parent: &str, found: &mut Vec<GroupFolder>) -> Result<()> {
     let shares = shares(path)?;
-    found.push(Found { path: path.to_path_buf(), name: name.into(), parent: parent.into(), shares });
+    found.push(GroupFolder { path: path.to_path_buf(), name: name.into(), parent: parent.into(), shares });
     let entries = fs::read_dir(path).with_context(|| format!("reading {}", path.display()))?;
     let mut below: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
@@ -100,7 +100,7 @@ fn shares(path: &Path) -> Result<u64> {
 }
 
 /// Each group's threads with the scheduler's counts so far.
-fn threads(found: &[Found]) -> Result<Vec<HashMap<u32, ObservedThread>>> {
+fn threads(found: &[GroupFolder]) -> Result<Vec<HashMap<u32, ObservedThread>>> {
     found.iter().map(|group| group_threads(&group.path)).collect()
 }
 

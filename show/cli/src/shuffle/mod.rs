@@ -21,7 +21,7 @@ use lineup_study::source::meaning::{self, Units};
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use lineup_study::trial::Trials;
-use printed::Found;
+use printed::ShuffleResults;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup shuffle`.
@@ -92,8 +92,13 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     advice_options::tell_unfounded_reviews(&wanted.meaning);
     let (movable, refused) = lineup_advise::shuffle::survey(debug.types(), debug.abi(), &sources, &wanted);
     let movable = arguments.chosen(movable)?;
-    let mut found =
-        Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new(), ended_in: None };
+    let mut found = ShuffleResults {
+        sources: reading.in_words(),
+        movable,
+        refused,
+        outcomes: Vec::new(),
+        ended_in: None,
+    };
     let mut cut_short = None;
     if let Some(test) = arguments.test.as_deref().filter(|_| !arguments.list) {
         stages.stage("testing the unchanged program");

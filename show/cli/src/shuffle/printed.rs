@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write;
 
 /// A shuffle's results.
-pub(crate) struct Found {
+pub(crate) struct ShuffleResults {
     /// The share of the sources that was read with clang.
     pub(crate) sources: String,
     /// Types with an order to choose.
@@ -67,7 +67,7 @@ fn is_pinned(ty: &Movable) -> bool {
     ty.free < ty.units.len()
 }
 
-impl Found {
+impl ShuffleResults {
     pub(crate) fn as_json(&self) -> Result<String> {
         let (pinned, movable): (Vec<&Movable>, Vec<&Movable>) =
             self.movable.iter().partition(|ty| is_pinned(ty));

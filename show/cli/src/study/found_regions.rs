@@ -1,6 +1,6 @@
 //! Regions that were not named: those of the best findings that a study can act on.
 
-use crate::find::{self, WINDOW_MIB, Wanted};
+use crate::find::{self, FindRequest, WINDOW_MIB};
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::Built;
@@ -39,7 +39,7 @@ pub(super) fn regions(
     let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
     let subject = Subject::load(&run, named.as_deref())?;
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
-    let wanted = Wanted {
+    let wanted = FindRequest {
         run,
         engine: plan.engine,
         caches: plan.caches.clone(),

@@ -24,7 +24,7 @@ use crate::progress::Stages;
 use anyhow::{Context, Result};
 use audit::Audited;
 use lineup_report::commit_message;
-use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_report::study::{Fact, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -146,7 +146,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
         recording: after.is_none(),
         lock: lock.transpose()?.unwrap_or_default(),
     };
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: before.program().display().to_string(),
         commands: outputs::commands(plan, before.program(), left),
         setting: setting(plan, scratch, &before, audited.as_ref(), why_found)

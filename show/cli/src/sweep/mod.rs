@@ -6,7 +6,7 @@ mod vary;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use crate::record::kernel::{self, KernelOptions, Report, Wanted};
+use crate::record::kernel::{self, GuestSettings, KernelOptions, Report};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
@@ -98,14 +98,14 @@ fn measure(
     interrupts: &Interrupts,
 ) -> Result<Measured> {
     let out = options.out.join(format!("{index}-{}.rec", variant.name.replace(' ', "-")));
-    let wanted = Wanted {
+    let wanted = GuestSettings {
         regions: options.regions.iter().cloned().collect(),
         calls: Some(options.calls),
         selection: Selection::Spread,
         warmup: 0,
         caches: &variant.caches,
         out: &out,
-        what: kernel::What::Calls,
+        what: kernel::GuestRecordKind::Calls,
     };
     let prepared = kernel::prepare(&options.kernel, &wanted, stages, interrupts)?;
     let recorded = kernel::record(&prepared, stages, interrupts)?;

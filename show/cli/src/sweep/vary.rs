@@ -7,12 +7,12 @@ use std::str::FromStr;
 /// One `--vary`: a cache or the line, and its values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Vary {
-    what: What,
+    what: SweepAxis,
     values: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum What {
+enum SweepAxis {
     /// The size of a cache, by its name in specifications.
     Size(&'static str),
     /// The line of all caches.
@@ -26,10 +26,10 @@ impl FromStr for Vary {
         let form = || format!("{text}: write l1i=, l1d=, l2= or line= and values, such as l2=off,256K,1M");
         let (name, values) = text.split_once('=').ok_or_else(form)?;
         let what = match name {
-            "l1i" => What::Size("l1i"),
-            "l1d" => What::Size("l1d"),
-            "l2" => What::Size("l2"),
-            "line" => What::Line,
+            "l1i" => SweepAxis::Size("l1i"),
+            "l1d" => SweepAxis::Size("l1d"),
+            "l2" => SweepAxis::Size("l2"),
+            "line" => SweepAxis::Line,
             _ => return Err(form()),
         };
         let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
@@ -63,10 +63,10 @@ pub(crate) fn variants(base: &[CacheSpec], varied: &[Vary]) -> Result<Vec<Varian
     Ok(variants)
 }
 
-fn changed(variant: &Variant, what: What, value: &str) -> Result<Variant> {
+fn changed(variant: &Variant, what: SweepAxis, value: &str) -> Result<Variant> {
     let (key, caches) = match what {
-        What::Line => ("line", with_line(&variant.caches, value)?),
-        What::Size(level) => (level, with_size(&variant.caches, level, value)?),
+        SweepAxis::Line => ("line", with_line(&variant.caches, value)?),
+        SweepAxis::Size(level) => (level, with_size(&variant.caches, level, value)?),
     };
     let separator = if variant.name.is_empty() { "" } else { " " };
     Ok(Variant { name: format!("{}{separator}{key}={value}", variant.name), caches })

@@ -130,7 +130,7 @@ impl Plan {
 
 /// The sampled calls of a region, with their times.
 #[derive(Serialize)]
-pub(super) struct Drawn {
+pub(super) struct SampledCallTimes {
     pub(super) drawn: u64,
     pub(super) spent_ns: f64,
     pub(super) arms: Vec<ArmTimes>,
@@ -157,7 +157,7 @@ pub(super) fn drawn(
     times: &Times,
     (position, region): (usize, &TimedRegion),
     clock: &Clock,
-) -> Drawn {
+) -> SampledCallTimes {
     let sample = |arm: Arm| -> Sample {
         let own = times.trials.iter().filter(|trial| trial.region == position && trial.arm == arm);
         own.map(|trial| clock.ns(trial.cycles)).collect()
@@ -171,7 +171,7 @@ pub(super) fn drawn(
         };
         arm_times(*arm, &sample, raises_median_ns)
     });
-    Drawn { drawn: region.drawn, spent_ns: clock.span_ns(region.spent), arms: arms.collect() }
+    SampledCallTimes { drawn: region.drawn, spent_ns: clock.span_ns(region.spent), arms: arms.collect() }
 }
 
 fn arm_times(arm: Arm, sample: &Sample, raises_median_ns: Option<IntervalEstimate>) -> ArmTimes {

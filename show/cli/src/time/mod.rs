@@ -90,7 +90,7 @@ struct RegionTimes {
     high_water: Vec<HighWater>,
     buckets: Vec<Bucket>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interventions: Option<interventions::Drawn>,
+    interventions: Option<interventions::SampledCallTimes>,
 }
 
 /// A call that took longer than any before.

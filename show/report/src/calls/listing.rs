@@ -5,7 +5,7 @@ use crate::figure::whole;
 use crate::visible::one_line;
 use lineup_tail::analysis::RegionRun;
 use lineup_tail::high_water::Mark;
-use lineup_tail::symbols::Place;
+use lineup_tail::symbols::SymbolisedAddress;
 
 /// The new maxima of a region in one run. Columns: instructions since the beginning, the code that ran, and its cycles,
 /// I-stall cycles and instructions.
@@ -17,7 +17,7 @@ pub fn high_water_listing(run: &RegionRun) -> String {
     text
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &SymbolisedAddress) -> String {
     format!("{:016x} {}", place.address, one_line(&place.text()))
 }
 

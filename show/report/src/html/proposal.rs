@@ -3,7 +3,7 @@
 use super::lines::{name, scroll, sentence};
 use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use crate::study::{
-    ConstraintNote, Gain, Patch, Proposal, Refusal, SizeChange, StudyReport, Worth, region_letter,
+    ConstraintNote, Gain, Patch, Proposal, Refusal, SavingReport, SizeChange, StudyReport, region_letter,
 };
 use crate::visible::{many_lines, shortened};
 use maud::{Markup, html};
@@ -47,7 +47,7 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
 }
 
 /// The lines saved in each region.
-fn worth(worth: &[Worth]) -> Markup {
+fn worth(worth: &[SavingReport]) -> Markup {
     html! {
         p {
             "Per call: "

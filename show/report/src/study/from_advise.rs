@@ -1,7 +1,7 @@
 //! From advice to proposals and refusals.
 
 use super::proposal::{
-    ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
+    ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SavingReport, SizeChange,
 };
 use super::{NotObserved, StudyReport};
 use lineup_advise::constraint::Binding;
@@ -78,8 +78,8 @@ impl StudyReport {
         }
     }
 
-    fn worth(&self, one: &proposal::Worth) -> Option<Worth> {
-        Some(Worth {
+    fn worth(&self, one: &proposal::RegionSaving) -> Option<SavingReport> {
+        Some(SavingReport {
             region: self.position(one.id)?,
             lines_saved: one.lines_saved,
             of_lines: one.of_lines,

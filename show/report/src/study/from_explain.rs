@@ -194,25 +194,26 @@ pub struct VariantUse<'a> {
 /// The line maps of all types and variables that the regions use, most accessed first. Each also has the lines of the
 /// changed program's object of the same name.
 pub fn maps(before: VariantUse<'_>, after: Option<VariantUse<'_>>, line: LineSize) -> Vec<LineMap> {
-    let mut changed: Vec<Drawn> = after.map_or_else(Vec::new, |after| draw(after, line));
+    let mut changed: Vec<DrawnOwner> = after.map_or_else(Vec::new, |after| draw(after, line));
     let mut all = draw(before, line);
     all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.owner.name.cmp(&b.owner.name)));
     let mut maps = Vec::with_capacity(all.len());
     for one in all {
-        let same = |other: &Drawn| (other.owner.kind, &other.owner.name) == (one.owner.kind, &one.owner.name);
+        let same =
+            |other: &DrawnOwner| (other.owner.kind, &other.owner.name) == (one.owner.kind, &one.owner.name);
         let beside = changed.iter().position(same).map(|index| changed.swap_remove(index).used);
         maps.push(LineMap::new(one.owner, line, one.used, beside));
     }
     maps
 }
 
-struct Drawn {
+struct DrawnOwner {
     owner: Owner,
     accesses: u64,
     used: ObjectUse,
 }
 
-fn draw(variant: VariantUse<'_>, line: LineSize) -> Vec<Drawn> {
+fn draw(variant: VariantUse<'_>, line: LineSize) -> Vec<DrawnOwner> {
     let mut all = Vec::new();
     for image in variant.usage {
         let Some(types) = variant.types.get(&image.index) else { continue };
@@ -224,7 +225,7 @@ fn draw(variant: VariantUse<'_>, line: LineSize) -> Vec<Drawn> {
         }
         for (id, accesses) in accesses {
             if let Some(used) = ObjectUse::of_type(types, id, &image.types, &image.sharing, line) {
-                all.push(Drawn { owner: type_owner(types, id), accesses, used });
+                all.push(DrawnOwner { owner: type_owner(types, id), accesses, used });
             }
         }
         all.extend(draw_variables(variant, image, types, line));
@@ -237,7 +238,7 @@ fn draw_variables(
     image: &ImageUsage,
     types: &Types,
     line: LineSize,
-) -> Option<Drawn> {
+) -> Option<DrawnOwner> {
     let neighbours = variant.variables.get(&image.index).map_or(&[][..], Vec::as_slice);
     let used = ObjectUse::of_variables(
         types,
@@ -256,7 +257,7 @@ fn draw_variables(
         image.variables.iter().flat_map(|one| &one.patterns).flat_map(|pattern| &pattern.variables);
     let runs = patterns.flat_map(|(_, runs)| runs);
     let accesses = runs.fold(0u64, |sum, run| sum.saturating_add(run.loads).saturating_add(run.stores));
-    Some(Drawn { owner, accesses, used })
+    Some(DrawnOwner { owner, accesses, used })
 }
 
 /// The name of a typedef that stands for a type without a name of its own.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Everything that was found out about a program.
-pub struct Found<'a> {
+pub struct ProgramFindings<'a> {
     /// Its title.
     pub title: String,
     /// Commands that repeat it, and commands for next steps.
@@ -53,7 +53,7 @@ pub struct Found<'a> {
 
 impl StudyReport {
     /// The report of all that was found.
-    pub fn of_found(found: Found<'_>) -> Self {
+    pub fn of_found(found: ProgramFindings<'_>) -> Self {
         let mut report = StudyReport::new(found.title.clone());
         report.line_bytes = u32::try_from(found.line.bytes()).unwrap_or(64);
         report.data_model = found.before.abi().data_model().to_owned();
@@ -116,7 +116,7 @@ fn drawn<T>(explained: &Explained, draw: impl FnOnce(VariantUse<'_>) -> T) -> T 
 }
 
 /// Variables that moved without being named by a proposal.
-fn side_effects(found: &Found<'_>) -> Vec<String> {
+fn side_effects(found: &ProgramFindings<'_>) -> Vec<String> {
     let Some((after, advice)) = found.after.zip(found.advice) else { return Vec::new() };
     let changed: BTreeSet<&str> = advice
         .gathers
@@ -129,7 +129,7 @@ fn side_effects(found: &Found<'_>) -> Vec<String> {
     moved_variables(&found.before.variables(), &after.variables(), &changed, found.line).into_iter().collect()
 }
 
-fn regions(found: &Found<'_>) -> Vec<RegionReport> {
+fn regions(found: &ProgramFindings<'_>) -> Vec<RegionReport> {
     let before = &found.before.explanation.regions;
     let seconds = found.proof.and_then(|proof| seconds_of(proof.value()));
     let region = |region: &RegionExplanation| {
@@ -154,7 +154,7 @@ fn seconds_of(proof: &Proof) -> Option<f64> {
     (mean_ns > 0.0).then(|| mean_ns / 1e9)
 }
 
-fn setting(found: &Found<'_>) -> Vec<Fact> {
+fn setting(found: &ProgramFindings<'_>) -> Vec<Fact> {
     let abi = found.before.abi();
     let mut facts = found.setting.clone();
     facts.push(Fact { name: "machine".into(), value: format!("{}, {}", abi.machine, abi.data_model()) });
@@ -163,7 +163,7 @@ fn setting(found: &Found<'_>) -> Vec<Fact> {
     facts
 }
 
-fn not_observed(found: &Found<'_>) -> Vec<NotObserved> {
+fn not_observed(found: &ProgramFindings<'_>) -> Vec<NotObserved> {
     let mut all = NotObserved::of_explained(found.before);
     all.extend(found.not_timed.iter().cloned());
     if found.proof.is_none() && found.not_proven.is_none() {

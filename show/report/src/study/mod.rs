@@ -23,7 +23,7 @@ pub use code::{
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
 pub use from_explain::{VariantUse, maps};
-pub use from_findings::Found;
+pub use from_findings::ProgramFindings;
 pub use from_usage::ObjectUse;
 pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
 pub use line_map::{
@@ -34,7 +34,7 @@ pub use optimisers::{
 };
 pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
-    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
+    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SavingReport, SizeChange,
 };
 pub use region::{CallTime, Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 pub use side_effects::moved_variables;

@@ -19,7 +19,7 @@ pub struct Proposal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<PredictedWaits>,
     /// Its savings of each region's lines, the greatest share first.
-    pub worth: Vec<Worth>,
+    pub worth: Vec<SavingReport>,
     /// Lines per call before and after, for each region, data model and line size.
     pub gains: Vec<Gain>,
     /// Size of the type before and after, for each data model.
@@ -94,7 +94,7 @@ pub struct Gain {
 
 /// A proposal's savings in one region, compared with all lines that the region needs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Worth {
+pub struct SavingReport {
     /// Index into the report's regions.
     pub region: usize,
     /// Lines per call saved at the line size that decides; negative when more are needed.
@@ -109,7 +109,7 @@ pub struct Worth {
     pub calls_per_second: Option<f64>,
 }
 
-impl Worth {
+impl SavingReport {
     /// The lines that a call saves, or needs more, compared with all that it needs.
     pub(crate) fn lines(&self) -> String {
         let of = match (self.of_lines, self.share) {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_needs_more_lines_says_so() {
-        let worth = |lines_saved: f64| Worth {
+        let worth = |lines_saved: f64| SavingReport {
             region: 0,
             lines_saved,
             of_lines: Some(12.0),

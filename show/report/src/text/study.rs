@@ -8,7 +8,7 @@ use crate::figure::{
 };
 use crate::study::{
     ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
-    RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
+    RegionReport, SavingReport, SharedLine, StudyReport, TimeReport, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
 use lineup_prove::detectable_in_words;
@@ -416,7 +416,7 @@ impl Writer {
         }
     }
 
-    fn worth(&mut self, report: &StudyReport, worth: &[Worth]) {
+    fn worth(&mut self, report: &StudyReport, worth: &[SavingReport]) {
         for one in worth {
             let region = self.name(report.region_name(one.region));
             self.line(&format!("  {region}: {} per call", one.lines()));

@@ -8,7 +8,7 @@ use crate::function::Function;
 use crate::graph::{Block, Ends, graph};
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use lineup_debuginfo::DebugInfo;
-use lineup_model::branch::{Branch, Place, Side};
+use lineup_model::branch::{Branch, Side, SourcePosition};
 use lineup_model::program::Function as Described;
 
 /// Instructions that are looked at on each side of a branch.
@@ -67,8 +67,8 @@ fn branch(
     })
 }
 
-fn place(line: u32, column: u32) -> Place {
-    Place { line, column: (column > 0).then_some(column) }
+fn place(line: u32, column: u32) -> SourcePosition {
+    SourcePosition { line, column: (column > 0).then_some(column) }
 }
 
 /// The place of a branch: a function, and within it an inlined copy.
@@ -83,8 +83,8 @@ struct Frame<'f> {
 impl Frame<'_> {
     /// The source places in the frame of the instructions from `start` on, as far as they are executed one after the
     /// other.
-    fn places(&self, start: u64) -> Vec<Place> {
-        let mut places: Vec<Place> =
+    fn places(&self, start: u64) -> Vec<SourcePosition> {
+        let mut places: Vec<SourcePosition> =
             straight(self.debug, start).into_iter().filter_map(|at| self.place_of(at)).collect();
         places.sort_unstable();
         places.dedup();
@@ -92,7 +92,7 @@ impl Frame<'_> {
     }
 
     /// The source place of an instruction. For inlined code it is the place of the call.
-    fn place_of(&self, address: u64) -> Option<Place> {
+    fn place_of(&self, address: u64) -> Option<SourcePosition> {
         let function = self.described.at(address).filter(|one| std::ptr::eq(*one, self.function))?;
         let own = copies_at(function, address);
         let (shared, inner) = own.split_at_checked(self.copies.len())?;

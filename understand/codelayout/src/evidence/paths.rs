@@ -3,7 +3,7 @@
 use super::{Descriptions, copies, copies_at};
 use crate::code::Code;
 use crate::edge_counts::EdgeCounts;
-use crate::flow::Wanted;
+use crate::flow::BlockEdge;
 use crate::function::Function;
 use crate::graph::{Block, Ends, Graph, graph};
 use lineup_model::branch::UnusedPath;
@@ -62,7 +62,7 @@ fn between(blocks: &[Block]) -> Vec<Range<usize>> {
 /// The number of times that executed conditions led into these blocks, and the number of times they went elsewhere.
 /// `None` without such a condition, and where a `switch` leads there: a case that did not occur is other work.
 fn entered(graph: &Graph, ways: &EdgeCounts, blocks: &Range<usize>) -> Option<(u64, u64)> {
-    let leads = |wanted: &Wanted| {
+    let leads = |wanted: &BlockEdge| {
         let to = wanted.to.filter(|to| blocks.contains(to))?;
         let from = graph.blocks.get(wanted.from?).filter(|from| from.executions > 0)?;
         Some((graph.blocks.get(to)?.addresses.start, from))

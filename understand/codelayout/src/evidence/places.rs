@@ -3,7 +3,7 @@
 use super::{Descriptions, copies_at};
 use crate::code::Code;
 use crate::graph::decoded;
-use lineup_model::branch::{Place, PlaceCounts};
+use lineup_model::branch::{PlaceCounts, SourcePosition};
 
 /// The places of all instructions that were executed, and those where inlined copies that they lie in were called.
 pub(super) fn executed(code: &Code<'_>, described: &Descriptions) -> PlaceCounts {
@@ -20,7 +20,7 @@ pub(super) fn executed(code: &Code<'_>, described: &Descriptions) -> PlaceCounts
 }
 
 fn add(code: &Code<'_>, described: &Descriptions, at: u64, times: u64, counts: &mut PlaceCounts) {
-    let mut note = |file: &str, place: Place| {
+    let mut note = |file: &str, place: SourcePosition| {
         if !counts.contains_key(file) {
             counts.insert(file.to_owned(), Default::default());
         }
@@ -30,12 +30,15 @@ fn add(code: &Code<'_>, described: &Descriptions, at: u64, times: u64, counts: &
         }
     };
     if let Some(row) = code.debug.code_line_of(at) {
-        note(&row.at.file, Place { line: row.at.line, column: (row.column > 0).then_some(row.column) });
+        note(
+            &row.at.file,
+            SourcePosition { line: row.at.line, column: (row.column > 0).then_some(row.column) },
+        );
     }
     let Some(function) = described.at(at) else { return };
     for copy in copies_at(function, at) {
         if let Some(called) = function.inlined.get(copy).and_then(|copy| copy.called_at.as_ref()) {
-            note(&called.file, Place { line: called.line, column: None });
+            note(&called.file, SourcePosition { line: called.line, column: None });
         }
     }
 }

@@ -6,17 +6,17 @@ use std::fmt::Write;
 
 /// A place in a function, as a profile names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Place {
+pub(super) struct LineLocation {
     /// Lines behind the function's first, in 16 bits, which LLVM keeps.
     offset: u16,
     discriminator: u32,
 }
 
-impl Place {
+impl LineLocation {
     /// `line` of a function that begins at line `first`.
-    pub(super) fn new(line: u32, first: u32, packed_discriminator: u32) -> Place {
+    pub(super) fn new(line: u32, first: u32, packed_discriminator: u32) -> LineLocation {
         let offset = (line.wrapping_sub(first) & 0xffff) as u16;
-        Place { offset, discriminator: discriminator::base(packed_discriminator) }
+        LineLocation { offset, discriminator: discriminator::base(packed_discriminator) }
     }
 
     fn text(self) -> String {
@@ -31,8 +31,8 @@ impl Place {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Samples {
     entries: u64,
-    lines: BTreeMap<Place, Line>,
-    copies: BTreeMap<(Place, String), Samples>,
+    lines: BTreeMap<LineLocation, Line>,
+    copies: BTreeMap<(LineLocation, String), Samples>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -49,20 +49,20 @@ impl Samples {
     }
 
     /// An instruction of a line was executed so often.
-    pub(super) fn executed(&mut self, place: Place, times: u64) {
+    pub(super) fn executed(&mut self, place: LineLocation, times: u64) {
         let line = self.lines.entry(place).or_default();
         line.times = line.times.max(times);
     }
 
     /// An instruction of a line has called something.
-    pub(super) fn called(&mut self, place: Place, callee: &str, times: u64) {
+    pub(super) fn called(&mut self, place: LineLocation, callee: &str, times: u64) {
         let calls = &mut self.lines.entry(place).or_default().calls;
         let sum = calls.entry(callee.to_owned()).or_default();
         *sum = sum.saturating_add(times);
     }
 
     /// The copy of a function that was called at a place.
-    pub(super) fn copy(&mut self, place: Place, callee: &str) -> &mut Samples {
+    pub(super) fn copy(&mut self, place: LineLocation, callee: &str) -> &mut Samples {
         self.copies.entry((place, callee.to_owned())).or_default()
     }
 
@@ -103,16 +103,16 @@ mod tests {
     fn a_line_has_the_largest_count_and_all_its_calls_and_copies_are_nested() {
         let mut samples = Samples::default();
         samples.entered(3);
-        let loop_of = Place::new(12, 10, 0);
+        let loop_of = LineLocation::new(12, 10, 0);
         for times in [5, 90, 7] {
             samples.executed(loop_of, times);
         }
         samples.called(loop_of, "step", 4);
         samples.called(loop_of, "step", 5);
-        samples.executed(Place::new(9, 10, 2 << 1), 0);
-        let copy = samples.copy(Place::new(13, 10, 1 << 1), "inner");
-        copy.executed(Place::new(2, 1, 0), 8);
-        copy.copy(Place::new(3, 1, 0), "innermost").executed(Place::new(20, 20, 0), 2);
+        samples.executed(LineLocation::new(9, 10, 2 << 1), 0);
+        let copy = samples.copy(LineLocation::new(13, 10, 1 << 1), "inner");
+        copy.executed(LineLocation::new(2, 1, 0), 8);
+        copy.copy(LineLocation::new(3, 1, 0), "innermost").executed(LineLocation::new(20, 20, 0), 2);
         let expected =
             "outer:100:3\n 2: 90 step:9\n 65535.2: 0\n 3.1: inner:10\n  1: 8\n  2: innermost:2\n   0: 2\n";
         assert_eq!(samples.text("outer"), expected);

@@ -1,9 +1,9 @@
 //! The name that the code gives to an access: by the analysis of its function and the choice among an instruction's
 //! operands.
 
-use super::{Namer, Seen};
+use super::{AnalysedAccess, Namer};
 use crate::access_context::AccessContext;
-use crate::analysis::{Place, Site, World, analyse};
+use crate::analysis::{AccessTarget, Site, World, analyse};
 use crate::error::ExplainError;
 use foldhash::HashMap;
 use lineup_model::access::Access;
@@ -15,7 +15,7 @@ impl Namer<'_> {
         &mut self,
         access: &Access,
         context: &mut AccessContext,
-    ) -> Result<Seen, ExplainError> {
+    ) -> Result<AnalysedAccess, ExplainError> {
         let sites = self.sites_at(access.pc)?;
         let same_kind = || sites.iter().filter(|site| site.kind == access.kind);
         let total: u64 = same_kind().map(|site| u64::from(site.size_bytes)).sum();
@@ -23,35 +23,39 @@ impl Namer<'_> {
         let size = access.size_bytes;
         let mut fitting = same_kind().filter(|site| site.size_bytes == size || site.size_bytes == 0);
         let place = match (same_kind().count(), fitting.next(), fitting.next()) {
-            (0, ..) => Place::Unknown,
+            (0, ..) => AccessTarget::Unknown,
             (1, ..) => {
-                return Ok(Seen {
+                return Ok(AnalysedAccess {
                     into,
-                    place: same_kind().next().map_or(Place::Unknown, |site| site.place),
+                    place: same_kind().next().map_or(AccessTarget::Unknown, |site| site.place),
                 });
             }
             (_, Some(only), None) => only.place,
             _ => return Ok(self.of_several(&sites, access, into)),
         };
-        Ok(Seen { into: 0, place })
+        Ok(AnalysedAccess { into: 0, place })
     }
 
     /// The choice among several operands. The adjacent ones of a multiple store count as one; else it is the one that
     /// the address can belong to.
-    pub(super) fn of_several(&self, sites: &[Site], access: &Access, into: u64) -> Seen {
+    pub(super) fn of_several(&self, sites: &[Site], access: &Access, into: u64) -> AnalysedAccess {
         let mut same_kind = sites.iter().filter(|site| site.kind == access.kind);
-        let Some(first) = same_kind.next() else { return Seen { into: 0, place: Place::Unknown } };
-        let is_stack = |site: &Site| matches!(site.place, Place::Stack(_));
-        if matches!((first.place, same_kind.next().map(|site| site.place)), (Place::Object(a), Some(Place::Object(b))) if a.target == b.target)
-            || sites.iter().all(is_stack)
+        let Some(first) = same_kind.next() else {
+            return AnalysedAccess { into: 0, place: AccessTarget::Unknown };
+        };
+        let is_stack = |site: &Site| matches!(site.place, AccessTarget::Stack(_));
+        if matches!(
+            (first.place, same_kind.next().map(|site| site.place)),
+            (AccessTarget::Object(a), Some(AccessTarget::Object(b))) if a.target == b.target
+        ) || sites.iter().all(is_stack)
         {
-            return Seen { into, place: first.place };
+            return AnalysedAccess { into, place: first.place };
         }
         let on_stack = self.is_on_stack(access.address);
         let mut possible = sites.iter().filter(|site| site.kind == access.kind && is_stack(site) == on_stack);
         match (possible.next(), possible.next()) {
-            (Some(only), None) => Seen { into: 0, place: only.place },
-            _ => Seen { into: 0, place: Place::Unknown },
+            (Some(only), None) => AnalysedAccess { into: 0, place: only.place },
+            _ => AnalysedAccess { into: 0, place: AccessTarget::Unknown },
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Namer;
 use crate::abstract_value::{Origin, Pointer};
 use crate::access_context::AccessContext;
-use crate::analysis::Place;
+use crate::analysis::AccessTarget;
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
@@ -26,7 +26,7 @@ impl Namer<'_> {
         let at = context.next(at);
         self.copied.observe(access.pc, access.address);
         let seen = self.seen(access, context)?;
-        if let Place::Thread(offset) = seen.place {
+        if let AccessTarget::Thread(offset) = seen.place {
             let offset = offset.wrapping_add(seen.into as i64);
             self.percpu.see(offset, access.address);
             self.blocks.see(access.address.wrapping_sub_signed(offset));
@@ -49,8 +49,8 @@ impl Namer<'_> {
             }
         }
         match seen.place {
-            Place::Object(pointer) => self.see_object(access, pointer, seen.into, at),
-            Place::Stack(Some(local)) => self.see_value(access, local.ty, local.offset, at),
+            AccessTarget::Object(pointer) => self.see_object(access, pointer, seen.into, at),
+            AccessTarget::Stack(Some(local)) => self.see_value(access, local.ty, local.offset, at),
             _ => {}
         }
         Ok(())

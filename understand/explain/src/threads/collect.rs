@@ -82,7 +82,7 @@ struct Cause {
 }
 
 /// The key under which an access is named once in a call: pc, address, size and kind, and its circumstances.
-type Known = HashMap<((u64, u64, u32, AccessKind), Cause), Vec<(u64, u32, u32)>>;
+type NamedAccesses = HashMap<((u64, u64, u32, AccessKind), Cause), Vec<(u64, u32, u32)>>;
 
 impl Collector {
     /// Nothing yet.
@@ -143,7 +143,7 @@ impl Collector {
         let thread = 0;
         let cpu = call.thread.0;
         let whom = self.tasks.at(cpu, began_at).filter(|_| self.of == Of::Cpus);
-        let (mut context, mut known) = (AccessContext::of(call.process), Known::new());
+        let (mut context, mut known) = (AccessContext::of(call.process), NamedAccesses::new());
         let mut all = call.accesses.iter().zip(times.iter().zip(&under)).peekable();
         while let Some((access, (at, under))) = all.next() {
             let is_shared = granules(access).any(|granule| self.lines.is_shared((call.process, granule)));
@@ -221,7 +221,7 @@ impl Collector {
         &mut self,
         (access, cause): (&access::Access, Cause),
         (context, entered_at): (&mut AccessContext, u64),
-        known: &mut Known,
+        known: &mut NamedAccesses,
         namer: &mut Namer<'_>,
     ) -> Result<Vec<(u64, u32, u32)>, ExplainError> {
         let key = ((access.pc, access.address, access.size_bytes, access.kind), cause);

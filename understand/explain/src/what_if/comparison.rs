@@ -56,7 +56,7 @@ pub fn compare<R: Read>(recording: Reader<R>, relayout: Relayout) -> Result<Comp
     let regions = recording.header().regions.len();
     let mut before = Replay::new(&caches, regions, Relayout::default());
     let mut after = Replay::new(&caches, regions, relayout);
-    let mut seen = Seen { kept: vec![BTreeSet::new(); regions], measured: Vec::new(), system: None };
+    let mut seen = RecorderData { kept: vec![BTreeSet::new(); regions], measured: Vec::new(), system: None };
     for event in recording {
         match event {
             Event::Stream(part) => part.iter().for_each(|step| {
@@ -80,14 +80,14 @@ pub fn compare<R: Read>(recording: Reader<R>, relayout: Relayout) -> Result<Comp
 }
 
 /// The recorder's data outside the stream.
-struct Seen {
+struct RecorderData {
     /// Sequence numbers of the kept calls, by region.
     kept: Vec<BTreeSet<u64>>,
     measured: Vec<MeasuredCall>,
     system: Option<SystemSummary>,
 }
 
-impl Seen {
+impl RecorderData {
     fn keep(&mut self, call: &Call) {
         if let Some(kept) = self.kept.get_mut(usize::from(call.region.0)) {
             kept.insert(call.sequence);

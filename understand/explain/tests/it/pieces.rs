@@ -4,7 +4,7 @@ use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Catalog;
 use lineup_explain::congruence::Congruence;
 use lineup_explain::located::{Located, Names, Slot};
-use lineup_model::program::{Function, Location, Piece, Place, Variable};
+use lineup_model::program::{Function, Location, Piece, ValueLocation, Variable};
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };
@@ -64,7 +64,7 @@ fn located<'t>(types: &'t Types, ty: TypeId, pieces: &[(u64, u64, Location)]) ->
         ty: Some(ty),
         declared_at: None,
         is_external: false,
-        places: vec![Place { range: None, at }],
+        places: vec![ValueLocation { range: None, at }],
     };
     let function = Function {
         name: "f".into(),

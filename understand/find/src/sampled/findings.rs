@@ -105,13 +105,13 @@ pub struct SampledFile {
     /// Samples whose instruction lies in it.
     pub samples: u64,
     /// The information read from it.
-    pub known: Known,
+    pub known: FileInformation,
 }
 
 /// The information read from a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Known {
+pub enum FileInformation {
     /// Types and symbols.
     Types,
     /// Symbols.
@@ -295,7 +295,7 @@ pub struct SampledNext {
 /// The reason why something is worth a look.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Worth {
+pub enum FindingReason {
     /// CPUs take its lines from each other.
     PassedBetweenCpus,
     /// Its accesses were waited for; of samples without weights, it was accessed most.
@@ -308,7 +308,7 @@ pub enum Worth {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SampledFinding {
     /// The reason.
-    pub worth: Worth,
+    pub worth: FindingReason,
     /// The type, variable or function.
     pub subject: String,
     /// Share of the weight of all accesses; of the samples where there are no weights; of its event for a function.

@@ -15,9 +15,9 @@ mod worth;
 
 pub use against::against_model;
 pub use findings::{
-    AgainstModel, Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
-    SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction, SampledLine,
-    SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, SampledWithCallees, Worth,
+    AgainstModel, FileInformation, FindingReason, SampledAccesses, SampledByte, SampledCpu, SampledData,
+    SampledEvent, SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction,
+    SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, SampledWithCallees,
 };
 pub use operand::operand_at;
 
@@ -140,9 +140,9 @@ fn files(tally: &Tally, debug: &[Option<DebugInfo>]) -> Vec<SampledFile> {
             build_id: file.build_id.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
             samples: *samples,
             known: match debug.get(number).and_then(Option::as_ref) {
-                Some(debug) if debug.has_debug_info() => Known::Types,
-                Some(_) => Known::Symbols,
-                None => Known::Nothing,
+                Some(debug) if debug.has_debug_info() => FileInformation::Types,
+                Some(_) => FileInformation::Symbols,
+                None => FileInformation::Nothing,
             },
         })
         .collect();

@@ -1,6 +1,8 @@
 //! Findings from samples, and the recordings that would add what samples do not contain.
 
-use super::findings::{SampledData, SampledFinding, SampledFindings, SampledFunction, SampledLine, Worth};
+use super::findings::{
+    FindingReason, SampledData, SampledFinding, SampledFindings, SampledFunction, SampledLine,
+};
 use std::collections::BTreeMap;
 
 /// The largest numbers of listed findings, and of members and functions of each.
@@ -46,7 +48,7 @@ impl SampledFindings {
         let mut written: Vec<_> = written.into_iter().collect();
         written.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         Some(SampledFinding {
-            worth: Worth::PassedBetweenCpus,
+            worth: FindingReason::PassedBetweenCpus,
             subject: data.name.clone(),
             share,
             samples: data.accesses.hitm,
@@ -70,7 +72,7 @@ impl SampledFindings {
             (if has_weight { accesses.weight } else { accesses.samples }, member.path.clone())
         };
         SampledFinding {
-            worth: Worth::WaitedFor,
+            worth: FindingReason::WaitedFor,
             subject: data.name.clone(),
             share: if has_weight { data.accesses.weight_share } else { data.accesses.sample_share },
             samples: data.accesses.samples,
@@ -88,7 +90,7 @@ impl SampledFindings {
         let words =
             ["lineup", "record", "--region", &function.name, "--out", "calls.rec", "--", &function.file];
         is_program.then(|| SampledFinding {
-            worth: Worth::TimeSpent,
+            worth: FindingReason::TimeSpent,
             subject: function.name.clone(),
             share: function.share,
             samples: function.samples,

@@ -4,7 +4,7 @@
 use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::machine::x86_64::translate::LOG;
-use crate::machine::{Entry, Led, Places};
+use crate::machine::{EntryData, Led, Places};
 use crate::slots::{at, reason};
 use std::ops::Range;
 
@@ -329,8 +329,8 @@ pub(crate) fn leave(slots: i32, pc: u64) -> Vec<u8> {
     code.bytes
 }
 
-/// Target of every patched entry, with the [`Entry`] in `rax`. The stack holds the native address to continue at, the
-/// program's `rax` and 128 bytes that may be in use.
+/// Target of every patched entry, with the [`EntryData`] in `rax`. The stack holds the native address to continue at,
+/// the program's `rax` and 128 bytes that may be in use.
 pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     let mut code = Code::default();
     let slot = |distance: i32| (places.slots + distance).to_le_bytes();
@@ -426,13 +426,13 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
 }
 
 /// Counts the call in its thread and takes the jump that is returned, where none is recorded of the thread for a while;
-/// the [`Entry`] is in `rcx`, and stays there else.
+/// the [`EntryData`] is in `rcx`, and stays there else.
 fn unless_spent(code: &mut Code, slots: i32) -> usize {
     const RDX: Gpr = Gpr(2);
     code.load_slot(RAX, slots + at!(own.calls.spent));
     code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
     let has_none = code.jump_if(4);
-    code.put(&[0x48, 0x8b, 0x51, std::mem::offset_of!(Entry, region_number) as u8]); // mov rdx, [rcx + …]
+    code.put(&[0x48, 0x8b, 0x51, std::mem::offset_of!(EntryData, region_number) as u8]); // mov rdx, [rcx + …]
     code.put(&[0x48, 0xc1, 0xe2, SPENT_SHIFT]); // shl rdx, SPENT_SHIFT
     code.put(&[0x48, 0x01, 0xd0]); // add rax, rdx
     code.push(RAX);

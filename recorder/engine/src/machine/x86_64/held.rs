@@ -8,7 +8,7 @@ use crate::slots::Slots;
 
 /// The program's registers that lie in the thread's slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Held {
+pub(crate) enum SlotRegisters {
     /// None: all registers hold the program's values.
     Nothing,
     /// `rcx`.
@@ -25,7 +25,7 @@ pub(crate) enum Held {
     Logged,
     /// The program continues at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
     Target(i64),
-    /// As [`Held::Target`], but `rcx` is the program's, and a slot holds the address where it continues.
+    /// As [`SlotRegisters::Target`], but `rcx` is the program's, and a slot holds the address where it continues.
     Missed,
     /// None, but `rcx` is as a system call at its own place would leave it.
     AfterSystemCall,
@@ -72,7 +72,7 @@ pub(crate) fn unmasked(registers: &Gregs, slots: &Slots) -> Gregs {
 pub(crate) fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers: &Gregs) -> Gregs {
     let next = match (mark.pc, mark.held) {
         (Some(pc), _) => pc,
-        (None, Held::Target(add)) => value(registers, RCX).wrapping_add_signed(add),
+        (None, SlotRegisters::Target(add)) => value(registers, RCX).wrapping_add_signed(add),
         (None, _) => slots.pc,
     };
     let mut program = *registers;
@@ -84,34 +84,41 @@ pub(crate) fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers:
 }
 
 /// The program's values of registers that lie in slots.
-fn held(held: Held, block: &Translated, slots: &Slots, registers: &Gregs, next: u64) -> Vec<(u8, u64)> {
+fn held(
+    held: SlotRegisters,
+    block: &Translated,
+    slots: &Slots,
+    registers: &Gregs,
+    next: u64,
+) -> Vec<(u8, u64)> {
     let borrowed = [(block.borrowed.0, slots.first), (block.borrowed.1, slots.second)];
     match held {
-        Held::Nothing => Vec::new(),
-        Held::Counter => vec![(RCX, slots.counter)],
-        Held::Borrowed => borrowed.to_vec(),
-        Held::Both => [&borrowed[..], &[(RCX, slots.counter)]].concat(),
+        SlotRegisters::Nothing => Vec::new(),
+        SlotRegisters::Counter => vec![(RCX, slots.counter)],
+        SlotRegisters::Borrowed => borrowed.to_vec(),
+        SlotRegisters::Both => [&borrowed[..], &[(RCX, slots.counter)]].concat(),
         // The block may have borrowed one of the two.
-        Held::Timed => {
+        SlotRegisters::Timed => {
             let [rax, rdx] = slots.time_kept;
             [&[(RAX, rax), (RDX, rdx)][..], &borrowed].concat()
         }
-        Held::AfterSystemCall => vec![(RCX, next)],
-        Held::Logging(_) | Held::Logged | Held::Target(_) | Held::Missed => {
-            held_by_superblock(held, slots, registers)
-        }
+        SlotRegisters::AfterSystemCall => vec![(RCX, next)],
+        SlotRegisters::Logging(_)
+        | SlotRegisters::Logged
+        | SlotRegisters::Target(_)
+        | SlotRegisters::Missed => held_by_superblock(held, slots, registers),
     }
 }
 
 /// The program's values of registers where a superblock has its own, from the interrupted thread's registers.
-fn held_by_superblock(held: Held, slots: &Slots, registers: &Gregs) -> Vec<(u8, u64)> {
+fn held_by_superblock(held: SlotRegisters, slots: &Slots, registers: &Gregs) -> Vec<(u8, u64)> {
     // SAFETY: all bits are words.
     let own = unsafe { slots.own.logged };
     let log = (LOG.0, own);
     match held {
-        Held::Target(_) => vec![log, (RCX, slots.counter), (RDX, slots.second)],
-        Held::Missed => vec![log, (RDX, slots.second)],
-        Held::Logging(state) => {
+        SlotRegisters::Target(_) => vec![log, (RCX, slots.counter), (RDX, slots.second)],
+        SlotRegisters::Missed => vec![log, (RDX, slots.second)],
+        SlotRegisters::Logging(state) => {
             let in_register = |register: u8| value(registers, register);
             let mut all = vec![(LOG.0, state.own.map_or(own, in_register))];
             all.extend(state.first.map(|register| (register, slots.first)));
@@ -126,8 +133,8 @@ fn held_by_superblock(held: Held, slots: &Slots, registers: &Gregs) -> Vec<(u8, 
 /// See [`crate::machine::Translation::open_log`].
 pub(crate) fn open_log(mark: &Mark, registers: &Gregs) -> Option<OpenLog> {
     let instructions = match mark.held {
-        Held::Logging(Logging { is_open: true, instructions, .. }) => Some(instructions),
-        Held::Logging(_) | Held::Target(_) | Held::Missed => None,
+        SlotRegisters::Logging(Logging { is_open: true, instructions, .. }) => Some(instructions),
+        SlotRegisters::Logging(_) | SlotRegisters::Target(_) | SlotRegisters::Missed => None,
         _ => return None,
     };
     Some(OpenLog { log: value(registers, LOG.0), instructions })

@@ -16,10 +16,10 @@ mod superblock;
 mod tail;
 
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RCX};
-use crate::machine::x86_64::held::{Held, Logging};
+use crate::machine::x86_64::held::{Logging, SlotRegisters};
 use crate::machine::{Link, Mark, Task, Translated, Unlogged, Ways, Whole};
 use crate::slots::{at, reason};
-use accesses::{Place, Plans};
+use accesses::{AddressForm, Plans};
 use iced_x86::{Encoder, Instruction, Register};
 use pieces::Piece;
 use reading::{Read, read};
@@ -41,7 +41,7 @@ struct Step {
     /// No flag's value matters before it.
     has_idle_flags: bool,
     /// Place of the address that it jumps to, when that is in memory.
-    target: Option<Place>,
+    target: Option<AddressForm>,
 }
 
 /// The end of a block.
@@ -140,7 +140,7 @@ impl Block<'_> {
     }
 
     fn write(&mut self) -> Result<(), usize> {
-        self.mark(Some(self.task.pc), Held::Nothing);
+        self.mark(Some(self.task.pc), SlotRegisters::Nothing);
         self.out.definition.start = self.task.pc;
         self.out.definition.lengths = self.steps.iter().map(|step| step.instruction.len() as u8).collect();
         let length = usize::try_from(self.end - self.task.pc).unwrap_or(0);
@@ -191,7 +191,7 @@ impl Block<'_> {
     }
 
     /// From here on the program is at `pc`.
-    fn mark(&mut self, pc: Option<u64>, held: Held) {
+    fn mark(&mut self, pc: Option<u64>, held: SlotRegisters) {
         self.out.marks.push(Mark { offset: self.code.here(), pc, held });
     }
 
@@ -213,11 +213,11 @@ impl Block<'_> {
             return;
         }
         self.code.store_slot(counter, RCX);
-        self.mark(Some(self.task.pc), Held::Counter);
+        self.mark(Some(self.task.pc), SlotRegisters::Counter);
         let body = self.code.lea_hole(RCX);
         self.code.store_slot(back, RCX);
         self.code.load_slot(RCX, counter);
-        self.mark(Some(self.task.pc), Held::Nothing);
+        self.mark(Some(self.task.pc), SlotRegisters::Nothing);
         self.leave_for(reason::ALLOCATION, self.task.pc);
         self.code.land(body);
     }
@@ -226,20 +226,20 @@ impl Block<'_> {
     fn begin(&mut self) {
         let (log_slot, counter) = (self.slot(at!(log)), self.slot(at!(counter)));
         self.code.store_slot(counter, RCX);
-        self.mark(Some(self.task.pc), Held::Counter);
+        self.mark(Some(self.task.pc), SlotRegisters::Counter);
         // The third byte of the pointer counts the bytes beyond a chunk's room, which begins at a multiple of 2^24.
         self.code.load_slot_byte_to_rcx(log_slot + 2);
         let has_room = self.code.jump_short(JRCXZ);
         self.code.load_slot(RCX, counter);
-        self.mark(Some(self.task.pc), Held::Nothing);
+        self.mark(Some(self.task.pc), SlotRegisters::Nothing);
         self.leave_for(reason::FULL, self.task.pc);
         self.code.land_short(has_room);
-        self.mark(Some(self.task.pc), Held::Counter);
+        self.mark(Some(self.task.pc), SlotRegisters::Counter);
         self.code.load_slot(RCX, counter);
-        self.mark(Some(self.task.pc), Held::Nothing);
+        self.mark(Some(self.task.pc), SlotRegisters::Nothing);
         self.code.store_slot(self.slot(at!(first)), self.log);
         self.code.store_slot(self.slot(at!(second)), self.scratch);
-        self.mark(Some(self.task.pc), Held::Borrowed);
+        self.mark(Some(self.task.pc), SlotRegisters::Borrowed);
         self.code.load_slot(self.log, log_slot);
         self.code.store_value(self.log, 0, 0);
         self.out.definition_holes.push(self.code.here() - 4);
@@ -272,7 +272,7 @@ impl Block<'_> {
     fn give_back(&mut self, pc: Option<u64>) {
         self.commit();
         self.restore();
-        self.mark(pc, Held::Nothing);
+        self.mark(pc, SlotRegisters::Nothing);
     }
 
     /// An instruction that passes control to the next. False when there are too few free registers for it.

@@ -4,7 +4,7 @@
 //! and uses general registers alone, which it restores.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
-use crate::trials::Lots;
+use crate::trials::SamplingData;
 use lineup_recording::native::timed::{self, Arm, trial};
 use std::arch::{asm, global_asm};
 use std::mem::offset_of;
@@ -16,8 +16,8 @@ global_asm!(
     ".pushsection .text",
     ".globl lineup_engine_draw",
     ".hidden lineup_engine_draw",
-    // rax: the region's words of the thread; rcx: its `Lots`; rdx: the place of the call's return address, which is
-    // preserved.
+    // rax: the region's words of the thread; rcx: its `SamplingData`; rdx: the place of the call's return address,
+    // which is preserved.
     "lineup_engine_draw:",
     "push rsi",
     "push rdi",
@@ -119,7 +119,7 @@ global_asm!(
     "jmp 20b",
     ".globl lineup_engine_note_trial",
     ".hidden lineup_engine_note_trial",
-    // rax: cycles; rcx: the region's `Lots`; rdx: its words of the thread. Takes these and rsi.
+    // rax: cycles; rcx: the region's `SamplingData`; rdx: its words of the thread. Takes these and rsi.
     "lineup_engine_note_trial:",
     "push rdi",
     "push r8",
@@ -150,18 +150,18 @@ global_asm!(
     lots = const timed::LOTS,
     drawn = const timed::DRAWN,
     spent = const timed::SPENT,
-    span = const offset_of!(Lots, span),
-    every = const offset_of!(Lots, every),
-    choices = const offset_of!(Lots, choices),
-    choice = const offset_of!(Lots, choice),
-    swept = const offset_of!(Lots, swept),
-    swept_end = const offset_of!(Lots, swept_end),
-    rest = const offset_of!(Lots, rest),
-    dearest = const offset_of!(Lots, dearest),
-    ranges = const offset_of!(Lots, ranges),
-    trials_word = const offset_of!(Lots, trials_word),
-    trials = const offset_of!(Lots, trials),
-    tag = const offset_of!(Lots, tag),
+    span = const offset_of!(SamplingData, span),
+    every = const offset_of!(SamplingData, every),
+    choices = const offset_of!(SamplingData, choices),
+    choice = const offset_of!(SamplingData, choice),
+    swept = const offset_of!(SamplingData, swept),
+    swept_end = const offset_of!(SamplingData, swept_end),
+    rest = const offset_of!(SamplingData, rest),
+    dearest = const offset_of!(SamplingData, dearest),
+    ranges = const offset_of!(SamplingData, ranges),
+    trials_word = const offset_of!(SamplingData, trials_word),
+    trials = const offset_of!(SamplingData, trials),
+    tag = const offset_of!(SamplingData, tag),
 );
 const _: () = assert!(8 * trial::WORDS == 1 << 4);
 

@@ -8,14 +8,14 @@ use crate::machine::x86_64::displaced::JUMP_BYTES;
 use crate::patch::{self, Near};
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::within::Entry;
+use crate::within::RegionPoint;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionBlock,
 };
 
 /// See [`crate::machine::Entries::lead_within`].
-pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[Entry]) {
+pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[RegionPoint]) {
     let whole = whole(engine, entries);
     let within = whole.within(&entries.iter().map(|one| one.pc).collect(), &Ends::default());
     let moved = engine.code.with(|code| code.moved.clone());
@@ -35,8 +35,8 @@ pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries
 }
 
 /// The unpatched code of all functions of a region.
-fn whole(engine: &Engine, entries: &[Entry]) -> Whole {
-    let part = |one: &Entry| {
+fn whole(engine: &Engine, entries: &[RegionPoint]) -> Whole {
+    let part = |one: &RegionPoint| {
         let mut bytes = vec![0; one.size as usize];
         let read = system::read_memory(one.pc, &mut bytes);
         bytes.truncate(read);

@@ -1,7 +1,7 @@
 //! Output of a virtual CPU: ended calls, and its last words.
 
 use super::super::System;
-use super::super::task::{Ended, Kept, Open};
+use super::super::task::{CallDetail, EndedCall, Open};
 use super::Cpu;
 use lineup_model::access::{CallEnd, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
@@ -10,7 +10,7 @@ use lineup_recording::{CallHead, MeasuredCall, Reach, SystemSummary};
 impl Cpu {
     /// Writes ended calls, and finds the call that is then open.
     #[inline(never)]
-    pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
+    pub(super) fn write(&mut self, system: &System, ended: Vec<EndedCall>) {
         if !ended.is_empty() {
             ended.into_iter().for_each(|call| self.write_one(system, call));
             system.flush_full(&mut self.encoder);
@@ -20,13 +20,13 @@ impl Cpu {
 
     /// The same after a return: most end no call, and then the open calls have not changed.
     #[inline(always)]
-    pub(super) fn write_returned(&mut self, system: &System, ended: Vec<Ended>) {
+    pub(super) fn write_returned(&mut self, system: &System, ended: Vec<EndedCall>) {
         if !ended.is_empty() {
             self.write(system, ended);
         }
     }
 
-    fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
+    fn write_one(&mut self, system: &System, EndedCall { open, end }: EndedCall) {
         self.encoder.measured(&MeasuredCall {
             region: RegionId(open.region),
             cpu: self.index,
@@ -70,7 +70,7 @@ impl Cpu {
         }
     }
 
-    fn write_accesses(&mut self, open: &Open, end: CallEnd, kept: &Kept) {
+    fn write_accesses(&mut self, open: &Open, end: CallEnd, kept: &CallDetail) {
         let head = CallHead {
             region: RegionId(open.region),
             process: ProcessId(0),

@@ -1,6 +1,6 @@
 //! Interrupts and exceptions on top of a task: their beginnings, and the returns that end them.
 
-use super::{Ended, Level, Task};
+use super::{EndedCall, Level, Task};
 use lineup_model::access::CallEnd;
 use lineup_recording::Counts;
 
@@ -8,7 +8,7 @@ use lineup_recording::Counts;
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
     /// Calls that the interrupt left open.
-    pub(crate) ended: Vec<Ended>,
+    pub(crate) ended: Vec<EndedCall>,
     /// Whether interrupts were on when it came, if that was known; `None` when its entry was not seen.
     pub(crate) interrupts_were_on: Option<Option<bool>>,
     /// True when the interrupt had come while a program ran.

@@ -12,7 +12,7 @@ use crate::recorder::RecordedCode;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
 use lineup_follow::selection::Picker;
-use lineup_follow::thread::{Entry, Manner, Thread};
+use lineup_follow::thread::{Manner, RegionEntry, Thread};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{
     AccessKind, Arguments, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
@@ -31,7 +31,7 @@ use std::time::Instant;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// A block as the log names it.
-struct Known {
+struct LoggedBlock {
     block: &'static Block,
     definition: Definition,
     /// By instruction.
@@ -64,7 +64,7 @@ pub(super) struct Follower<'a> {
     plan: &'a Plan,
     pub(super) process: ProcessFiles<'a>,
     registry: Registry,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, LoggedBlock>,
     threads: HashMap<u64, Thread<Own>>,
     /// The counts of threads that are already written.
     counts: Vec<RegionCounts>,
@@ -370,7 +370,7 @@ impl<'a> Follower<'a> {
         let entry = |_: &mut Own| {
             let Reached { sequence, at, given, .. } = reached;
             let arguments = Some(Arguments::new(pc, &given));
-            let entry = Entry { sequence, at, process: self.process.id, kept: true, arguments };
+            let entry = RegionEntry { sequence, at, process: self.process.id, kept: true, arguments };
             picker.takes(sequence).then_some(entry)
         };
         thread.enter(reached.region, is_call.then_some(reached.site), entry);
@@ -414,7 +414,7 @@ impl<'a> Follower<'a> {
         is_inner && !self.is_same_function(previous, next)
     }
 
-    fn taken_in(&mut self, definition: Definition) -> Known {
+    fn taken_in(&mut self, definition: Definition) -> LoggedBlock {
         let mut sites = Vec::new();
         let mut granules: Vec<u64> = Vec::new();
         let mut at = 0;
@@ -452,7 +452,7 @@ impl<'a> Follower<'a> {
             linkage: self.process.images.linkage_at(start),
             granules,
         };
-        Known { block: parts.register(&mut self.registry), definition, sites }
+        LoggedBlock { block: parts.register(&mut self.registry), definition, sites }
     }
 
     /// The process has ended: the rest of its log is read.

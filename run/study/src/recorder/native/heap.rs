@@ -12,13 +12,13 @@ use std::path::Path;
 
 /// The tables' content so far.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct WrittenTables {
     files: BTreeSet<u64>,
     allocators: BTreeSet<u64>,
     rules: usize,
 }
 
-impl Told {
+impl WrittenTables {
     /// Sends the tables of files that were mapped since the last time.
     pub(super) fn tell(&mut self, memory: &Memory, images: &Images) {
         for image in images.loaded() {

@@ -1,7 +1,7 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
 use super::ahead::Ahead;
-use super::heap::Told;
+use super::heap::WrittenTables;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
@@ -20,7 +20,7 @@ use std::time::Instant;
 const KNOWN: u64 = 1 << 63;
 
 /// The kept data of a block of code.
-struct Known {
+struct BlockData {
     /// Its first run.
     run: u32,
     /// Its pieces, see [`noted`].
@@ -59,7 +59,7 @@ pub(super) struct Counter<'a> {
     origin: Origin,
     profile: Profile,
     /// By number, as the log names them.
-    known: Vec<Option<Box<Known>>>,
+    known: Vec<Option<Box<BlockData>>>,
     /// The data of a block that most records need lies close together: its first run at the block's number, and its
     /// pieces behind that. There is room enough, since a block's number is the position of its definition, which has a
     /// word for each access. 0 where nothing is known.
@@ -68,7 +68,7 @@ pub(super) struct Counter<'a> {
     /// The program is linked statically: the engine begins only after the program's C library.
     pub(super) is_static: bool,
     /// The tables by which the engine sees allocations; `None` when they are not wanted.
-    told: Option<Told>,
+    told: Option<WrittenTables>,
     /// The reader of mapped files' debug information; `None` when nobody asks for the programs' names for it.
     pub(super) ahead: Option<Ahead>,
     heap: Heap,
@@ -98,7 +98,7 @@ impl<'a> Counter<'a> {
             places: Vec::new(),
             threads: HashMap::new(),
             is_static: false,
-            told: (plan.window_bytes > 0).then(Told::default),
+            told: (plan.window_bytes > 0).then(WrittenTables::default),
             ahead: None,
             heap: Heap::default(),
             begun: Instant::now(),
@@ -331,7 +331,7 @@ fn begin_window(thread: &mut SecondLevel, words: &[u64]) -> Option<usize> {
 }
 
 /// The data that is needed to count a block.
-fn known(profile: &Profile, definition: Definition) -> Known {
+fn known(profile: &Profile, definition: Definition) -> BlockData {
     let mut pc = definition.start;
     let insns = definition.lengths.iter().map(|length| {
         let insn = (pc, u64::from(*length));
@@ -352,7 +352,7 @@ fn known(profile: &Profile, definition: Definition) -> Known {
         repeated: 0,
         definition,
     });
-    Known { run: block.run, pieces: block.handles, alone, count }
+    BlockData { run: block.run, pieces: block.handles, alone, count }
 }
 
 /// The accesses of a block, each with those that are looked up together with it.

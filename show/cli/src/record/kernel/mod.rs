@@ -121,7 +121,7 @@ impl KernelOptions {
 }
 
 /// The settings that do not concern kernels alone.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct GuestSettings<'a> {
     /// Regions and their weights, as typed.
     pub(crate) regions: Regions,
     /// Calls of each region kept with their accesses.
@@ -135,12 +135,12 @@ pub(crate) struct Wanted<'a> {
     /// The recording.
     pub(crate) out: &'a Path,
     /// The kind of recording: calls, or the whole guest.
-    pub(crate) what: What,
+    pub(crate) what: GuestRecordKind,
 }
 
 /// The kind of a guest's recording.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum GuestRecordKind {
     /// Calls of the regions.
     Calls,
     /// Calls of the regions; no caches are modelled.
@@ -201,7 +201,7 @@ pub(crate) fn usual_caches() -> Result<Vec<CacheSpec>> {
 }
 
 /// Runs `lineup record --kernel`.
-pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> Result<Outcome> {
+pub(crate) fn run(options: &KernelOptions, wanted: &GuestSettings<'_>, json: bool) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let prepared = prepare(options, wanted, &stages, &interrupts)?;
@@ -223,7 +223,7 @@ pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> R
 /// Reads the image, finds the regions, and makes the plan. Requests that cannot work are refused here.
 pub(crate) fn prepare(
     options: &KernelOptions,
-    wanted: &Wanted<'_>,
+    wanted: &GuestSettings<'_>,
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Prepared> {
@@ -258,7 +258,7 @@ pub(crate) fn prepare(
 /// whole guest is recorded.
 fn placed_modules(
     guest: &BootRequest<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &GuestSettings<'_>,
     symbols: &KernelSymbols,
     interrupts: &Interrupts,
 ) -> Result<Modules> {
@@ -266,8 +266,10 @@ fn placed_modules(
     modules.refuse_network_drivers(&wanted.regions)?;
     let is_of_use = match wanted.what {
         // Several CPUs in real time may be given modules elsewhere by each boot: only who names one wants to know.
-        What::Whole { .. } => !modules.are_none() && (guest.cpus == 1 || !guest.load.is_empty()),
-        What::Calls | What::CallsWithoutCaches => modules.are_of_use(&wanted.regions, symbols, guest.load),
+        GuestRecordKind::Whole { .. } => !modules.are_none() && (guest.cpus == 1 || !guest.load.is_empty()),
+        GuestRecordKind::Calls | GuestRecordKind::CallsWithoutCaches => {
+            modules.are_of_use(&wanted.regions, symbols, guest.load)
+        }
     };
     if is_of_use {
         modules::check_machine(guest.image)?;
@@ -286,7 +288,7 @@ fn check_machine(options: &KernelOptions, kernel: &KernelImage) -> Result<()> {
 
 fn plan(
     options: &KernelOptions,
-    wanted: &Wanted<'_>,
+    wanted: &GuestSettings<'_>,
     kernel: &KernelImage,
     (symbols, modules): (&KernelSymbols, &Modules),
     described: &str,
@@ -295,10 +297,10 @@ fn plan(
     let regions = modules.in_their_files(&regions);
     let mut system = system_plan(options, kernel, symbols, &regions)?;
     system.modules = modules.images();
-    if wanted.what == What::CallsWithoutCaches && system.windows.is_some() {
+    if wanted.what == GuestRecordKind::CallsWithoutCaches && system.windows.is_some() {
         bail!("the region {KERNEL} keeps all that the kernel accesses, which --no-caches does not watch");
     }
-    if system.windows.is_some() || matches!(wanted.what, What::Whole { .. }) {
+    if system.windows.is_some() || matches!(wanted.what, GuestRecordKind::Whole { .. }) {
         // A kernel that does not describe its types has tasks without names.
         system.task_struct = symbols::own_types(kernel)
             .ok()
@@ -308,12 +310,12 @@ fn plan(
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.name;
     let window_bytes = match wanted.what {
-        What::Calls | What::CallsWithoutCaches => 0,
-        What::Whole { window_bytes } => window_bytes,
+        GuestRecordKind::Calls | GuestRecordKind::CallsWithoutCaches => 0,
+        GuestRecordKind::Whole { window_bytes } => window_bytes,
     };
     header.mode = match wanted.what {
-        What::Calls | What::CallsWithoutCaches => Mode::System,
-        What::Whole { .. } => Mode::WholeProgram,
+        GuestRecordKind::Calls | GuestRecordKind::CallsWithoutCaches => Mode::System,
+        GuestRecordKind::Whole { .. } => Mode::WholeProgram,
     };
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
@@ -322,7 +324,7 @@ fn plan(
     header.selection = if options.stream > 0 { Selection::First } else { wanted.selection };
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
-        _ if wanted.what == What::CallsWithoutCaches => Vec::new(),
+        _ if wanted.what == GuestRecordKind::CallsWithoutCaches => Vec::new(),
         [] => usual_caches()?.iter().map(ToString::to_string).collect(),
         caches => caches.iter().map(ToString::to_string).collect(),
     };

@@ -20,7 +20,7 @@ use lineup_model::branch::{Evidence, UnusedCopy, UnusedPath};
 use lineup_model::types::SourceLocation;
 use lineup_report::hints_message;
 use lineup_report::study::{
-    COUNTS, CodeReport, Found, HintsReport, Patch, StudyReport, UnusedCode, UnusedInline,
+    COUNTS, CodeReport, HintsReport, Patch, ProgramFindings, StudyReport, UnusedCode, UnusedInline,
 };
 use lineup_study::effects::Snapshot;
 use lineup_study::progress::Progress;
@@ -121,9 +121,9 @@ impl Worked {
 }
 
 /// A program with hints, and its comparison.
-type Tried = (Option<Measured>, Compared);
+type HintTrial = (Option<Measured>, Compared);
 
-fn try_out(gates: &Gates<'_>, before: &Measured, hints: &Hints) -> Result<Tried> {
+fn try_out(gates: &Gates<'_>, before: &Measured, hints: &Hints) -> Result<HintTrial> {
     gates.stages.stage("building the program with the hints");
     let mut tree = gates.scratch.copy(Role::After)?;
     if let Err(error) = gates.scratch.build(&mut tree, &hints.edited) {
@@ -142,7 +142,7 @@ fn try_out(gates: &Gates<'_>, before: &Measured, hints: &Hints) -> Result<Tried>
 fn conclude(
     gates: &Gates<'_>,
     before: &Measured,
-    tried: Option<Tried>,
+    tried: Option<HintTrial>,
     worked: &Worked,
     (training, is_held_out): (String, bool),
 ) -> Result<Outcome> {
@@ -157,7 +157,7 @@ fn conclude(
     let timed = timed.transpose()?.unwrap_or_default();
     stages.end();
     let is_proposed = after.is_some() && matches!(outcome, Outcome::Done);
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: before.variant.program().display().to_string(),
         commands: outputs::commands(
             plan,

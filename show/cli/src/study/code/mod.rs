@@ -26,7 +26,9 @@ pub(in crate::study) use counts::per_call;
 use gates::{Gates, Measured};
 use lineup_codelayout::bolt_profile;
 use lineup_prove::{Proof, Proven};
-use lineup_report::study::{CALLS, COUNTS, CodeReport, Found, NotObserved, Optimisers, StudyReport};
+use lineup_report::study::{
+    CALLS, COUNTS, CodeReport, NotObserved, Optimisers, ProgramFindings, StudyReport,
+};
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
 use lineup_study::progress::Progress;
@@ -134,7 +136,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     let peers = peers.transpose()?;
     stages.end();
     scratch.check_untouched()?;
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: before.variant.program().display().to_string(),
         commands: outputs::commands(&plan, before.variant.program(), Left::default()),
         setting: study.setting(Some("with --emit-relocs, by linkers that COMPILER_PATH names")),

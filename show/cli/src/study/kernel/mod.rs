@@ -7,7 +7,7 @@ mod trials;
 mod variant;
 
 use crate::advice_options::ReportOptions;
-use crate::kernel::commit_message::{Ground, Tried, series};
+use crate::kernel::commit_message::{BootedKernel, Ground, series};
 use crate::machine;
 use crate::named_members::check_pins;
 use crate::outcome::Outcome;
@@ -19,7 +19,7 @@ use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
 use lineup_prove::footprint::LineKind;
 use lineup_recording::Selection;
-use lineup_report::study::{CommandLine, Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_report::study::{CommandLine, Fact, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::progress::Progress;
 use lineup_study::recorder::require_recorder;
 use lineup_study::source::kernel_tree::KernelTree;
@@ -161,7 +161,7 @@ fn conclude(
     };
     let release = before.recorded.header().command.first().cloned().unwrap_or_default();
     let name = if proof.is_some() { outputs::PATCH } else { outputs::UNPROVEN };
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: format!("Linux {release} under workload {}", plan.options.workload()),
         commands: commands(plan, copy.tree(), proof.is_some()),
         setting,
@@ -182,7 +182,7 @@ fn conclude(
     if let (Some(_), Some(guest)) = (&after, &guest) {
         let (bound, why) = (before.recorded.emulator(), report.not_proven.as_deref());
         let calls = |region| before.recorded.calls_made(region);
-        let tried = Tried { emulator: bound, guest, not_proven: why };
+        let tried = BootedKernel { emulator: bound, guest, not_proven: why };
         let ground = Ground {
             release: &release,
             workload: plan.options.workload(),

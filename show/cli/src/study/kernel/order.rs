@@ -21,7 +21,7 @@ use lineup_codelayout::{
 use lineup_debuginfo::DebugInfo;
 use lineup_recording::{Event, Reader};
 use lineup_report::kernel_order_message;
-use lineup_report::study::{CodeReport, Fact, Found, Patch, StudyReport};
+use lineup_report::study::{CodeReport, Fact, Patch, ProgramFindings, StudyReport};
 use lineup_study::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -169,9 +169,9 @@ fn makefile<'u>(unit: &'u str, copy: &Path) -> Option<(String, &'u str)> {
 }
 
 /// A kernel with the row, and its comparison; or the reason why it failed.
-type Tried = Result<(Variant, Compared), String>;
+type OrderTrial = Result<(Variant, Compared), String>;
 
-fn conclude(trials: &Trials<'_>, row: Row, tried: Tried, setting: Vec<Fact>) -> Result<Outcome> {
+fn conclude(trials: &Trials<'_>, row: Row, tried: OrderTrial, setting: Vec<Fact>) -> Result<Outcome> {
     let (plan, before) = (trials.plan, trials.before);
     let diff = diff_of_texts(&row.original, &row.edited);
     let (after, compared, failed) = match tried {
@@ -185,7 +185,7 @@ fn conclude(trials: &Trials<'_>, row: Row, tried: Tried, setting: Vec<Fact>) -> 
     let more = proof.and_then(|proof| proof.value().lines_difference).filter(|lines| *lines > MORE_LINES);
     let is_proposed = after.is_some() && more.is_none();
     let release = before.recorded.header().command.first().cloned().unwrap_or_default();
-    let mut report = StudyReport::of_found(Found {
+    let mut report = StudyReport::of_found(ProgramFindings {
         title: format!("Linux {release} under workload {}", plan.options.workload()),
         commands: commands(plan, trials.tree.tree(), is_proposed && proof.is_some()),
         setting,

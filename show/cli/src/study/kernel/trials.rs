@@ -47,7 +47,7 @@ pub(super) struct Settled {
 }
 
 /// A changed kernel that was tried.
-struct Tried {
+struct KernelTrial {
     after: Variant,
     compared: Compared,
     guest: GuestComparison,
@@ -71,7 +71,7 @@ impl Trials<'_> {
                 return Ok(Settled { advice, sources, reading, after: None, guest: None, rejected });
             };
             let failure = match self.try_out(&last.edited, &mut advice)? {
-                Ok(Tried { after, compared, guest }) => {
+                Ok(KernelTrial { after, compared, guest }) => {
                     let (after, guest) = (Some((after, compared)), Some(guest));
                     return Ok(Settled { advice, sources, reading, after, guest, rejected });
                 }
@@ -97,7 +97,7 @@ impl Trials<'_> {
         &mut self,
         edited: &BTreeMap<String, String>,
         advice: &mut Advice,
-    ) -> Result<Result<Tried, Failure>> {
+    ) -> Result<Result<KernelTrial, Failure>> {
         let after = match self.changed(edited) {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Err),
@@ -121,7 +121,7 @@ impl Trials<'_> {
         {
             return Ok(Err(failure(because)));
         }
-        Ok(Ok(Tried { after, compared, guest }))
+        Ok(Ok(KernelTrial { after, compared, guest }))
     }
 
     /// The changed kernel, recorded. Before it is, it has to boot and to do the same.

@@ -3,7 +3,7 @@
 use super::KernelPlan;
 use crate::explain;
 use crate::progress::Stages;
-use crate::record::kernel::{self, Prepared, Wanted, What};
+use crate::record::kernel::{self, GuestRecordKind, GuestSettings, Prepared};
 use anyhow::{Context, Result, bail};
 use lineup_explain::{Explained, Options};
 use lineup_kernel::guest::{Printed, Varying};
@@ -90,14 +90,14 @@ impl Booted {
         let folder = built.image.parent().unwrap_or(plan.out);
         let recording = folder.join("calls.rec");
         let guest = plan.options.guest(built);
-        let wanted = Wanted {
+        let wanted = GuestSettings {
             regions: plan.regions.clone(),
             calls: Some(plan.calls),
             selection: plan.selection,
             warmup: plan.warmup,
             caches: plan.caches,
             out: &recording,
-            what: What::Calls,
+            what: GuestRecordKind::Calls,
         };
         let prepared = kernel::prepare(&guest, &wanted, stages, interrupts)?;
         let (outcome, problem) = kernel::boot_bare(&prepared, 0, stages, interrupts)?;

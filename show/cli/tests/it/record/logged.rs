@@ -5,7 +5,7 @@ use super::engines::SAME_LIBRARY;
 use super::program::{Program, Recorded, X86_64, build, c, cpp, lineup_record};
 use super::whole::{BY_INTEGERS, MISSES, PROGRAM, SIGNALS, THREADS, by_line, misses_by_line, whole};
 use crate::small_folder::with_small_folder;
-use lineup_recording::log::{Entry, Log, LogPart};
+use lineup_recording::log::{Log, LogEntry, LogPart};
 use lineup_recording::{Event, Reader, read_all};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn executed<const N: usize>(program: &Program, symbols: [&str; N]) -> [u64; N] {
             Event::LogPart(part) => {
                 let places = links.map(|link| link.wrapping_add(bias.unwrap_or_default()));
                 let read = log.each(&part, |entry| {
-                    let Entry::Executed(execution) = entry else { return };
+                    let LogEntry::Executed(execution) = entry else { return };
                     let mut first = 0;
                     for part in &execution.superblock.parts {
                         for (place, times) in places.iter().zip(&mut times) {
@@ -192,7 +192,7 @@ fn addresses_that_are_worked_out_are_those_of_the_program() {
         log.learn(&event);
         let Some(part) = LogPart::of(&event) else { continue };
         let read = log.each(part, |entry| {
-            if let Entry::Executed(execution) = entry {
+            if let LogEntry::Executed(execution) = entry {
                 execution
                     .each_access(|_, address, _| found.extend(Some(address).filter(|at| cells.contains(at))));
             }
@@ -268,7 +268,7 @@ fn a_block_that_was_interrupted_is_logged_once_and_whole() {
         }
         let (Some(part), Some(image)) = (LogPart::of(&event), &image) else { continue };
         let read = log.each(part, |entry| {
-            if let Entry::Executed(execution) = entry {
+            if let LogEntry::Executed(execution) = entry {
                 execution.each_access(|access, address, _| {
                     let within = address.wrapping_sub(image.bias).wrapping_sub(cells) < cells_bytes;
                     stores += u64::from(access.is_store && within);

@@ -180,7 +180,7 @@ fn proposals() -> Vec<Proposal> {
             "60 bytes serve both regions; a line has 64.".into(),
         ],
         predicted: None,
-        worth: vec![Worth {
+        worth: vec![SavingReport {
             region: 0,
             lines_saved: 64.0,
             of_lines: Some(131.0),

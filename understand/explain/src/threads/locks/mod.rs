@@ -38,7 +38,7 @@ const MOST_PLACED: usize = 20;
 type Word = (ProcessId, u64);
 
 /// A lock that a thread has.
-struct Held {
+struct ThreadLock {
     word: u64,
     kind: LockKind,
     is_shared: IsShared,
@@ -52,7 +52,7 @@ struct Held {
     is_used: bool,
 }
 
-impl Held {
+impl ThreadLock {
     /// Whether an address is one of the lock's own bytes.
     fn is_own(&self, address: u64) -> bool {
         address.wrapping_sub(self.word) < self.kind.own_bytes()
@@ -76,7 +76,7 @@ struct Ask {
 struct Doing {
     /// The call, or the window of a whole system, that it was last seen in.
     of: Option<(RegionId, u64)>,
-    has: Vec<Held>,
+    has: Vec<ThreadLock>,
     asks: BTreeMap<u32, Ask>,
     last: BTreeMap<u32, u64>,
 }
@@ -90,7 +90,7 @@ impl Doing {
 
     /// Code that belongs to no function of a name accesses something: of the C library's semaphores such code waits,
     /// and gets them.
-    fn go_on_asking(&mut self, seen: &Seen<'_>, atomic: Option<Atomic>) {
+    fn go_on_asking(&mut self, seen: &LockAccess<'_>, atomic: Option<Atomic>) {
         let ask = self.asks.get_mut(&seen.call.depth);
         if let Some(ask) = ask.filter(|ask| ask.kind == LockKind::CLibrarySemaphore) {
             ask.until = seen.at;
@@ -109,7 +109,7 @@ impl Doing {
 
 /// An access with its context.
 #[derive(Clone, Copy)]
-struct Seen<'c> {
+struct LockAccess<'c> {
     call: &'c Call,
     access: &'c Access,
     at: u64,
@@ -118,7 +118,7 @@ struct Seen<'c> {
     before: Option<&'c Access>,
 }
 
-impl Seen<'_> {
+impl LockAccess<'_> {
     fn is_store(&self) -> bool {
         self.access.kind == AccessKind::Store
     }
@@ -129,7 +129,7 @@ impl Seen<'_> {
     }
 
     /// Whether a store outside lock functions gives this lock back.
-    fn gives_back(&self, held: &Held, atomic: Option<Atomic>) -> bool {
+    fn gives_back(&self, held: &ThreadLock, atomic: Option<Atomic>) -> bool {
         let is_end = match atomic {
             _ if held.kind.ends_with_a_small_store() => self.access.size_bytes < 4,
             None => held.kind == LockKind::SpinLoop && !self.is_update(),
@@ -141,7 +141,7 @@ impl Seen<'_> {
 
 /// The facts about an instruction.
 #[derive(Clone, Copy)]
-struct Known {
+struct InstructionFacts {
     code: Code,
     atomic: Option<Atomic>,
     /// The number of the function that it is in.
@@ -157,7 +157,7 @@ pub(super) struct Locks {
     spins: Spins,
     /// Locks of a kernel's tasks.
     sleeping: Sleeping,
-    codes: HashMap<u64, Known>,
+    codes: HashMap<u64, InstructionFacts>,
     functions: HashMap<String, u32>,
     doing: HashMap<(ProcessId, ThreadId), Doing>,
     /// By number.
@@ -260,7 +260,7 @@ impl Locks {
         let mut under = Vec::with_capacity(call.accesses.len());
         let no_earlier = no_earlier(&call.times, call.accesses.len());
         for ((access, at), no_earlier) in call.accesses.iter().zip(times).zip(no_earlier) {
-            self.see_access(&Seen { call, access, at: *at, no_earlier, before }, &mut doing, namer);
+            self.see_access(&LockAccess { call, access, at: *at, no_earlier, before }, &mut doing, namer);
             let innermost = doing.has.iter().rfind(|held| held.depth == call.depth);
             let data = innermost.filter(|held| !held.is_own(access.address));
             let spinning = data.and_then(|held| self.numbers.get(&(call.process, held.word))).copied();
@@ -286,7 +286,7 @@ impl Locks {
         Some(number)
     }
 
-    fn known(&mut self, pc: u64, namer: &Namer<'_>) -> Known {
+    fn known(&mut self, pc: u64, namer: &Namer<'_>) -> InstructionFacts {
         let functions = &mut self.functions;
         *self.codes.entry(pc).or_insert_with(|| {
             let (name, inlined) = (namer.function_at(pc).0, namer.inlined_at(pc));
@@ -294,12 +294,12 @@ impl Locks {
             let is_inlined = code_at(&name, &[]) == Code::Other;
             let next = functions.len() as u32;
             let function = *functions.entry(name).or_insert(next);
-            Known { code, atomic: namer.atomic_at(pc), function, is_inlined }
+            InstructionFacts { code, atomic: namer.atomic_at(pc), function, is_inlined }
         })
     }
 
-    fn see_access(&mut self, seen: &Seen<'_>, doing: &mut Doing, namer: &Namer<'_>) {
-        let Seen { call, access, .. } = *seen;
+    fn see_access(&mut self, seen: &LockAccess<'_>, doing: &mut Doing, namer: &Namer<'_>) {
+        let LockAccess { call, access, .. } = *seen;
         let known = self.known(access.pc, namer);
         match known.code {
             Code::Takes(kind, is_shared) => self.ask(seen, (kind, is_shared), &known, doing),
@@ -339,12 +339,12 @@ impl Locks {
     /// Code that takes a lock accesses something.
     fn ask(
         &mut self,
-        seen: &Seen<'_>,
+        seen: &LockAccess<'_>,
         (kind, is_shared): (LockKind, IsShared),
-        known: &Known,
+        known: &InstructionFacts,
         doing: &mut Doing,
     ) {
-        let Seen { call, access, at, .. } = *seen;
+        let LockAccess { call, access, at, .. } = *seen;
         let place = doing.last.get(&call.depth).copied().unwrap_or_default();
         let caller = || self.codes.get(&place).map(|known| known.function);
         let home = if known.is_inlined { Some(known.function) } else { caller() };
@@ -375,9 +375,9 @@ impl Locks {
             self.spins.took((call.process, word), call.thread, until);
             self.spins.doubt((call.process, word), has_it);
         }
-        let before: Vec<Held> = doing.has.extract_if(.., |held| held.word == word).collect();
+        let before: Vec<ThreadLock> = doing.has.extract_if(.., |held| held.word == word).collect();
         self.lose((call.process, call.thread), before);
-        doing.has.push(Held {
+        doing.has.push(ThreadLock {
             word,
             kind,
             is_shared,
@@ -390,11 +390,11 @@ impl Locks {
         self.number((call.process, word), kind);
     }
 
-    fn give_back(&mut self, seen: &Seen<'_>, doing: &mut Doing) {
-        let Seen { call, at, no_earlier, .. } = *seen;
+    fn give_back(&mut self, seen: &LockAccess<'_>, doing: &mut Doing) {
+        let LockAccess { call, at, no_earlier, .. } = *seen;
         let word = seen.access.address;
         let Some(index) = doing.has.iter().rposition(|held| held.word == word) else { return };
-        let Held { kind, is_shared, asked_at, got_at, place, is_used, .. } = doing.has.remove(index);
+        let ThreadLock { kind, is_shared, asked_at, got_at, place, is_used, .. } = doing.has.remove(index);
         if kind == LockKind::SpinLoop {
             self.spins.doubt((call.process, word), !is_used);
         }
@@ -412,8 +412,8 @@ impl Locks {
     }
 
     /// A semaphore is given back, by a thread that has it or by another.
-    fn post(&mut self, seen: &Seen<'_>, doing: &mut Doing) {
-        let Seen { call, at, .. } = *seen;
+    fn post(&mut self, seen: &LockAccess<'_>, doing: &mut Doing) {
+        let LockAccess { call, at, .. } = *seen;
         let word = seen.access.address;
         if doing.has.iter().any(|held| held.word == word) {
             return self.give_back(seen, doing);
@@ -424,8 +424,8 @@ impl Locks {
     }
 
     /// Ends holds that a thread was not seen to give back. Semaphores among them are known to have been waited for.
-    fn lose(&mut self, (process, thread): (ProcessId, ThreadId), has: Vec<Held>) {
-        for Held { word, is_shared, asked_at, got_at, place, .. } in
+    fn lose(&mut self, (process, thread): (ProcessId, ThreadId), has: Vec<ThreadLock>) {
+        for ThreadLock { word, is_shared, asked_at, got_at, place, .. } in
             has.into_iter().filter(|held| held.kind.is_semaphore())
         {
             let hold = Hold::new(Course::OnlyTaken, thread, got_at, got_at);

@@ -58,7 +58,7 @@ struct Ask {
 }
 
 /// A lock that a task has.
-struct Held {
+struct TaskLock {
     word: u64,
     kind: LockKind,
     is_shared: IsShared,
@@ -70,7 +70,7 @@ struct Held {
 #[derive(Default)]
 struct Doing {
     ask: Option<Ask>,
-    has: Vec<Held>,
+    has: Vec<TaskLock>,
     /// The function that gives a semaphore back has done so.
     has_posted: bool,
 }
@@ -224,7 +224,7 @@ impl Sleeping {
         let found = own.or_else(|| doing.iter().find_map(|(task, doing)| Some((*task, has(doing)?))));
         let Some((task, index)) = found else { return false };
         let Some(doing) = doing.get_mut(&task) else { return false };
-        let Held { word, kind, is_shared, asked_at, got_at, place } = doing.has.remove(index);
+        let TaskLock { word, kind, is_shared, asked_at, got_at, place } = doing.has.remove(index);
         let hold = Hold::new(Course::Lock, ThreadId(task), got_at, event.at);
         let hold = Hold { is_shared, asked_at, place, ..hold };
         self.holds.entry(word).or_insert_with(|| (kind, Vec::new())).1.push(hold);
@@ -249,7 +249,7 @@ impl Event {
     }
 }
 
-impl Held {
+impl TaskLock {
     fn is_given_back_by(&self, event: &Event) -> bool {
         let is_semaphore = self.kind == LockKind::KernelSemaphore;
         is_semaphore == (event.code == SleepingCode::Posts) && self.kind.is_at(self.word, event.address)
@@ -284,7 +284,7 @@ impl Doing {
         words.insert(word, kind);
         // A task that asks for a lock that it has did not get it the time before.
         self.has.retain(|held| held.word != word);
-        self.has.push(Held { word, kind, is_shared, asked_at: since, got_at: at, place });
+        self.has.push(TaskLock { word, kind, is_shared, asked_at: since, got_at: at, place });
     }
 }
 

@@ -10,7 +10,7 @@ use lineup_recording::native::DefinedAccess;
 
 /// The form of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum AddressForm {
     /// A constant.
     Constant(u64),
     /// Distance from the thread's base.
@@ -24,7 +24,7 @@ pub(super) enum Place {
 /// An access to be logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Planned {
-    pub(super) place: Place,
+    pub(super) place: AddressForm,
     pub(super) size_bytes: u32,
     pub(super) is_load: bool,
     pub(super) is_store: bool,
@@ -125,7 +125,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
     if is_repeated {
         let register = gpr(memory.base()).filter(|_| !of_thread)?;
         return Some(Some(Planned {
-            place: Place::Repeated(register),
+            place: AddressForm::Repeated(register),
             size_bytes,
             is_load,
             is_store,
@@ -139,7 +139,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
     Some(Some(Planned { place, size_bytes, is_load, is_store, is_valued, elements }))
 }
 
-pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<Place> {
+pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<AddressForm> {
     let mut distance = memory.displacement() as i64;
     let base = register(memory.base())?;
     // A gather's indices are no part of the address that is logged.
@@ -154,11 +154,11 @@ pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: b
         distance += if instruction.code() == Code::Pop_rm64 { 8 } else { 2 };
     }
     match (base, index, of_thread) {
-        (None, None, false) => Some(Place::Constant(distance as u64)),
-        (None, None, true) => Some(Place::OfThread(distance)),
+        (None, None, false) => Some(AddressForm::Constant(distance as u64)),
+        (None, None, true) => Some(AddressForm::OfThread(distance)),
         _ => {
             let distance = i32::try_from(distance).ok()?;
-            Some(Place::Computed(Address { base, index, distance }, of_thread))
+            Some(AddressForm::Computed(Address { base, index, distance }, of_thread))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Logs the time, the addresses and the values of an instruction.
 
-use super::accesses::{Place, Planned, Plans};
+use super::accesses::{AddressForm, Planned, Plans};
 use super::reading::unlogged;
-use super::{Block, Held, Step};
+use super::{Block, SlotRegisters, Step};
 use crate::machine::x86_64::assembly::{Address, Gpr, RAX, RDX};
 use crate::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
@@ -25,7 +25,7 @@ impl Block<'_> {
                 first.is_timed = step.plans.is_timed;
             }
             self.out.definition.accesses.extend(accesses);
-            if let Place::Repeated(register) = plan.place {
+            if let AddressForm::Repeated(register) = plan.place {
                 let word = self.next_word();
                 self.code.store(self.log, word, register);
                 self.next_word();
@@ -55,20 +55,20 @@ impl Block<'_> {
         let time = self.slot(at!(time));
         self.code.store_slot(rax, RAX);
         self.code.store_slot(rdx, RDX);
-        self.mark(Some(pc), Held::Timed);
+        self.mark(Some(pc), SlotRegisters::Timed);
         self.code.read_time();
         self.code.store_slot_half_of(time, RAX);
         self.code.store_slot_half_of(time + 4, RDX);
         self.code.load_slot(RAX, rax);
         self.code.load_slot(RDX, rdx);
-        self.mark(Some(pc), Held::Borrowed);
+        self.mark(Some(pc), SlotRegisters::Borrowed);
         self.code.load_slot(self.scratch, time);
         let word = self.next_word();
         self.code.store(self.log, word, self.scratch);
     }
 
     /// Puts an address into the register for addresses, before the instruction at `pc`.
-    pub(super) fn address(&mut self, place: Place, pc: u64) {
+    pub(super) fn address(&mut self, place: AddressForm, pc: u64) {
         if self.task.whole.is_some() {
             return self.address_with_counter_kept(place, pc);
         }
@@ -80,17 +80,17 @@ impl Block<'_> {
 
     /// Puts an address at this distance into the register for addresses. True when the thread's base is still to be
     /// added, see [`Block::add_base`].
-    pub(super) fn address_within(&mut self, place: Place, distance: i32) -> bool {
+    pub(super) fn address_within(&mut self, place: AddressForm, distance: i32) -> bool {
         match place {
-            Place::Constant(address) => {
+            AddressForm::Constant(address) => {
                 self.code.move_value(self.scratch, address.wrapping_add_signed(distance.into()));
                 false
             }
-            Place::OfThread(from) => {
+            AddressForm::OfThread(from) => {
                 self.code.move_value(self.scratch, (from + i64::from(distance)) as u64);
                 true
             }
-            Place::Computed(address, is_of_thread) => {
+            AddressForm::Computed(address, is_of_thread) => {
                 match address.distance.checked_add(distance) {
                     Some(distance) => self.code.lea(self.scratch, Address { distance, ..address }),
                     None => {
@@ -100,7 +100,7 @@ impl Block<'_> {
                 }
                 is_of_thread
             }
-            Place::Repeated(register) => {
+            AddressForm::Repeated(register) => {
                 self.code.lea_plus(self.scratch, register, distance);
                 false
             }
@@ -120,7 +120,7 @@ impl Plans {
     /// first.
     pub(super) fn repeated_ends(&self) -> impl Iterator<Item = (Gpr, i32)> {
         let registers = self.all.iter().filter_map(|plan| match plan.place {
-            Place::Repeated(register) => Some(register),
+            AddressForm::Repeated(register) => Some(register),
             _ => None,
         });
         registers.enumerate().map(|(number, register)| (register, 8 * (2 * number as i32 + 1)))
@@ -140,7 +140,7 @@ impl Planned {
             distance: 0,
         };
         let first = match (self.place, self.is_valued) {
-            (Place::Repeated(_), _) => Form::Repeated,
+            (AddressForm::Repeated(_), _) => Form::Repeated,
             (_, true) => Form::Valued,
             (_, false) => self.elements.map_or(Form::Address, |elements| elements.form),
         };

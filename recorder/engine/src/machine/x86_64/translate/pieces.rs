@@ -4,7 +4,7 @@
 //! An instruction whose accesses are known only afterwards, such as a repeated one, stands alone: it is a block of its
 //! own, and the log has a record for each execution.
 
-use super::accesses::{Place, Planned, Plans};
+use super::accesses::{AddressForm, Planned, Plans};
 use super::{Step, Task};
 use crate::sieve::Sieves;
 use crate::slots::RECORD_WORDS;
@@ -21,7 +21,7 @@ pub(super) struct Piece {
     /// Counted from one.
     pub(super) number: u8,
     /// Place of its first access.
-    pub(super) place: Place,
+    pub(super) place: AddressForm,
     /// From there to the first byte of all.
     pub(super) low: i8,
     /// From there to the last byte of all.
@@ -32,7 +32,7 @@ pub(super) struct Piece {
 pub(super) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
     let most = task.whole.map_or(0, |whole| most_bytes(&whole.sieves));
     let is_odd = |plan: &Planned| {
-        matches!(plan.place, Place::Repeated(_))
+        matches!(plan.place, AddressForm::Repeated(_))
             || plan.elements.is_some()
             || !plan.size_bytes.is_power_of_two()
             || i64::from(plan.size_bytes) > most

@@ -4,9 +4,9 @@
 //! count for the other register, which holds an address, so the shift needs no further register. `rcx` is needed where
 //! flags matter: it is borrowed for the whole block when no instruction uses it.
 
-use super::accesses::Place;
+use super::accesses::AddressForm;
 use super::pieces::Piece;
-use super::{Block, Held, Step, Whole};
+use super::{Block, SlotRegisters, Step, Whole};
 use crate::level::Level;
 use crate::machine::x86_64::assembly::{Address, JRCXZ, RCX};
 use crate::slots::{at, reason};
@@ -35,8 +35,8 @@ fn place_of(line: u64) -> i32 {
 
 impl Block<'_> {
     /// The program's registers in slots while the block runs.
-    pub(super) fn held(&self) -> Held {
-        if self.holds_counter { Held::Both } else { Held::Borrowed }
+    pub(super) fn held(&self) -> SlotRegisters {
+        if self.holds_counter { SlotRegisters::Both } else { SlotRegisters::Borrowed }
     }
 
     /// Distance of a part of the sieve from where the register points.
@@ -50,7 +50,7 @@ impl Block<'_> {
         self.code.store_slot(first, self.log);
         self.code.store_slot(second, self.scratch);
         self.code.store_slot(self.slot(at!(counter)), RCX);
-        self.mark(Some(self.task.pc), Held::Both);
+        self.mark(Some(self.task.pc), SlotRegisters::Both);
         self.code.load_slot(self.log, self.slot(at!(own.sieve.current)));
         let has_idle_flags = self.steps.first().is_some_and(|step| step.has_idle_flags);
         let level = whole.sieves.code;
@@ -104,12 +104,12 @@ impl Block<'_> {
         let Some(whole) = self.task.whole else { return };
         for piece in &step.pieces {
             let constant = match piece.place {
-                Place::Constant(address) => Some(lines_of(address, *piece, whole.sieves.data)),
+                AddressForm::Constant(address) => Some(lines_of(address, *piece, whole.sieves.data)),
                 _ => None,
             };
             if !self.holds_counter {
                 self.code.store_slot(self.slot(at!(counter)), RCX);
-                self.mark(Some(step.instruction.ip()), Held::Both);
+                self.mark(Some(step.instruction.ip()), SlotRegisters::Both);
             }
             let table = self.part(whole, sieve::DATA);
             let misses = match constant {
@@ -121,7 +121,7 @@ impl Block<'_> {
             self.stub(misses, Some((*piece, &step.instruction)));
             if !self.holds_counter {
                 self.code.load_slot(RCX, self.slot(at!(counter)));
-                self.mark(Some(step.instruction.ip()), Held::Borrowed);
+                self.mark(Some(step.instruction.ip()), SlotRegisters::Borrowed);
             }
         }
     }
@@ -145,23 +145,23 @@ impl Block<'_> {
 
     /// Puts an address at this distance from a place into the register for addresses. `rcx` has the program's value,
     /// and may be changed.
-    fn address_by_counter(&mut self, place: Place, distance: i32) {
+    fn address_by_counter(&mut self, place: AddressForm, distance: i32) {
         if self.address_within(place, distance) {
             self.add_base(RCX);
         }
     }
 
     /// As [`Block::address_by_counter`], wherever `rcx` is.
-    pub(super) fn address_with_counter_kept(&mut self, place: Place, pc: u64) {
+    pub(super) fn address_with_counter_kept(&mut self, place: AddressForm, pc: u64) {
         let counter = self.slot(at!(counter));
         if !self.holds_counter {
             self.code.store_slot(counter, RCX);
-            self.mark(Some(pc), Held::Both);
+            self.mark(Some(pc), SlotRegisters::Both);
         }
         self.address_by_counter(place, 0);
         if !self.holds_counter {
             self.code.load_slot(RCX, counter);
-            self.mark(Some(pc), Held::Borrowed);
+            self.mark(Some(pc), SlotRegisters::Borrowed);
         }
     }
 
@@ -174,7 +174,7 @@ impl Block<'_> {
     pub(super) fn write_stubs(&mut self) {
         for stub in std::mem::take(&mut self.stubs) {
             stub.from.iter().for_each(|hole| self.code.land(*hole));
-            self.mark(Some(stub.pc), Held::Both);
+            self.mark(Some(stub.pc), SlotRegisters::Both);
             match stub.piece {
                 Some(piece) => self.note_piece(&stub, piece),
                 None => self.note_fetch(&stub),
@@ -210,7 +210,7 @@ impl Block<'_> {
         self.code.load_slot(RCX, self.slot(at!(counter)));
         self.code.load_slot(self.log, self.slot(at!(first)));
         self.code.load_slot(self.scratch, self.slot(at!(second)));
-        self.mark(Some(self.task.pc), Held::Nothing);
+        self.mark(Some(self.task.pc), SlotRegisters::Nothing);
         self.leave_for(reason::FULL, self.task.pc);
     }
 

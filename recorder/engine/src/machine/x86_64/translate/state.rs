@@ -1,7 +1,7 @@
 //! Instructions that save the processor's state to memory, or load it: `xsave`, `xsavec` and `xrstor`. The engine works
 //! out the accessed parts of their area before each, see [`crate::machine::Translation::see_state`].
 
-use super::accesses::{Place, Planned, Plans, place};
+use super::accesses::{AddressForm, Planned, Plans, place};
 use super::elements::Elements;
 use crate::machine::x86_64::state::{HALF, Kind};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, Register};
@@ -34,14 +34,14 @@ pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instructi
 }
 
 /// A place so far behind another.
-fn further(place: Place, bytes: i32) -> Option<Place> {
+fn further(place: AddressForm, bytes: i32) -> Option<AddressForm> {
     Some(match place {
-        Place::Constant(address) => Place::Constant(address.wrapping_add_signed(bytes.into())),
-        Place::OfThread(distance) => Place::OfThread(distance.checked_add(bytes.into())?),
-        Place::Computed(mut address, is_of_thread) => {
+        AddressForm::Constant(address) => AddressForm::Constant(address.wrapping_add_signed(bytes.into())),
+        AddressForm::OfThread(distance) => AddressForm::OfThread(distance.checked_add(bytes.into())?),
+        AddressForm::Computed(mut address, is_of_thread) => {
             address.distance = address.distance.checked_add(bytes)?;
-            Place::Computed(address, is_of_thread)
+            AddressForm::Computed(address, is_of_thread)
         }
-        Place::Repeated(_) => return None,
+        AddressForm::Repeated(_) => return None,
     })
 }

@@ -16,8 +16,8 @@ mod register_results;
 mod renaming;
 mod values;
 
-use super::accesses::Place;
-use super::{FULL_REGISTERS, Held, Logging};
+use super::accesses::AddressForm;
+use super::{FULL_REGISTERS, Logging, SlotRegisters};
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RCX, RSP};
 use crate::machine::{Mark, Route, Source, Task, Translated, Whole};
 use crate::slots::{at, reason};
@@ -96,12 +96,12 @@ impl Writer<'_> {
     }
 
     fn mark(&mut self, pc: u64) {
-        let held = Held::Logging(self.state);
+        let held = SlotRegisters::Logging(self.state);
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held });
     }
 
     fn mark_native(&mut self, pc: u64) {
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Nothing });
+        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: SlotRegisters::Nothing });
     }
 
     /// Hands over to the engine, with the program's registers.
@@ -117,21 +117,25 @@ impl Writer<'_> {
         self.mark_native(pc);
         self.code.store_slot(self.slot(at!(own.logged)), LOG);
         let state = Logging { is_open: false, ..self.state };
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Logged });
+        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: SlotRegisters::Logged });
         self.code.load_slot(LOG, self.slot(at!(log)));
-        let held = Held::Logging(Logging { instructions: 0, is_open: true, ..state });
+        let held = SlotRegisters::Logging(Logging { instructions: 0, is_open: true, ..state });
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held });
         self.code.store_value_half(LOG, 0, 0);
         self.code.store_value_half(LOG, 4, record::STACK);
         self.code.store(LOG, 8, RSP);
         self.code.lea_plus(LOG, LOG, 8 * record::STACK_WORDS as i32);
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Logging(state) });
+        self.out.marks.push(Mark {
+            offset: self.code.here(),
+            pc: Some(pc),
+            held: SlotRegisters::Logging(state),
+        });
     }
 
     /// From here on all registers have the program's values. No record is open.
     fn give_log_back(&mut self, pc: u64) {
         self.code.store_slot(self.slot(at!(log)), LOG);
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: Held::Logged });
+        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(pc), held: SlotRegisters::Logged });
         self.code.load_slot(LOG, self.slot(at!(own.logged)));
         self.mark_native(pc);
     }
@@ -277,7 +281,7 @@ impl Writer<'_> {
         self.log_accesses(step, &mut helpers);
         self.copy(step, &mut helpers);
         let next = step.instruction.next_ip();
-        let repeats = step.plans.all.iter().any(|plan| matches!(plan.place, Place::Repeated(_)));
+        let repeats = step.plans.all.iter().any(|plan| matches!(plan.place, AddressForm::Repeated(_)));
         if repeats {
             // It does not count until the register with its end is logged.
             self.give_helpers_back(next);

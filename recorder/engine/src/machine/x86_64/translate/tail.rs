@@ -1,7 +1,7 @@
 //! The end of a block, by which control continues.
 
-use super::accesses::Place;
-use super::{Block, Held, Step, Ways};
+use super::accesses::AddressForm;
+use super::{Block, SlotRegisters, Step, Ways};
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
 use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
@@ -71,7 +71,7 @@ impl Block<'_> {
                     // The condition's number is that of the opcode, and one.
                     None => self.code.jump_if(instruction.condition_code() as u8 - 1),
                 };
-                self.mark(Some(next), Held::Nothing);
+                self.mark(Some(next), SlotRegisters::Nothing);
                 let other = self.code.jump();
                 self.links_to(&[(taken, instruction.near_branch_target()), (other, next)]);
             }
@@ -91,10 +91,10 @@ impl Block<'_> {
     /// A jump by `rcx`: the short one leads to a long one.
     fn counted(&mut self, opcode: &[u8], target: u64, next: u64) -> usize {
         let taken = self.code.jump_short(opcode);
-        self.mark(Some(next), Held::Nothing);
+        self.mark(Some(next), SlotRegisters::Nothing);
         let not_taken = self.code.jump_short(&[0xeb]);
         self.code.land_short(taken);
-        self.mark(Some(target), Held::Nothing);
+        self.mark(Some(target), SlotRegisters::Nothing);
         let jump = self.code.jump();
         self.code.land_short(not_taken);
         jump
@@ -104,7 +104,7 @@ impl Block<'_> {
     pub(super) fn links_to(&mut self, links: &[(usize, u64)]) {
         for (hole, target) in links {
             self.code.land(*hole);
-            self.mark(Some(*target), Held::Nothing);
+            self.mark(Some(*target), SlotRegisters::Nothing);
             let link = self.slot(at!(link));
             self.code.store_slot_value(link, u64::MAX);
             // Two stores of four bytes, with their values at their ends.
@@ -153,7 +153,7 @@ impl Block<'_> {
         for plan in step.plans.all.iter().filter(|plan| plan.is_store && !plan.is_load) {
             self.out.definition.accesses.extend(plan.defined(number));
             let pushed = Address { base: Some(RSP), index: None, distance: -8 };
-            self.address(Place::Computed(pushed, false), step.instruction.ip());
+            self.address(AddressForm::Computed(pushed, false), step.instruction.ip());
             self.log_word();
             if plan.is_valued {
                 self.code.move_value(self.scratch, next);
@@ -167,7 +167,7 @@ impl Block<'_> {
         self.mark(target, self.held());
         if is_direct {
             self.restore();
-            self.mark(target, Held::Nothing);
+            self.mark(target, SlotRegisters::Nothing);
             let jump = self.code.jump();
             self.links_to(&[(jump, step.instruction.near_branch_target())]);
         } else {
@@ -203,7 +203,7 @@ impl Block<'_> {
         if !self.holds_counter {
             self.code.store_slot(counter, RCX);
         }
-        self.mark(None, Held::Both);
+        self.mark(None, SlotRegisters::Both);
         if let Some(above) = above.filter(|_| self.task.whole.is_none()) {
             self.code.load_slot(RCX, self.slot(at!(minus_base)));
             self.code.lea(RCX, Address { base: Some(RSP), index: Some((RCX, 1)), distance: -above });
@@ -215,7 +215,7 @@ impl Block<'_> {
             self.code.land_short(is_over);
             self.hand_over(reason::LEAVE);
             self.code.land(goes_on);
-            self.mark(None, Held::Both);
+            self.mark(None, SlotRegisters::Both);
         }
         let (to, table) = (self.scratch, self.log);
         self.code.load_slot(to, self.slot(at!(pc)));
@@ -228,12 +228,12 @@ impl Block<'_> {
         let hit = self.code.jump_short(JRCXZ);
         self.hand_over(reason::GO);
         self.code.land_short(hit);
-        self.mark(None, Held::Both);
+        self.mark(None, SlotRegisters::Both);
         self.code.load(table, table, 8);
         self.code.store_slot(self.slot(at!(resume)), table);
         self.restore();
         self.code.load_slot(RCX, counter);
-        self.mark(None, Held::Nothing);
+        self.mark(None, SlotRegisters::Nothing);
         self.code.jump_to_slot(self.slot(at!(resume)));
     }
 
@@ -241,7 +241,7 @@ impl Block<'_> {
     fn hand_over(&mut self, reason: u64) {
         self.restore();
         self.code.load_slot(RCX, self.slot(at!(counter)));
-        self.mark(None, Held::Nothing);
+        self.mark(None, SlotRegisters::Nothing);
         self.code.store_slot_value(self.slot(at!(link)), 0);
         self.code.store_slot_value(self.slot(at!(reason)), reason);
         self.code.jump_to_slot(self.slot(at!(gate)));
@@ -252,15 +252,15 @@ impl Block<'_> {
         self.give_back(Some(pc));
         self.leave_for(reason::SYSTEM_CALL, next);
         let alone = self.code.here();
-        self.mark(Some(pc), Held::Nothing);
+        self.mark(Some(pc), SlotRegisters::Nothing);
         self.code.put(&[0x0f, 0x05]);
-        self.mark(Some(next), Held::AfterSystemCall);
+        self.mark(Some(next), SlotRegisters::AfterSystemCall);
         self.code.move_value(RCX, next);
         let mut links = Vec::new();
         if self.task.whole.is_some() {
             links.push((self.code.jump(), next));
         } else {
-            self.mark(Some(next), Held::Nothing);
+            self.mark(Some(next), SlotRegisters::Nothing);
             self.leave_for(reason::RETURNED, next);
         }
         let (shared, after_shared) = self.twice(pc, next, Child::Borrower);
@@ -282,9 +282,9 @@ impl Block<'_> {
     /// jump after it.
     fn twice(&mut self, pc: u64, next: u64, child: Child) -> (usize, usize) {
         let begin = self.code.here();
-        self.mark(Some(pc), Held::Nothing);
+        self.mark(Some(pc), SlotRegisters::Nothing);
         self.code.put(&[0x0f, 0x05]);
-        self.mark(Some(next), Held::AfterSystemCall);
+        self.mark(Some(next), SlotRegisters::AfterSystemCall);
         self.code.move_register(RCX, Gpr(0));
         let is_child = self.code.jump_short(JRCXZ);
         self.code.move_value(RCX, next);

@@ -136,7 +136,7 @@ impl Process {
                 return Some(still);
             }
             // A thread that has ended meanwhile is not listed at the next look.
-            let told: Vec<Told> = new.into_iter().filter_map(|tid| self.tell(tid)).collect();
+            let told: Vec<StoppingThread> = new.into_iter().filter_map(|tid| self.tell(tid)).collect();
             // Waits for each asked thread, but not while others stand still.
             let mut late = Vec::new();
             for told in told {
@@ -147,7 +147,7 @@ impl Process {
             }
             if !late.is_empty() {
                 drop(still);
-                late.into_iter().for_each(Told::let_go);
+                late.into_iter().for_each(StoppingThread::let_go);
                 return None;
             }
         }
@@ -156,7 +156,7 @@ impl Process {
 }
 
 /// A thread that was asked to stop.
-struct Told {
+struct StoppingThread {
     tid: Tid,
     standing: Standing,
 }
@@ -206,7 +206,7 @@ pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
 impl Process {
     /// Stops a thread. `None` when it does not stop.
     pub(super) fn stop_one(&self, tid: Tid) -> Option<Still> {
-        self.tell(tid)?.wait(PATIENCE).map_err(Told::let_go).ok()
+        self.tell(tid)?.wait(PATIENCE).map_err(StoppingThread::let_go).ok()
     }
 
     /// A signature of the program's own with which one of its threads has registered memory for restartable sequences.
@@ -223,7 +223,7 @@ impl Process {
     pub(super) fn stop_seized(&self, tid: Tid) -> Option<Still> {
         let told = self.about_to_tell(tid);
         ptrace::interrupt(tid).ok()?;
-        told.wait(PATIENCE).map_err(Told::let_go).ok()
+        told.wait(PATIENCE).map_err(StoppingThread::let_go).ok()
     }
 
     /// As [`Process::stop_one`], for the engine's own thread: nobody waits for it, and it may wait long for a
@@ -233,21 +233,21 @@ impl Process {
         Process::new(self.id).tell(tid)?.wait(PATIENCE).ok()
     }
 
-    fn tell(&self, tid: Tid) -> Option<Told> {
+    fn tell(&self, tid: Tid) -> Option<StoppingThread> {
         let told = self.about_to_tell(tid);
         (ptrace::seize(tid).is_ok() && ptrace::interrupt(tid).is_ok()).then_some(told)
     }
 
-    fn about_to_tell(&self, tid: Tid) -> Told {
+    fn about_to_tell(&self, tid: Tid) -> StoppingThread {
         let urgent = Urgent::begin();
         let standing = Standing { longest: self.longest_stop.clone(), told: Instant::now(), _urgent: urgent };
-        Told { tid, standing }
+        StoppingThread { tid, standing }
     }
 }
 
-impl Told {
+impl StoppingThread {
     /// Waits until it stands still.
-    fn wait(self, patience: Duration) -> Result<Still, Told> {
+    fn wait(self, patience: Duration) -> Result<Still, StoppingThread> {
         match ptrace::wait(self.tid, patience) {
             Some(stop) => Ok(Still {
                 tid: self.tid,

@@ -61,7 +61,7 @@ pub(super) struct Trained<'t> {
 }
 
 /// A program of the table, before it is timed.
-struct Entry<'t> {
+struct UntimedProgram<'t> {
     row: Optimised,
     tree: &'t Tree,
 }
@@ -107,7 +107,7 @@ pub(super) fn table(
     all.push((result, made(Peer::Counts, study.bolt), ordered.variant.tree()));
     all.sort_by_key(|(name, ..)| ROWS.iter().position(|row| row == name));
     let stock = row(AS_LINKED, "the build, with relocations".into(), None, figures(&linked.counted));
-    let mut entries = vec![Entry { row: stock, tree: linked.variant.tree() }];
+    let mut entries = vec![UntimedProgram { row: stock, tree: linked.variant.tree() }];
     for (name, made, tree) in all {
         let told = observed(study, linked.variant.tree(), tree).and_then(|effects| {
             let figures = match name == result {
@@ -117,7 +117,7 @@ pub(super) fn table(
             Ok(row(name, made, Some(effects), figures))
         });
         match told {
-            Ok(row) => entries.push(Entry { row, tree }),
+            Ok(row) => entries.push(UntimedProgram { row, tree }),
             Err(error) => not_observed.push(NotOptimised { name: name.into(), why: format!("{error:#}") }),
         }
         study.interrupts.check()?;
@@ -151,7 +151,11 @@ fn observed(study: &Study<'_>, linked: &Tree, tree: &Tree) -> Result<String> {
 }
 
 /// Times all programs in mirrored blocks. Programs with other output, or another ending, are taken out.
-fn timed(study: &Study<'_>, entries: Vec<Entry<'_>>, not_observed: Vec<NotOptimised>) -> Result<Optimisers> {
+fn timed(
+    study: &Study<'_>,
+    entries: Vec<UntimedProgram<'_>>,
+    not_observed: Vec<NotOptimised>,
+) -> Result<Optimisers> {
     let proof = &study.plan.proof;
     let plan = ComparePlan {
         variants: entries.len(),

@@ -4,7 +4,7 @@ use super::logging::Helpers;
 use super::{LOG, Logging, Step, Writer, renaming};
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
 use crate::machine::x86_64::translate::tail::{Child, counted_opcode};
-use crate::machine::x86_64::translate::{FULL_REGISTERS, Held};
+use crate::machine::x86_64::translate::{FULL_REGISTERS, SlotRegisters};
 use crate::machine::{Link, Mark, Turn, Ways};
 use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, Instruction, MemoryOperand, OpKind};
@@ -275,7 +275,7 @@ impl Writer<'_> {
 
     /// Goes where `rcx` says.
     fn go_to_target(&mut self) {
-        self.out.marks.push(Mark { offset: self.code.here(), pc: None, held: Held::Target(0) });
+        self.out.marks.push(Mark { offset: self.code.here(), pc: None, held: SlotRegisters::Target(0) });
         self.code.put(&[0x0f, 0xb7, 0xd1]); // movzx edx, cx
         self.code.put(&[0xff, 0x24, 0xd5]); // jmp [8 * rdx + the table]
         self.code.put(&(self.whole.targets as u32).to_le_bytes());
@@ -347,7 +347,11 @@ impl Writer<'_> {
 
     /// A system call has returned: jumps to the next instruction.
     fn after_call(&mut self, next: u64) -> usize {
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
+        self.out.marks.push(Mark {
+            offset: self.code.here(),
+            pc: Some(next),
+            held: SlotRegisters::AfterSystemCall,
+        });
         self.code.move_value(RCX, next);
         self.take_log(next);
         self.code.jump()
@@ -359,12 +363,20 @@ impl Writer<'_> {
         let begin = self.code.here();
         self.mark_native(pc);
         self.code.put(&[0x0f, 0x05]);
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
+        self.out.marks.push(Mark {
+            offset: self.code.here(),
+            pc: Some(next),
+            held: SlotRegisters::AfterSystemCall,
+        });
         self.code.move_register(RCX, Gpr(0));
         let is_child = self.code.jump_short(JRCXZ);
         let other = self.after_call(next);
         self.code.land_short(is_child);
-        self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
+        self.out.marks.push(Mark {
+            offset: self.code.here(),
+            pc: Some(next),
+            held: SlotRegisters::AfterSystemCall,
+        });
         self.code.move_value(RCX, next);
         child.go(&mut self.code, self.task.slots, next);
         (begin, other)

@@ -2,12 +2,12 @@
 
 use super::{LOG, Step, Writer};
 use crate::machine::x86_64::assembly::{Address, Gpr};
-use crate::machine::x86_64::translate::accesses::{Place, Planned};
+use crate::machine::x86_64::translate::accesses::{AddressForm, Planned};
 use crate::machine::x86_64::translate::elements::Elements;
 use crate::machine::x86_64::translate::reading::unlogged;
 use crate::slots::at;
 use lineup_recording::native::derived::Value;
-use lineup_recording::native::superblock::{Reckoned, Told};
+use lineup_recording::native::superblock::{AccessForm, Reckoned};
 
 impl Writer<'_> {
     /// A register that the instruction does not use, borrowed during the instruction.
@@ -93,13 +93,13 @@ impl Writer<'_> {
         for plan in step.plans.all.iter().filter(|plan| is_told(plan)) {
             let mut access = self.reckoned(plan);
             match plan.place {
-                Place::Constant(address) => access.distance = address.cast_signed(),
-                Place::OfThread(distance) => (access.is_of_thread, access.distance) = (true, distance),
-                Place::Computed(address, is_of_thread) => {
+                AddressForm::Constant(address) => access.distance = address.cast_signed(),
+                AddressForm::OfThread(distance) => (access.is_of_thread, access.distance) = (true, distance),
+                AddressForm::Computed(address, is_of_thread) => {
                     access.is_of_thread = is_of_thread;
                     self.reckon(&mut access, address, helpers, pc);
                 }
-                Place::Repeated(register) => {
+                AddressForm::Repeated(register) => {
                     let from = if register == LOG { self.own_value(helpers, pc) } else { register };
                     (access.base, access.index) = (self.next_word(), self.next_word());
                     self.code.store(LOG, 8 * i32::from(access.base), from);
@@ -117,9 +117,9 @@ impl Writer<'_> {
             instruction: self.state.instructions,
             is_store: false,
             told: match (plan.place, plan.elements) {
-                (Place::Repeated(_), _) => Told::Repeated,
-                (_, Some(_)) => Told::Masked,
-                _ => Told::Plain,
+                (AddressForm::Repeated(_), _) => AccessForm::Repeated,
+                (_, Some(_)) => AccessForm::Masked,
+                _ => AccessForm::Plain,
             },
             is_of_thread: false,
             base: 0,
@@ -160,7 +160,7 @@ impl Writer<'_> {
     pub(super) fn log_ends(&mut self, step: &Step) {
         let first = self.made.accesses.len() - step.plans.all.len().min(self.made.accesses.len());
         for (number, plan) in step.plans.all.iter().enumerate() {
-            if let Place::Repeated(register) = plan.place {
+            if let AddressForm::Repeated(register) = plan.place {
                 let word = self.made.accesses[first + number].index;
                 self.code.store(LOG, 8 * i32::from(word), register);
             }

@@ -4,7 +4,7 @@ use super::LOG;
 use super::values::MOST_SOURCES;
 use crate::machine::x86_64::assembly::{Gpr, RSP};
 use crate::machine::x86_64::restarts::{self, Beginning};
-use crate::machine::x86_64::translate::accesses::{self, Place, Planned, Plans};
+use crate::machine::x86_64::translate::accesses::{self, AddressForm, Planned, Plans};
 use crate::machine::x86_64::translate::gpr;
 use crate::machine::x86_64::translate::reading::{is_translatable, unlogged, used};
 use crate::machine::{Source, Task, Unlogged};
@@ -64,11 +64,11 @@ pub(super) struct Path {
 /// Words that an access takes at most.
 fn words_of(plan: &Planned) -> usize {
     let registers = match plan.place {
-        Place::Computed(address, _) => {
+        AddressForm::Computed(address, _) => {
             MOST_SOURCES * (usize::from(address.base.is_some()) + usize::from(address.index.is_some()))
         }
-        Place::Repeated(_) => 2,
-        Place::Constant(_) | Place::OfThread(_) => 0,
+        AddressForm::Repeated(_) => 2,
+        AddressForm::Constant(_) | AddressForm::OfThread(_) => 0,
     };
     registers + usize::from(plan.elements.is_some())
 }
@@ -156,7 +156,7 @@ impl Reading<'_> {
         if plans.misses && instruction.flow_control() != FlowControl::Next {
             return self.cannot(&instruction, pc, is_first);
         }
-        let repeats = plans.all.iter().any(|plan| matches!(plan.place, Place::Repeated(_)));
+        let repeats = plans.all.iter().any(|plan| matches!(plan.place, AddressForm::Repeated(_)));
         if repeats && !is_first {
             return self.end(End::Falls(pc));
         }

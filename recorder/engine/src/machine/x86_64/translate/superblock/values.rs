@@ -18,7 +18,7 @@ pub(super) const MOST_SOURCES: usize = 2;
 
 /// A value that registers have, or had.
 #[derive(Clone, Copy)]
-struct Known {
+struct RegisterValue {
     /// The logged value that it follows from, if there is one.
     value: Option<Value>,
     /// Its computation.
@@ -30,7 +30,7 @@ pub(super) struct Values {
     /// The numbers of their values: equal values have equal numbers.
     all: [u32; 16],
     /// Knowledge of values, by number.
-    known: Vec<Known>,
+    known: Vec<RegisterValue>,
     /// Addresses of the executed instructions.
     passed: Set,
     /// One of them was executed again.
@@ -41,7 +41,7 @@ pub(super) struct Values {
 impl Values {
     /// Nothing is known except the stack pointer.
     pub(super) fn new() -> Values {
-        let mut known = vec![Known { value: None, made: None }; FIRST_MADE as usize];
+        let mut known = vec![RegisterValue { value: None, made: None }; FIRST_MADE as usize];
         known[usize::from(RSP.0)].value = Some(Value { word: STACK, distance: 0 });
         let all = std::array::from_fn(|number| number as u32);
         let (passed, has_turned) = (Set::default(), false);
@@ -173,7 +173,7 @@ impl Values {
             _ => None,
         };
         let same = self.known.iter().position(|known| known.made == Some(made));
-        same.map_or_else(|| self.add(Known { value, made: Some(made) }), |same| same as u32)
+        same.map_or_else(|| self.add(RegisterValue { value, made: Some(made) }), |same| same as u32)
     }
 
     /// The constant of a number, or the number.
@@ -186,7 +186,7 @@ impl Values {
 
     /// The number of a constant.
     pub(super) fn constant(&mut self, constant: i64) -> u32 {
-        self.add(Known { value: Some(Value::constant(constant)), made: None })
+        self.add(RegisterValue { value: Some(Value::constant(constant)), made: None })
     }
 
     /// Whether a value has at most 32 bits.
@@ -194,14 +194,14 @@ impl Values {
         self.known[number as usize].made.is_some_and(|made| made.is_half)
     }
 
-    fn add(&mut self, known: Known) -> u32 {
+    fn add(&mut self, known: RegisterValue) -> u32 {
         self.known.push(known);
         self.known.len() as u32 - 1
     }
 
     /// The register has another value.
     fn set(&mut self, register: Gpr, value: Option<Value>) {
-        self.all[usize::from(register.0)] = self.add(Known { value, made: None });
+        self.all[usize::from(register.0)] = self.add(RegisterValue { value, made: None });
     }
 
     /// An instruction was executed.
