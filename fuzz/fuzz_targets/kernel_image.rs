@@ -1,5 +1,5 @@
-//! Any bytes as a kernel image, or as a module: an error or a value, never a panic. What is unpacked is searched for
-//! BTF.
+//! Any bytes as a kernel image, or as a module: an error or a value, never a panic. BTF is searched for in the
+//! unpacked image.
 
 #![no_main]
 

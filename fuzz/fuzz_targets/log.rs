@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Words come to the same, packed or not.
+/// Packed or not, the words are equal.
 fn pack(log: &mut Log, bytes: &[u8]) {
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let mut packer = Packer::default();

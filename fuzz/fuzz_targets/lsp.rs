@@ -97,7 +97,7 @@ fuzz_target!(|data: (&[u8], &str, u8, u8)| {
     incoming.push(bytes);
     while let Ok(Some(message)) = incoming.next_message() {
         for answer in server.handle(message) {
-            // What is sent can be read.
+            // The answer can be read.
             let mut back = Incoming::default();
             back.push(&outgoing(&answer));
             assert_eq!(back.next_message().expect("a header"), Some(Message::Json(answer)));

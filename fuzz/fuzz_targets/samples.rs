@@ -65,7 +65,7 @@ fn event(kinds: &[u8; 24]) -> EventSpec {
 
 fn with_head(kinds: &[u8; 24], records: &[u8]) -> Option<Vec<u8>> {
     let empty = Writer::file(Cursor::new(Vec::new()), &[event(kinds)]).ok()?.finish().ok()?.into_inner();
-    // Nothing stands behind the records then: the file looks as if perf had not come to end it.
+    // Nothing stands behind the records then: the file looks as if perf had not ended it.
     let mut file = empty.get(..256)?.to_vec();
     file[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
     file.extend_from_slice(records);

@@ -67,7 +67,7 @@ fn types(input: &mut Unstructured<'_>) -> Result<Types> {
         let kind = kind(input)?;
         types.push(Type { name, size_bytes, declared_align, declared_at: None, unit: None, language, kind });
     }
-    // What readers of debug information do last.
+    // The last step of readers of debug information.
     types.break_containment();
     Ok(types)
 }

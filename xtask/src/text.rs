@@ -44,6 +44,9 @@ const EMPTY_NAMES: &[&str] = &[
     "ways",
 ];
 
+/// Words that comments and pages do without: a subject and an active verb say more.
+const EMPTY_WORDS: &[&str] = &["told", "what came of", "let be", "at best", "goes on", "come to", "comes to"];
+
 /// Marks of unfinished work. Spelled in halves so that this file does not break its own rule.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 
@@ -61,6 +64,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
             Some("rs") => {
                 broken.extend(source(file, &text));
                 broken.extend(machine::check(file, &text));
+                broken.extend(comments(file, &text));
             }
             Some("md") => {
                 broken.extend(prose(file, &text));
@@ -83,6 +87,32 @@ fn source(file: &str, text: &str) -> Vec<String> {
     length.into_iter().chain(name).chain(marks.map(|mark| format!("{file} contains {mark}"))).collect()
 }
 
+/// Comments on lines of their own. Studies keep the texts that their results were made with.
+fn comments(file: &str, text: &str) -> Vec<String> {
+    let is_own = |file: &str| !file.starts_with("studies/") && file != "xtask/src/text.rs";
+    let lines = text.lines().enumerate().filter(|_| is_own(file));
+    let comments = lines.filter_map(|(number, line)| {
+        let comment = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim_start();
+        Some((number, empty_words(comment).or_else(|| comment.starts_with("What ").then_some("What …"))?))
+    });
+    comments
+        .map(|(number, words)| format!("{file}:{} says \"{words}\": name the thing", number + 1))
+        .collect()
+}
+
+/// The first of the words that a sentence does without.
+fn empty_words(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
+    let is_edge = |next: Option<char>| !next.is_some_and(|next| next.is_alphanumeric() || next == '_');
+    let has = |words: &&&str| {
+        let mut places = text.match_indices(**words);
+        places.any(|(at, _)| {
+            is_edge(text[..at].chars().next_back()) && is_edge(text[at + words.len()..].chars().next())
+        })
+    };
+    EMPTY_WORDS.iter().find(has).copied()
+}
+
 /// The page is longer than a reader's patience.
 fn page(file: &str, text: &str) -> Option<String> {
     let (_, most) = PAGES.iter().find(|(begin, _)| file.starts_with(begin))?;
@@ -100,6 +130,10 @@ fn prose(file: &str, text: &str) -> Vec<String> {
         if !is_shown && !is_table && !line.starts_with("    ") && columns > MAX_COLUMNS {
             broken.push(format!("{file}:{} has {columns} columns; prose has {MAX_COLUMNS}", number + 1));
         }
+        let is_sentence = !is_shown && !is_table && !line.starts_with("    ") && file != "CHANGELOG.md";
+        if let Some(words) = empty_words(line).filter(|_| is_sentence && !file.starts_with("studies/")) {
+            broken.push(format!("{file}:{} says \"{words}\": name the thing", number + 1));
+        }
     }
     broken
 }
@@ -116,6 +150,16 @@ mod tests {
         assert!(page("docs/find.md", &lines(151)).is_some());
         assert_eq!(page("docs/results/find.md", &lines(900)), None);
         assert_eq!(page("studies/lua/README.md", &lines(900)), None);
+    }
+
+    #[test]
+    fn sentences_do_without_empty_words() {
+        let said = comments(
+            "a.rs",
+            "// What is told.\n/// It comes to this.\nlet told = 1;\n// A toldness.\n//! What a day.\n",
+        );
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(prose("a.md", "The gain is at best 3 %.\n    told\n| told |\n").len(), 1);
     }
 
     #[test]

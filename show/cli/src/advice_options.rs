@@ -11,7 +11,7 @@ use lineup_report::text::Telling;
 use lineup_study::source::meaning::Units;
 use std::path::{Path, PathBuf};
 
-/// What a better layout may look like, and when it is worth a patch.
+/// The limits of a better layout, and when it is worth a patch.
 #[derive(Args)]
 pub(crate) struct AdviceOptions {
     /// Cache-line size that decides between layouts

@@ -10,7 +10,7 @@ use lineup_study::doctor::{self, Check, State, System};
 use serde_json::json;
 use std::fmt::Write;
 
-/// What is asked.
+/// The options of `lineup doctor`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Exit with 1 when this does not work; a name from the first column [may be repeated]

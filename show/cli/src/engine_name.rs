@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use lineup_study::recorder::Engine;
 use std::fmt;
 
-/// What records.
+/// An engine that a user may name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum EngineName {
     Qemu,

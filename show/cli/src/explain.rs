@@ -75,7 +75,7 @@ pub(crate) struct Options {
     trace: Option<PathBuf>,
 }
 
-/// What a table of comma-separated values has a line for.
+/// The rows of a table of comma-separated values.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Table {
     /// Each recorded call

@@ -10,7 +10,7 @@ use lineup_advise::usage::Usage;
 use lineup_explain::Explained;
 use lineup_model::line::LineSize;
 
-/// What is grouped, and by what.
+/// Groups of members, and their source.
 #[derive(Args)]
 pub(crate) struct GroupOptions {
     /// Print an order of this type in groups, for --order and --what-if: members that are only read apart from those

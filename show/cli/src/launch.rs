@@ -17,7 +17,7 @@ pub(crate) struct Launch {
     /// The program's parts lie at the same addresses in every run.
     #[arg(long)]
     fixed_addresses: bool,
-    /// What the program reads as standard input.
+    /// The file that the program reads as standard input.
     #[arg(long, default_value = "/dev/null")]
     stdin: PathBuf,
     /// A copy of a folder, shown to the program at the path of the original.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_NAMES: usize = 5;
 
 /// The variables that now lie at another place of their line, in a sentence; `None` when there are none. `changed` are
-/// those that a proposal names. Names that several variables share are left out, since these cannot be told apart.
+/// those that a proposal names. Names that several variables share are left out, since these are ambiguous.
 pub fn moved_variables(
     before: &[VariableRef],
     after: &[VariableRef],

@@ -23,7 +23,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// What can be read in few lines.
+    /// The facts that few lines show.
     fn facts(&self) -> (CallEnd, u64, u32, u64, &[(String, u64)]) {
         (self.end, self.sequence, self.depth, self.instructions, &self.code)
     }
