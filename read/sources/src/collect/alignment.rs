@@ -100,7 +100,9 @@ impl Collector<'_> {
             (Some(Operator::Remainder), None) => Some(library_functions::MOST_ALIGNMENT),
             _ => None,
         };
-        let Some(bytes) = bytes.filter(|bytes| bytes.is_power_of_two()) else { return };
+        // `(unsigned)address` is `address & 0xffffffff`: half of an address, and no test.
+        let is_asked = |bytes: &u64| bytes.is_power_of_two() && *bytes <= library_functions::MOST_ALIGNMENT;
+        let Some(bytes) = bytes.filter(is_asked) else { return };
         let is_address = tree.pointee(tree.node(tree.uncast(left)).ty).is_some();
         let by: Name = "a test of its address".into();
         match number {

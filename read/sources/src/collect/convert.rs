@@ -48,8 +48,11 @@ impl Collector<'_> {
                 values.extend(self.typed_object(child));
                 values
             }
-            // An array in parentheses stays unchanged.
-            (Some(_), TypeKind::Array(..)) => values,
+            // An array of numbers in parentheses is still that array.
+            (Some(_), TypeKind::Array(..)) => {
+                let is_array = |value: &Value| matches!(value.source, Source::Origin(Origin::Numbers(..)));
+                values.into_iter().filter(is_array).collect()
+            }
             (Some(_), _) => Vec::new(),
             (None, TypeKind::Pointer(ahead)) => {
                 if tree.ty(from).kind == TypeKind::Function {

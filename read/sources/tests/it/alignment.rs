@@ -175,6 +175,8 @@ fn arrays_are_followed_to_where_they_are_read_as_vectors() {
     ] {
         held_by_pointer(ARRAY, user, plain);
     }
+    let halves = "static int use(float *p) { return (int)(((uintptr_t)p & 0xffffffff) % 53); }";
+    held_by_pointer(ARRAY, "static int use(float *p) { return (uintptr_t)p % 4096 == 0; }", halves);
     let asked = "static int rest(const void *p, size_t n) { return ((uintptr_t)p & (n - 1)) == 0; }
         static int use(float *p) { return rest(p, 16); }";
     held_by_pointer(ARRAY, asked, plain);
