@@ -175,9 +175,11 @@ impl Ground {
         let weights = question.weigh.of_store(engine)?;
         let mut left_out = told(&joined);
         let unweighed = joined.by_key.keys().filter(|key| !weights.contains_key(key));
-        left_out.extend(unweighed.map(|(service, region)| {
-            format!("{region} of {service}: the store does not have its {unit}")
-        }));
+        left_out.extend(
+            unweighed.map(|(service, region)| {
+                format!("{region} of {service}: the store does not have its {unit}")
+            }),
+        );
         joined.by_key.retain(|key, _| weights.contains_key(key));
         if joined.by_key.is_empty() {
             let next = "add recordings with --seconds, or samples and ask with --by time";
