@@ -225,10 +225,8 @@ pub(crate) struct Decl {
     pub(crate) is_exported: bool,
     /// The number of parameters that a function names.
     pub(crate) parameters: usize,
-    /// The types of a function's parameters.
-    pub(crate) takes: Vec<TypeId>,
-    /// The result type of a function.
-    pub(crate) gives: Option<TypeId>,
+    /// A function's parameters and result: of an old definition its type does not name them.
+    pub(crate) signature: FunctionType,
     /// A method that other classes may define, too.
     pub(crate) is_virtual: bool,
     /// The methods of the program's own classes that it takes the place of.

@@ -1,6 +1,6 @@
 //! The processes of a run, as `/proc` shows them: all that descend from the run's keeper, see [`crate::keeper`].
 
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -66,11 +66,16 @@ impl Descendants {
         for living in alone.filter_map(|process| process.living) {
             // Another process may meanwhile have the number of one that has ended.
             let Ok(process) = pidfd_open(living.pid, PidfdFlags::empty()) else { continue };
-            let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
-            if self.is_above(living.pid.as_raw_nonzero().get(), parent) {
+            if self.have(living.pid) {
                 let _ = pidfd_send_signal(&process, signal);
             }
         }
+    }
+
+    /// Whether a process descends from the ancestor now.
+    pub(crate) fn have(&self, pid: Pid) -> bool {
+        let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
+        self.is_above(pid.as_raw_nonzero().get(), parent)
     }
 
     /// Follows each process's parent up; true when the ancestor is among them.
@@ -84,13 +89,6 @@ impl Descendants {
 pub(crate) fn all() -> impl Iterator<Item = Pid> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-}
-
-/// Whether a process descends from this one.
-pub(crate) fn descends_from_this(pid: Pid) -> bool {
-    let parent = |pid: i32| look_at(Pid::from_raw(pid)?).map(|one| one.parent);
-    let above = std::iter::successors(parent(pid.as_raw_nonzero().get()), |pid| parent(*pid));
-    above.take_while(|pid| *pid > 0).any(|pid| pid == getpid().as_raw_nonzero().get())
 }
 
 /// Searches a process's initial environment for a variable, `NAME=VALUE`; false when it may not be read.

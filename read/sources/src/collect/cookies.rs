@@ -66,7 +66,7 @@ impl Collector<'_> {
     fn is_cookie_parameter(&self, decl: &Decl, index: usize) -> bool {
         let tree = self.tree;
         let is_void = |&ty: &TypeId| tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Void);
-        if !decl.takes.get(index).is_some_and(is_void) {
+        if !decl.signature.takes.get(index).is_some_and(is_void) {
             return false;
         }
         if library_functions::carries(&decl.name) == Some(index) {
@@ -75,15 +75,15 @@ impl Collector<'_> {
         let is_number = |ty: &TypeId| matches!(tree.ty(*ty).kind, TypeKind::Scalar | TypeKind::Byte);
         let is_size = |ty: &TypeId| is_number(ty) && tree.ty(*ty).size_bytes == Some(8);
         let beside = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
-        let has_number_beside = beside.filter_map(|at| decl.takes.get(at)).any(is_number);
-        !has_number_beside && !decl.takes.iter().any(is_size)
+        let has_number_beside = beside.filter_map(|at| decl.signature.takes.get(at)).any(is_number);
+        !has_number_beside && !decl.signature.takes.iter().any(is_size)
     }
 
     /// The functions among the arguments, and those of their parameters that take a pointer without a type.
     fn callbacks(&self, decl: &Decl, arguments: &[NodeId], given: &[Vec<Value>]) -> Callbacks {
         let mut callbacks = Callbacks::default();
         let is_swapped = self.may_be_swapped(decl, arguments);
-        for (values, &ty) in given.iter().zip(&decl.takes) {
+        for (values, &ty) in given.iter().zip(&decl.signature.takes) {
             let Some(called) = self.tree.pointee(ty).map(|to| self.tree.ty(to)) else { continue };
             if called.kind != TypeKind::Function {
                 continue;
@@ -119,7 +119,7 @@ impl Collector<'_> {
     /// `g_signal_connect_swapped`: a flag at the end means that the callback takes the pointer first.
     fn may_be_swapped(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let tree = self.tree;
-        let is_flag = decl.takes.last().is_some_and(|&ty| tree.ty(ty).kind == TypeKind::Scalar);
+        let is_flag = decl.signature.takes.last().is_some_and(|&ty| tree.ty(ty).kind == TypeKind::Scalar);
         let is_zero = |&flag: &NodeId| tree.node(tree.uncast(flag)).value == Some(0);
         is_flag && !arguments.last().is_some_and(is_zero)
     }
@@ -130,13 +130,13 @@ impl Collector<'_> {
         let tree = self.tree;
         let own = tree.decls.iter().find(|decl| decl.kind == DeclKind::Function && decl.usr == *function);
         let Some(own) = own else { return Vec::new() };
-        let to = |at: usize| tree.pointee(own.takes[at]).map(|to| tree.ty(to).kind);
+        let to = |at: usize| tree.pointee(own.signature.takes[at]).map(|to| tree.ty(to).kind);
         let mut taking: Vec<usize> =
-            (0..own.takes.len()).filter(|&at| to(at) == Some(TypeKind::Void)).collect();
+            (0..own.signature.takes.len()).filter(|&at| to(at) == Some(TypeKind::Void)).collect();
         if taking.is_empty() {
-            taking.extend(own.takes.len().checked_sub(1));
+            taking.extend(own.signature.takes.len().checked_sub(1));
         }
-        if is_swapped && !own.takes.is_empty() {
+        if is_swapped && !own.signature.takes.is_empty() {
             taking.push(0);
         }
         taking

@@ -83,14 +83,13 @@ impl Collector<'_> {
             if let Some(name) = &decl.linked_as {
                 self.facts.linked_as.insert(decl.usr.clone(), format!("c:@F@{name}").into());
             }
-            let function = FunctionType { takes: decl.takes.clone(), gives: decl.gives };
             // Its result has the declared type, from any source.
-            let given = decl.gives.and_then(|ty| tree.pointee(ty));
+            let given = decl.signature.gives.and_then(|ty| tree.pointee(ty));
             if let Some((to, shape @ Shape::Record(_))) = given.map(|to| (to, self.shape(to))) {
                 let given = Value::place(PointerPlace::Return(decl.usr.clone()));
                 self.act(&[given], &Act::As(shape, tree.ty(to).spelling.clone()), id);
             }
-            self.note_slots(&decl.usr, &function, node.kind == Kind::Function, id);
+            self.note_slots(&decl.usr, &decl.signature, node.kind == Kind::Function, id);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Files that processes outside a study write: the study's own output, a log behind `tee`.
 
-use crate::descendants::{all, descends_from_this};
-use rustix::process::{Pid, getpid};
+use crate::descendants::{Descendants, all};
+use rustix::process::getpid;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,14 +17,17 @@ const ACCESS_MODE: u32 = 0o3;
 /// process's own standard output and error.
 pub(super) fn written_elsewhere() -> BTreeSet<FileId> {
     let own = getpid();
+    let descendants = Descendants::of(own);
     let mut files = BTreeSet::new();
-    for pid in all().filter(|pid| *pid == own || !descends_from_this(*pid)) {
+    for pid in all().filter(|pid| *pid == own || !descendants.have(*pid)) {
         let folder = format!("/proc/{}", pid.as_raw_nonzero());
         for entry in fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten() {
             let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
                 continue;
             };
-            if is_standard(own, pid, number)
+            // Its other files are this process's own work.
+            let counts = pid != own || matches!(number, 1 | 2);
+            if counts
                 && is_written(Path::new(&folder), number)
                 && let Ok(about) = fs::metadata(entry.path())
             {
@@ -33,11 +36,6 @@ pub(super) fn written_elsewhere() -> BTreeSet<FileId> {
         }
     }
     files
-}
-
-/// Of this process only the standard streams count: the others are its own work.
-fn is_standard(own: Pid, pid: Pid, number: u32) -> bool {
-    pid != own || matches!(number, 1 | 2)
 }
 
 fn is_written(process: &Path, number: u32) -> bool {
