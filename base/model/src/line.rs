@@ -56,6 +56,29 @@ impl LineSize {
         let lines = self.lines(address, size_bytes);
         lines.end() - lines.start() + 1
     }
+
+    /// The number of lines that at least one of `spans` lies on, each an address and a number of bytes. It takes time
+    /// for the spans alone, so that a span may be as long as memory.
+    ///
+    /// ```
+    /// use lineup_model::line::LineSize;
+    /// assert_eq!(LineSize::B64.count_distinct([(60, 8), (0, 4), (128, u64::MAX)]), (1 << 58));
+    /// ```
+    pub fn count_distinct(self, spans: impl IntoIterator<Item = (u64, u64)>) -> u64 {
+        let mut lines: Vec<(u64, u64)> = spans
+            .into_iter()
+            .map(|(address, size_bytes)| self.lines(address, size_bytes).into_inner())
+            .collect();
+        lines.sort_unstable();
+        let (mut count, mut next) = (0, 0);
+        for (first, last) in lines {
+            // Lines before `next` are counted.
+            let end = last + 1;
+            count += end.saturating_sub(first.max(next));
+            next = next.max(end);
+        }
+        count
+    }
 }
 
 impl fmt::Display for LineSize {

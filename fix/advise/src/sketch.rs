@@ -33,7 +33,7 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     }
     let size_bytes = types.size_bytes(subject.id)?;
     let used = used(&subject)?;
-    let used_bytes: u64 = used.iter().map(|(_, _, size)| size).sum();
+    let used_bytes = used.iter().fold(0u64, |sum, (_, _, size)| sum.saturating_add(*size));
     if used_bytes == 0 || used_bytes.saturating_mul(2) > size_bytes {
         return None;
     }
@@ -82,10 +82,9 @@ fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionL
             for pattern in &used.patterns {
                 let base = u64::from(pattern.base_in_line);
                 let bytes = pattern.bytes.iter().filter(|bytes| bytes.size_bytes > 0);
-                let lines: BTreeSet<u64> =
-                    bytes.flat_map(|bytes| line.lines(base + bytes.offset, bytes.size_bytes)).collect();
+                let spans = bytes.map(|bytes| (base.saturating_add(bytes.offset), bytes.size_bytes));
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
-                before += per_call * lines.len() as f64;
+                before += per_call * line.count_distinct(spans) as f64;
                 objects += per_call;
             }
         }

@@ -6,7 +6,7 @@ use lineup_model::access::{Call, CallEnd, ThreadId};
 use lineup_model::line::LineSize;
 use lineup_recording::{CallSizes, Event, Reader, Selection, Summary};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 /// One region's calls.
@@ -109,11 +109,9 @@ impl Tally {
                 return;
             }
         }
-        let data =
-            call.accesses.iter().flat_map(|access| line.lines(access.address, u64::from(access.size_bytes)));
-        self.data_lines.push(data.collect::<BTreeSet<u64>>().len() as u64);
-        let code = call.code_granules.iter().flat_map(|granule| line.lines(*granule, 1));
-        self.code_lines.push(code.collect::<BTreeSet<u64>>().len() as u64);
+        let data = call.accesses.iter().map(|access| (access.address, u64::from(access.size_bytes)));
+        self.data_lines.push(line.count_distinct(data));
+        self.code_lines.push(line.count_distinct(call.code_granules.iter().map(|granule| (*granule, 1))));
         self.instructions.push(call.instructions);
     }
 }
