@@ -31,6 +31,7 @@ pub mod bisect;
 pub mod compare;
 pub mod conduct;
 pub mod effects;
+pub mod elimination;
 pub mod error;
 pub mod footprint;
 mod from_explain;

@@ -31,6 +31,7 @@ pub mod other_caches;
 pub mod own_programs;
 pub mod perf;
 pub mod placed;
+pub mod placements;
 pub mod printed;
 pub mod process;
 pub mod progress;

@@ -168,6 +168,11 @@ impl ProcessRunner {
         Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
     }
 
+    /// True once a warm-up run kept more than one CPU busy.
+    pub fn is_parallel(&self) -> bool {
+        self.is_parallel
+    }
+
     /// A run's place; the same for all runs of a block.
     fn placed(&self, slot: &Slot) -> On {
         match (&self.options.placing, slot.block) {

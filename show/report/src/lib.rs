@@ -30,6 +30,7 @@ pub mod exports;
 pub mod figure;
 pub mod find;
 pub mod html;
+pub mod placement;
 pub mod study;
 pub mod text;
 pub mod trace;

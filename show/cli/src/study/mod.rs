@@ -11,6 +11,7 @@ mod kernel;
 mod links;
 mod output_folder;
 mod outputs;
+mod placement;
 pub(crate) mod plan;
 mod trials;
 mod variant;
@@ -48,6 +49,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     if options.code.code {
         return code::run(options);
+    }
+    if options.placement.placement {
+        return placement::run(&options);
     }
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;

@@ -8,9 +8,10 @@ use crate::share::Share;
 use crate::study::code::CodeOptions;
 use crate::study::kernel::KernelSourceOptions;
 use crate::study::output_folder;
+use crate::study::placement::PlacementOptions;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_model::region::{Region, Regions};
@@ -32,6 +33,7 @@ const THREADS: &str = "{threads}";
 
 /// Arguments of `lineup study`.
 #[derive(Args)]
+#[command(group = ArgGroup::new("lever").args(["code", "placement"]))]
 pub(crate) struct Options {
     /// Function to study; with a weight (F=3), its lines are multiplied by it [default: those in which the best
     /// findings of `lineup find` stall]
@@ -41,6 +43,8 @@ pub(crate) struct Options {
     pub(super) kernel: KernelSourceOptions,
     #[command(flatten)]
     pub(super) code: CodeOptions,
+    #[command(flatten)]
+    pub(super) placement: PlacementOptions,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,
@@ -92,22 +96,22 @@ pub(crate) struct Options {
     #[arg(long)]
     guard: bool,
     #[command(flatten)]
-    surroundings: Surroundings,
+    pub(super) surroundings: Surroundings,
     /// CPUs for the timed runs: auto (one per block in turn, if one is enough; for a patch that parts data of threads
     /// as apart), none, apart (each thread on one of its own), together (all threads on one, another for each block),
     /// or a list such as 0,2
     #[arg(long, value_name = "CPUS", default_value = "auto")]
-    cpus: Placing,
+    pub(super) cpus: Placing,
     /// Stop timing after this many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    max_time: u64,
+    pub(super) max_time: u64,
     /// Link both programs this many times more, with their objects in other orders and padding between them: each block
     /// of timed runs uses one link of each, and the interval covers the differences between links
     #[arg(long, value_name = "N", conflicts_with = "kernel_source", value_parser = clap::value_parser!(u64).range(2..=200))]
     links: Option<u64>,
     /// A change of time smaller than this is no gain, and no reason to reject a patch
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
-    margin: Share,
+    pub(super) margin: Share,
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     pub(super) json: bool,
@@ -115,7 +119,7 @@ pub(crate) struct Options {
     /// {threads} stands for the number of CPUs: a program that makes that many threads is timed with 1, 2 and so on
     /// when data of threads are parted
     #[arg(last = true, required_unless_present = "kernel_source", value_name = "PROGRAM")]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
 /// The plan of a study.

@@ -64,6 +64,7 @@ mod study_code;
 mod study_effects;
 mod study_ends;
 mod study_hints;
+mod study_placement;
 mod study_threads;
 mod threads;
 mod trace_and_imv;

@@ -75,6 +75,8 @@ fn write_pages(place: &Place, written: &Sender<(&'static str, PathBuf)>) {
         "study --region list --region count --source . --build make --out study --max-time 1 --margin 1000% -- ./program",
     );
     tell("study", "study/report.html");
+    lineup(place, "study --placement --out placement --max-time 1 -- ./program");
+    tell("placement", "placement/report.html");
     lineup(place, "find --no-clock --html find.html -- ./program");
     tell("find", "find.html");
     lineup(place, "compare -n 5 --html comparison.html ./program ./program");

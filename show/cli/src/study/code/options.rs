@@ -21,17 +21,18 @@ pub(crate) struct CodeOptions {
     #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth"])]
     pub(in crate::study) code: bool,
     /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --,
-    /// which flatters the order]
+    /// which flatters the order]; with --placement: of a second run that confirms the placement
     #[arg(
         long,
         value_name = "ARGUMENTS",
-        requires = "code",
+        requires = "lever",
         conflicts_with = "kernel_source",
         allow_hyphen_values = true
     )]
     test_arguments: Option<String>,
-    /// With --code: file that the program reads as standard input in the run on which the order is judged
-    #[arg(long, value_name = "FILE", requires = "code", conflicts_with = "kernel_source")]
+    /// With --code: file that the program reads as standard input in the run on which the order is judged; with
+    /// --placement: in a second run that confirms the placement
+    #[arg(long, value_name = "FILE", requires = "lever", conflicts_with = "kernel_source")]
     test_stdin: Option<PathBuf>,
     /// With --code: order for calls of --region that find none of the program's code in the caches, by the lines that
     /// recorded calls fetched instead of counts; the report gives the cost for all other code
@@ -66,15 +67,38 @@ impl CodeOptions {
         interrupts: &Interrupts,
     ) -> Result<bool> {
         if let Some(arguments) = &self.test_arguments {
-            plan.arguments = match arguments.trim() {
-                "" => Vec::new(),
-                _ => split(arguments, false)?,
-            };
+            plan.arguments = words(arguments)?;
         }
         if let Some(file) = &self.test_stdin {
             plan.input = Input::from_file(file, interrupts)?;
         }
         Ok(self.test_arguments.is_some() || self.test_stdin.is_some())
+    }
+}
+
+impl CodeOptions {
+    /// The same program with the arguments and input of the test; `None` when neither is given.
+    pub(in crate::study) fn second_run(&self, run: &Run, interrupts: &Interrupts) -> Result<Option<Run>> {
+        if self.test_arguments.is_none() && self.test_stdin.is_none() {
+            return Ok(None);
+        }
+        let mut second = run.clone();
+        if let Some(arguments) = &self.test_arguments {
+            second.command.truncate(1);
+            second.command.extend(words(arguments)?);
+        }
+        if let Some(file) = &self.test_stdin {
+            second.input = Input::from_file(file, interrupts)?;
+        }
+        Ok(Some(second))
+    }
+}
+
+/// Arguments in one string as words; none in an empty one.
+fn words(arguments: &str) -> Result<Vec<OsString>> {
+    match arguments.trim() {
+        "" => Ok(Vec::new()),
+        _ => split(arguments, false),
     }
 }
 

@@ -1,0 +1,405 @@
+//! `lineup study --placement`: the same program under other allocators, settings of the C library and huge pages. No
+//! source is needed: paired runs choose a candidate, and runs of their own confirm it.
+
+use crate::figures::change;
+use crate::files;
+use crate::machine;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::study::output_folder;
+use crate::study::outputs::{PAGE, REPORT};
+use crate::study::plan;
+use crate::typed;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, collect, judge_all};
+use lineup_prove::effects::RepeatedEffects;
+use lineup_prove::elimination::{Chosen, Elimination, EliminationPlan, Fate, Round, eliminate, most_runs};
+use lineup_prove::metric::ELAPSED;
+use lineup_prove::run::{Ending, RunResult, Runner, Slot, Variant};
+use lineup_prove::{ProofPlan, detectable_in_words};
+use lineup_report::placement::{
+    Action, CandidateReport, Change, Confirmed, ConfirmedInput, NotTried, PlacementReport, placement_page,
+    placement_text,
+};
+use lineup_stats::random::Seed;
+use lineup_stats::verdict::Verdict;
+use lineup_study::effects::observe;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::placements::{Candidate, Candidates, candidates};
+use lineup_study::progress::Progress;
+use lineup_study::run::Run;
+use lineup_study::timing::{ProcessRunner, RunnerOptions};
+use std::cmp::{Ordering, Reverse};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup study --placement`.
+#[derive(Args, Clone)]
+pub(crate) struct PlacementOptions {
+    /// Try the program as it is under other allocators, settings of the C library and huge pages, without its sources;
+    /// the best one is confirmed in runs that did not choose it
+    #[arg(long, conflicts_with_all = ["kernel_source", "regions", "audits", "guard", "program", "links", "allow_growth"])]
+    pub(in crate::study) placement: bool,
+    /// With --placement: also try this shared library as the allocator; may be repeated
+    #[arg(long = "allocator", value_name = "FILE", requires = "placement")]
+    allocators: Vec<PathBuf>,
+}
+
+/// Peak memory that grows by more than this share is said with the verdict.
+const MORE_MEMORY: f64 = 0.1;
+
+/// A program that is studied, with its options.
+struct Study<'s> {
+    options: &'s plan::Options,
+    /// The run that chooses.
+    run: Run,
+    /// Another run, on which the chosen candidate is confirmed.
+    second: Option<Run>,
+    interrupts: &'s Interrupts,
+    stages: &'s Stages,
+}
+
+/// Runs the study.
+pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
+    let stages = Stages::new();
+    let interrupts = stages.watch_signals()?;
+    let run = options.surroundings.run(&options.command, &[], &interrupts, &stages)?;
+    let second = options.code.second_run(&run, &interrupts)?;
+    let out = output_folder::prepare(&options.out, Path::new("/"), options.overwrite)?;
+    let study = Study { options, run, second, interrupts: &interrupts, stages: &stages };
+    let (report, cut_short) = study.report()?;
+    let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
+    stages.end();
+    let write = |name: &str, text: &str| {
+        let file = out.join(name);
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    write(PAGE, &placement_page(&report))?;
+    write(REPORT, &report.to_json()?)?;
+    files::print(&match options.json {
+        true => report.to_json()?,
+        false => format!(
+            "{}  the whole report: {}\n",
+            placement_text(&report, files::text_style()),
+            out.join(PAGE).display()
+        ),
+    })?;
+    Ok(match cut_short {
+        Some(error) => Outcome::CutShort(anyhow::Error::from_boxed(error)),
+        None => Outcome::Done,
+    })
+}
+
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Study<'_> {
+    fn report(&self) -> Result<(PlacementReport, Option<BoxedError>)> {
+        let mut report = PlacementReport::new(in_words(&self.run));
+        report.margin = self.options.margin.0;
+        report.machine = machine::facts();
+        report.repeat = typed::line(std::env::args_os());
+        let candidates = self.candidates()?;
+        report.not_tried = candidates
+            .not_tried
+            .iter()
+            .map(|(name, why)| NotTried { name: name.clone(), why: why.clone() })
+            .collect();
+        report
+            .not_tried
+            .extend(NEVER_TRIED.map(|(name, why)| NotTried { name: name.into(), why: why.into() }));
+        let plan = self.elimination(candidates.list.len());
+        report.level = 1.0 - (1.0 - plan.compare.stop.level) / plan.candidates.max(1) as f64;
+        let mut runner = self.runner(&candidates, &self.run)?;
+        self.stages
+            .stage(&format!("running the program as it is and under {} placements in turn", plan.candidates));
+        let (mut done, total) = (0, most_runs(plan.candidates));
+        let mut shown = |slot: &Slot| {
+            self.stages.advance(done, total);
+            done += 1;
+            runner.run(slot)
+        };
+        let mut result = eliminate(&mut shown, &plan);
+        let cut_short = result.cut_short.take();
+        report.candidates = (1..)
+            .map(Variant)
+            .zip(&candidates.list)
+            .map(|(at, one)| of_candidate(at, one, &result))
+            .collect();
+        report.candidates.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
+        report.remarks.extend(result.unrepeatable.iter().map(|difference| {
+            format!(
+                "the program's output differs from run to run by itself ({difference}), so placements are compared by exit alone"
+            )
+        }));
+        if let Some(error) = cut_short {
+            report.verdict = format!("The study was cut short: {error}. No placement is confirmed.");
+            return Ok((report, Some(error)));
+        }
+        let Some(last) = result.last() else {
+            report.verdict = "Nothing is better: every placement changes what the program does.".into();
+            return Ok((report, None));
+        };
+        let candidate = &candidates.list[last.0 - 1];
+        let (confirmed, cut_short) =
+            self.confirm(&candidates, (last, candidate), result.unrepeatable.is_some())?;
+        report.verdict = verdict(&confirmed, plan.candidates, self.options.margin.0);
+        if is_better(&confirmed, self.options.margin.0) {
+            report.actions = self.actions(candidate);
+        }
+        report.confirmed = Some(confirmed);
+        Ok((report, cut_short))
+    }
+
+    /// The placements to try. The program runs once as it is, and once for each other allocator.
+    fn candidates(&self) -> Result<Candidates> {
+        self.stages.stage("running the program as it is, and with each allocator");
+        let alone = RunnerOptions { placing: self.options.cpus.clone(), ..RunnerOptions::default() };
+        let mut runner = ProcessRunner::new(vec![self.run.clone()], alone, self.interrupts)?;
+        let first = runner.run_slot(&Slot { variant: Variant::BEFORE, number: 0, block: None })?;
+        if let Ending::Killed(_) = first.ending {
+            bail!("the program as it is ends by {}; a study needs one that ends well", first.ending);
+        }
+        let program = PathBuf::from(self.run.command.first().context("no program given")?);
+        let named = &self.options.placement.allocators;
+        let mut candidates = candidates(&program, named, runner.is_parallel())?;
+        candidates.keep_loaded(&self.run, self.interrupts)?;
+        Ok(candidates)
+    }
+
+    fn elimination(&self, candidates: usize) -> EliminationPlan {
+        let max_time_ns = self.options.max_time.saturating_mul(1_000_000_000);
+        let compare = ComparePlan { margin: self.options.margin.0, seed: SEED, ..ComparePlan::default() };
+        EliminationPlan { candidates, compare, max_time_ns }
+    }
+
+    /// A runner of the program as it is and under each candidate.
+    fn runner(&self, candidates: &Candidates, run: &Run) -> Result<ProcessRunner> {
+        let placed = candidates.list.iter().map(|candidate| candidate.on(run));
+        let variants = std::iter::once(run.clone()).chain(placed).collect();
+        let options = RunnerOptions {
+            placing: self.options.cpus.clone(),
+            vary_environment: Some(SEED),
+            ..RunnerOptions::default()
+        };
+        Ok(ProcessRunner::new(variants, options, self.interrupts)?)
+    }
+
+    /// Compares the last candidate with the unchanged program in new runs, on each input.
+    fn confirm(
+        &self,
+        candidates: &Candidates,
+        (last, candidate): (Variant, &Candidate),
+        is_unrepeatable: bool,
+    ) -> Result<(Confirmed, Option<BoxedError>)> {
+        let mut inputs = Vec::new();
+        let mut cut_short = None;
+        let runs = [Some((&self.run, false)), self.second.as_ref().map(|second| (second, true))];
+        for (run, is_second) in runs.into_iter().flatten() {
+            let input = if is_second { "the second input" } else { "new runs" };
+            self.stages.stage(&format!("confirming {} in {input}", candidate.name));
+            let mut runner = self.runner(candidates, run)?;
+            let mut chosen = Chosen { runner: &mut runner, variants: vec![Variant::BEFORE, last] };
+            let plan = ComparePlan {
+                margin: self.options.margin.0,
+                max_blocks: ProofPlan::default().max_blocks.max(BLOCKS),
+                max_time_ns: self.options.max_time.saturating_mul(1_000_000_000),
+                // Not the order of the runs that chose it.
+                seed: Seed(SEED.part(u64::from(is_second) + 1000).0),
+                ..ComparePlan::default()
+            };
+            let (mut done, total) = (0, 4 * plan.max_blocks);
+            let mut shown = |slot: &Slot| {
+                self.stages.advance(done, total);
+                done += 1;
+                chosen.run(slot)
+            };
+            let collected = collect(&mut shown, &plan);
+            let comparison = match (judge_all(&collected, &plan), collected.stopped) {
+                (Err(_), Stopped::Failed(error)) => {
+                    cut_short = Some(error);
+                    break;
+                }
+                (comparison, stopped) => {
+                    if let Stopped::Failed(error) = stopped {
+                        cut_short = Some(error);
+                    }
+                    comparison?
+                }
+            };
+            let difference = difference(&collected.runs, is_unrepeatable);
+            let round = Round { variants: vec![Variant::BEFORE, last], comparison };
+            let contrast = round.contrast(last, ELAPSED).context("the elapsed time was not compared")?;
+            inputs.push(ConfirmedInput {
+                command: in_words(run),
+                is_second,
+                blocks: round.comparison.blocks,
+                verdict: contrast.verdict.word(),
+                elapsed: change_of(contrast).context("the elapsed time was not compared")?,
+                smallest_detectable: contrast.smallest_detectable,
+                peak_memory_ratio: ratio(&round, last, "peak-memory"),
+                page_faults_ratio: ratio(&round, last, "page-faults"),
+                difference,
+            });
+            if cut_short.is_some() {
+                break;
+            }
+        }
+        let effects = match cut_short.is_some() {
+            true => "not observed: the study was cut short".to_owned(),
+            false => self.effects(candidate)?,
+        };
+        Ok((Confirmed { name: candidate.name.clone(), inputs, effects }, cut_short))
+    }
+
+    /// The effects of the program's processes as they are, and under the candidate.
+    fn effects(&self, candidate: &Candidate) -> Result<String> {
+        self.stages.stage("observing the effects of the processes");
+        let mut seen = Vec::new();
+        for run in [self.run.clone(), candidate.on(&self.run)] {
+            let mut both = Vec::new();
+            for _ in 0..2 {
+                match observe(&run, false, self.interrupts)? {
+                    Ok(observed) => both.push(observed.effects),
+                    Err(why) => return Ok(format!("not observed: {why}")),
+                }
+            }
+            let first = both.remove(0);
+            seen.push(RepeatedEffects { first, others: both });
+        }
+        Ok(match seen[0].agreement(&seen[1]) {
+            Ok(_) => "equal: output, files, arguments of system calls, signals and exit".into(),
+            Err(difference) => format!("{} differs: {}", difference.effect, difference.how),
+        })
+    }
+
+    /// The ways to use a candidate.
+    fn actions(&self, candidate: &Candidate) -> Vec<Action> {
+        let words = candidate.in_front_of_a_command();
+        let mut actions = vec![Action {
+            purpose: "start the program with".into(),
+            text: format!("{words} {}", in_words(&self.run)),
+        }];
+        let file = candidate.library.as_ref().and_then(|library| library.file_name());
+        if let Some(file) = file {
+            let folder =
+                candidate.library.as_ref().and_then(|library| library.parent()).unwrap_or(Path::new("/"));
+            let text = format!("-Wl,--no-as-needed -L{} -l:{}", folder.display(), file.to_string_lossy());
+            actions.push(Action { purpose: "or link it with, in front of the C library".into(), text });
+        }
+        actions
+    }
+}
+
+/// Placements that this version never tries.
+const NEVER_TRIED: [(&str, &str); 1] =
+    [("pools by allocation site, huge pages for code", "this version has no means to make them")];
+
+/// Blocks of a confirmation.
+const BLOCKS: u64 = 20;
+
+/// Order of runs and environments follow from this.
+const SEED: Seed = Seed(1);
+
+/// A run's command as a shell takes it.
+fn in_words(run: &Run) -> String {
+    typed::line(run.command.iter().cloned())
+}
+
+fn change_of(contrast: &Contrast) -> Option<Change> {
+    match &contrast.estimate {
+        Estimated::Ratio { judged, .. } => {
+            Some(Change { ratio: judged.ratio, interval: [judged.interval.low, judged.interval.high] })
+        }
+        Estimated::Difference(_) => None,
+    }
+}
+
+/// A metric's mean ÷ that of the unchanged program.
+fn ratio(round: &Round, candidate: Variant, metric: &str) -> Option<f64> {
+    let (before, after) = (round.mean(Variant::BEFORE, metric)?, round.mean(candidate, metric)?);
+    (before > 0.0).then(|| after / before)
+}
+
+fn of_candidate(at: Variant, candidate: &Candidate, result: &Elimination) -> CandidateReport {
+    let round = result.last_round(at);
+    let fate = &result.fates[at.0 - 1];
+    CandidateReport {
+        name: candidate.name.clone(),
+        environment: candidate.in_front_of_a_command(),
+        elapsed: round.and_then(|round| round.contrast(at, ELAPSED)).and_then(change_of),
+        peak_memory_ratio: round.and_then(|round| ratio(round, at, "peak-memory")),
+        page_faults_ratio: round.and_then(|round| ratio(round, at, "page-faults")),
+        difference: match fate {
+            Fate::Differs(words) => Some(words.clone()),
+            _ => None,
+        },
+        end: match fate {
+            Fate::Differs(_) => "differs",
+            Fate::Dropped => "dropped",
+            Fate::Last => "chosen",
+            Fate::Undecided => "undecided",
+        },
+        round: result.rounds.iter().rposition(|round| round.variants.contains(&at)).map(|round| round + 1),
+    }
+}
+
+/// The order of candidates in a report: those of the last rounds first, and the faster ones of a round.
+fn order(one: &CandidateReport) -> (bool, Reverse<Option<usize>>, f64) {
+    let ratio = one.elapsed.as_ref().map_or(f64::INFINITY, |elapsed| elapsed.ratio);
+    (one.difference.is_some(), Reverse(one.round), ratio)
+}
+
+/// The first difference from the unchanged program in output or ending.
+fn difference(runs: &[(Slot, RunResult)], is_unrepeatable: bool) -> Option<String> {
+    let (_, first) = runs.iter().find(|(slot, _)| slot.variant == Variant::BEFORE)?;
+    let others = runs.iter().filter(|(slot, _)| slot.variant != Variant::BEFORE);
+    others.into_iter().find_map(|(_, run)| match is_unrepeatable {
+        false => first.difference(run),
+        true => (first.ending != run.ending).then(|| format!("{} against {}", first.ending, run.ending)),
+    })
+}
+
+/// True when every input takes less time beyond doubt and the margin, and nothing differs.
+fn is_better(confirmed: &Confirmed, margin: f64) -> bool {
+    !confirmed.inputs.is_empty()
+        && confirmed.inputs.iter().all(|input| {
+            input.difference.is_none()
+                && input.verdict == Verdict::Changed.word()
+                && input.elapsed.ratio < 1.0 - margin
+        })
+}
+
+/// The result in one sentence.
+fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
+    let Some(first) = confirmed.inputs.first() else {
+        return format!(
+            "Nothing is confirmed: {} was left, and its comparison was cut short.",
+            confirmed.name
+        );
+    };
+    let second = confirmed.inputs.iter().find(|input| input.is_second);
+    let most_memory = confirmed.inputs.iter().filter_map(|input| input.peak_memory_ratio).fold(0.0, f64::max);
+    let memory = (most_memory > 1.0 + MORE_MEMORY)
+        .then(|| format!(", for {} peak memory", change(most_memory)))
+        .unwrap_or_default();
+    let on_second = second.map(|input| format!(", on the second input {}", input.elapsed.in_words()));
+    if is_better(confirmed, margin) {
+        return format!(
+            "Less time with {}{memory}: {}{}, confirmed in {} blocks of runs that did not choose it.",
+            confirmed.name,
+            first.elapsed.in_words(),
+            on_second.unwrap_or_default(),
+            first.blocks
+        );
+    }
+    let why = match confirmed.inputs.iter().find(|input| input.difference.is_some()) {
+        Some(_) => "it changes what the program does".to_owned(),
+        None => format!("{}{}", first.elapsed.in_words(), on_second.unwrap_or_default()),
+    };
+    let seen = first.smallest_detectable.map(detectable_in_words).unwrap_or_default();
+    format!(
+        "Nothing is better: of {tried} placements {} was the fastest, and confirmed it is {why}; {seen}.",
+        confirmed.name
+    )
+}
