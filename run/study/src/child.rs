@@ -319,19 +319,25 @@ fn read_output(file: &mut File) -> Result<Output> {
     read.and_then(|output| file.rewind().map(|()| output)).doing("reading the program's output")
 }
 
+/// A variable as `NAME=VALUE`.
+fn variable(name: &OsStr, value: &OsStr) -> OsString {
+    let mut both = name.to_owned();
+    both.push("=");
+    both.push(value);
+    both
+}
+
 /// The command line that turns into the program, as a child of its keeper.
 fn launcher(run: &Run, mark: (&str, &OsStr)) -> Result<Command> {
     let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
     command.arg(keeper::COMMAND);
-    let mark = (OsString::from(mark.0), mark.1.to_owned());
-    for (name, value) in run.environment.iter().chain([&mark]) {
-        let mut variable = name.clone();
-        variable.push("=");
-        variable.push(value);
-        command.arg("--variable").arg(variable);
-    }
+    command.arg("--variable").arg(variable(OsStr::new(mark.0), mark.1));
     command.arg("--").arg("launch-child");
+    // Only the program has them: an allocator that the loader puts before others must not run in its launcher.
+    for (name, value) in &run.environment {
+        command.arg("--variable").arg(variable(name, value));
+    }
     if let On::These(cpus) = &run.on {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
         command.arg("--cpus").arg(list.join(","));

@@ -34,6 +34,8 @@ pub struct Launch {
     pub stdin: PathBuf,
     /// A copy of a folder that the program is to find at the original's path, and to start in.
     pub placed: Option<Placed>,
+    /// Variables added to the program's environment.
+    pub environment: Vec<(OsString, OsString)>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -68,7 +70,7 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
         return Err(Error::Start("there is no program to run".into()));
     };
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).envs(launch.environment.iter().cloned());
     control.write_all(own_usage()?.as_bytes()).doing("reporting to the parent")?;
     let mut word = [0u8; 1];
     control.read_exact(&mut word).doing("waiting for the parent's word")?;

@@ -26,6 +26,9 @@ pub(crate) struct Launch {
     /// The folder that the copy stands for.
     #[arg(long, requires = "copy")]
     original: Option<PathBuf>,
+    /// A variable of the program's environment, `NAME=VALUE`.
+    #[arg(long = "variable", allow_hyphen_values = true)]
+    variables: Vec<OsString>,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -33,16 +36,17 @@ pub(crate) struct Launch {
 
 /// Ends only by failing: success replaces the process.
 pub(crate) fn run(launch: Launch) -> Result<Outcome> {
-    let Launch { cpus, fixed_addresses, stdin, copy, original, command } = launch;
+    let Launch { cpus, fixed_addresses, stdin, copy, original, variables, command } = launch;
+    let environment = variables.iter().filter_map(|both| parted(both)).collect();
     let placed = copy.zip(original).map(|(copy, original)| Placed { copy, original });
-    match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, command })? {}
+    match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, environment, command })? {}
 }
 
 /// Starts what runs a program, and keeps what comes from it, until standard input, which is the control socket, is
 /// closed.
 #[derive(clap::Args)]
 pub(crate) struct Keep {
-    /// A variable of the program's environment, `NAME=VALUE`.
+    /// A variable of all processes that come from it, `NAME=VALUE`.
     #[arg(long = "variable", allow_hyphen_values = true)]
     variables: Vec<OsString>,
     /// The command of this program that runs the program.

@@ -380,9 +380,10 @@ fn verdict(confirmed: &Confirmed, tried: usize, margin: f64) -> String {
     };
     let second = confirmed.inputs.iter().find(|input| input.is_second);
     let most_memory = confirmed.inputs.iter().filter_map(|input| input.peak_memory_ratio).fold(0.0, f64::max);
-    let memory = (most_memory > 1.0 + MORE_MEMORY)
-        .then(|| format!(", for {} peak memory", change(most_memory)))
-        .unwrap_or_default();
+    let memory = match most_memory > 1.0 + MORE_MEMORY {
+        true => format!(", for {} peak memory", change(most_memory)),
+        false => String::new(),
+    };
     let on_second = second.map(|input| format!(", on the second input {}", input.elapsed.in_words()));
     if is_better(confirmed, margin) {
         return format!(
