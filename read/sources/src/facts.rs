@@ -158,6 +158,8 @@ pub(crate) enum Act {
     AlignedMember(u64, Name),
     /// Stepped over, or searched for, in units of this many bytes, which are written as a number.
     Stride(u64),
+    /// Moved on by this many bytes, which are the size of a type: other things follow there.
+    Past(u64),
     /// Its address is an operand of assembly that adds a number to it.
     AssemblyBeyond,
     /// Used as a function of this type: machine code, where it is memory.

@@ -10,6 +10,7 @@ mod embedded;
 mod first_words;
 mod further;
 mod generated_code;
+mod heads;
 mod layout;
 mod memory_types;
 mod pointer_uses;
@@ -72,6 +73,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.signatures();
     judge.looked_up();
     judge.first_words();
+    judge.passed_as_bytes();
     judge.contents();
     judge.sayings();
     judge.layouts();

@@ -23,12 +23,19 @@ impl Collector<'_> {
     }
 
     /// `p += 256`, `p + i * 256`, `p + 256`, by elements of this many bytes: at the target, objects are that far apart.
+    /// `p += sizeof(struct head)`: other things lie behind the bytes of the head.
     pub(super) fn note_steps(&mut self, values: &[Value], index: NodeId, element_bytes: u64, at: NodeId) {
         let tree = self.tree;
-        if self.is_kernel || tree.has_below(index, &[Kind::SizeOf]) {
+        if self.is_kernel {
             return;
         }
         let whole = tree.node(tree.bare(index)).value.and_then(|value| u64::try_from(value).ok());
+        if tree.has_below(index, &[Kind::SizeOf]) {
+            if let Some(bytes) = whole.filter(|_| element_bytes == 1 && !tree.node(at).is_minus) {
+                self.act(&Self::objects(values), &Act::Past(bytes), at);
+            }
+            return;
+        }
         let products = tree.below(index).into_iter().filter_map(|id| self.stride(id));
         let strides: Vec<u64> = whole.into_iter().chain(products).collect();
         for stride in strides.into_iter().map(|stride| stride.saturating_mul(element_bytes)) {

@@ -144,6 +144,9 @@ impl Judge<'_> {
             (Origin::Object(record), Act::Stride(bytes)) if reach != Reach::Address => {
                 self.stepped_over(record, *bytes, at);
             }
+            (Origin::Object(record), Act::Past(bytes)) if reach == Reach::Start => {
+                self.passed(record, *bytes, at);
+            }
             (Origin::Object(record), _) => self.object(record, reach, act, at),
             (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
                 self.used_as_record(record, reach, other, is_generic, at);
@@ -270,6 +273,7 @@ impl Judge<'_> {
             | Act::Aligned(..)
             | Act::AlignedMember(..)
             | Act::Stride(_)
+            | Act::Past(_)
             | Act::AssemblyBeyond
             | Act::Code(_)
             | Act::Executable => {
@@ -293,6 +297,7 @@ fn is_of_bytes(act: &Act) -> bool {
             | Act::Aligned(..)
             | Act::AlignedMember(..)
             | Act::Stride(_)
+            | Act::Past(_)
             | Act::As(Shape::Scalar(_) | Shape::Pointer, _)
     )
 }

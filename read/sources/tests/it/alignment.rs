@@ -279,6 +279,34 @@ fn steps_products_and_masks_that_are_the_size_hold_the_size() {
     }
 }
 
+/// An allocator's later blocks have the head of a pool alone, and what it gives away behind that.
+#[test]
+fn an_object_of_which_memory_has_the_head_alone_keeps_the_head() {
+    let types = "#include <stdlib.h>\nstruct head { char *last, *end; struct t *next; };
+        struct t { struct head head; long max; struct t *current; void *large; };
+        #define ALIGNED(p) ((char *)(((unsigned long)(p) + 15) & ~15ul))\n";
+    let of = |code: &str| Program::c(&format!("{types} {code}"));
+    let reason = "other things are put behind its first 24 bytes";
+    for code in [
+        "char *f(struct t *pool, unsigned long n) { struct t *block; char *m = malloc(4096);
+            block = (struct t *)m; block->head.end = m + 4096; block->head.next = 0;
+            m += sizeof(struct head); m = ALIGNED(m); block->head.last = m + n; pool->current->head.next = block; return m; }",
+        "static char *rest(char *m) { struct t *block = (struct t *)m; block->head.next = 0; return m + sizeof(struct head); }
+            char *f(void) { return rest(malloc(4096)); }",
+        "void f(struct t *block) { block->head.last = (char *)block + sizeof(struct head); }",
+        "void f(struct t *block) { block->head.last = (char *)block + sizeof block->head; }",
+    ] {
+        asks(&of(code), &keep(&["head"]), reason);
+    }
+    for code in [
+        "void f(struct t *pool) { pool->head.last = (char *)pool + sizeof(struct t); }",
+        "char *f(unsigned long n) { struct t *pool; char *m = malloc(n); pool = (struct t *)m; pool->max = n; m += sizeof *pool; return m; }",
+        "char *f(unsigned long n) { char *m = malloc(n); m += sizeof(struct head); return m; } long g(struct t *pool) { return pool->max; }",
+    ] {
+        movable(&of(code));
+    }
+}
+
 #[test]
 fn assembly_reaches_further_members_by_registers_and_by_texts_of_macros() {
     let of = |code: &str| Program::c(&format!("struct t {{ int low; char room[12]; int high; }}; {code}"));
