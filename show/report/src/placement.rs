@@ -6,7 +6,7 @@ pub use text::placement_text;
 
 use crate::ReportError;
 use crate::figure::{change, estimated};
-use crate::html::{Section, page};
+use crate::html::{Section, page, scroll};
 use crate::study::Fact;
 use maud::{Markup, html};
 use serde::Serialize;
@@ -235,8 +235,8 @@ fn confirmed(report: &PlacementReport) -> Markup {
 }
 
 fn candidates(report: &PlacementReport) -> Markup {
-    html! {
-        div.scroll { table {
+    let table = html! {
+        table {
             thead { tr { th { "placement" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
             tbody { @for one in &report.candidates { tr {
                 td { (one.name) } td { (one.time_in_words()) }
@@ -244,7 +244,10 @@ fn candidates(report: &PlacementReport) -> Markup {
                 td { (one.end) @if let Some(round) = one.round { ", round " (round) } }
                 td { code { (one.environment) } }
             } } }
-        } }
+        }
+    };
+    html! {
+        (scroll("Candidates", &table))
         p.muted { "Intervals cover the number of candidates: level " (crate::figure::share(report.level)) " each." }
     }
 }
