@@ -1,8 +1,10 @@
 //! Chooses one of many variants of a program: mirrored rounds drop the slower half of the candidates until one is left.
 //! The choice favours a lucky candidate, so the last one is compared once more in runs of its own.
 
-use crate::compare::{Collected, ComparePlan, Comparison, Contrast, Estimated, Stopped, collect, judge_all};
-use crate::run::{Ending, RunResult, Runner, Slot, Variant};
+use crate::compare::{
+    Collected, ComparePlan, ComparedMetric, Comparison, Contrast, Estimated, Stopped, collect, judge_all,
+};
+use crate::run::{RunResult, Runner, Slot, Variant};
 use lineup_stats::random::Seed;
 
 /// Blocks of the first rounds; later rounds have as many as the last of these.
@@ -19,6 +21,13 @@ pub struct EliminationPlan {
     pub max_time_ns: u64,
 }
 
+impl EliminationPlan {
+    /// The confidence level of each candidate's interval: all of them together keep that of the comparison.
+    pub fn level(&self) -> f64 {
+        1.0 - (1.0 - self.compare.stop.level) / self.candidates.max(1) as f64
+    }
+}
+
 /// One round: the unchanged program and the candidates that were left.
 #[derive(Debug)]
 pub struct Round {
@@ -32,15 +41,17 @@ impl Round {
     /// A candidate against the unchanged program on a metric.
     pub fn contrast(&self, candidate: Variant, metric: &str) -> Option<&Contrast> {
         let place = self.place(candidate)?;
-        let metric = self.comparison.metrics.iter().find(|one| one.name == metric)?;
-        metric.contrasts.iter().find(|contrast| contrast.variant == place)
+        self.metric(metric)?.contrasts.iter().find(|contrast| contrast.variant == place)
     }
 
     /// The mean of a metric of a variant.
     pub fn mean(&self, variant: Variant, metric: &str) -> Option<f64> {
         let place = self.place(variant)?;
-        let metric = self.comparison.metrics.iter().find(|one| one.name == metric)?;
-        Some(metric.variants.get(place.0)?.as_ref().ok()?.summary.mean)
+        Some(self.metric(metric)?.variants.get(place.0)?.as_ref().ok()?.summary.mean)
+    }
+
+    fn metric(&self, name: &str) -> Option<&ComparedMetric> {
+        self.comparison.metrics.iter().find(|metric| metric.name == name)
     }
 
     fn place(&self, variant: Variant) -> Option<Variant> {
@@ -103,15 +114,18 @@ impl Runner for Chosen<'_> {
 
 /// The most runs that an elimination of so many candidates takes, warm-up included.
 pub fn most_runs(candidates: usize) -> u64 {
-    let (mut left, mut runs) = (candidates as u64, 0);
-    for round in 0.. {
-        if left == 0 {
-            break;
-        }
-        runs += (left + 1) * (1 + 2 * BLOCKS[usize::min(round, BLOCKS.len() - 1)]);
-        left = if left == 1 { 0 } else { left.div_ceil(2).min(left - 1) };
-    }
-    runs
+    let lefts = std::iter::successors(Some(candidates), |&left| (left > 1).then(|| kept(left)));
+    lefts.zip(0..).map(|(left, round)| (left as u64 + 1) * (1 + 2 * blocks(round))).sum()
+}
+
+/// The number of candidates that a round keeps: half of them, and at least one where there is one.
+fn kept(left: usize) -> usize {
+    left.div_ceil(2).min(left.saturating_sub(1)).max(left.min(1))
+}
+
+/// The most blocks of a round, counted from 0.
+fn blocks(round: usize) -> u64 {
+    BLOCKS[round.min(BLOCKS.len() - 1)]
 }
 
 /// Drops candidates until one is left, or none that does the same as the unchanged program.
@@ -165,10 +179,10 @@ pub fn eliminate(runner: &mut dyn Runner, plan: &EliminationPlan) -> Elimination
 fn round_plan(plan: &EliminationPlan, round: usize, rounds: u64, variants: usize) -> ComparePlan {
     let mut own = plan.compare.clone();
     own.variants = variants;
-    own.max_blocks = BLOCKS[round.min(BLOCKS.len() - 1)];
+    own.max_blocks = blocks(round);
     own.max_time_ns = plan.max_time_ns / rounds.max(1);
     own.stop.target_width = 0.0;
-    own.stop.level = 1.0 - (1.0 - plan.compare.stop.level) / plan.candidates.max(1) as f64;
+    own.stop.level = plan.level();
     // Every round has an order and environments of its own.
     own.seed = Seed(plan.compare.seed.part(round as u64).0);
     own
@@ -182,8 +196,7 @@ fn keep_faster_half(left: &mut Vec<Variant>, result: &mut Elimination, primary: 
         _ => f64::INFINITY,
     };
     left.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    let kept = left.len().div_ceil(2).min(left.len().saturating_sub(1)).max(1);
-    for dropped in left.drain(kept..) {
+    for dropped in left.drain(kept(left.len())..) {
         result.fates[dropped.0 - 1] = Fate::Dropped;
     }
     left.sort();
@@ -207,17 +220,14 @@ fn difference(
     }
     runs_of(candidate).find_map(|run| match unrepeatable.is_some() {
         false => first.difference(run),
-        true => (first.ending != run.ending).then(|| ended(first.ending, run.ending)),
+        true => first.ending_difference(run),
     })
-}
-
-fn ended(before: Ending, after: Ending) -> String {
-    format!("{before} against {after}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Ending;
 
     /// A runner whose variants take these times, with a little noise that depends on the run.
     fn timed(
@@ -262,6 +272,16 @@ mod tests {
         assert_eq!(result.last(), Some(Variant(3)));
         assert!(matches!(&result.fates[0], Fate::Differs(words) if words.contains("standard output")));
         assert!(matches!(&result.fates[1], Fate::Differs(words) if words.contains("SIGSEGV")));
+    }
+
+    #[test]
+    fn none_is_left_where_all_do_something_else() {
+        let mut runner = |slot: &Slot| {
+            Ok(RunResult::finished(i32::from(slot.variant != Variant::BEFORE), b"", b"", 1_000))
+        };
+        let result = eliminate(&mut runner, &plan(3));
+        assert_eq!((result.last(), result.rounds.len()), (None, 1));
+        assert!(result.fates.iter().all(|fate| matches!(fate, Fate::Differs(_))), "{:?}", result.fates);
     }
 
     #[test]

@@ -128,10 +128,15 @@ impl RunResult {
         self.wall_ns.saturating_add(self.around_ns)
     }
 
+    /// The two endings in words, where they differ.
+    pub fn ending_difference(&self, other: &RunResult) -> Option<String> {
+        (self.ending != other.ending).then(|| format!("{} against {}", self.ending, other.ending))
+    }
+
     /// The differences between two runs, as far as they can be seen from outside.
     pub fn difference(&self, other: &RunResult) -> Option<String> {
-        if self.ending != other.ending {
-            return Some(format!("{} against {}", self.ending, other.ending));
+        if let Some(ending) = self.ending_difference(other) {
+            return Some(ending);
         }
         let stdout = self.stdout.difference(&other.stdout).map(|text| format!("standard output: {text}"));
         let stderr = || self.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}"));

@@ -178,7 +178,7 @@ impl Candidates {
             let is_loaded = match &candidate.library {
                 // Its settings are those of an allocator that was seen already.
                 Some(library) if candidate.environment.len() == 1 => {
-                    processes_with(library, &candidate.on(run), interrupts)? > 0
+                    is_loaded_by(library, &candidate.on(run), interrupts)?
                 }
                 Some(library) => kept.iter().any(|one: &Candidate| one.library.as_ref() == Some(library)),
                 None => true,
@@ -187,7 +187,7 @@ impl Candidates {
                 true => kept.push(candidate),
                 false => self.leave_out(
                     &candidate.name,
-                    "no process of the program loads it: they set their own environment, or gain rights"
+                    "no process of the program loads it: it is no library for this machine, or they set their own environment, or gain rights"
                         .into(),
                 ),
             }
@@ -233,23 +233,24 @@ fn installed(file: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(file)).find(|library| library.is_file())
 }
 
-/// The number of a run's processes that load a library, by the loader's own account of itself.
-fn processes_with(library: &Path, run: &Run, interrupts: &Interrupts) -> Result<usize> {
+/// True when a process of a run loads a library, by the loader's own account of itself.
+fn is_loaded_by(library: &Path, run: &Run, interrupts: &Interrupts) -> Result<bool> {
     let folder = interrupts.temporary_folder().doing("making a folder for the loader's account")?;
     let mut run = run.clone();
     run.environment.push(("LD_DEBUG".into(), "libs".into()));
     run.environment.push(("LD_DEBUG_OUTPUT".into(), folder.path().join("loaded").into()));
     Waiting::start(&run, Streams::Captured, interrupts)?.run()?;
     let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut count = 0;
     for entry in fs::read_dir(folder.path()).doing("reading the loader's account")? {
         let path = entry.doing("reading the loader's account")?.path();
         let account = fs::read(&path).doing("reading the loader's account")?;
         let account = String::from_utf8_lossy(&account);
-        let begun = account.lines().filter_map(|line| line.split_once("calling init: "));
-        count += usize::from(begun.into_iter().any(|(_, file)| file.trim().ends_with(&name)));
+        let mut begun = account.lines().filter_map(|line| line.split_once("calling init: "));
+        if begun.any(|(_, file)| file.trim().ends_with(&name)) {
+            return Ok(true);
+        }
     }
-    Ok(count)
+    Ok(false)
 }
 
 #[cfg(test)]

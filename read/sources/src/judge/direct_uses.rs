@@ -43,10 +43,7 @@ impl Judge<'_> {
                 (Verdict::Harmless, UseKind::Offset, format!("the compiler works out the offset of {member}"))
             }
             Saying::Prefix(bytes) | Saying::LeadingMembers(bytes) => (
-                match self.cuts(found, *bytes) {
-                    true => Verdict::Refuse,
-                    false => keep(found, 0, Some(*bytes)),
-                },
+                self.keep_first(found, *bytes),
                 UseKind::PartialMemory,
                 format!("its first {bytes} bytes are treated by themselves"),
             ),
@@ -116,6 +113,14 @@ impl Judge<'_> {
             }
         };
         self.find(record, verdict, kind, at, reason);
+    }
+
+    /// The members in the first bytes keep their places; where these end inside an embedded object, all do.
+    pub(super) fn keep_first(&self, found: &RecordFact, bytes: u64) -> Verdict {
+        match self.cuts(found, bytes) {
+            true => Verdict::Refuse,
+            false => keep(found, 0, Some(bytes)),
+        }
     }
 
     /// Members that are copied to the same members, or cleared, by the bytes that they lie in: they stay in these

@@ -1,10 +1,9 @@
 //! Objects of which code uses the first bytes alone: other things follow in their memory.
 
 use super::Judge;
-use super::direct_uses::keep;
 use crate::facts::{Act, PointerPlace, Reach, Shape, Source, Where};
 use crate::tree::Name;
-use crate::uses::{UseKind, Verdict};
+use crate::uses::UseKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The uses of a pointer to bytes.
@@ -50,11 +49,7 @@ impl<'f> Judge<'f> {
         let Some(found) = self.own(record).filter(|found| bytes > 0 && bytes < found.size_bytes) else {
             return;
         };
-        let verdict = match self.cuts(found, bytes) {
-            true => Verdict::Refuse,
-            false => keep(found, 0, Some(bytes)),
-        };
         let reason = format!("other things are put behind its first {bytes} bytes");
-        self.find(record, verdict, UseKind::PartialMemory, at, reason);
+        self.find(record, self.keep_first(found, bytes), UseKind::PartialMemory, at, reason);
     }
 }

@@ -198,7 +198,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
 
 /// Runs the variants, which advances the stage under way. It ends early when an interval is narrow enough or the time
 /// is up.
-pub(crate) fn collect_shown(runner: &mut ProcessRunner, plan: &ComparePlan, stages: &Stages) -> Collected {
+pub(crate) fn collect_shown(runner: &mut dyn Runner, plan: &ComparePlan, stages: &Stages) -> Collected {
     let mut done = 0;
     let mut shown = |slot: &Slot| {
         let blocks = u64::from(plan.warm_up).saturating_add(plan.max_blocks.max(2));

@@ -55,7 +55,7 @@ pub(crate) fn tell_that_nothing_is_found(plan: &Plan, nothing: &str) -> Result<(
 /// Name of the guard.
 pub(crate) const LOCK: &str = "lineup.lock";
 
-fn put(out: &Path, name: &str, text: &str) -> Result<()> {
+pub(crate) fn put(out: &Path, name: &str, text: &str) -> Result<()> {
     let path = out.join(name);
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,18 +1,19 @@
 //! `lineup study --placement`: the same program under other allocators, settings of the C library and huge pages. No
 //! source is needed: paired runs choose a candidate, and runs of their own confirm it.
 
+use crate::compare::collect_shown;
 use crate::figures::change;
 use crate::files;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::output_folder;
-use crate::study::outputs::{PAGE, REPORT};
+use crate::study::outputs::{self, PAGE, REPORT};
 use crate::study::plan;
 use crate::typed;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, collect, judge_all};
+use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, judge_all};
 use lineup_prove::effects::RepeatedEffects;
 use lineup_prove::elimination::{Chosen, Elimination, EliminationPlan, Fate, Round, eliminate, most_runs};
 use lineup_prove::metric::ELAPSED;
@@ -31,7 +32,6 @@ use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::cmp::{Ordering, Reverse};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup study --placement`.
@@ -71,14 +71,11 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     let (report, cut_short) = study.report()?;
     let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
     stages.end();
-    let write = |name: &str, text: &str| {
-        let file = out.join(name);
-        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
-    };
-    write(PAGE, &placement_page(&report))?;
-    write(REPORT, &report.to_json()?)?;
+    let json = report.to_json()?;
+    outputs::put(&out, PAGE, &placement_page(&report))?;
+    outputs::put(&out, REPORT, &json)?;
     files::print(&match options.json {
-        true => report.to_json()?,
+        true => json,
         false => format!(
             "{}  the whole report: {}\n",
             placement_text(&report, files::text_style()),
@@ -109,7 +106,7 @@ impl Study<'_> {
             .not_tried
             .extend(NEVER_TRIED.map(|(name, why)| NotTried { name: name.into(), why: why.into() }));
         let plan = self.elimination(candidates.list.len());
-        report.level = 1.0 - (1.0 - plan.compare.stop.level) / plan.candidates.max(1) as f64;
+        report.level = plan.level();
         let mut runner = self.runner(&candidates, &self.run)?;
         self.stages
             .stage(&format!("running the program as it is and under {} placements in turn", plan.candidates));
@@ -202,19 +199,13 @@ impl Study<'_> {
             let mut chosen = Chosen { runner: &mut runner, variants: vec![Variant::BEFORE, last] };
             let plan = ComparePlan {
                 margin: self.options.margin.0,
-                max_blocks: ProofPlan::default().max_blocks.max(BLOCKS),
+                max_blocks: ProofPlan::default().max_blocks,
                 max_time_ns: self.options.max_time.saturating_mul(1_000_000_000),
                 // Not the order of the runs that chose it.
                 seed: Seed(SEED.part(u64::from(is_second) + 1000).0),
                 ..ComparePlan::default()
             };
-            let (mut done, total) = (0, 4 * plan.max_blocks);
-            let mut shown = |slot: &Slot| {
-                self.stages.advance(done, total);
-                done += 1;
-                chosen.run(slot)
-            };
-            let collected = collect(&mut shown, &plan);
+            let collected = collect_shown(&mut chosen, &plan, self.stages);
             let comparison = match (judge_all(&collected, &plan), collected.stopped) {
                 (Err(_), Stopped::Failed(error)) => {
                     cut_short = Some(error);
@@ -295,9 +286,6 @@ impl Study<'_> {
 const NEVER_TRIED: [(&str, &str); 1] =
     [("pools by allocation site, huge pages for code", "this version has no means to make them")];
 
-/// Blocks of a confirmation.
-const BLOCKS: u64 = 20;
-
 /// Order of runs and environments follow from this.
 const SEED: Seed = Seed(1);
 
@@ -356,7 +344,7 @@ fn difference(runs: &[(Slot, RunResult)], is_unrepeatable: bool) -> Option<Strin
     let others = runs.iter().filter(|(slot, _)| slot.variant != Variant::BEFORE);
     others.into_iter().find_map(|(_, run)| match is_unrepeatable {
         false => first.difference(run),
-        true => (first.ending != run.ending).then(|| format!("{} against {}", first.ending, run.ending)),
+        true => first.ending_difference(run),
     })
 }
 

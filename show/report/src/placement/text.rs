@@ -8,26 +8,23 @@ use std::fmt::Write;
 /// The report for a terminal or a pipe: verdict, use, table, reasons.
 pub fn placement_text(report: &PlacementReport, style: TextStyle) -> String {
     let mut out = String::new();
-    let mut line = |text: &str| {
-        let _ = writeln!(out, "{}", one_line(text));
-    };
-    line(&report.verdict);
+    line(&mut out, &report.verdict);
     for action in &report.actions {
-        line(&format!("  {}:", action.purpose));
-        line(&format!("      {}", action.text));
+        line(&mut out, &format!("  {}:", action.purpose));
+        line(&mut out, &format!("      {}", action.text));
     }
     if let Some(confirmed) = &report.confirmed {
-        line("");
+        line(&mut out, "");
         for input in &confirmed.inputs {
-            line(&format!("  {}: {}", confirmed.name, input.in_words()));
+            line(&mut out, &format!("  {}: {}", confirmed.name, input.in_words()));
             if let Some(difference) = &input.difference {
-                line(&format!("      {difference}"));
+                line(&mut out, &format!("      {difference}"));
             }
         }
-        line(&format!("  effects: {}", confirmed.effects));
+        line(&mut out, &format!("  effects: {}", confirmed.effects));
     }
     if !report.candidates.is_empty() {
-        line("");
+        line(&mut out, "");
         let columns = [
             ("placement", Align::Left),
             ("time", Align::Right),
@@ -47,14 +44,15 @@ pub fn placement_text(report: &PlacementReport, style: TextStyle) -> String {
         }
         out.push_str(&table.render(style));
     }
-    let mut line = |text: &str| {
-        let _ = writeln!(out, "{}", one_line(text));
-    };
     for one in &report.not_tried {
-        line(&format!("  not tried: {}: {}", one.name, one.why));
+        line(&mut out, &format!("  not tried: {}: {}", one.name, one.why));
     }
     for remark in &report.remarks {
-        line(&format!("  {remark}"));
+        line(&mut out, &format!("  {remark}"));
     }
     out
+}
+
+fn line(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{}", one_line(text));
 }

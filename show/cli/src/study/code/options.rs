@@ -72,14 +72,16 @@ impl CodeOptions {
         if let Some(file) = &self.test_stdin {
             plan.input = Input::from_file(file, interrupts)?;
         }
-        Ok(self.test_arguments.is_some() || self.test_stdin.is_some())
+        Ok(self.has_test())
     }
-}
 
-impl CodeOptions {
+    fn has_test(&self) -> bool {
+        self.test_arguments.is_some() || self.test_stdin.is_some()
+    }
+
     /// The same program with the arguments and input of the test; `None` when neither is given.
     pub(in crate::study) fn second_run(&self, run: &Run, interrupts: &Interrupts) -> Result<Option<Run>> {
-        if self.test_arguments.is_none() && self.test_stdin.is_none() {
+        if !self.has_test() {
             return Ok(None);
         }
         let mut second = run.clone();
