@@ -22,7 +22,7 @@ pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use recorded_code::RecordedCode;
 pub use regions::without_inlined;
 pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
-pub use sealing::thin_to_spread;
+pub use sealing::{KeptCalls, ReducedRegion, keep_accesses, keep_same, thin_to_spread};
 pub use subject::Subject;
 
 use crate::alias::Alias;

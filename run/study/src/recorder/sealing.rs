@@ -1,7 +1,10 @@
 //! Completes a recording when its program has ended: adds the counts that the recorder could not write any more, leaves
 //! out calls that had to give way, and notes the ending.
 
+mod budget;
 mod threads;
+
+pub use budget::{KeptCalls, ReducedRegion, keep_accesses, keep_same};
 
 use crate::error::{Doing, Result};
 use lineup_model::access::{Call, ProcessId};
@@ -119,6 +122,16 @@ struct Region {
 impl RecordingContent {
     /// Reads a recording through, and notes which of the calls in `unsure` it has.
     fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<RecordingContent> {
+        RecordingContent::read_beside(path, header, unsure, |_| {})
+    }
+
+    /// The same, and shows each call on the way.
+    fn read_beside(
+        path: &Path,
+        header: &Header,
+        unsure: &HashSet<u64>,
+        mut show: impl FnMut(&Call),
+    ) -> Result<RecordingContent> {
         let file = File::open(path).doing_with(|| format!("cannot read back {}", path.display()))?;
         let mut reader = Reader::new(BufReader::new(file)).doing("nothing was recorded")?;
         let mut found = RecordingContent {
@@ -127,10 +140,11 @@ impl RecordingContent {
         };
         reader = reader.without_log();
         for event in reader.by_ref() {
-            if let Event::Call(call) = &event
-                && unsure.contains(&call.entered_at)
-            {
-                found.written.insert(call.entered_at);
+            if let Event::Call(call) = &event {
+                show(call);
+                if unsure.contains(&call.entered_at) {
+                    found.written.insert(call.entered_at);
+                }
             }
             found.take(event, header);
         }
@@ -357,12 +371,25 @@ fn part_of(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use lineup_model::abi::Abi;
-    use lineup_model::access::{CallEnd, ThreadId};
+    use lineup_model::access::{Access, AccessKind, CallEnd, ThreadId};
     use lineup_model::region::{Region, RegionId, Regions};
     use lineup_recording::{CallHead, read_all};
 
     /// A recording of a whole system in which every call of one region was kept, each by `cpus` CPUs.
     fn recorded(calls: u64, most: u64, cpus: u32) -> (Header, Vec<u8>) {
+        recorded_with(calls, most, cpus, 0)
+    }
+
+    /// The same, of calls of so many accesses.
+    fn recorded_with(calls: u64, most: u64, cpus: u32, accesses: u64) -> (Header, Vec<u8>) {
+        let access = |number: u64| Access {
+            pc: 0x40_1000,
+            address: 0x10_0000 + 8 * number,
+            size_bytes: 8,
+            kind: AccessKind::Load,
+            value: None,
+        };
+        let accesses: Vec<Access> = (0..accesses).map(access).collect();
         let mut header = Header::new(Abi::X86_64, vec!["a guest".into()]);
         (header.mode, header.selection, header.max_calls) = (Mode::System, Selection::Spread, Some(most));
         header.regions = [Region::named("tick")].into_iter().collect::<Regions>();
@@ -381,7 +408,7 @@ mod tests {
                 missed_blocks: 0,
                 arguments: None,
             };
-            encoder.call(&head, &[], &[], &[]);
+            encoder.call(&head, &accesses, &[], &[]);
         }
         let regions = vec![RegionCounts { seen: calls, recorded: calls, ..RegionCounts::default() }];
         encoder.summary(&Summary { regions, ..Summary::default() });
@@ -436,6 +463,26 @@ mod tests {
             calls.map(|call| call.sequence).collect()
         };
         assert_eq!((of(0).len(), of(0)), (10, of(1)));
+    }
+
+    #[test]
+    fn calls_of_many_accesses_are_left_out_of_both_variants_alike() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = |name: &str, keep: &mut dyn FnMut(&Path)| -> Vec<u64> {
+            let path = folder.path().join(name);
+            fs::write(&path, recorded_with(100, 100, 1, 4).1).expect("a file");
+            keep(&path);
+            let recording = read_all(&fs::read(&path).expect("the file")).expect("a recording");
+            assert_eq!(recording.summary.expect("the counts").regions[0].seen, 100);
+            recording.calls.iter().map(|call| call.sequence).collect()
+        };
+        let mut first = KeptCalls::default();
+        let before = kept("before", &mut |path| first = keep_accesses(path, 42).expect("it is rewritten"));
+        assert_eq!(before.len(), 10, "of four accesses each");
+        assert!(before.iter().any(|call| *call < 20) && before.iter().any(|call| *call > 80), "{before:?}");
+        assert_eq!((first.reduced[0].recorded, first.reduced[0].accesses), (100, 400));
+        assert_eq!(kept("after", &mut |path| keep_same(path, &first).expect("it is rewritten")), before);
+        assert_eq!(kept("all", &mut |path| drop(keep_accesses(path, 400).expect("it is read"))).len(), 100);
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
     }
     let left_out = plan.leave_out_inlined(&built.tree)?;
     left_out.iter().for_each(|region| stages.line(&format!("lineup: {region}")));
-    let before = Variant::record((plan, plan.engine), &scratch, built, stages, interrupts)?;
+    let before = Variant::record((plan, None), &scratch, built, stages, interrupts)?;
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(plan, &before, stages, interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;

@@ -28,6 +28,9 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+/// Calls of a region that are recorded at most, unless the user says another number.
+pub(super) const MAX_CALLS: u64 = 2000;
+
 /// In an argument of the program: the number of threads that it is to make.
 const THREADS: &str = "{threads}";
 
@@ -62,9 +65,10 @@ pub(crate) struct Options {
     /// Delete the results of an earlier study in the folder of --out, and write there
     #[arg(long)]
     pub(super) overwrite: bool,
-    /// Record at most this many calls of each region, spread over the run
-    #[arg(long, value_name = "N", default_value_t = 2000)]
-    pub(super) calls: u64,
+    /// Record at most this many calls of each region, spread over the run [default: 2000, fewer of calls that make
+    /// millions of accesses]
+    #[arg(long, value_name = "N")]
+    pub(super) calls: Option<u64>,
     /// Record the first calls of each region instead of calls spread over the run
     #[arg(long)]
     pub(super) first: bool,
@@ -134,8 +138,8 @@ pub(crate) struct Plan {
     pub(crate) units: Units,
     /// The folder of results; exists.
     pub(crate) out: PathBuf,
-    /// Calls recorded at most per region.
-    pub(crate) calls: u64,
+    /// Calls recorded at most per region, where the user says so.
+    pub(crate) calls: Option<u64>,
     /// The selection of these calls.
     pub(crate) selection: Selection,
     /// Calls left out at the start of each region.

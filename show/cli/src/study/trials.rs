@@ -140,10 +140,8 @@ impl Trials<'_> {
     ) -> Result<Trial> {
         let (plan, stages) = (self.plan, self.stages);
         self.as_recorded.restore().context("cannot restore the folder of the unchanged program")?;
-        // Recordings of two engines differ by more than the change.
-        let as_before = (plan, self.before.engine());
         let change = Some(Change { edited, judge });
-        let changed = Variant::study(as_before, self.scratch, change, stages, self.interrupts);
+        let changed = Variant::study((plan, self.before), self.scratch, change, stages, self.interrupts);
         let after = match changed {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Trial::Failed),

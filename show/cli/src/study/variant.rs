@@ -3,7 +3,7 @@
 use crate::default_build;
 use crate::explain;
 use crate::progress::Stages;
-use crate::study::plan::Plan;
+use crate::study::plan::{MAX_CALLS, Plan};
 use anyhow::{Context, Result, bail};
 use lineup_explain::threads::{BetweenThreads, LockPlaces, LockReport};
 use lineup_explain::{Explained, Options, Survey};
@@ -17,7 +17,7 @@ use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Finished;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
+use lineup_study::recorder::{self, Engine, KeptCalls, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
@@ -32,6 +32,9 @@ pub(super) const VARIANTS: [&str; 2] = ["before", "after"];
 /// A variant's recording there.
 pub(super) const RECORDING: &str = "calls.rec";
 
+/// Accesses of all regions that are kept, unless the user says a number of calls: these are read in about half a minute.
+const MAX_ACCESSES: u64 = 16 << 20;
+
 /// A variant with its recording.
 pub(crate) struct Variant {
     tree: Tree,
@@ -43,6 +46,8 @@ pub(crate) struct Variant {
     conduct: Conduct,
     /// The recorder.
     engine: Engine,
+    /// The recorded calls that were kept.
+    kept: KeptCalls,
 }
 
 /// Texts that change, and the judge that compiles them.
@@ -90,17 +95,17 @@ pub(crate) struct Built {
 }
 
 impl Variant {
-    /// Builds in a copy of the sources, records with this engine and explains. A change's texts are built where its
-    /// judge builds.
+    /// Builds in a copy of the sources, records like another variant and explains. A change's texts are built where
+    /// its judge builds.
     pub(crate) fn study(
-        (plan, engine): (&Plan, Engine),
+        (plan, like): (&Plan, &Variant),
         scratch: &Scratch,
         change: Option<Change<'_, '_>>,
         stages: &Stages,
         interrupts: &Interrupts,
     ) -> Result<Variant> {
         let built = Variant::build(plan, scratch, change, stages)?;
-        Variant::record((plan, engine), scratch, built, stages, interrupts)
+        Variant::record((plan, Some(like)), scratch, built, stages, interrupts)
     }
 
     /// Builds in a copy of the sources.
@@ -133,9 +138,10 @@ impl Variant {
         Built { tree, reading: None, name }
     }
 
-    /// Records the built program with this engine and explains the recording.
+    /// Records the built program and explains the recording. With another variant, both have the same recorder and the
+    /// same calls: else recordings differ by more than the change.
     pub(crate) fn record(
-        (plan, engine): (&Plan, Engine),
+        (plan, like): (&Plan, Option<&Variant>),
         scratch: &Scratch,
         built: Built,
         stages: &Stages,
@@ -155,12 +161,14 @@ impl Variant {
             keep(&folder, subject.program())?;
         }
         stages.stage(&format!("recording the program {name} the change"));
+        let engine = like.map_or(plan.engine, Variant::engine);
         let outcome = record((plan, engine), run, &subject, &recording, interrupts);
         let outcome = match is_own {
             true => outcome?,
             false => outcome.context("the program that is started is not inside --source")?,
         };
         outcome.notes.iter().for_each(|note| stages.line(note));
+        let kept = keep_calls(plan, like, &recording, stages)?;
         let surveyed = explain::survey(&recording, stages)?;
         require_libraries_of_copy(&surveyed.survey, scratch, &tree)?;
         let own = subject.program().to_owned();
@@ -176,7 +184,7 @@ impl Variant {
         let engine = outcome.engine;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
-        Ok(Variant { tree, program, recorded, reading, conduct, engine })
+        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept })
     }
 
     /// The program that was studied, relative to the source folder.
@@ -265,6 +273,31 @@ fn keep(folder: &Path, program: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Leaves out calls of a recording that is too long to be read, the same ones as of the other variant.
+fn keep_calls(plan: &Plan, like: Option<&Variant>, recording: &Path, stages: &Stages) -> Result<KeptCalls> {
+    if let Some(like) = like {
+        recorder::keep_same(recording, &like.kept)?;
+        return Ok(like.kept.clone());
+    }
+    let regions = plan.regions.len().max(1) as u64;
+    let kept = match plan.calls {
+        Some(_) => KeptCalls::default(),
+        None => recorder::keep_accesses(recording, MAX_ACCESSES / regions)?,
+    };
+    for reduced in &kept.reduced {
+        let name = plan.regions.name(reduced.region);
+        stages.line(&format!(
+            "note: {} of {} recorded calls of {name} are kept, since a call has {:.1} million accesses; \
+             --calls {} keeps all",
+            reduced.kept,
+            reduced.recorded,
+            reduced.accesses as f64 / reduced.recorded.max(1) as f64 / 1e6,
+            reduced.recorded,
+        ));
+    }
+    Ok(kept)
+}
+
 /// Records calls of the plan's regions in a run.
 pub(super) fn record(
     (plan, engine): (&Plan, Engine),
@@ -278,7 +311,7 @@ pub(super) fn record(
     let mode = if plan.one_pass { Mode::OnePass } else { Mode::TwoPass };
     let request = RecordRequest {
         regions: plan.regions.clone(),
-        max_calls: Some(plan.calls),
+        max_calls: Some(plan.calls.unwrap_or(MAX_CALLS)),
         selection: plan.selection,
         stop_after: plan.stop_after,
         warmup_calls: plan.warmup,

@@ -68,9 +68,14 @@ impl Cold {
         [before, after]: [&Variant; 2],
     ) -> Result<ColdCalls> {
         let tree = study.ordered((before.tree(), &BTreeMap::new()), order_by_counts, Role::Candidate)?;
-        let as_before = (study.plan, before.engine());
         let built = Variant::built(tree, COUNTS);
-        let counts = Variant::record(as_before, study.scratch, built, study.stages, study.interrupts)?;
+        let counts = Variant::record(
+            (study.plan, Some(before)),
+            study.scratch,
+            built,
+            study.stages,
+            study.interrupts,
+        )?;
         let fetched = ["before", COUNTS, "after"].map(|name| study.plan.out.join(name).join("calls.rec"));
         let [linked, counted, cold] = fetched.each_ref().map(|recording| fetched_per_call(recording));
         let (linked, counted, cold) = (linked?, counted?, cold?);

@@ -94,9 +94,7 @@ impl Gates<'_> {
     pub(super) fn measure(&self, built: Built, like: Option<&Variant>) -> Result<Measured> {
         let (counted, whole) = self.counted(&built.tree)?;
         let results = self.plan.out.join(built.name);
-        let engine = like.map_or(self.plan.engine, Variant::engine);
-        let variant =
-            Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
+        let variant = Variant::record((self.plan, like), self.scratch, built, self.stages, self.interrupts)?;
         whole.write_map(&results.join("calls.rec"), &results.join(MAP), self.stages)?;
         Ok(Measured { variant, counted })
     }

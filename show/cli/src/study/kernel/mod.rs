@@ -110,7 +110,7 @@ impl<'p> KernelPlan<'p> {
         Ok(KernelPlan {
             options: &typed.kernel,
             regions,
-            calls: typed.calls,
+            calls: typed.calls.unwrap_or(plan::MAX_CALLS),
             selection: if typed.first { Selection::First } else { Selection::Spread },
             warmup: typed.warmup,
             caches: &typed.caches,
