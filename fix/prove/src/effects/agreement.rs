@@ -53,6 +53,8 @@ pub struct EffectDifference {
     pub effect: String,
     /// The difference, such as `offset 8 of 16 bytes: 02 00 against 01 00`.
     pub how: String,
+    /// True when runs of one variant differ elsewhere in this effect, so that chance may have made these parts alike.
+    pub varies: bool,
 }
 
 /// The effects of several runs of one variant, each from the same folder with the same input.
@@ -94,6 +96,7 @@ fn agreement(
             return Err(EffectDifference {
                 effect: named(key, first.get(key).or(second.get(key)), part),
                 how,
+                varies: !mask.is_nothing(),
             });
         }
     }
