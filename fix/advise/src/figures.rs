@@ -9,6 +9,7 @@ use crate::score::{Demand, Model, ONE};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
+use std::cmp::Reverse;
 
 /// Expected lines of 32, 64 and 128 bytes per call of a region. A line that neighbours share counts once.
 pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Placed) -> [f64; 3] {
@@ -98,21 +99,23 @@ fn touched_bits(model: &Model, demand: &Demand) -> u64 {
     demand.spans.iter().map(bits).fold(0, u64::saturating_add)
 }
 
-/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: a
-/// limit that an order can approach.
+/// Offsets with the members packed in the order of how often they are touched, as if nothing forbade it and nothing
+/// were aligned: a limit that an order can approach.
 pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
+    let touched = |field: usize| {
+        let touching = model.demands.iter().filter(|demand| demand.spans.iter().any(|span| span.0 == field));
+        touching.fold(0, |sum: u64, demand| sum.saturating_add(demand.weight))
+    };
+    let mut order: Vec<usize> = (0..model.fields.len()).collect();
+    order.sort_by_cached_key(|field| Reverse(touched(*field)));
     let mut next = 0;
-    let is_hot =
-        |field: usize| model.demands.iter().any(|demand| demand.spans.iter().any(|span| span.0 == field));
     let mut offsets = vec![0; model.fields.len()];
-    for hot in [true, false] {
-        for (field, offset) in offsets.iter_mut().enumerate().filter(|(field, _)| is_hot(*field) == hot) {
-            *offset = next;
-            next += match model.fields[field].bit_width {
-                Some(width) => u64::from(width),
-                None => model.fields[field].size_bytes.saturating_mul(8),
-            };
-        }
+    for field in order {
+        offsets[field] = next;
+        next += match model.fields[field].bit_width {
+            Some(width) => u64::from(width),
+            None => model.fields[field].size_bytes.saturating_mul(8),
+        };
     }
     offsets
 }
@@ -155,6 +158,29 @@ mod tests {
                 Model { fields, align_bytes: 8, demands: vec![demand], fixed_bits: Vec::new(), head_bits: 0 }
             },
         )
+    }
+
+    #[test]
+    fn what_is_touched_most_is_packed_first() {
+        let field = |size_bytes| Field { size_bytes, align_bytes: 8, bit_width: None, lead: Lead::None };
+        let demand = |weight, touched: &[usize]| Demand {
+            region: RegionId(0),
+            base: 0,
+            neighbours: Vec::new(),
+            recorded_bytes: 144,
+            anyway: BackgroundLines::default(),
+            per_call: weight,
+            weight,
+            spans: touched.iter().map(|field| (*field, 0, 8)).collect(),
+        };
+        let model = Model {
+            fields: vec![field(8), field(120), field(8), field(8)],
+            align_bytes: 8,
+            demands: vec![demand(10 * ONE, &[0, 2]), demand(ONE, &[0, 1, 2])],
+            fixed_bits: Vec::new(),
+            head_bits: 0,
+        };
+        assert_eq!(packed_offsets(&model), [0, 128, 64, 128 + 960]);
     }
 
     proptest! {

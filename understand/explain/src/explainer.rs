@@ -1,9 +1,9 @@
 //! From calls to an explanation, in two passes.
 
+mod aligned;
 mod usage;
 
 use crate::access_context::AccessContext;
-use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
     CodeLine, Coverage, ExpectedMisses, Explanation, Lack, RegionExplanation, SharedLine, Tells, UnnamedIn,
@@ -17,6 +17,7 @@ use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
 use crate::threads::{Collector, Of, Owned, Reaches, Tasks};
+use aligned::{AlignedParts, AskedAlignment, is_of_c_library};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
@@ -73,19 +74,12 @@ pub struct Explainer<'a> {
     shared: Vec<SharedUse>,
     between: Collector,
     owned: Owned,
-    /// Bytes of objects, from where and how many, that instructions ask to be aligned.
-    aligned: BTreeSet<(Ty, (u64, u64), AskedAlignment)>,
+    /// Bytes of objects that instructions ask to be aligned.
+    aligned: AlignedParts,
     /// The alignments that instructions require, by program counter.
     asked: HashMap<u64, Option<AskedAlignment>>,
     mappings: Mappings,
     options: Options,
-}
-
-/// The alignment that an instruction requires of its operand in memory.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct AskedAlignment {
-    bytes: u64,
-    is_atomic: bool,
 }
 
 /// From this size on instructions ask for alignment.
@@ -116,7 +110,7 @@ impl<'a> Explainer<'a> {
             shared: Vec::new(),
             between: Collector::new(tells.of, Tasks::default(), Reaches::default()),
             owned: Owned::default(),
-            aligned: BTreeSet::new(),
+            aligned: AlignedParts::default(),
             asked: HashMap::new(),
             mappings: Mappings::new(memory),
             options,
@@ -231,13 +225,20 @@ impl<'a> Explainer<'a> {
         }
         let namer = &self.namer;
         let asked = *self.asked.entry(access.pc).or_insert_with(|| {
+            let bytes = namer.asked_alignment_at(access.pc)?;
             let is_atomic = namer.atomic_at(access.pc).is_some();
-            namer.asked_alignment_at(access.pc).map(|bytes| AskedAlignment { bytes, is_atomic })
+            let image = namer.image_at(access.pc);
+            let (function, path) = namer.function_at(access.pc);
+            (is_atomic || !is_of_c_library(&function, &path)).then_some(AskedAlignment {
+                bytes,
+                is_atomic,
+                image,
+            })
         });
         let Some(asked) = asked else { return };
         for part in touched.iter().filter(|part| !part.is_in_variable) {
-            if let OwnerKey::Object(ty, _) = part.owner {
-                self.aligned.insert((ty, (part.offset, part.size_bytes), asked));
+            if let OwnerKey::Object(ty, start) = part.owner {
+                self.aligned.note((ty, start), (part.offset, part.size_bytes), asked);
             }
         }
     }

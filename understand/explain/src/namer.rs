@@ -187,6 +187,10 @@ impl<'a> Namer<'a> {
     }
 
     /// The alignment that the instruction at a program counter asks of its operand in memory.
+    pub(crate) fn image_at(&self, pc: u64) -> Option<usize> {
+        self.images.at(pc).map(|(image, _)| image)
+    }
+
     pub(crate) fn asked_alignment_at(&self, pc: u64) -> Option<u64> {
         self.images.asked_alignment_at(pc)
     }

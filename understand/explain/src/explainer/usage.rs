@@ -1,6 +1,7 @@
 //! The data that advice is derived from.
 
-use super::{AskedAlignment, Explainer};
+use super::Explainer;
+use super::aligned::AskedAlignment;
 use crate::catalog::Ty;
 use crate::explanation::ImageUsage;
 use crate::owner::variable_ref;
@@ -65,8 +66,8 @@ impl Explainer<'_> {
 
     fn aligned_uses(&mut self, image: usize) -> Vec<AlignedUse> {
         let all = self.aligned.clone();
-        let uses = all.into_iter().filter_map(|(ty, (offset, size_bytes), asked)| {
-            let AskedAlignment { bytes: asked_bytes, is_atomic } = asked;
+        let uses = all.iter().filter_map(|(ty, (offset, size_bytes), asked)| {
+            let AskedAlignment { bytes: asked_bytes, is_atomic, .. } = asked;
             Some(AlignedUse { ty: self.id_in(image, ty)?, offset, size_bytes, asked_bytes, is_atomic })
         });
         uses.collect()
