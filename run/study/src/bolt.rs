@@ -4,6 +4,7 @@ use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
 use crate::source::build::last_lines;
 use crate::tool;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,9 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 16..=22;
 
 /// The number of output lines that the error shows when it fails.
 const LAST_LINES: usize = 8;
+
+/// Functions that are left out of an order at most: a program with more of them is none that BOLT can order.
+const MOST_SKIPPED: usize = 64;
 
 /// The evidence from which BOLT computes an order.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +79,14 @@ impl Bolt {
         &self.version
     }
 
-    /// The words that make `to` of `from` by a profile.
-    pub fn command(&self, from: &Path, evidence: Evidence<'_>, to: &Path) -> Vec<OsString> {
+    /// The words that make `to` of `from` by a profile, without the functions that it cannot move.
+    pub fn command(
+        &self,
+        from: &Path,
+        evidence: Evidence<'_>,
+        skipped: &BTreeSet<String>,
+        to: &Path,
+    ) -> Vec<OsString> {
         let with = |option: &str, file: &Path| {
             let mut word = OsString::from(option);
             word.push(file);
@@ -98,47 +108,90 @@ impl Bolt {
                 words.push(with("-function-order=", order));
             }
         }
+        words.extend(skip_option(skipped));
         // Later steps read types and places from the result.
         words.push("-update-debug-sections".into());
         words
     }
 
-    /// Makes `to` of `from` by a profile.
+    /// Makes `to` of `from` by a profile. Functions that BOLT fails at are added to `skipped`, and the rest is put in
+    /// order without them.
     ///
     /// # Errors
-    /// When it cannot be run, or fails, with its last words.
-    pub fn reorder(&self, from: &Path, evidence: Evidence<'_>, to: &Path) -> Result<()> {
-        let words = self.command(from, evidence, to);
-        self.make(&self.program, words.get(1..).unwrap_or_default(), "order", [from, to])
+    /// When it cannot be run, or fails at no function of its own, with its last words.
+    pub fn reorder(
+        &self,
+        from: &Path,
+        evidence: Evidence<'_>,
+        skipped: &mut BTreeSet<String>,
+        to: &Path,
+    ) -> Result<()> {
+        self.make_without(skipped, &self.program, "order", [from, to], |skipped| {
+            self.command(from, evidence, skipped, to).split_off(1)
+        })
     }
 
-    /// Makes `to` from `from`: a program that counts its execution and leaves a profile when it ends.
+    /// Makes `to` from `from`: a program that counts its execution and leaves a profile when it ends. Functions that
+    /// BOLT fails at are not counted.
     ///
     /// # Errors
-    /// When it cannot be run, or fails, with its last output.
+    /// When it cannot be run, or fails at no function of its own, with its last output.
     pub fn instrument(&self, from: &Path, profile: &Path, to: &Path) -> Result<()> {
         let mut file = OsString::from("-instrumentation-file=");
         file.push(profile);
-        let words = [from.into(), "-instrument".into(), file, "-o".into(), to.into()];
         // BOLT finds its instrumentation library next to its own file, and not next to links to it.
         let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
-        self.make(&program, &words, "instrument", [from, to])
-    }
-
-    fn make(&self, bolt: &Path, words: &[OsString], what: &str, [from, to]: [&Path; 2]) -> Result<()> {
-        let output = tool::output(Command::new(bolt).args(words));
-        let output = output.doing_with(|| format!("cannot run {}", bolt.display()))?;
-        if output.status.success() && to.is_file() {
-            return Ok(());
-        }
-        let said =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        Err(Error::Tool {
-            tool: self.program.display().to_string(),
-            what: format!("could not {what} {} ({})", from.display(), output.status),
-            next: format!("its last lines:\n{}", last_lines(&said, LAST_LINES)),
+        self.make_without(&mut BTreeSet::new(), &program, "instrument", [from, to], |skipped| {
+            let words = [from.into(), "-instrument".into(), file.clone(), "-o".into(), to.into()];
+            words.into_iter().chain(skip_option(skipped)).collect()
         })
     }
+
+    fn make_without(
+        &self,
+        skipped: &mut BTreeSet<String>,
+        bolt: &Path,
+        what: &str,
+        [from, to]: [&Path; 2],
+        words: impl Fn(&BTreeSet<String>) -> Vec<OsString>,
+    ) -> Result<()> {
+        loop {
+            let output = tool::output(Command::new(bolt).args(words(skipped)));
+            let output = output.doing_with(|| format!("cannot run {}", bolt.display()))?;
+            if output.status.success() && to.is_file() {
+                return Ok(());
+            }
+            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            let function = failed_at(&said).filter(|_| skipped.len() < MOST_SKIPPED);
+            if function.is_some_and(|function| skipped.insert(function)) {
+                continue;
+            }
+            return Err(Error::Tool {
+                tool: self.program.display().to_string(),
+                what: format!("could not {what} {} ({})", from.display(), output.status),
+                next: format!("its last lines:\n{}", last_lines(&said, LAST_LINES)),
+            });
+        }
+    }
+}
+
+/// The option that leaves these functions where they are. BOLT takes their names for regular expressions.
+fn skip_option(skipped: &BTreeSet<String>) -> Option<OsString> {
+    let names: Vec<String> = skipped.iter().map(|name| regex::escape(name)).collect();
+    (!names.is_empty()).then(|| format!("-skip-funcs={}", names.join(",")).into())
+}
+
+/// The function that an error of BOLT names: the first, as in `BOLT-ERROR: … in function f/1(*2). Consider …`.
+fn failed_at(said: &str) -> Option<String> {
+    let mut errors = said.lines().filter(|line| line.starts_with("BOLT-ERROR"));
+    errors.find_map(|line| {
+        let (_, rest) = line.split_once("in function ")?;
+        let name = rest.split_whitespace().next()?.trim_end_matches(['.', ',', ':']);
+        // Behind a name stands the number of other names that the function has.
+        let name = name.split_once("(*").map_or(name, |(name, _)| name);
+        (!name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The candidate paths, best first.
@@ -154,6 +207,17 @@ fn candidates() -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_function_that_an_error_names_is_skipped() {
+        let said = "BOLT-INFO: x in function y\nBOLT-ERROR: unable to get new address corresponding to input address \
+                    0x2b4a0 in function luaV_execute/1(*2). Consider adding this function to --skip-funcs=...\n";
+        assert_eq!(failed_at(said).as_deref(), Some("luaV_execute/1"));
+        assert_eq!(failed_at("BOLT-ERROR: library not found: /usr/lib/libbolt_rt_instr.a"), None);
+        let skipped = ["f.part.0", "g/1"].map(str::to_owned).into();
+        assert_eq!(skip_option(&skipped), Some("-skip-funcs=f\\.part\\.0,g/1".into()));
+        assert_eq!(skip_option(&BTreeSet::new()), None);
+    }
 
     #[test]
     fn what_is_no_bolt_is_refused() {

@@ -122,6 +122,33 @@ fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() 
     assert!(!said(&output).contains("does not show the calls"), "{}", said(&output));
 }
 
+/// A loop over computed addresses, which llvm-bolt fails at in a position-independent program.
+const INTERPRETER: &str = "static const unsigned char code[] = {0,1,2,1,0,2,3};\n\
+    __attribute__((noinline)) unsigned interpret(unsigned n) {\n\
+    static const void *const table[] = { &&add, &&shift, &&loop, &&end };\n\
+    unsigned a = 1; const unsigned char *pc = code; goto *table[*pc++];\n\
+    add: a += n; goto *table[*pc++];\n\
+    shift: a = a << 3 ^ a >> 5; goto *table[*pc++];\n\
+    loop: if (n-- > 1) pc = code; goto *table[*pc++];\n\
+    end: return a; }\n";
+
+#[test]
+fn a_function_that_cannot_be_moved_stays_and_the_rest_is_put_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = program().replace("x = round_of(x);", "x = round_of(x) + interpret(5);");
+    let whole = whole.replace("static long seed;", &format!("static long seed;\n{INTERPRETER}"));
+    let output = study_of(folder.path(), &whole, "-fPIE -pie", &["--region", "round_of"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = schema::checked(&output.stdout);
+    assert_eq!(report["proof"]["output"]["outcome"], "equal", "{}", report["not_proven"]);
+    let code = &report["code"];
+    assert_eq!(code["not_ordered"], serde_json::json!(["interpret"]));
+    assert!(code["optimiser_command"].as_str().is_some_and(|words| words.contains("-skip-funcs=interpret")));
+    assert!(said(&output).contains("llvm-bolt cannot move these functions, which stay: interpret"));
+    let lines = [0, 1].map(|side| code["calls"][0]["lines"][side].as_f64().expect("a mean"));
+    assert!(lines[1] < lines[0], "{lines:?}");
+}
+
 /// In the order by counts, frequent code lies together; in the one for rare calls, their code does.
 #[test]
 fn rare_calls_fetch_fewer_lines_in_an_order_made_for_them_than_in_one_by_counts() {

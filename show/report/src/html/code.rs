@@ -42,6 +42,7 @@ pub(super) fn code(report: Option<&CodeReport>) -> Markup {
             (scroll("Code of a call", &calls))
         }
         @if let Some(table) = &code.optimisers { (optimisers(table)) }
+        @if let Some(not_ordered) = code.not_ordered_in_words() { p { (name(&not_ordered)) } }
         @if !code.optimiser_command.is_empty() { pre.command tabindex="0" { span { (code.optimiser_command) } } }
     }
 }

@@ -13,6 +13,8 @@ pub struct CodeReport {
     pub optimiser: String,
     /// The words that made it.
     pub optimiser_command: String,
+    /// Functions that the tool could not move, and that keep their places.
+    pub not_ordered: Vec<String>,
     /// The evidence for the order: `counts` of a whole run, or `calls` that were recorded.
     pub evidence: &'static str,
     /// The run that these are of, as a command.
@@ -221,6 +223,7 @@ impl CodeReport {
         CodeReport {
             optimiser,
             optimiser_command: String::new(),
+            not_ordered: Vec::new(),
             evidence: CALLS,
             training: workload.to_owned(),
             test: workload.to_owned(),
@@ -234,6 +237,13 @@ impl CodeReport {
             hints: None,
             optimisers: None,
         }
+    }
+
+    /// The functions that keep their places, in a sentence.
+    pub(crate) fn not_ordered_in_words(&self) -> Option<String> {
+        let names: Vec<&str> = self.not_ordered.iter().map(String::as_str).collect();
+        (!names.is_empty())
+            .then(|| format!("llvm-bolt cannot move these functions, which stay: {}.", names.join(", ")))
     }
 
     /// The changes of the sources before, in a sentence.

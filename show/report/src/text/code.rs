@@ -63,6 +63,9 @@ impl Writer {
                 whole(code.ways_estimated)
             ));
         }
+        if let Some(not_ordered) = code.not_ordered_in_words() {
+            self.line(&one_line(&not_ordered));
+        }
         if !code.optimiser_command.is_empty() {
             self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
         }

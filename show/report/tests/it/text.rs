@@ -403,6 +403,7 @@ fn reordered() -> StudyReport {
     report.code = Some(CodeReport {
         optimiser: "Debian LLVM version 19.1.7".into(),
         optimiser_command: "llvm-bolt steps".into(),
+        not_ordered: vec!["dispatch/1".into()],
         evidence: "counts",
         training: "steps 20000".into(),
         test: "steps 300000".into(),

@@ -182,6 +182,7 @@ fn conclude(
     report.code = Some(CodeReport {
         optimiser: format!("{} hints in the source", worked.hints.given.len()),
         optimiser_command: String::new(),
+        not_ordered: Vec::new(),
         evidence: COUNTS,
         training,
         test: Workload::of(plan).in_words(plan),

@@ -38,7 +38,8 @@ use optimisers::Others;
 pub(crate) use options::CodeOptions;
 use options::Workload;
 use patched::Patched;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,8 @@ use std::path::{Path, PathBuf};
 struct Study<'s> {
     gates: Gates<'s>,
     bolt: &'s Bolt,
+    /// Functions that BOLT failed at, and that keep their places.
+    skipped: RefCell<BTreeSet<String>>,
 }
 
 impl<'s> Deref for Study<'s> {
@@ -98,7 +101,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         None => "the program in the new order",
     };
     let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
-    let study = Study { gates, bolt: &bolt };
+    let study = Study { gates, bolt: &bolt, skipped: RefCell::default() };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
     let by_counts = Order { profile, functions: None };
@@ -160,6 +163,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         Some(after) => Some(CodeReport {
             optimiser: bolt.version().to_owned(),
             optimiser_command: study.command(order),
+            not_ordered: study.skipped.borrow().iter().cloned().collect(),
             evidence: if cold.is_some() { CALLS } else { COUNTS },
             training: training.in_words(&plan),
             test: Workload::of(&plan).in_words(&plan),
@@ -233,7 +237,17 @@ impl Study<'_> {
     /// Makes a program be another one in an order.
     fn replace(&self, program: &Path, by: &Path, order: &Order) -> Result<()> {
         let beside = program.with_extension("ordered");
-        self.bolt.reorder(by, order.evidence(), &beside)?;
+        let known = self.skipped.borrow().len();
+        self.bolt.reorder(by, order.evidence(), &mut self.skipped.borrow_mut(), &beside)?;
+        let skipped = self.skipped.borrow();
+        if skipped.len() > known {
+            let names: Vec<&str> = skipped.iter().map(String::as_str).collect();
+            self.stages.line(&format!(
+                "note: llvm-bolt cannot move these functions, which stay: {}",
+                names.join(", ")
+            ));
+        }
+
         self.interrupts.check()?;
         std::fs::rename(&beside, program).with_context(|| format!("cannot replace {}", program.display()))
     }
@@ -273,6 +287,6 @@ impl Study<'_> {
     fn command(&self, order: &Order) -> String {
         let program = name(&self.plan.started);
         let to = PathBuf::from(format!("{}.ordered", program.display()));
-        crate::typed::line(self.bolt.command(program, order.evidence(), &to))
+        crate::typed::line(self.bolt.command(program, order.evidence(), &self.skipped.borrow(), &to))
     }
 }

@@ -90,7 +90,7 @@ impl Programs<'_> {
 
     /// BOLT, from a run of the program that it instrumented.
     fn bolted(&self) -> Result<Tree> {
-        let Study { gates, bolt } = self.study;
+        let Study { gates, bolt, .. } = self.study;
         gates.stages.stage("building the program once more, for llvm-bolt to instrument");
         let mut tree = gates.scratch.copy(Role::Optimised(1))?;
         gates.scratch.build(&mut tree, &BTreeMap::new())?;
