@@ -32,6 +32,8 @@ pub struct Findings {
     pub findings: Vec<Finding>,
     /// The number of further subjects whose upper bound is below the threshold.
     pub below_threshold: usize,
+    /// Of the data with most stalls, what has no finding, and why not.
+    pub without_finding: Vec<WithoutFinding>,
     /// Data stalls by owner: types, variables, buffers and everything else with a name, most stalls first. Owners that
     /// never stalled are left out.
     pub owners: Vec<OwnerStalls>,
@@ -57,6 +59,42 @@ pub struct Findings {
 
 fn by_name<S: Serializer>(event: &Option<ClockEvent>, serializer: S) -> Result<S::Ok, S::Error> {
     event.map(ClockEvent::name).serialize(serializer)
+}
+
+/// Data that stalls much and has no finding.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WithoutFinding {
+    /// The name of its owner.
+    pub name: String,
+    /// Its share of all modelled stalls.
+    pub share: f64,
+    /// The reason.
+    pub reason: NoFinding,
+}
+
+/// A reason why data has no finding.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NoFinding {
+    /// The best layout gains less than the threshold.
+    LittleGain {
+        /// That layout.
+        layout: Kind,
+        /// Its gain, as a share of all modelled stalls.
+        gain: f64,
+    },
+    /// No layout that was tried needs fewer lines.
+    NoGain,
+    /// No other layout was tried: it has one member, or the windows have none of its objects.
+    NothingToMove,
+    /// It has no members: an array, a buffer, a variable of one value.
+    NoMembers,
+    /// It lies on the stack.
+    Stack,
+    /// Code of a library accesses it, and its type is unknown there.
+    Library,
+    /// It is what the C library's allocator adds to objects.
+    Allocator,
 }
 
 /// Modelled stalls, in cycles.

@@ -35,6 +35,7 @@ mod sites;
 mod tables;
 mod usage;
 mod watched;
+mod without;
 mod work_out;
 
 pub use clock::Clock;
@@ -42,7 +43,7 @@ pub use error::FindError;
 pub use findings::{
     AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ClockShare, ContextStalls, Coverage,
     Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls,
-    OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
+    NoFinding, OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
 pub use recorded::Recorded;
 pub use sampled::{

@@ -18,6 +18,7 @@ use crate::replay::cycles;
 use crate::sites::Sites;
 use crate::tables::coverage;
 use crate::watched::Watched;
+use crate::without;
 use foldhash::HashMap;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
@@ -209,6 +210,8 @@ impl Work<'_, '_> {
         let mut found: Vec<Finding> =
             gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         found.extend(self.fights(all_cycles));
+        let subject = |finding: &Finding| Some((finding.subject.clone()?, finding.kind, finding.gain));
+        let tried: Vec<_> = found.iter().filter_map(subject).collect();
         // A subject without a gain is no finding under any threshold.
         found.retain(|finding| finding.gain > 0.0);
         for finding in &mut found {
@@ -219,6 +222,7 @@ impl Work<'_, '_> {
         let below_threshold = all - found.len();
         found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
+        let without_finding = without::without_finding(&owners, &tried, &found);
         let (header, latency) = (&self.recorded.header, self.options.latency);
         Findings {
             schema: "lineup.find/1",
@@ -239,6 +243,7 @@ impl Work<'_, '_> {
             configurations: bench.configurations.iter().map(|one| one.name.clone()).collect(),
             findings: found,
             below_threshold,
+            without_finding,
             owners,
             allocation_sites,
             between_threads: self.between_threads(),

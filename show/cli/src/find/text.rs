@@ -8,7 +8,7 @@ use lineup_model::sampling::ClockEvent;
 use lineup_report::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::one_line;
+use lineup_report::visible::{one_line, shortened};
 use std::fmt::Write;
 
 /// Functions shown that the model does not explain.
@@ -17,6 +17,8 @@ const DIFFERING: usize = 5;
 const LEAST_DIFFERENCE: f64 = 0.02;
 /// A smaller number of samples gets a remark.
 const FEW_SAMPLES: u64 = 20;
+/// Characters shown of a name: those of C++ templates have hundreds. JSON and the page have all.
+const NAME: usize = 80;
 /// Members shown of a type.
 const MEMBERS: usize = 3;
 
@@ -47,6 +49,9 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     if findings.below_threshold > 0 {
         let _ =
             writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
+    }
+    for one in &findings.without_finding {
+        let _ = writeln!(out, "{}", words::without_finding(one));
     }
     owners_text(&mut out, &findings.owners, top, style);
     allocations_text(&mut out, findings, top, style);
@@ -147,7 +152,7 @@ fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: Text
     for owner in owners.iter().take(top) {
         let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
         let members = members.map(|member| format!("{} {}", one_line(&member.path), percent(member.share)));
-        let functions = owner.functions.iter().map(|(name, _)| one_line(name));
+        let functions = owner.functions.iter().map(|(name, _)| shortened(name, NAME));
         let figures = [
             percent(owner.share),
             grouped(owner.accesses, 0),
@@ -156,7 +161,7 @@ fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: Text
             owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
         ];
         let names = [
-            one_line(&owner.name).into_owned(),
+            shortened(&owner.name, NAME),
             members.collect::<Vec<_>>().join(", "),
             functions.collect::<Vec<_>>().join(", "),
         ];
@@ -195,7 +200,7 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
             whole(function.instructions),
         ];
         let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);
-        let names = [&function.name, &function.image].map(|name| one_line(name).into_owned());
+        let names = [&function.name, &function.image].map(|name| shortened(name, NAME));
         table.row(figures.into_iter().chain(clock.into_iter().flatten()).chain(names));
     }
     if !table.is_empty() {

@@ -73,6 +73,7 @@ fn found(findings: &Findings) -> Markup {
         }
         @for (index, finding) in findings.findings.iter().enumerate() { (one(findings, index, finding)) }
         @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
+        @for one in &findings.without_finding { p.muted { (words::without_finding(one)) "." } }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
-use lineup_find::{BetweenThreads, Evidence, Finding, Findings, Kind, Sign};
+use lineup_find::{BetweenThreads, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding};
 use lineup_model::first_names;
 
 /// Members named at most.
@@ -89,6 +89,26 @@ pub fn nothing_found(findings: &Findings) -> String {
          were not judged",
         share(unnamed)
     )
+}
+
+/// The reason why data that stalls much has no finding.
+pub fn without_finding(one: &WithoutFinding) -> String {
+    let reason = match one.reason {
+        NoFinding::LittleGain { layout: kind, gain } => {
+            format!("{} gains less than --least, {}", layout(kind), saved(gain))
+        }
+        NoFinding::NoGain => "no layout that was tried needs fewer lines".to_owned(),
+        NoFinding::NothingToMove => {
+            "no other layout was tried: it has one member, or the windows have none of its objects".to_owned()
+        }
+        NoFinding::NoMembers => "it has no members that could lie elsewhere".to_owned(),
+        NoFinding::Stack => "it lies on the stack, where the compiler places it".to_owned(),
+        NoFinding::Library => "code of a library accesses it, and its type is unknown there".to_owned(),
+        NoFinding::Allocator => {
+            "it is what malloc adds to objects; lineup study --placement tries other allocators".to_owned()
+        }
+    };
+    format!("{}, {} of modelled stalls, has no finding: {reason}", one_line(&one.name), share(one.share))
 }
 
 /// The clock's contradiction of a finding's model.

@@ -2,8 +2,8 @@
 
 use lineup_find::{
     AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence,
-    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls,
-    ThreadWaits, Trial,
+    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, Sample, Sign,
+    Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -102,6 +102,11 @@ fn findings() -> Findings {
         configurations: vec!["as modelled".to_owned(), "small".to_owned()],
         findings: vec![finding(HOSTILE), finding("other"), fight()],
         below_threshold: 1,
+        without_finding: vec![WithoutFinding {
+            name: HOSTILE.to_owned(),
+            share: 0.1,
+            reason: NoFinding::NoGain,
+        }],
         owners: vec![OwnerStalls {
             name: HOSTILE.to_owned(),
             class: "member",
