@@ -69,6 +69,15 @@ pub enum Error {
         /// The missing or contradictory part.
         why: String,
     },
+    /// Symbols that no kernel has alone.
+    #[error(
+        "the list of symbols has {symbols} symbols and no function start_kernel, so it is not a kernel's; give the debug \
+         file of this image with --debug"
+    )]
+    ImplausibleSymbols {
+        /// The number of symbols.
+        symbols: usize,
+    },
     /// A malformed line of `/proc/kallsyms`.
     #[error("line {line} of the guest's symbol list is damaged: {text:?}")]
     ProcKallsyms {

@@ -8,6 +8,7 @@
 
 pub mod btf;
 mod compression;
+mod configuration;
 pub mod entry_points;
 mod error;
 pub mod flag_saves;
@@ -21,6 +22,7 @@ pub mod region_sets;
 mod scan;
 mod symbol;
 
+pub use configuration::Configuration;
 pub use error::Error;
 pub use image::{Compression, Container, KernelImage};
 pub use kallsyms::KernelSymbols;

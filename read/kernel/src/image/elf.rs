@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::scan::u16_at;
 use crate::symbol::KernelSymbol;
 use lineup_model::abi::Machine;
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
 
 /// The offset of the machine in an ELF header.
 pub(crate) const E_MACHINE: usize = 18;
@@ -50,6 +50,16 @@ pub(super) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let range = file.section_by_name(name)?.file_range()?;
     let (start, length) = (usize::try_from(range.0).ok()?, usize::try_from(range.1).ok()?);
     bytes.get(start..start.checked_add(length)?)
+}
+
+/// The address that the file's first byte would have in the segment that holds the byte at this offset.
+pub(crate) fn address_of_start(bytes: &[u8], offset: u64) -> Option<u64> {
+    let file = object::File::parse(bytes).ok()?;
+    file.segments().find_map(|segment| {
+        let (start, length) = segment.file_range();
+        let is_inside = start <= offset && offset - start < length;
+        is_inside.then(|| segment.address().wrapping_sub(start))
+    })
 }
 
 /// The symbols of the file's own table, with letters as `nm` prints them.

@@ -1,7 +1,9 @@
 //! Addresses: one 32-bit offset per symbol and a base (since 4.6, unless the kernel is configured otherwise), or one
-//! pointer per symbol. They stand before the names, and since 6.4 behind the tokens.
+//! pointer per symbol. They stand before the names, and since 6.4 behind the tokens. Since 7.0 there is no base: an offset
+//! counts from its own place.
 
-use super::table::{Names, Tokens};
+use super::place::place_of;
+use super::table::{COUNT_BYTES, Names, Tokens};
 use crate::scan::{align, u32_at, u64_at, word_at};
 use memchr::memmem;
 
@@ -14,6 +16,9 @@ const IMAGE_ALIGNMENT: u64 = 2 << 20;
 /// The addresses of all names, in their order.
 pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, names: &Names, word_bytes: usize) -> Option<Vec<u64>> {
     let count = names.texts.len();
+    if word_bytes == 8 && names.count_bytes == COUNT_BYTES {
+        return place_relative(bytes, tokens.end, count, word_bytes);
+    }
     let behind = behind_tokens(bytes, tokens, count, word_bytes);
     behind.or_else(|| before_names(bytes, names.count_at, count, word_bytes))
 }
@@ -22,7 +27,31 @@ pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, names: &Names, word_bytes:
 fn behind_tokens(bytes: &[u8], tokens: &Tokens<'_>, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
     let start = align(tokens.end, word_bytes);
     let base_at = align(start.checked_add(count.checked_mul(4)?)?, word_bytes);
-    relative(bytes, start, base_at, count, word_bytes).or_else(|| absolute(bytes, start, count, word_bytes))
+    let relative = || relative(bytes, start, base_at, count, word_bytes);
+    let absolute = || absolute(bytes, start, count, word_bytes);
+    match word_bytes {
+        // Offsets are no addresses of a 32-bit kernel; the bytes behind its addresses may look like a base.
+        4 => absolute().or_else(relative).or_else(|| place_relative(bytes, start, count, word_bytes)),
+        _ => relative().or_else(absolute),
+    }
+}
+
+/// Since 7.0, in kernels that relocate themselves: signed offsets from the address of each offset.
+fn place_relative(bytes: &[u8], start: usize, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
+    let distance = |number: usize| {
+        let at = start + number * 4;
+        let offset = i64::from(u32_at(bytes, at)? as i32);
+        i64::try_from(at).ok()?.checked_add(offset)
+    };
+    // In bytes from the file's first.
+    let distances: Vec<i64> = (0..count).map(distance).collect::<Option<_>>()?;
+    if !distances.is_sorted() {
+        return None;
+    }
+    let first = place_of(bytes, start, &distances)?;
+    let address = |distance: &i64| first.wrapping_add_signed(*distance);
+    let addresses: Vec<u64> = distances.iter().map(address).collect();
+    (addresses.is_sorted() && is_kernel(addresses.last(), word_bytes)).then_some(addresses)
 }
 
 /// Until 6.3: offsets, base, count, names.

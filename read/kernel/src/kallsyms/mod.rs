@@ -1,6 +1,7 @@
 //! The kernel's own table of symbols, from its image or from a guest.
 
 mod address;
+mod place;
 mod table;
 
 use crate::error::Error;
@@ -40,6 +41,19 @@ impl KernelSymbols {
         self.symbols.len()
     }
 
+    /// Holds the list against what every kernel has.
+    ///
+    /// # Errors
+    ///
+    /// When the function `start_kernel` is not among the symbols: they were not read, or are of something else.
+    pub fn checked(self) -> Result<KernelSymbols, Error> {
+        let has_entry = self.named(ENTRY).any(|symbol| is_entry(symbol.kind, &symbol.name));
+        match has_entry {
+            true => Ok(self),
+            false => Err(Error::ImplausibleSymbols { symbols: self.len() }),
+        }
+    }
+
     /// True when there is no symbol.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
@@ -65,6 +79,14 @@ impl KernelSymbols {
         let after = self.symbols.partition_point(|other| other.address <= symbol.address);
         symbol.address..self.symbols.get(after).map_or(symbol.address, |next| next.address)
     }
+}
+
+/// The function that every kernel has, and every list of its symbols.
+const ENTRY: &str = "start_kernel";
+
+/// Whether a symbol is that function.
+fn is_entry(kind: char, name: &str) -> bool {
+    name == ENTRY && matches!(kind, 't' | 'T')
 }
 
 /// Decodes the table in an unpacked kernel.

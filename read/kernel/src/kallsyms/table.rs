@@ -15,6 +15,9 @@ const NAMES_PER_MARKER: usize = 256;
 /// No kernel has more symbols.
 const MAX_SYMBOLS: u32 = 4 << 20;
 
+/// The bytes of the count of symbols.
+pub(super) const COUNT_BYTES: usize = 4;
+
 /// The longest name that a kernel allows, with room.
 const MAX_NAME_BYTES: usize = 2048;
 
@@ -63,36 +66,44 @@ pub(super) struct Names {
     pub(super) texts: Vec<(char, String)>,
     /// The position of the symbol count, which precedes the names.
     pub(super) count_at: usize,
+    /// The distance of the names from their count: a word of the machine, since 7.0 four bytes.
+    pub(super) count_bytes: usize,
 }
 
 impl Names {
-    /// Searches backwards from the tokens for a count whose names end where markers begin that agree with them.
+    /// Searches backwards from the tokens for a count whose names end where markers begin that agree with them. Any
+    /// small number may look like the count of a few names, so that the names have to be a kernel's.
     pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, word_bytes: usize) -> Option<Names> {
         let lowest = tokens.start.saturating_sub(MAX_NAMES_BYTES);
-        let mut count_at = tokens.start & !(word_bytes - 1);
+        let mut count_at = tokens.start & !(COUNT_BYTES - 1);
         while count_at > lowest {
-            count_at = count_at.checked_sub(word_bytes)?;
+            count_at = count_at.checked_sub(COUNT_BYTES)?;
             let count = u32_at(bytes, count_at)?;
             let fits = count as usize <= (tokens.start - count_at) / 2;
-            if (1..=MAX_SYMBOLS).contains(&count)
-                && fits
-                && (word_bytes == 4 || u32_at(bytes, count_at + 4)? == 0)
-                && let Some(names) = Self::at(bytes, tokens, count_at, count as usize, word_bytes)
-            {
+            if !(1..=MAX_SYMBOLS).contains(&count) || !fits {
+                continue;
+            }
+            let is_padded = word_bytes == 8 && count_at % 8 == 0 && u32_at(bytes, count_at + 4)? == 0;
+            let count_bytes = if is_padded { word_bytes } else { COUNT_BYTES };
+            let found = Self::at(bytes, tokens, (count_at, count_bytes), count as usize);
+            if let Some(names) = found.filter(Names::are_of_a_kernel) {
                 return Some(names);
             }
         }
         None
     }
 
+    fn are_of_a_kernel(&self) -> bool {
+        self.texts.iter().any(|(kind, name)| super::is_entry(*kind, name))
+    }
+
     fn at(
         bytes: &[u8],
         tokens: &Tokens<'_>,
-        count_at: usize,
+        (count_at, count_bytes): (usize, usize),
         count: usize,
-        word_bytes: usize,
     ) -> Option<Names> {
-        let names_start = count_at + word_bytes;
+        let names_start = count_at + count_bytes;
         let mut spans = Vec::new();
         let mut at = names_start;
         for _ in 0..count {
@@ -109,7 +120,7 @@ impl Names {
             return None;
         }
         let texts = spans.iter().map(|(_, start, length)| decode(&bytes[*start..start + length], tokens));
-        Some(Names { texts: texts.collect::<Option<_>>()?, count_at })
+        Some(Names { texts: texts.collect::<Option<_>>()?, count_at, count_bytes })
     }
 }
 

@@ -14,6 +14,10 @@ enum Layout {
     PlainBehind,
     /// The same in a kernel that relocates itself.
     RelocatedBehind,
+    /// Since 7.0: everything at multiples of four bytes, and offsets from their own places.
+    PlaceBehind,
+    /// The same in a 32-bit kernel that does not relocate itself: addresses.
+    NarrowAbsoluteBehind,
 }
 
 /// The link address of the test's kernels.
@@ -48,6 +52,20 @@ struct Table {
     word_bytes: usize,
 }
 
+/// An ELF file's header and its only segment, which begins at the file's first byte.
+fn program_header(address: u64, file_bytes: u64) -> Vec<u8> {
+    let mut header = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    let halves =
+        |header: &mut Vec<u8>, values: &[u16]| header.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    let words =
+        |header: &mut Vec<u8>, values: &[u64]| header.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    halves(&mut header, &[2, 62, 1, 0]);
+    words(&mut header, &[address, 64, 0]);
+    halves(&mut header, &[0, 0, 64, 56, 1, 64, 0, 0]);
+    words(&mut header, &[1 | 5 << 32, 0, address, address, file_bytes, file_bytes, 4096]);
+    header
+}
+
 impl Table {
     fn align(&mut self) {
         self.bytes.resize(align(self.bytes.len(), self.word_bytes), 0);
@@ -61,6 +79,12 @@ impl Table {
         for symbol in symbols {
             match layout {
                 Layout::AbsoluteBefore => self.word(symbol.address),
+                Layout::PlaceBehind => {
+                    let place = base + self.bytes.len() as u64;
+                    let offset = symbol.address.wrapping_sub(place) as i64 as i32;
+                    self.bytes.extend(offset.to_le_bytes());
+                }
+                Layout::NarrowAbsoluteBehind => self.bytes.extend((symbol.address as u32).to_le_bytes()),
                 Layout::SplitBefore if symbol.address < base => {
                     self.bytes.extend((symbol.address as u32).to_le_bytes())
                 }
@@ -74,6 +98,10 @@ impl Table {
         self.align();
         match layout {
             Layout::AbsoluteBefore => {}
+            // The sequence numbers follow. They look like a base.
+            Layout::PlaceBehind | Layout::NarrowAbsoluteBehind => {
+                self.bytes.extend([0, 0x12, 0x34, 0, 0x80, 0, 0, 0xff])
+            }
             Layout::RelocatedBehind => self.word(0),
             _ => self.word(base),
         }
@@ -109,8 +137,14 @@ impl Table {
 }
 
 fn encode(symbols: &[KernelSymbol], base: u64, word_bytes: usize, layout: Layout) -> Vec<u8> {
-    let behind = matches!(layout, Layout::PlainBehind | Layout::RelocatedBehind);
-    let mut table = Table { bytes: vec![0xcc; 1000], word_bytes };
+    let behind = !matches!(layout, Layout::SplitBefore | Layout::AbsoluteBefore | Layout::SequenceBetween);
+    let is_new = matches!(layout, Layout::PlaceBehind | Layout::NarrowAbsoluteBehind);
+    let mut table = match is_new {
+        true => {
+            Table { bytes: [program_header(base, 1 << 20), vec![0xcc; 1004 - 120]].concat(), word_bytes: 4 }
+        }
+        false => Table { bytes: vec![0xcc; 1000], word_bytes },
+    };
     if !behind {
         table.addresses(symbols, base, layout);
     }
@@ -136,7 +170,12 @@ fn encode(symbols: &[KernelSymbol], base: u64, word_bytes: usize, layout: Layout
 
 fn symbols(base: u64) -> Vec<KernelSymbol> {
     let symbol = |address, kind, name: &str| KernelSymbol { address, kind, name: name.into() };
-    let mut symbols = vec![symbol(base, 'T', "_text"), symbol(base + 0x40, 'T', "sched_clock")];
+    let mut symbols = vec![
+        symbol(base, 'T', "_text"),
+        symbol(base + 0x40, 'T', "sched_clock"),
+        symbol(base + 0x80, 'T', "start_kernel"),
+        symbol(base + 0x80, 'T', "another_name"),
+    ];
     symbols
         .extend((0..700).map(|n| symbol(base + 0x100 + 16 * n, 't', &format!("function_{n}.constprop.0"))));
     symbols.push(symbol(base + 0x9000, 'T', &"long".repeat(100)));
@@ -152,6 +191,7 @@ fn every_layout_of_the_table_gives_the_same_symbols() {
         Layout::SequenceBetween,
         Layout::PlainBehind,
         Layout::RelocatedBehind,
+        Layout::PlaceBehind,
     ];
     for layout in layouts {
         let encoded = encode(&symbols(BASE), BASE, 8, layout);
@@ -163,7 +203,9 @@ fn every_layout_of_the_table_gives_the_same_symbols() {
 
 #[test]
 fn a_32_bit_kernel_has_narrow_words() {
-    for layout in [Layout::AbsoluteBefore, Layout::SequenceBetween, Layout::PlainBehind] {
+    for layout in
+        [Layout::AbsoluteBefore, Layout::SequenceBetween, Layout::PlainBehind, Layout::NarrowAbsoluteBehind]
+    {
         let encoded = encode(&symbols(0xc010_0000), 0xc010_0000, 4, layout);
         assert_eq!(decode_bytes(&encoded, Machine::Arm).unwrap().all(), symbols(0xc010_0000), "{layout:?}");
     }
@@ -183,11 +225,24 @@ fn a_table_that_is_cut_or_damaged_is_refused() {
     let said = |bytes: &[u8]| decode_bytes(bytes, Machine::X86_64).unwrap_err().to_string();
     assert!(said(&whole[..whole.len() - 300]).contains("table of tokens"));
     let mut damaged = whole.clone();
-    let count_at = whole.windows(8).position(|word| word == 704u64.to_le_bytes()).unwrap();
+    let count_at = whole.windows(8).position(|word| word == 706u64.to_le_bytes()).unwrap();
     damaged[count_at] ^= 1;
     assert!(said(&damaged).contains("names were not found"));
     assert!(said(&whole[count_at..]).contains("addresses of its names"));
     assert!(said(b"").contains("--debug"));
+}
+
+/// A small number before the tokens looks like the count of a few names.
+#[test]
+fn names_without_the_kernels_entry_are_no_table() {
+    let few: Vec<_> = symbols(BASE).into_iter().filter(|symbol| symbol.name != "start_kernel").collect();
+    for layout in [Layout::SplitBefore, Layout::PlainBehind, Layout::PlaceBehind] {
+        let error = decode_bytes(&encode(&few, BASE, 8, layout), Machine::X86_64).unwrap_err();
+        assert!(error.to_string().contains("names were not found"), "{layout:?}: {error}");
+    }
+    let error = KernelSymbols::new(few[..1].to_vec()).checked().unwrap_err();
+    assert!(error.to_string().starts_with("the list of symbols has 1 symbols and no function start_kernel"));
+    assert!(KernelSymbols::new(symbols(BASE)).checked().is_ok());
 }
 
 #[test]

@@ -70,8 +70,8 @@ pub(crate) fn symbols(
     list: &mut dyn FnMut() -> Result<Vec<String>>,
 ) -> Result<(KernelSymbols, SymbolSource)> {
     if let Some(debug) = debug {
-        let symbols =
-            kallsyms::from_debug_file(&debug.bytes).with_context(|| debug.path.display().to_string())?;
+        let symbols = kallsyms::from_debug_file(&debug.bytes).and_then(KernelSymbols::checked);
+        let symbols = symbols.with_context(|| debug.path.display().to_string())?;
         return Ok((symbols, SymbolSource::DebugFile));
     }
     let cached = cache_file(kernel);
@@ -80,7 +80,7 @@ pub(crate) fn symbols(
     }
     let (symbols, source) = match kallsyms::decode(kernel) {
         Ok(symbols) => (symbols, SymbolSource::Image),
-        Err(_) => (kallsyms::parse_proc_kallsyms(&list()?.join("\n"))?, SymbolSource::Guest),
+        Err(_) => (kallsyms::parse_proc_kallsyms(&list()?.join("\n"))?.checked()?, SymbolSource::Guest),
     };
     // Without a cache the next run works again, only later.
     let _ = cached.map(|path| write_cached(&path, &symbols, source));
@@ -179,7 +179,8 @@ fn read_cached(path: &Path) -> Option<(KernelSymbols, SymbolSource)> {
     let source =
         [SymbolSource::Image, SymbolSource::Guest].into_iter().find(|source| source.to_string() == first)?;
     let symbols = kallsyms::parse_proc_kallsyms(list.strip_suffix("end\n")?).ok()?;
-    (!symbols.is_empty()).then_some((symbols, source))
+    // A list that an earlier version misread is made anew.
+    Some((symbols.checked().ok()?, source))
 }
 
 fn write_cached(path: &Path, symbols: &KernelSymbols, source: SymbolSource) -> Result<()> {
@@ -200,7 +201,7 @@ mod tests {
     fn what_is_cached_comes_back_and_a_torn_file_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lineup/list");
-        let symbol = KernelSymbol { address: 0xffff_ffff_8100_0000, kind: 'T', name: "_text".into() };
+        let symbol = KernelSymbol { address: 0xffff_ffff_8100_0000, kind: 'T', name: "start_kernel".into() };
         let symbols = KernelSymbols::new(vec![symbol]);
         write_cached(&path, &symbols, SymbolSource::Image).unwrap();
         assert_eq!(read_cached(&path), Some((symbols, SymbolSource::Image)));
