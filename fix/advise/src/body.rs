@@ -388,13 +388,10 @@ fn forbidding_word(found: &LocatedDeclaration<'_>) -> Option<Binding> {
     let head = declaration.keyword..declaration.open;
     let words = head.chain(declaration.tail.clone()).map(|index| (index, found.lexed.str(index)));
     for (index, word) in words {
-        let constraint = match word.trim_matches('_') {
-            "packed" => Constraint::Packed,
-            "randomize_layout" => Constraint::RandomisedLayout,
-            _ => continue,
-        };
-        let line = found.lexed.line_at(found.lexed.tokens[index].start());
-        return Some(Binding::new(constraint).at(&found.path, line));
+        if word.trim_matches('_') == "packed" {
+            let line = found.lexed.line_at(found.lexed.tokens[index].start());
+            return Some(Binding::new(Constraint::Packed).at(&found.path, line));
+        }
     }
     user_space_header(found).or_else(|| pragma_pack(found))
 }

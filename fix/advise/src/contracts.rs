@@ -33,6 +33,11 @@ impl<'o> Lifts<'o> {
         Lifts { options, class }
     }
 
+    /// Whether the user lifts the whole type.
+    pub(crate) fn frees_type(&self) -> bool {
+        self.frees(&[])
+    }
+
     pub(crate) fn frees(&self, names: &[String]) -> bool {
         self.options.lifts.iter().filter(|(ty, _)| bare(ty) == self.class).any(|(_, member)| match member {
             Some(member) => names.contains(member),

@@ -49,6 +49,9 @@ impl<'s> Groundwork<'s> {
         }
         let class = bare(&spelling.name);
         let lifts = Lifts::new(options, class);
+        if let Some(randomised) = options.randomisation.refusal(subject, &body.found, lifts) {
+            return Err(one(randomised));
+        }
         defines::lift(&mut body, lifts);
         let contracts = contracts::read(&body, lifts);
         headings::obey(&mut body, lifts);

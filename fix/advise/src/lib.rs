@@ -32,6 +32,7 @@ pub mod order_file;
 pub mod outline;
 pub mod patch;
 pub mod proposal;
+pub mod randomisation;
 pub mod rewrite;
 pub mod shuffle;
 pub mod sources;

@@ -4,6 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::meaning::Meaning;
 use crate::order_file::WrittenOrder;
 use crate::proposal::Refusal;
+use crate::randomisation::Randomisation;
 use lineup_model::line::LineSize;
 
 /// Options of advice.
@@ -28,6 +29,8 @@ pub struct Options {
     pub most_moved: Option<usize>,
     /// `--order FILE`: orders to write unchanged; when there are any, nothing else is proposed.
     pub orders: Vec<WrittenOrder>,
+    /// What the configuration of a kernel says of `__randomize_layout`.
+    pub randomisation: Randomisation,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,
 }
@@ -62,6 +65,7 @@ impl Default for Options {
             least_share: 0.01,
             most_moved: None,
             orders: Vec::new(),
+            randomisation: Randomisation::Unknown,
             failed: Vec::new(),
         }
     }

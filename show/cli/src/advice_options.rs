@@ -1,11 +1,14 @@
 //! Options of advice and of its report, the same for `lineup advise` and `lineup study`.
 
 use crate::files::text_style;
+use crate::outcome::Outcome;
 use anyhow::{Context, Result};
 use clap::Args;
 use lineup_advise::held_file;
 use lineup_advise::meaning::{Meaning, Reviewed};
 use lineup_advise::order_file::{self, WrittenOrder};
+use lineup_advise::proposal::{Advice, Refusal};
+use lineup_advise::randomisation::Randomisation;
 use lineup_model::line::LineSize;
 use lineup_report::text::Telling;
 use lineup_study::source::meaning::Units;
@@ -94,6 +97,7 @@ impl AdviceOptions {
             least_share: self.least_share / 100.0,
             most_moved: self.most_moved,
             orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
+            randomisation: Randomisation::Unknown,
             failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })
@@ -118,6 +122,18 @@ pub(crate) fn tell_unfounded_reviews(meaning: &Meaning) {
     for Reviewed { type_name, file, says, .. } in meaning.unfounded_reviews() {
         eprintln!("note: the review of {type_name} in {file} fits no use that was found: {says:?}");
     }
+}
+
+/// Whether every order of `--order` was written. Of others the reasons are printed, and the command ends with 1.
+pub(crate) fn outcome_of_orders(orders: &[WrittenOrder], advice: &Advice) -> Outcome {
+    if orders.is_empty() || advice.refusals.is_empty() {
+        return Outcome::Done;
+    }
+    for Refusal { owner, constraints, .. } in &advice.refusals {
+        let reasons: Vec<String> = constraints.iter().map(ToString::to_string).collect();
+        eprintln!("lineup: the order of {owner} is not applied: {}", reasons.join("; "));
+    }
+    Outcome::Finding
 }
 
 pub(crate) fn type_and_member(text: &str) -> Result<(String, String)> {

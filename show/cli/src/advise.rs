@@ -1,6 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
-use crate::advice_options::{AdviceOptions, ReportOptions, tell_unfounded_reviews};
+use crate::advice_options::{AdviceOptions, ReportOptions, outcome_of_orders, tell_unfounded_reviews};
 use crate::default_build;
 use crate::explain::{self, Surveyed};
 use crate::files;
@@ -26,6 +26,7 @@ use lineup_report::text::study_text;
 use lineup_study::companions::DebugInfos;
 use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::kernel_configuration::{KernelPlaces, randomisation};
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -138,7 +139,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             weights,
         },
     )?;
-    Ok(Outcome::Done)
+    Ok(outcome_of_orders(&wanted.orders, &advice))
 }
 
 /// The same for a kernel: nothing is compiled, and without sources the declarations are written out from the types.
@@ -158,12 +159,20 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.shown(), stages);
     }
-    let meant = options.advice.meant()?;
+    let mut meant = options.advice.meant()?;
     check_pins(&meant.pins, recorded.types())?;
+    meant.randomisation = randomisation(&KernelPlaces {
+        folder: options.source.as_deref(),
+        image: Some(&kernel),
+        release: &words[0],
+    });
     let wanted = (&meant, &options.advice.units());
     let KernelAdvice { advice, sources, reading } =
         advice::advise(&recorded, options.source.as_deref(), wanted, stages)?;
     if options.what_if.is_some() {
+        if let Outcome::Finding = outcome_of_orders(&meant.orders, &advice) {
+            return Ok(Outcome::Finding);
+        }
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.shown(), stages);
     }
@@ -173,7 +182,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     let patch = series(&advice, &sources, &ground);
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
     write(options, &recorded, &advice, folder, Extra { patch, reading: reading.as_ref(), weights })?;
-    Ok(Outcome::Done)
+    Ok(outcome_of_orders(&meant.orders, &advice))
 }
 
 /// The program that was recorded, by the path at which it was mapped.

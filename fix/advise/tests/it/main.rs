@@ -13,6 +13,7 @@ mod known_answers;
 mod lua;
 mod pahole;
 mod parting;
+mod randomisation;
 mod rewriting;
 mod splitting;
 mod together;

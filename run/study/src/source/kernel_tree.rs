@@ -125,6 +125,11 @@ impl KernelTree {
         &self.copy
     }
 
+    /// The folder of the build, with its configuration.
+    pub fn objects(&self) -> &Path {
+        &self.objects
+    }
+
     /// Configures the build, and returns notes for the user. Debug information is switched on where it is off.
     ///
     /// # Errors

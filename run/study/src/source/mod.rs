@@ -11,6 +11,7 @@ mod declarations;
 mod ending;
 pub mod judge;
 pub mod kbuild;
+pub mod kernel_configuration;
 mod kernel_copy;
 pub mod kernel_tree;
 mod link_words;

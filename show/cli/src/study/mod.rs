@@ -16,6 +16,7 @@ pub(crate) mod plan;
 mod trials;
 mod variant;
 
+use crate::advice_options::outcome_of_orders;
 use crate::files;
 use crate::guard;
 use crate::machine;
@@ -184,8 +185,9 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     outputs::write(&plan.out, &report, diff)?;
     files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
+    let applied = outcome_of_orders(&plan.advice.orders, &advice);
     match rejected {
-        None => Ok(Outcome::Done),
+        None => Ok(applied),
         Some(_) => {
             let path = plan.out.join(outputs::REJECTED);
             eprintln!("lineup: the change failed and is not proposed; it is kept in {}", path.display());

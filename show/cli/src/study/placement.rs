@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct PlacementOptions {
     /// Try the program as it is under other allocators, settings of the C library and huge pages, without its sources;
     /// the best one is confirmed in runs that did not choose it
-    #[arg(long, conflicts_with_all = ["kernel_source", "regions", "audits", "guard", "program", "links", "allow_growth"])]
+    #[arg(long, conflicts_with_all = ["kernel_source", "regions", "audits", "guard", "program", "links", "allow_growth", "order"])]
     pub(in crate::study) placement: bool,
     /// With --placement: also try this shared library as the allocator; may be repeated
     #[arg(long = "allocator", value_name = "FILE", requires = "placement")]

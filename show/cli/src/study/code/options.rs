@@ -18,7 +18,7 @@ pub(crate) struct CodeOptions {
     /// Put the program's code in another order, instead of its data: by what the run after -- executes, with an
     /// installed llvm-bolt; the result is proven like a patch. With --kernel-source the functions that calls of
     /// --region go into come into one row of the image
-    #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth"])]
+    #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth", "order"])]
     pub(in crate::study) code: bool,
     /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --,
     /// which flatters the order]; with --placement: of a second run that confirms the placement

@@ -6,7 +6,7 @@ mod order;
 mod trials;
 mod variant;
 
-use crate::advice_options::ReportOptions;
+use crate::advice_options::{ReportOptions, outcome_of_orders};
 use crate::kernel::commit_message::{BootedKernel, Ground, series};
 use crate::machine;
 use crate::named_members::check_pins;
@@ -22,6 +22,7 @@ use lineup_recording::Selection;
 use lineup_report::study::{CommandLine, Fact, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::progress::Progress;
 use lineup_study::recorder::require_recorder;
+use lineup_study::source::kernel_configuration::{KernelPlaces, randomisation};
 use lineup_study::source::kernel_tree::KernelTree;
 use lineup_study::source::meaning::{Reading, Units};
 pub(crate) use options::KernelSourceOptions;
@@ -69,7 +70,7 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
         |folder: &Path| folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()));
     // Results of an earlier study may stay in the folder that was named; its builds are used again.
     let (out, named) = (canonical(&out)?, canonical(&typed.out)?);
-    let plan = KernelPlan::of(typed, &out)?;
+    let mut plan = KernelPlan::of(typed, &out)?;
     // A kernel takes long to build, and is of no use where no kernel can be recorded.
     require_recorder()?;
     stages.stage("copying the kernel's sources");
@@ -79,6 +80,9 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     let log = out.join("configure.log");
     fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
     let remarks = copy.configure(&configuration, &log, &stages)?;
+    let places = KernelPlaces { folder: Some(copy.objects()), ..KernelPlaces::default() };
+    plan.advice.randomisation = randomisation(&places);
+    let plan = plan;
     let built = variant::build(&plan, &mut copy, &BTreeMap::new(), &stages)?;
     let as_it_is = "the unchanged kernel";
     let booted = Booted::boot(&plan, &built, &stages, &interrupts).context(as_it_is)?;
@@ -195,8 +199,9 @@ fn conclude(
     let failed = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     outputs::write(plan.out, &report, failed)?;
     files::print(&outputs::for_standard_output(plan.json, plan.report, plan.out, &report)?)?;
+    let applied = outcome_of_orders(&plan.advice.orders, &advice);
     match rejected {
-        None => Ok(Outcome::Done),
+        None => Ok(applied),
         Some(_) => {
             let path = plan.out.join(outputs::REJECTED);
             eprintln!("lineup: the change failed and is not proposed; it is kept in {}", path.display());
