@@ -95,9 +95,14 @@ impl ToLoad<'_> {
     }
 }
 
-/// Packages put the image into `boot`, and the modules into the sibling folder `lib/modules`.
+/// Packages put the image into `boot`, and the modules into the sibling folder `lib/modules`; or both into
+/// `lib/modules/RELEASE`, as Debian does from 7.2.12 on.
 fn beside(image: &Path, release: &str) -> Option<PathBuf> {
     let image = image.canonicalize().ok()?;
+    if let Some(own) = image.parent().filter(|folder| folder.file_name().is_some_and(|name| name == release))
+    {
+        return Some(own.to_owned());
+    }
     let above = image.parent()?.parent().map(Path::to_owned);
     let roots = above.into_iter().chain([PathBuf::from("/")]);
     let folders = roots.flat_map(|root| ["lib/modules", "usr/lib/modules"].map(|modules| root.join(modules)));
@@ -121,4 +126,24 @@ fn collect(folder: &Path, depth: usize, found: &mut BTreeMap<String, PathBuf>) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_lie_beside_the_images_folder_or_around_the_image() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path().canonicalize().expect("a path");
+        for (image, modules) in [
+            ("a/boot/vmlinuz-7.0", "a/lib/modules/7.0"),
+            ("b/usr/lib/modules/7.0/vmlinuz", "b/usr/lib/modules/7.0"),
+        ] {
+            std::fs::create_dir_all(root.join(modules)).expect("makes");
+            std::fs::create_dir_all(root.join(image).parent().expect("a folder")).expect("makes");
+            std::fs::write(root.join(image), "").expect("writes");
+            assert_eq!(beside(&root.join(image), "7.0"), Some(root.join(modules)));
+        }
+    }
 }

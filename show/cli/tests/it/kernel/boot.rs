@@ -33,6 +33,19 @@ fn a_distributed_kernel_boots_and_has_the_symbols_that_its_image_holds() {
     assert!(boot["symbols"]["equal"].as_u64() > Some(1000), "{boot}");
 }
 
+/// Their table of symbols has another form, and their packages other places.
+#[test]
+fn a_kernel_of_linux_7_has_the_symbols_that_its_guest_lists() {
+    let bench = bench();
+    let report = booted(&bench, &bench.copy(&kernel("cloud-7")), &["--check-symbols"]);
+    assert!(report["release"].as_str().is_some_and(|release| release.starts_with('7')), "{report}");
+    assert_eq!(report["symbol_source"], "kallsyms in the image");
+    assert!(report["symbols"].as_u64() > Some(50_000), "{report}");
+    let symbols = &report["boot"]["symbols"];
+    assert_eq!(symbols["different"], 0, "{symbols}");
+    assert!(symbols["equal"].as_u64() > Some(1000), "{symbols}");
+}
+
 #[test]
 fn images_that_are_none_are_refused_before_any_boot() {
     let bench = bench();
