@@ -70,4 +70,4 @@ pub use sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use tasks::{KernelTask, Reach, Turn, window_of};
 pub use window::{Resident, Window, WindowStep};
-pub use writer::Writer;
+pub use writer::{WRITE_FAILED, Writer};

@@ -6,6 +6,9 @@ use crate::frame::{MAGIC, VERSION};
 use crate::header::Header;
 use std::io::Write;
 
+/// The beginning of the recorder's message on standard error when it cannot write; the error follows.
+pub const WRITE_FAILED: &str = "lineup: the recording ends here: ";
+
 /// Writes a recording. Share it behind a lock; compress outside the lock with [`Encoder::seal`].
 pub struct Writer<W: Write> {
     output: W,

@@ -1,7 +1,7 @@
 //! Writes the recording, for all threads in turn.
 
 use crate::kept_file::KeptFile;
-use lineup_recording::{Encoder, Header, RecordingError, Writer};
+use lineup_recording::{Encoder, Header, RecordingError, WRITE_FAILED, Writer};
 use std::fs::File;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ impl Output {
         let mut writer = self.lock();
         let Some(open) = writer.as_mut() else { return Ok(()) };
         let Err(error) = sealed.and_then(|block| open.append(&block)) else { return Ok(()) };
-        eprintln!("lineup: the recording ends here: {error}");
+        eprintln!("{WRITE_FAILED}{error}");
         *writer = None;
         Err(match error {
             RecordingError::Io(error) => error,

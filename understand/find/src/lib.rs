@@ -52,4 +52,4 @@ pub use sampled::{
     SampledFunction, SampledLine, SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource,
     SampledUser, SampledWithCallees, against_model, operand_at, sampled,
 };
-pub use work_out::{Again, Options, work_out};
+pub use work_out::{Again, NextWords, Options, work_out};

@@ -37,10 +37,22 @@ pub struct Options {
     pub most_findings: usize,
     /// The costs of misses.
     pub latency: Latency,
-    /// Words of a finding's next command, up to its functions; `None` for a program that `lineup study` can build.
-    pub next: Option<Vec<String>>,
+    /// The next command of a finding in a kernel; `None` for a program that `lineup study` can build.
+    pub next: Option<NextWords>,
     /// The words with which a finding's next command runs the program.
     pub again: Again,
+}
+
+/// The functions that the next command records for a finding that names none.
+const HOTTEST: usize = 5;
+
+/// The command that a finding in a kernel leads to.
+#[derive(Clone, Default, Debug)]
+pub struct NextWords {
+    /// Its words up to the functions.
+    pub first: Vec<String>,
+    /// The words in place of functions where a finding has none that can be recorded.
+    pub without_functions: Vec<String>,
 }
 
 /// Words of commands that run a program again as it was recorded.
@@ -342,6 +354,15 @@ impl Work<'_, '_> {
         counts.image == self.program || modules.any(|module| counts.image == module.path)
     }
 
+    /// The functions that stall most for code, of those that can be recorded: a finding on all code names none itself.
+    fn hottest(&self) -> Vec<String> {
+        let cycles = |counts: &&FunctionCounts| self.of_function(counts).code_cycles;
+        let mut all: Vec<&FunctionCounts> =
+            self.attribution.functions.iter().filter(|counts| self.can_be_region(counts)).collect();
+        all.sort_by_key(|counts| (std::cmp::Reverse(cycles(counts)), counts.name.clone()));
+        all.iter().take(HOTTEST).map(|counts| counts.name.clone()).collect()
+    }
+
     /// The command to go on with.
     pub(crate) fn next(&self, kind: Kind, functions: &[String]) -> String {
         let command = &self.recorded.header.command;
@@ -359,7 +380,11 @@ impl Work<'_, '_> {
             join(&[&["lineup", "study"], option].concat(), &own, command)
         };
         if let Some(next) = &self.options.next {
-            return shell_words::join(next.iter().chain(&regions));
+            let hottest =
+                || self.hottest().into_iter().flat_map(|name| ["--region".to_owned(), name]).collect();
+            let regions: Vec<String> = if regions.is_empty() { hottest() } else { regions };
+            let regions = if regions.is_empty() { &next.without_functions } else { &regions };
+            return shell_words::join(next.first.iter().chain(regions));
         }
         match kind {
             Kind::Code if self.recorded.header.abi.machine == Machine::X86_64 => study(&["--code"]),

@@ -19,6 +19,7 @@ use lineup_kernel::machine::{GuestMachine, has_kaslr};
 use lineup_kernel::modules::Module;
 use lineup_kernel::{Container, KernelImage};
 use lineup_prove::run::Ending;
+use lineup_recording::WRITE_FAILED;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
@@ -144,6 +145,8 @@ pub struct BootOutcome {
     pub symbols: Vec<String>,
     /// The addresses of its modules' sections, as asked for.
     pub sections: Vec<ModuleSection>,
+    /// The error when the recorder could not write the recording, such as that of a full disk.
+    pub write_failure: Option<String>,
     /// The last lines of the console.
     pub last_lines: VecDeque<String>,
     /// The output of the kernel and of the workload.
@@ -215,7 +218,13 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     }
     let finished = waiting.finish(watch.started)?;
     let complaint = String::from_utf8_lossy(&finished.stderr.head).into_owned();
+    watch.outcome.write_failure = write_failure(&complaint);
     Ok(watch.outcome(Some((finished.ending, complaint))))
+}
+
+/// The recorder's error in the emulator's messages.
+fn write_failure(complaint: &str) -> Option<String> {
+    complaint.lines().find_map(|line| line.strip_prefix(WRITE_FAILED)).map(str::to_owned)
 }
 
 /// Recording and listing a guest need the addresses that its image has.
@@ -348,6 +357,7 @@ impl<'a> Watch<'a> {
             troubles: Vec::new(),
             symbols: Vec::new(),
             sections: Vec::new(),
+            write_failure: None,
             last_lines: VecDeque::new(),
             printed: Printed::default(),
             emulator,

@@ -6,7 +6,8 @@ use crate::figures::percent;
 use crate::progress::Stages;
 use crate::record::kernel::{GuestRecordKind, GuestSettings, boot_recorded, prepare};
 use anyhow::{Context, Result, bail};
-use lineup_find::Findings;
+use lineup_find::{Findings, NextWords};
+use lineup_kernel::region_sets::KERNEL;
 use lineup_model::region::Regions;
 use lineup_recording::Selection;
 use lineup_study::interrupt::Interrupts;
@@ -45,7 +46,8 @@ pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) 
     );
     stages.stage("naming accesses and trying layouts");
     let usual = lineup_find::Options::default();
-    let next = Some(options.kernel.next_words());
+    let without_functions = ["--region", KERNEL].map(str::to_owned).to_vec();
+    let next = Some(NextWords { first: options.kernel.next_words(), without_functions });
     let wanted = lineup_find::Options { least_gain: options.least, next, ..usual };
     let mut findings = lineup_find::work_out(&recorded, &debug, prepared.described(), None, &wanted)?;
     findings.notes.push(format!(

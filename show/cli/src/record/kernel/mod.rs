@@ -40,6 +40,12 @@ pub(crate) use text::help_on_sets;
 /// Calls of each region recorded with their accesses when the user does not say.
 const USUAL_CALLS: u64 = 400;
 
+/// The guest's memory when the user does not say.
+const USUAL_MEMORY_MIB: u32 = 512;
+
+/// The time after which a guest is stopped when the user does not say.
+const USUAL_TIMEOUT_SECONDS: u64 = 300;
+
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 1 << 20;
 
@@ -66,7 +72,7 @@ pub(crate) struct KernelOptions {
     #[arg(long, value_name = "NAME", requires = "kernel")]
     pub(crate) machine: Option<String>,
     /// The guest's memory in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 512, requires = "kernel")]
+    #[arg(long, value_name = "MIB", default_value_t = USUAL_MEMORY_MIB, requires = "kernel")]
     pub(crate) memory: u32,
     /// Appended to the kernel's command line; `mitigations=…` replaces the `mitigations=off` that is there otherwise
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "kernel")]
@@ -85,7 +91,7 @@ pub(crate) struct KernelOptions {
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pub(crate) modules: Option<PathBuf>,
     /// Stop the guest after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
+    #[arg(long, value_name = "SECONDS", default_value_t = USUAL_TIMEOUT_SECONDS, requires = "kernel",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
     /// Show the guest's console on standard error
@@ -115,6 +121,20 @@ impl KernelOptions {
         words.extend(self.rootfs.iter().flat_map(|root| ["--rootfs".to_owned(), path(root)]));
         words.extend(self.module.iter().flat_map(|module| ["--module".to_owned(), module.clone()]));
         words.extend(self.modules.iter().flat_map(|modules| ["--modules".to_owned(), path(modules)]));
+        words.extend(self.busybox.iter().flat_map(|busybox| ["--busybox".to_owned(), path(busybox)]));
+        let numbers = [
+            ("--cpus", u64::from(self.cpus), 1),
+            ("--memory", u64::from(self.memory), USUAL_MEMORY_MIB.into()),
+            ("--timeout", self.timeout, USUAL_TIMEOUT_SECONDS),
+        ];
+        for (option, number, usual) in numbers {
+            if number != usual {
+                words.extend([option.to_owned(), number.to_string()]);
+            }
+        }
+        if !self.cmdline.is_empty() {
+            words.extend(["--cmdline".to_owned(), self.cmdline.clone()]);
+        }
         words.extend(["--workload".to_owned(), self.workload.clone()]);
         words
     }
@@ -390,6 +410,12 @@ pub(crate) fn boot_recorded(
              the recording holds; with one CPU both boots are alike"
         );
     }
+    if let Some(why) = &outcome.write_failure {
+        bail!(
+            "cannot write the recording {}: {why}; it holds what was recorded until then",
+            prepared.plan.output
+        );
+    }
     let problem = outcome.problem(&request);
     Ok((outcome, problem))
 }
@@ -423,6 +449,10 @@ pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrup
     }
     let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
     let recording = read_all(&bytes).with_context(|| nothing(""))?;
+    if problem.is_none() && (recording.damage.is_some() || recording.system.is_none()) {
+        let damage = recording.damage.as_ref().map_or("its end is missing".into(), ToString::to_string);
+        bail!("the recording {output} is not whole: {damage}; is there room where it lies?");
+    }
     Ok(Recorded { recording, outcome, problem })
 }
 
