@@ -21,6 +21,7 @@ pub mod histogram;
 pub mod holm;
 pub mod interval;
 pub mod modes;
+pub mod noise;
 pub mod paired;
 pub mod propagate;
 pub mod proportion;

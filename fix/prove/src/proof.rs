@@ -34,6 +34,9 @@ pub struct ProofPlan {
     pub line: LineSize,
     /// The lines that are summed up so: those of data, or those of code where the change is one of code.
     pub lines_of: LineKind,
+    /// The difference of these lines, over all regions, that runs of one variant show as well; `None` where the lines of
+    /// one variant repeat.
+    pub lines_noise: Option<f64>,
     /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the machine they
     /// were built for. Output is still compared.
     pub is_emulated: bool,
@@ -56,6 +59,7 @@ impl Default for ProofPlan {
             seed: Seed::default(),
             line: LineSize::B64,
             lines_of: LineKind::Data,
+            lines_noise: None,
             is_emulated: false,
             calls_apart: 0.0,
             links: 1,
@@ -74,6 +78,8 @@ pub struct Proof {
     pub effects: Result<EffectsAgreement, String>,
     /// Weighted mean change of the plan's lines per call; `None` without regions.
     pub lines_difference: Option<f64>,
+    /// The plan's noise: a difference up to this one is no result.
+    pub lines_noise: Option<f64>,
     /// The kind of these lines.
     pub lines_of: LineKind,
     /// The plan's line size.
@@ -132,7 +138,8 @@ impl Proof {
     /// Lines and time in one sentence, such as `fewer lines (−1.00 per call), no end-to-end gain
     /// (within 1 %)`.
     pub fn conclusion(&self) -> String {
-        format!("{}, {}", lines_in_words(self.lines_difference, self.lines_of), self.time_in_words())
+        let lines = lines_in_words(self.lines_difference, self.lines_noise, self.lines_of);
+        format!("{lines}, {}", self.time_in_words())
     }
 
     fn time_in_words(&self) -> String {
@@ -187,13 +194,17 @@ pub fn detectable_in_words(smallest: f64) -> String {
 }
 
 /// The change in the lines a call needs, in words.
-fn lines_in_words(difference: Option<f64>, of: LineKind) -> String {
+fn lines_in_words(difference: Option<f64>, noise: Option<f64>, of: LineKind) -> String {
     let lines = match of {
         LineKind::Data => "lines",
         LineKind::Code => "lines of code",
     };
     match difference {
         None => "no region compared".into(),
+        Some(difference) if noise.is_some_and(|noise| difference.abs() <= noise) => format!(
+            "no change of {lines} in all beyond the noise ({difference:+.2} per call, noise {:.2})",
+            noise.unwrap_or_default()
+        ),
         Some(difference) if difference < 0.0 => format!("fewer {lines} (−{:.2} per call)", -difference),
         Some(difference) if difference > 0.0 => format!("more {lines} (+{difference:.2} per call)"),
         Some(_) => format!("as many {lines} as before"),
@@ -227,7 +238,15 @@ pub fn prove(
     };
     let evidence = Evidence { runs: session.runs, blocks };
     Ok(Proven::new(
-        Proof { footprints, time, effects, lines_difference, lines_of, line: plan.line },
+        Proof {
+            footprints,
+            time,
+            effects,
+            lines_difference,
+            lines_noise: plan.lines_noise,
+            lines_of,
+            line: plan.line,
+        },
         evidence,
     ))
 }

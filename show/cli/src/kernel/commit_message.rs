@@ -56,7 +56,7 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
     let (release, workload, bytes) = (ground.release, ground.workload, advice.line_bytes);
     let mut text = format!(
         "{}: put what hot paths use together on fewer cache lines\n\nThe accesses of these functions were recorded on \
-         {release} under workload {workload},\nfrom entry to return. Members that a call uses together now share lines \
+         {release} under workload {workload},\nwith all that they called. Members that a call uses together now share lines \
          of {bytes}\nbytes. {}\n",
         order.type_name,
         match ground.tried {

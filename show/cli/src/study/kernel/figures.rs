@@ -5,6 +5,7 @@ use super::variant::Variant;
 use lineup_advise::current_lines;
 use lineup_advise::proposal::{Advice, RegionLines};
 use lineup_advise::usage::Usage;
+use lineup_explain::Explained;
 use lineup_explain::explanation::RegionExplanation;
 use lineup_kernel::guest::Varying;
 use lineup_model::line::LineSize;
@@ -149,6 +150,20 @@ pub(super) fn more_lines(variants: [&Variant; 2], proof: &Proof, line: LineSize)
     (difference > MORE_LINES && difference > noise).then(|| {
         format!("the changed kernel is worse: {difference:+.2} lines per call, and the choice of calls explains {noise:.2}")
     })
+}
+
+/// The mean lines of data per call, over all regions by their weights.
+pub(super) fn mean_lines(recorded: &Explained, line: LineSize) -> f64 {
+    let mean = |region: &RegionExplanation| {
+        let lines = region.lines.iter().find(|lines| lines.line_bytes == line.bytes());
+        let bars = lines.map_or(&[][..], |lines| &lines.data_distribution);
+        let calls: f64 = bars.iter().map(|bar| bar.calls as f64).sum();
+        let sum: f64 = bars.iter().map(|bar| bar.value as f64 * bar.calls as f64).sum();
+        (region.weight, sum / calls.max(1.0))
+    };
+    let all: Vec<(f64, f64)> = recorded.explanation.regions.iter().map(mean).collect();
+    let weight: f64 = all.iter().map(|(weight, _)| weight).sum();
+    all.iter().map(|(weight, mean)| weight * mean).sum::<f64>() / weight.max(f64::MIN_POSITIVE)
 }
 
 /// A region's weight, and the square of the standard error of its mean lines of data per call.

@@ -1,5 +1,6 @@
 //! `lineup study --kernel-source`: from a kernel's sources to a patch that was built, booted, recorded and compared.
 
+mod boots;
 mod figures;
 mod options;
 mod order;
@@ -71,27 +72,36 @@ pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
     // Results of an earlier study may stay in the folder that was named; its builds are used again.
     let (out, named) = (canonical(&out)?, canonical(&typed.out)?);
     let mut plan = KernelPlan::of(typed, &out)?;
+    let (configuration, configured) = plan.options.configuration(tree)?;
     // A kernel takes long to build, and is of no use where no kernel can be recorded.
     require_recorder()?;
     stages.stage("copying the kernel's sources");
     let mut copy = KernelTree::copy(plan.options.source(tree, &out, &named)?, &interrupts)?;
-    let (configuration, configured) = plan.options.configuration(tree);
     stages.stage(&format!("configuring the kernel: {configured}"));
     let log = out.join("configure.log");
     fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
     let remarks = copy.configure(&configuration, &log, &stages)?;
     let places = KernelPlaces { folder: Some(copy.objects()), ..KernelPlaces::default() };
     plan.advice.randomisation = randomisation(&places);
-    let plan = plan;
     let built = variant::build(&plan, &mut copy, &BTreeMap::new(), &stages)?;
     let as_it_is = "the unchanged kernel";
     let booted = Booted::boot(&plan, &built, &stages, &interrupts).context(as_it_is)?;
     let varying = &booted.varying(&stages, &interrupts).context(as_it_is)?;
-    let before = &booted.record(&plan, &stages, &interrupts).context(as_it_is)?;
+    let recorded = booted.record_called(&mut plan, &stages, &interrupts).context(as_it_is)?;
+    let (before, silent) = (&recorded.0, recorded.1);
+    let plan = plan;
+    let remarks: Vec<String> = remarks.into_iter().chain(silent).collect();
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let compiler = compiler(before);
-    let mut trials =
-        Trials { plan: &plan, tree: &mut copy, before, varying, stages: &stages, interrupts: &interrupts };
+    let mut trials = Trials {
+        plan: &plan,
+        tree: &mut copy,
+        before,
+        varying,
+        boots: None,
+        stages: &stages,
+        interrupts: &interrupts,
+    };
     if plan.lines_of == LineKind::Code {
         return order::run(&mut trials, facts(&compiler, &configured, &remarks, None));
     }

@@ -1,7 +1,7 @@
 //! Converts the command line for the study of a kernel into its settings.
 
 use crate::record::kernel::{KernelOptions, latency};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_recording::Latency;
 use lineup_study::source::kernel_tree::{BuiltKernel, Configuration, KernelSource};
@@ -55,9 +55,19 @@ pub(crate) struct KernelSourceOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel_source",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
+    /// Recorded boots of each kernel, with other allocations and another phase of the timer: lines that differ as much
+    /// between boots of one kernel are no result; 1 leaves this out
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "kernel_source",
+          value_parser = clap::value_parser!(u32).range(1..=20))]
+    boots: u32,
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel_source")]
     latency: Option<Latency>,
+}
+
+/// Whether a word can be a target that configures a kernel: their names end so, and are no paths.
+fn may_be_target(word: &str) -> bool {
+    word.ends_with("config") && !word.starts_with(['.', '-']) && !word.contains(['/', ' ', '='])
 }
 
 /// The boot log is compared, with its times left out; a comparison needs to know which lines are the kernel's.
@@ -80,16 +90,38 @@ impl KernelSourceOptions {
     }
 
     /// The kernel's configuration, and its description in words.
-    pub(super) fn configuration(&self, tree: &Path) -> (Configuration, String) {
+    ///
+    /// # Errors
+    /// When the value is neither a file nor can be the name of a target.
+    pub(super) fn configuration(&self, tree: &Path) -> Result<(Configuration, String)> {
         let own = tree.join(".config");
-        match &self.config {
+        Ok(match &self.config {
             Some(named) if Path::new(named).is_file() => {
                 (Configuration::File(named.into()), format!("the file {named}"))
+            }
+            Some(named) if Path::new(named).is_dir() => {
+                bail!("--config {named}: it is a folder; name the file of the configuration in it")
+            }
+            Some(named) if !may_be_target(named) => {
+                bail!(
+                    "--config {named}: there is no such file, and no target of the kernel's Makefile has such a name; \
+                     targets are defconfig, tinyconfig, kvm_guest.config and the like"
+                )
             }
             Some(named) => (Configuration::Target(named.clone()), format!("make {named}")),
             None if own.is_file() => (Configuration::File(own), "the tree's own .config".into()),
             None => (Configuration::Target("defconfig".into()), "make defconfig".into()),
-        }
+        })
+    }
+
+    /// The guest's memory in MiB.
+    pub(super) fn memory(&self) -> u32 {
+        self.memory
+    }
+
+    /// Recorded boots of each kernel.
+    pub(super) fn boots(&self) -> u32 {
+        self.boots
     }
 
     /// The guest's workload.
@@ -116,6 +148,23 @@ impl KernelSourceOptions {
             latency: self.latency,
             stream: 0,
             intervene: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_a_file_or_the_name_of_a_target() {
+        for target in ["defconfig", "x86_64_defconfig", "tinyconfig", "kvm_guest.config", "allnoconfig"] {
+            assert!(may_be_target(target), "{target}");
+        }
+        for other in
+            ["/nonexistent", "configs/small.config", ".config", "clean", "mrproper", "-f", "small.cfg", ""]
+        {
+            assert!(!may_be_target(other), "{other}");
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn run(trials: &mut Trials<'_>, setting: Vec<Fact>) -> Result<Outcome
         row.left
     ));
     let tried = match trials.changed(&row.edited) {
-        Ok(after) => trials.compare(&after).map(|compared| (after, compared)),
+        Ok(after) => trials.compare(&after, None).map(|compared| (after, compared)),
         Err(error) => Err(error),
     };
     let tried = match tried {

@@ -1,6 +1,7 @@
 //! Trying the patch to a kernel: built, booted, its offsets read back, recorded and compared. Halving finds the parts
 //! that fail; they are refused with their reasons, and the rest is tried again.
 
+use super::boots::{Boots, LinesVerdict};
 use super::variant::{self, Booted, DoesNotRun, GuestRunner, Variant};
 use super::{KernelPlan, figures};
 use crate::kernel::advice::{KernelAdvice, advise_on};
@@ -28,6 +29,8 @@ pub(super) struct Trials<'t> {
     pub(super) tree: &'t mut KernelTree,
     pub(super) before: &'t Variant,
     pub(super) varying: &'t Varying,
+    /// Further recorded boots of the unchanged kernel, once they were made.
+    pub(super) boots: Option<Boots>,
     pub(super) stages: &'t Stages,
     pub(super) interrupts: &'t Interrupts,
 }
@@ -108,20 +111,43 @@ impl Trials<'_> {
             return Ok(Err(failure(because)));
         }
         let (plan, before) = (self.plan, self.before);
-        let guest = figures::side_by_side(plan, advice, [before, &after], self.varying);
-        if let Some(because) = figures::no_gain(&guest.types) {
+        let mut guest = figures::side_by_side(plan, advice, [before, &after], self.varying);
+        let lines = match self.lines_verdict(advice, &after) {
+            Ok(lines) => lines,
+            Err(error) => return failure_of(error).map(Err),
+        };
+        let because = match &lines {
+            Some(lines) => lines.failure(),
+            None => figures::no_gain(&guest.types),
+        };
+        if let Some(because) = because {
             return Ok(Err(failure(because)));
         }
-        let compared = match self.compare(&after) {
+        guest.compared.extend(lines.as_ref().map(LinesVerdict::fact));
+        let noise = lines.as_ref().map(LinesVerdict::noise_in_all);
+        let compared = match self.compare(&after, noise) {
             Ok(compared) => compared,
             Err(error) => return failure_of(error).map(Err),
         };
-        if let Ok(proof) = &compared
+        if lines.is_none()
+            && let Ok(proof) = &compared
             && let Some(because) = figures::more_lines([before, &after], proof.value(), plan.advice.primary)
         {
             return Ok(Err(failure(because)));
         }
         Ok(Ok(KernelTrial { after, compared, guest }))
+    }
+
+    /// What further boots of both kernels say about the lines of the changed types and of all.
+    fn lines_verdict(&mut self, advice: &Advice, after: &Variant) -> Result<Option<LinesVerdict>> {
+        let (plan, stages, interrupts) = (self.plan, self.stages, self.interrupts);
+        if self.boots.is_none() {
+            self.boots = Some(Boots::of(self.before, plan, stages, interrupts)?);
+        }
+        let Some(before) = &self.boots else { return Ok(None) };
+        let changed = Boots::of(after, plan, stages, interrupts)?;
+        let [old, new] = [self.before, after].map(|variant| variant.recorded.types());
+        LinesVerdict::of(advice, [(before, old), (&changed, new)], plan.advice.primary)
     }
 
     /// The changed kernel, recorded. Before it is, it has to boot and to do the same.
@@ -135,7 +161,7 @@ impl Trials<'_> {
         booted.record(plan, stages, interrupts)
     }
 
-    pub(super) fn compare(&self, after: &Variant) -> Result<Compared> {
+    pub(super) fn compare(&self, after: &Variant, lines_noise: Option<f64>) -> Result<Compared> {
         self.stages.stage("booting both kernels in turn");
         let variants = [self.before, after];
         let mut runner =
@@ -143,6 +169,7 @@ impl Trials<'_> {
         let proof = ProofPlan {
             line: self.plan.advice.primary,
             lines_of: self.plan.lines_of,
+            lines_noise,
             is_emulated: true,
             calls_apart: CALLS_APART,
             ..ProofPlan::default()

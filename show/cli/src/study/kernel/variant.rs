@@ -3,15 +3,16 @@
 use super::KernelPlan;
 use crate::explain;
 use crate::progress::Stages;
-use crate::record::kernel::{self, GuestRecordKind, GuestSettings, Prepared};
-use anyhow::{Context, Result, bail};
+use crate::record::kernel::{self, GuestRecordKind, GuestSettings, KernelOptions, Prepared};
+use anyhow::{Context, Result};
 use lineup_explain::{Explained, Options};
 use lineup_kernel::guest::{Printed, Varying};
+use lineup_model::region::{Region, Regions};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, RunResult, Runner, Slot};
 use lineup_prove::{Conduct, ConductEffects, Recorded, RegionCalls, Variant as RunOf};
-use lineup_recording::MeasuredCall;
+use lineup_recording::{MeasuredCall, Recording};
 use lineup_study::guest::boot::BootOutcome;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -25,11 +26,12 @@ use std::time::Duration;
 const NO_EFFECTS: &str = "a guest has no disk and no network; what it printed is compared";
 
 /// The additional memory of a second run's guest: the kernel's allocations get other addresses, and take other time.
-const MORE_MEMORY_MIB: u32 = 16;
+pub(super) const MORE_MEMORY_MIB: u32 = 16;
 
 /// A kernel that was built, and booted without the recorder.
 pub(super) struct Booted {
     prepared: Prepared,
+    built: BuiltKernel,
     recording: PathBuf,
     /// Its guest's output.
     pub(super) printed: Printed,
@@ -89,21 +91,11 @@ impl Booted {
     ) -> Result<Booted> {
         let folder = built.image.parent().unwrap_or(plan.out);
         let recording = folder.join("calls.rec");
-        let guest = plan.options.guest(built);
-        let wanted = GuestSettings {
-            regions: plan.regions.clone(),
-            calls: Some(plan.calls),
-            selection: plan.selection,
-            warmup: plan.warmup,
-            caches: plan.caches,
-            out: &recording,
-            what: GuestRecordKind::Calls,
-        };
-        let prepared = kernel::prepare(&guest, &wanted, stages, interrupts)?;
+        let prepared = prepared(plan, built, &recording, stages, interrupts)?;
         let (outcome, problem) = kernel::boot_bare(&prepared, 0, stages, interrupts)?;
         keep_console(folder, &outcome.printed)?;
         ended_well(problem)?;
-        Ok(Booted { prepared, recording, printed: outcome.printed })
+        Ok(Booted { prepared, built: built.clone(), recording, printed: outcome.printed })
     }
 
     /// The differences when the same kernel boots with more memory.
@@ -111,6 +103,36 @@ impl Booted {
         let (outcome, problem) = kernel::boot_bare(&self.prepared, MORE_MEMORY_MIB, stages, interrupts)?;
         ended_well(problem)?;
         Ok(self.printed.varying(&outcome.printed))
+    }
+
+    /// Boots again with the recorder, and explains. Regions that the workload does not call are left out of the plan, and
+    /// the others are recorded again; the remark on that comes with the recording.
+    pub(super) fn record_called(
+        mut self,
+        plan: &mut KernelPlan<'_>,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<(Variant, Option<String>)> {
+        let recorded = kernel::record(&self.prepared, stages, interrupts)?;
+        ended_well(recorded.problem.clone())?;
+        let silent = silent(&recorded);
+        if silent.is_empty() || silent.len() == recorded.recording.header.regions.len() {
+            return Ok((self.explain(plan, recorded, stages)?, None));
+        }
+        let remark = format!(
+            "the workload {} made no call of {}: left out",
+            plan.options.workload(),
+            silent.join(", ")
+        );
+        stages.line(&format!("lineup: {remark}; the study goes on with the other regions"));
+        let called =
+            recorded.recording.header.regions.iter().filter(|(_, region)| !silent.contains(&region.name));
+        plan.regions = Regions::from_iter(
+            called.map(|(_, region)| Region { weight: region.weight, ..Region::named(&region.name) }),
+        );
+        self.prepared = prepared(plan, &self.built, &self.recording, stages, interrupts)?;
+        let recorded = kernel::record(&self.prepared, stages, interrupts)?;
+        Ok((self.explain(plan, recorded, stages)?, Some(remark)))
     }
 
     /// Boots again with the recorder, and explains.
@@ -121,23 +143,20 @@ impl Booted {
         interrupts: &Interrupts,
     ) -> Result<Variant> {
         let recorded = kernel::record(&self.prepared, stages, interrupts)?;
+        self.explain(plan, recorded, stages)
+    }
+
+    fn explain(self, plan: &KernelPlan<'_>, recorded: kernel::Recorded, stages: &Stages) -> Result<Variant> {
+        let silent = silent(&recorded);
         ended_well(recorded.problem)?;
-        let silent = recorded.recording.header.regions.iter();
-        let silent =
-            silent.filter(|(id, _)| recorded.recording.measured.iter().all(|call| call.region != *id));
-        let silent: Vec<&str> = silent.map(|(_, region)| region.name.as_str()).collect();
         if !silent.is_empty() {
-            bail!(
+            ended_well(Some(format!(
                 "the workload {} made no call of {}; name functions that it leads to",
                 plan.options.workload(),
                 silent.join(", ")
-            );
+            )))?;
         }
-        let surveyed = explain::survey(&self.recording, stages)?;
-        let described = PathBuf::from(self.prepared.described());
-        let options =
-            Options { line_size: plan.advice.primary, caches: plan.caches.to_vec(), ..Options::default() };
-        let explained = explain::program(surveyed, &described, Default::default(), options, stages)?;
+        let explained = explained(plan, &self.prepared, &self.recording, stages)?;
         Ok(Variant {
             status: recorded.outcome.status().unwrap_or(-1),
             printed: recorded.outcome.printed,
@@ -149,6 +168,28 @@ impl Booted {
 }
 
 impl Variant {
+    /// Boots and records the same kernel again, with additional memory: its allocations get other addresses, and the timer
+    /// another phase. Only the explained calls stay.
+    pub(super) fn again(
+        &self,
+        plan: &KernelPlan<'_>,
+        more_memory_mib: u32,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<Explained> {
+        let recording = self.booted.recording.with_file_name("again.rec");
+        let guest = KernelOptions {
+            memory: plan.options.memory() + more_memory_mib,
+            ..plan.options.guest(&self.booted.built)
+        };
+        let prepared = prepared_guest(plan, &guest, &recording, stages, interrupts)?;
+        let recorded = kernel::record(&prepared, stages, interrupts)?;
+        ended_well(recorded.problem)?;
+        let explained = explained(plan, &prepared, &recording, stages);
+        fs::remove_file(&recording).with_context(|| format!("cannot remove {}", recording.display()))?;
+        explained
+    }
+
     /// Its guest's output without the recorder.
     pub(super) fn printed(&self) -> &Printed {
         &self.booted.printed
@@ -193,6 +234,56 @@ impl Runner for GuestRunner<'_> {
         let wall_ns = u64::try_from(wall_ns).unwrap_or(u64::MAX);
         Ok(RunResult::finished(status, output.as_bytes(), said.as_bytes(), wall_ns))
     }
+}
+
+/// The kernel of a plan, ready to be booted and recorded.
+fn prepared(
+    plan: &KernelPlan<'_>,
+    built: &BuiltKernel,
+    recording: &Path,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Prepared> {
+    prepared_guest(plan, &plan.options.guest(built), recording, stages, interrupts)
+}
+
+fn prepared_guest(
+    plan: &KernelPlan<'_>,
+    guest: &KernelOptions,
+    recording: &Path,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Prepared> {
+    let wanted = GuestSettings {
+        regions: plan.regions.clone(),
+        calls: Some(plan.calls),
+        selection: plan.selection,
+        warmup: plan.warmup,
+        caches: plan.caches,
+        out: recording,
+        what: GuestRecordKind::Calls,
+    };
+    kernel::prepare(guest, &wanted, stages, interrupts)
+}
+
+fn explained(
+    plan: &KernelPlan<'_>,
+    prepared: &Prepared,
+    recording: &Path,
+    stages: &Stages,
+) -> Result<Explained> {
+    let surveyed = explain::survey(recording, stages)?;
+    let described = PathBuf::from(prepared.described());
+    let options =
+        Options { line_size: plan.advice.primary, caches: plan.caches.to_vec(), ..Options::default() };
+    explain::program(surveyed, &described, Default::default(), options, stages)
+}
+
+/// The regions without a call.
+fn silent(recorded: &kernel::Recorded) -> Vec<String> {
+    let Recording { header, measured, .. } = &recorded.recording;
+    let regions = header.regions.iter().filter(|(id, _)| measured.iter().all(|call| call.region != *id));
+    regions.map(|(_, region)| region.name.clone()).collect()
 }
 
 fn ended_well(problem: Option<String>) -> Result<()> {
