@@ -115,6 +115,9 @@ pub struct PairCounts {
     pub of_same_bytes: u64,
     /// Misses on bytes that share only the line.
     pub of_line_alone: u64,
+    /// Of the first: misses whose own access needed no byte that another thread had written. Only a later access to the
+    /// line did.
+    pub of_same_bytes_later: u64,
 }
 
 /// All counts.
@@ -180,6 +183,8 @@ struct Side {
     last_tag: u32,
     /// A miss not yet classified as true or false.
     open: Option<Pair>,
+    /// Whether the access that missed needed bytes that others wrote.
+    needed_at_once: bool,
 }
 
 #[derive(Debug)]
@@ -210,10 +215,11 @@ struct Waited {
 }
 
 impl Waited {
-    fn add(&mut self, pair: Pair, tag: u32, is_of_same_bytes: bool) {
+    fn add(&mut self, pair: Pair, tag: u32, (is_of_same_bytes, is_later): (bool, bool)) {
         for counts in [self.pairs.entry(pair).or_default(), self.by_tag.entry(tag).or_default()] {
             counts.of_same_bytes += u64::from(is_of_same_bytes);
             counts.of_line_alone += u64::from(!is_of_same_bytes);
+            counts.of_same_bytes_later += u64::from(is_of_same_bytes && is_later);
         }
     }
 }
@@ -305,14 +311,17 @@ fn settle(side: &mut Side, is_true: bool, counts: &mut Line, waited: &mut Waited
     let Some(pair) = side.open.take() else { return };
     counts.misses_true += u64::from(is_true);
     counts.misses_false += u64::from(!is_true);
-    waited.add(pair, pair.other_tag, is_true);
+    waited.add(pair, pair.other_tag, (is_true, !side.needed_at_once));
 }
 
 impl Shared {
     fn access(&mut self, line: u64, bytes: u128, access: &Access, waited: &mut Waited) {
         let own = usize::from(access.thread);
         match (self.sides[own].state, access.kind.writes()) {
-            (State::Invalid, writes) => self.miss(line, access, writes, waited),
+            (State::Invalid, writes) => {
+                self.sides[own].needed_at_once = self.sides[own].unseen & bytes != 0;
+                self.miss(line, access, writes, waited);
+            }
             (State::Shared, true) => self.upgrade(line, bytes, access, waited),
             _ => {}
         }
@@ -394,7 +403,7 @@ impl Shared {
         let is_true = same.is_some();
         self.counts.upgrades_true += u64::from(is_true);
         self.counts.upgrades_false += u64::from(!is_true);
-        waited.add(pair, access.tag, is_true);
+        waited.add(pair, access.tag, (is_true, false));
         self.take(access, waited);
     }
 
