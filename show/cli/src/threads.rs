@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         false => text::text(&page, options.top, files::text_style()),
     };
     files::print(&out)?;
-    let is_found = options.check && !between.false_sharing.is_empty();
+    let is_found = options.check && !(between.false_sharing.is_empty() && between.beside_hot.is_empty());
     Ok(if is_found { Outcome::Finding } else { Outcome::Done })
 }
 

@@ -4,8 +4,8 @@ use super::Page;
 use super::kernel::{calls, tasks};
 use crate::figures::grouped;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, Serialising, UseOf,
-    WaitsByOrder,
+    BesideHot, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, NeededData, Of, Remedy,
+    Serialising, UseOf, WaitsByOrder,
 };
 use lineup_report::figure::{share, whole};
 use lineup_report::text::{Align, Table, TextStyle};
@@ -33,7 +33,10 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
         let _ = writeln!(out, "   would part them: {}", remedy(&found.remedy, between.line_bytes));
         let _ = writeln!(out, "   {}\n", who_edits(&found.remedy));
     }
-    if between.false_sharing.is_empty() {
+    for found in between.beside_hot.iter().take(top) {
+        beside_hot(&mut out, found, between.of);
+    }
+    if between.false_sharing.is_empty() && between.beside_hot.is_empty() {
         let _ = match between.is_without_overlap() {
             true => writeln!(
                 out,
@@ -141,6 +144,28 @@ fn finding(out: &mut String, number: usize, found: &FalseSharing, wait_cycles: u
         whole(fewest.of_line_alone),
         whole(most.of_line_alone),
         whole(recorded.of_same_bytes)
+    );
+}
+
+/// Data that nobody writes beside data that threads write.
+fn beside_hot(out: &mut String, found: &BesideHot, of: Of) {
+    let named = |all: &[NeededData]| {
+        let named =
+            all.iter().take(MOST_LISTED).map(|one| format!("{} ({})", one_line(&one.name), whole(one.waits)));
+        let more = all.len().saturating_sub(MOST_LISTED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        named.chain(more).collect::<Vec<String>>().join(", ")
+    };
+    let _ = writeln!(
+        out,
+        "false sharing beside written data: {}, {}: {} waits in a thousand accesses for data that no {} writes\n   read: {}\n   \
+         the line went to writes of: {}\n   would part them: the read members on a line without the written ones\n",
+        one_line(&found.owner),
+        counted(found.lines, "line"),
+        grouped(found.per_thousand_accesses, 1),
+        of.one(),
+        named(&found.read),
+        named(&found.written)
     );
 }
 

@@ -7,8 +7,8 @@ use super::thread_tasks::{calls, tasks};
 use crate::figure::whole;
 use crate::visible::shortened;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, LockWait, Matrix, Of, PairBetween, PartBetween,
-    TaskBetween, UseOf, Waits, WaitsByOrder,
+    BesideHot, BetweenThreads, FalseSharing, LineBetween, LockReport, LockWait, Matrix, NeededData, Of,
+    PairBetween, PartBetween, TaskBetween, UseOf, Waits, WaitsByOrder,
 };
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -19,6 +19,8 @@ const MOST_MAPS: usize = 40;
 const ROW_BYTES: u64 = 16;
 /// The most data named that came over while a lock was held.
 const NEEDED: usize = 5;
+/// The most data named beside written data.
+const MOST_NAMED: usize = 8;
 /// Patterns that threads take turns in.
 const LOOKS: usize = 6;
 
@@ -71,9 +73,33 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
 
 fn findings(between: &BetweenThreads, told: &ThreadsPage) -> Markup {
     html! {
-        @if between.false_sharing.is_empty() { p { "No lines are shared without need by as much as is worth a change." } }
+        @if between.false_sharing.is_empty() && between.beside_hot.is_empty() { p { "No lines are shared without need by as much as is worth a change." } }
         @for (number, found) in between.false_sharing.iter().enumerate() {
             (finding(number + 1, found, told.remedies.get(number).map_or("", String::as_str)))
+        }
+        @for found in &between.beside_hot { (beside_hot(found, between.of.one())) }
+    }
+}
+
+/// Data that nobody writes beside data that threads write.
+fn beside_hot(found: &BesideHot, one: &str) -> Markup {
+    let named = |all: &[NeededData]| {
+        html! {
+            @for (index, data) in all.iter().take(MOST_NAMED).enumerate() {
+                @if index > 0 { ", " } (name(&data.name)) " (" (whole(data.waits)) ")"
+            }
+            @if all.len() > MOST_NAMED { ", " (all.len() - MOST_NAMED) " more" }
+        }
+    };
+    html! {
+        div.proposal {
+            h3 { (name(&found.owner)) " beside written data" }
+            p {
+                (format!("{:.1}", found.per_thousand_accesses)) " waits in a thousand accesses for data that no " (one)
+                " writes; on " (found.lines) @if found.lines == 1 { " line." } @else { " lines." }
+            }
+            p { "Read: " (named(&found.read)) ". The line went to writes of " (named(&found.written)) "." }
+            p { b { "Would part them: " } "the read members on a line without the written ones." }
         }
     }
 }

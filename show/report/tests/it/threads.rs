@@ -1,9 +1,10 @@
 //! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
 
 use lineup_explain::threads::{
-    Beside, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockKind, LockPlaces,
-    LockReport, LockSection, LockWait, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Remedy,
-    SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits, WaitsByOrder,
+    Beside, BesideHot, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockKind,
+    LockPlaces, LockReport, LockSection, LockWait, Matrix, Needed, NeededData, NotSeen, Of, PairBetween,
+    PartBetween, Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits,
+    WaitsByOrder,
 };
 use lineup_report::html::{ThreadsPage, threads_page};
 use scraper::{Html, Selector};
@@ -49,6 +50,14 @@ fn between() -> BetweenThreads {
             per_thousand_accesses_at_most: 900.0,
             parts: parts.clone(),
             remedy: Remedy::AlignAllocations,
+        }],
+        beside_hot: vec![BesideHot {
+            owner: HOSTILE.into(),
+            lines: 1,
+            waits: 400,
+            per_thousand_accesses: 40.0,
+            read: vec![NeededData { name: HOSTILE.into(), waits: 400 }],
+            written: vec![NeededData { name: HOSTILE.into(), waits: 400 }],
         }],
         lines: vec![LineBetween {
             process: 0,

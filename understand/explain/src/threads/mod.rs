@@ -4,6 +4,7 @@
 //! use go through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. The order
 //! of calls without times is unknown; they are only counted.
 
+mod beside_hot;
 mod collect;
 mod elsewhere;
 mod finding;
@@ -26,9 +27,10 @@ pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
 pub(crate) use reaches::Reaches;
 pub use report::{
-    Beside, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockPlaces, LockReport,
-    LockSection, LockWait, LockWithin, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Placement,
-    Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits, WaitsByOrder,
+    Beside, BesideHot, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockPlaces,
+    LockReport, LockSection, LockWait, LockWithin, Matrix, Needed, NeededData, NotSeen, Of, PairBetween,
+    PartBetween, Placement, Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor,
+    Waits, WaitsByOrder,
 };
 pub use serialising::Serialising;
 pub use tasks::{Tasks, name_of};

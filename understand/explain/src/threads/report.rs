@@ -20,6 +20,8 @@ pub struct BetweenThreads {
     pub waits: WaitsByOrder,
     /// False sharing, worst first.
     pub false_sharing: Vec<FalseSharing>,
+    /// Data that no thread writes beside data that threads write, most waits first.
+    pub beside_hot: Vec<BesideHot>,
     /// Numbers that threads add to, of which each could have its own if only the sum is needed, most waits first.
     pub counters: Vec<SharedCounter>,
     /// Lines that several threads used and one wrote, those with the most waits first.
@@ -42,6 +44,33 @@ pub struct BetweenThreads {
     pub in_pairs_of_lines: Waits,
     /// Data that these figures do not cover.
     pub not_seen: NotSeen,
+}
+
+/// Data of a type or variable that no thread writes, on lines that threads write. Its readers wait for the line before
+/// they come to bytes that they share.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BesideHot {
+    /// The type or variable.
+    pub owner: String,
+    /// The lines.
+    pub lines: u64,
+    /// Waits in the recorded order.
+    pub waits: u64,
+    /// The same in a thousand accesses of the threads.
+    pub per_thousand_accesses: f64,
+    /// The data that is only read, by its waits.
+    pub read: Vec<NeededData>,
+    /// The data whose writes took the line away, by these waits.
+    pub written: Vec<NeededData>,
+}
+
+/// Named data, and waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NeededData {
+    /// Its name.
+    pub name: String,
+    /// The waits.
+    pub waits: u64,
 }
 
 /// The units that run side by side.

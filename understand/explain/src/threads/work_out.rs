@@ -1,5 +1,6 @@
 //! Orders of the collected accesses through the model, and the results by line, code and thread.
 
+use super::beside_hot::beside_hot;
 use super::collect::{Collector, Log, Use};
 use super::elsewhere::Replay;
 use super::finding::findings;
@@ -98,6 +99,7 @@ impl Collector {
                 .fold(Waits::default(), Waits::plus)
         };
         let accesses = threads.iter().map(|thread| thread.accesses).sum();
+        let beside_hot = beside_hot(&processes, accesses, &mut names, namer);
         let false_sharing = findings(&processes, &lines, (&uses, accesses), (line, namer));
         lines.sort_by_key(|line| {
             let WaitsByOrder { recorded, most, .. } = line.waits;
@@ -120,6 +122,7 @@ impl Collector {
                 most: total(|of| &of.most),
             },
             false_sharing,
+            beside_hot,
             tasks,
             task_matrix,
             calls_in_windows,
