@@ -29,7 +29,7 @@ pub struct Options {
     pub most_moved: Option<usize>,
     /// `--order FILE`: orders to write unchanged; when there are any, nothing else is proposed.
     pub orders: Vec<WrittenOrder>,
-    /// What the configuration of a kernel says of `__randomize_layout`.
+    /// Whether the configuration of a kernel lets the compiler randomise layouts.
     pub randomisation: Randomisation,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,

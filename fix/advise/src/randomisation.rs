@@ -1,4 +1,4 @@
-//! What the configuration of a kernel makes of `__randomize_layout`.
+//! The meaning of `__randomize_layout`, by the configuration of the kernel.
 
 use crate::constraint::{Binding, Constraint};
 use crate::contracts::Lifts;

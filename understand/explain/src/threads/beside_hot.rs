@@ -1,5 +1,5 @@
 //! Data that nobody writes beside data that threads write: a reader loses its line with each write. It is so even where the
-//! reader's call needs the written data as well, later: whoever only reads then waits before it comes to that.
+//! reader's call needs the written data as well, later: the wait is at the data that is only read.
 
 use super::naming::{Names, owners};
 use super::report::{BesideHot, NeededData};

@@ -47,7 +47,7 @@ pub struct BetweenThreads {
 }
 
 /// Data of a type or variable that no thread writes, on lines that threads write. Its readers wait for the line before
-/// they come to bytes that they share.
+/// they use bytes that they share.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BesideHot {
     /// The type or variable.

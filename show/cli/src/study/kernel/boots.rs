@@ -73,7 +73,7 @@ impl Boots {
     }
 }
 
-/// What the boots of both kernels say about lines per call.
+/// The comparison of the boots of both kernels: lines per call.
 pub(super) struct LinesVerdict {
     boots: usize,
     /// Each changed type, with its predicted difference.

@@ -138,7 +138,7 @@ impl Trials<'_> {
         Ok(Ok(KernelTrial { after, compared, guest }))
     }
 
-    /// What further boots of both kernels say about the lines of the changed types and of all.
+    /// Boots both kernels further times, and compares the lines of the changed types and of all.
     fn lines_verdict(&mut self, advice: &Advice, after: &Variant) -> Result<Option<LinesVerdict>> {
         let (plan, stages, interrupts) = (self.plan, self.stages, self.interrupts);
         if self.boots.is_none() {
