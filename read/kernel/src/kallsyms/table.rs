@@ -83,7 +83,8 @@ impl Names {
             if !(1..=MAX_SYMBOLS).contains(&count) || !fits {
                 continue;
             }
-            let is_padded = word_bytes == 8 && count_at % 8 == 0 && u32_at(bytes, count_at + 4)? == 0;
+            let is_padded =
+                word_bytes == 8 && count_at.is_multiple_of(8) && u32_at(bytes, count_at + 4)? == 0;
             let count_bytes = if is_padded { word_bytes } else { COUNT_BYTES };
             let found = Self::at(bytes, tokens, (count_at, count_bytes), count as usize);
             if let Some(names) = found.filter(Names::are_of_a_kernel) {
