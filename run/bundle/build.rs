@@ -1,4 +1,4 @@
-//! Builds the native engine and the emulator's plugin, and embeds them in an optimised `lineup`: `cargo install` puts
+//! Builds the native engine, the emulator's plugin and the heap library, and embeds them in an optimised `lineup`: `cargo install` puts
 //! only programs on a user's path. A development build uses the libraries next to it, so that nothing is built twice.
 
 use std::env;
@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The libraries' sources, relative to this package's folder.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "../../recorder/engine",
     "../../recorder/plugin",
     "../../base/cache",
     "../../recorder/follow",
+    "../../fix/heap",
+    "../../fix/heap-plan",
     "../../base/model",
     "../../recorder/profile",
     "../../read/recording",
@@ -29,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_optimised = env::var("PROFILE")? == "release";
     let text = match is_optimised {
         true => with_libraries(&out)?,
-        false => constants("development build", ["None", "None"].map(str::to_owned)),
+        false => constants("development build", ["None"; 3].map(str::to_owned)),
     };
     fs::write(out.join("built.rs"), text)?;
     Ok(())
@@ -45,21 +47,30 @@ fn with_libraries(out: &Path) -> Result<String, Box<dyn Error>> {
     let folder = built(&out.join("libraries"))?;
     let library = |name: &str| format!("Some(include_bytes!({:?}))", folder.join(name));
     let built_from = commit().unwrap_or_else(|| "optimised build".to_owned());
-    Ok(constants(&built_from, [library("liblineup_engine.so"), library("liblineup_plugin.so")]))
+    let names = ["liblineup_engine.so", "liblineup_plugin.so", "liblineup_heap.so"];
+    Ok(constants(&built_from, names.map(library)))
 }
 
-fn constants(built_from: &str, [engine, plugin]: [String; 2]) -> String {
+fn constants(built_from: &str, [engine, plugin, heap]: [String; 3]) -> String {
     format!(
-        "const BUILT_FROM: &str = {built_from:?};\nconst ENGINE: Option<&[u8]> = {engine};\nconst PLUGIN: Option<&[u8]> = {plugin};\n"
+        "const BUILT_FROM: &str = {built_from:?};\nconst ENGINE: Option<&[u8]> = {engine};\nconst PLUGIN: Option<&[u8]> = {plugin};\nconst HEAP: Option<&[u8]> = {heap};\n"
     )
 }
 
-/// Builds both libraries; returns their folder.
+/// Builds the libraries; returns their folder.
 fn built(target: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let machine = env::var("TARGET")?;
     let mut cargo = Command::new(env::var_os("CARGO").ok_or("cargo does not say where it is")?);
     cargo.args(["build", "--release", "--locked", "--manifest-path", "../../Cargo.toml"]);
-    cargo.args(["--package", "lineup-engine", "--package", "lineup-plugin", "--lib"]);
+    cargo.args([
+        "--package",
+        "lineup-engine",
+        "--package",
+        "lineup-plugin",
+        "--package",
+        "lineup-heap",
+        "--lib",
+    ]);
     cargo.args(["--target", &machine]);
     cargo.arg("--target-dir").arg(target);
     // A linter stands for the compiler of the outer build alone.

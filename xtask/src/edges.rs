@@ -46,6 +46,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
     ("lineup-advise", &["lineup-fixtures", "lineup-model", "lineup-stats", "lineup-explain"]),
+    ("lineup-heap-plan", &[]),
+    ("lineup-heap", &["lineup-fixtures", "lineup-heap-plan"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
     (
         "lineup-report",
@@ -78,6 +80,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-recording",
             "lineup-samples",
             "lineup-follow",
+            "lineup-heap-plan",
             "lineup-profile",
             "lineup-sources",
             "lineup-kernel",

@@ -84,7 +84,7 @@ fn take_from_other_run(word: usize, pool: u32) -> Option<usize> {
         if let Some(object) = current.take() {
             return Some(object);
         }
-        current.standing.store(Standing::Full as u32, Relaxed);
+        current.stand(Standing::Full);
         shelf.current.store(ptr::null_mut(), Relaxed);
     }
     let run = match shelf.partial.load(Relaxed) {
@@ -95,7 +95,7 @@ fn take_from_other_run(word: usize, pool: u32) -> Option<usize> {
             run
         }
     };
-    run.standing.store(Standing::Current as u32, Relaxed);
+    run.stand(Standing::Current);
     shelf.current.store(ptr::from_ref(run).cast_mut(), Relaxed);
     run.take()
 }
@@ -108,8 +108,7 @@ pub(crate) fn give(address: usize, offset: usize) {
     if lane as usize != thread_word::get() {
         return give_from_elsewhere(run, address, offset);
     }
-    let left = run.give(live(run, address, offset));
-    if left == 0 || run.stands(Standing::Full) {
+    if run.give(live(run, address, offset)) {
         // SAFETY: it is the address of this thread's lane: a run with a live object has one, which is not null.
         unsafe { &*lane }.put_away(run);
     }
@@ -188,7 +187,7 @@ impl Shelf {
             segments::run(first as usize - 1).previous.store(number, Relaxed);
         }
         self.partial.store(number, Relaxed);
-        run.standing.store(Standing::Partial as u32, Relaxed);
+        run.stand(Standing::Partial);
     }
 
     fn unlink(&self, run: &Run) {
@@ -208,13 +207,12 @@ impl Lane {
         ptr::from_ref(self).cast_mut()
     }
 
-    /// Lists a run of this lane anew that got free objects, or gives it back when none is live.
+    /// Lists a full run of this lane again when enough of it is free, or gives it back when no object is live.
     #[cold]
     #[inline(never)]
     fn put_away(&self, run: &Run) {
-        let shelf = &self.pools[run.pool.load(Relaxed) as usize];
-        // What was collected may have been taken again before the run came out of the inbox.
-        if run.stands(Standing::Full) && run.has_free() {
+        let shelf = &self.pools[run.pool() as usize];
+        if run.stands(Standing::Full) && run.is_awake() {
             shelf.link(run);
         }
         // The current one stays: the next object may come at once.

@@ -2,7 +2,7 @@
 
 use crate::lane::Lane;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
 /// Bytes of a run.
 pub(crate) const RUN: usize = 1 << RUN_SHIFT;
@@ -36,10 +36,12 @@ pub(crate) struct Run {
     stride: AtomicU32,
     /// 2^32 ÷ stride, rounded up.
     reciprocal: AtomicU32,
-    capacity: AtomicU32,
-    pub(crate) pool: AtomicU32,
+    capacity: AtomicU16,
+    pool: AtomicU16,
     used: AtomicU32,
-    pub(crate) standing: AtomicU32,
+    /// Freeing one has more to do when no more than these are left in use.
+    awake_at: AtomicU32,
+    standing: AtomicU32,
     /// A bit for each word of `free` that is not zero.
     summary: AtomicU64,
     pub(crate) next: AtomicU32,
@@ -53,6 +55,10 @@ pub(crate) struct Run {
     /// Objects that other threads freed.
     remote: [AtomicU64; WORDS],
 }
+
+/// A full run is listed again when one object of so many is free: listing it for each of them would cost more than
+/// the objects.
+const SHARE: u32 = 16;
 
 /// An object's bit in the bitmaps.
 #[derive(Clone, Copy)]
@@ -74,9 +80,10 @@ impl Run {
         let capacity = RUN / stride;
         self.base.store(base, Relaxed);
         self.reciprocal.store((1_u64 << 32).div_ceil(stride as u64) as u32, Relaxed);
-        self.capacity.store(capacity as u32, Relaxed);
-        self.pool.store(pool, Relaxed);
+        self.capacity.store(capacity as u16, Relaxed);
+        self.pool.store(pool as u16, Relaxed);
         self.used.store(0, Relaxed);
+        self.stand(Standing::Current);
         let words = capacity.div_ceil(64);
         for (at, word) in self.free[..words].iter().enumerate() {
             let left = capacity - at * 64;
@@ -121,7 +128,7 @@ impl Run {
             (self.stride.load(Relaxed) as usize, self.reciprocal.load(Relaxed) as usize);
         // Exact: the offset has 16 bits, and the reciprocal is less than stride ÷ 2^32 too large.
         let object = offset * reciprocal >> 32;
-        if object * stride != offset || object >= self.capacity.load(Relaxed) as usize || stride == 0 {
+        if object * stride != offset || object >= usize::from(self.capacity.load(Relaxed)) || stride == 0 {
             return Err(Fault::NoObject);
         }
         Ok(Bit { word: object / 64 & (WORDS - 1), mask: 1 << (object % 64) })
@@ -138,15 +145,15 @@ impl Run {
         }
     }
 
-    /// Frees a live object, for the thread of its lane; the number of objects left.
+    /// Frees a live object, for the thread of its lane. True where the lane has more to do.
     #[inline(always)]
-    pub(crate) fn give(&self, bit: Bit) -> u32 {
+    pub(crate) fn give(&self, bit: Bit) -> bool {
         let word = &self.free[bit.word];
         word.store(word.load(Relaxed) | bit.mask, Relaxed);
         self.summary.store(self.summary.load(Relaxed) | 1 << bit.word, Relaxed);
         let used = self.used.load(Relaxed) - 1;
         self.used.store(used, Relaxed);
-        used
+        used <= self.awake_at.load(Relaxed)
     }
 
     /// Announces that this thread, which does not have its lane, frees an object in it.
@@ -185,7 +192,7 @@ impl Run {
     /// Frees what other threads freed, for the thread of its lane, once it is out of the inbox.
     pub(crate) fn collect(&self) -> Result<(), (Fault, usize)> {
         self.freeing.fetch_and(!1, AcqRel);
-        let words = (self.capacity.load(Relaxed) as usize).div_ceil(64);
+        let words = (usize::from(self.capacity.load(Relaxed))).div_ceil(64);
         for at in 0..words {
             if self.remote[at].load(Relaxed) == 0 {
                 continue;
@@ -212,8 +219,23 @@ impl Run {
         self.stride.load(Relaxed) as usize
     }
 
-    pub(crate) fn has_free(&self) -> bool {
-        self.summary.load(Relaxed) != 0
+    pub(crate) fn pool(&self) -> u32 {
+        u32::from(self.pool.load(Relaxed))
+    }
+
+    pub(crate) fn stand(&self, standing: Standing) {
+        let capacity = u32::from(self.capacity.load(Relaxed));
+        let awake_at = match standing {
+            Standing::Full => capacity - (capacity / SHARE).max(1),
+            Standing::Current | Standing::Partial => 0,
+        };
+        self.awake_at.store(awake_at, Relaxed);
+        self.standing.store(standing as u32, Relaxed);
+    }
+
+    /// True where it is worth to list a full run again.
+    pub(crate) fn is_awake(&self) -> bool {
+        self.used() <= self.awake_at.load(Relaxed)
     }
 
     pub(crate) fn stands(&self, standing: Standing) -> bool {
@@ -255,7 +277,7 @@ mod tests {
             let all: Vec<usize> = std::iter::from_fn(|| run.take()).collect();
             let expected: Vec<usize> = (0..RUN / stride).map(|at| (1 << 20) + at * stride).collect();
             assert_eq!(all, expected);
-            assert!(!run.has_free() && run.used() as usize == all.len());
+            assert_eq!(run.used() as usize, all.len());
             for at in [3, 1] {
                 let bit = run.object(at * stride).expect("an object");
                 assert_eq!(run.check_live(bit), Ok(()));
@@ -278,10 +300,10 @@ mod tests {
         run.begin_freeing();
         assert_eq!(run.give_from_elsewhere(bits[1]), Ok(false));
         assert_eq!(run.check_live(bits[1]), Err(Fault::IsFree));
-        assert!(!run.has_free());
+        assert_eq!(run.take(), None);
         assert!(!run.is_freeing());
         run.collect().expect("no fault");
-        assert!(run.has_free() && run.used() == 14);
+        assert_eq!(run.used(), 14);
         assert_eq!(run.check_live(bits[1]), Err(Fault::IsFree));
     }
 }

@@ -163,7 +163,7 @@ const MADV_COLLAPSE: i32 = 25;
 
 /// Takes back a run of a lane without live objects.
 pub(crate) fn give_run(run: &Run) {
-    let number_of_pool = run.pool.load(Relaxed);
+    let number_of_pool = run.pool();
     let pool = pools::pool(number_of_pool);
     pools::lock(number_of_pool).with(|| {
         run.end();

@@ -70,7 +70,7 @@ pub(crate) fn sizes(slot: *const usize) -> Option<&'static Sizes> {
     }
 }
 
-#[inline]
+#[inline(never)]
 fn among(nodes: *const Node, mut slot: *const usize) -> Option<&'static Sizes> {
     let (mut parent, mut found) = (0, ptr::null_mut());
     loop {

@@ -1,7 +1,7 @@
-//! The libraries that Lineup loads into other programs: the native engine, and the emulator's plugin.
+//! The libraries that Lineup loads into other programs: the native engine, the emulator's plugin, and the heap library.
 //!
-//! A program can load a library only from a file. An optimised `lineup` embeds both, so that one file is all that has
-//! to be installed, and unpacks them on demand. A development build embeds neither: cargo puts them next to it.
+//! A program can load a library only from a file. An optimised `lineup` embeds them, so that one file is all that has
+//! to be installed, and unpacks them on demand. A development build embeds none: cargo puts them next to it.
 //!
 //! Design constraints:
 //!
@@ -29,6 +29,8 @@ pub enum Library {
     Engine,
     /// Records calls in an emulator.
     Plugin,
+    /// Places objects in pools.
+    Heap,
 }
 
 impl Library {
@@ -37,6 +39,7 @@ impl Library {
         match self {
             Library::Engine => "liblineup_engine.so",
             Library::Plugin => "liblineup_plugin.so",
+            Library::Heap => "liblineup_heap.so",
         }
     }
 
@@ -45,6 +48,7 @@ impl Library {
         match self {
             Library::Engine => "lineup-engine",
             Library::Plugin => "lineup-plugin",
+            Library::Heap => "lineup-heap",
         }
     }
 
@@ -53,6 +57,7 @@ impl Library {
         match self {
             Library::Engine => ENGINE,
             Library::Plugin => PLUGIN,
+            Library::Heap => HEAP,
         }
     }
 

@@ -22,6 +22,7 @@ pub mod folder;
 pub mod git;
 pub mod guardian;
 pub mod guest;
+pub mod heap_pools;
 pub mod input;
 pub mod interrupt;
 pub mod keeper;

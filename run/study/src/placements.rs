@@ -28,6 +28,10 @@ pub struct Candidates {
     pub list: Vec<Candidate>,
     /// Names, each with the reason.
     pub not_tried: Vec<(String, String)>,
+    /// True of a program that loads libraries.
+    pub(crate) loads_libraries: bool,
+    /// The reason why huge pages are not tried.
+    pub(crate) no_huge_pages: Option<&'static str>,
 }
 
 /// Allocators that distributions have, each with its libraries and its package in Debian.
@@ -46,7 +50,7 @@ const HUGE: [(&str, &[(&str, &str)]); 2] = [
 /// Folders in which the loader looks, and folders of packages for one machine.
 const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
 
-const PRELOAD: &str = "LD_PRELOAD";
+pub(crate) const PRELOAD: &str = "LD_PRELOAD";
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Settings of the GNU C library, from `info libc "Memory Allocation Tunables"`. 32 MiB is the largest threshold that it
@@ -98,8 +102,12 @@ pub fn candidates(program: &Path, named: &[PathBuf], is_parallel: bool) -> Resul
     let bytes = read(program)?;
     let is_script = bytes.starts_with(b"#!");
     let is_dynamic = is_script || names_loader(&bytes);
-    let mut found = Candidates::default();
     let huge = HugePages::here();
+    let mut found = Candidates {
+        loads_libraries: is_dynamic,
+        no_huge_pages: huge.not_to_be_had(),
+        ..Candidates::default()
+    };
     if is_dynamic {
         for (name, files, package) in ALLOCATORS {
             match files.iter().find_map(|file| installed(file)) {
@@ -164,7 +172,7 @@ impl Candidates {
         self.list.extend(with_huge_pages);
     }
 
-    fn leave_out(&mut self, name: &str, why: String) {
+    pub(crate) fn leave_out(&mut self, name: &str, why: String) {
         self.not_tried.push((name.to_owned(), why));
     }
 
@@ -217,7 +225,7 @@ impl Candidate {
 }
 
 /// A value in front of what the user has there already.
-fn in_front(value: impl AsRef<OsStr>, present: Option<OsString>) -> OsString {
+pub(crate) fn in_front(value: impl AsRef<OsStr>, present: Option<OsString>) -> OsString {
     let mut value = value.as_ref().to_owned();
     if let Some(present) = present.filter(|present| !present.is_empty()) {
         value.push(":");

@@ -14,6 +14,7 @@ mod sealing;
 mod subject;
 
 pub use audit::{AuditRequest, audit};
+pub(crate) use emulator::library;
 pub use emulator::{
     PluginArgument, executable, native_or_emulated, on_path, plugin_argument, program_emulator,
     require_plugins, require_recorder,

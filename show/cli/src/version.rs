@@ -1,4 +1,4 @@
-//! The output of `--version`: the version, the commit it was built from, and the paths of its recorders.
+//! The output of `--version`: the version, the commit it was built from, and the places of its libraries.
 
 use lineup_bundle::{Library, built_from};
 use std::sync::LazyLock;
@@ -9,11 +9,12 @@ static IN_FULL: LazyLock<String> = LazyLock::new(|| {
         None => "next to this program",
     };
     format!(
-        "{} ({})\nnative engine: {}\nplugin for QEMU: {}",
+        "{} ({})\nnative engine: {}\nplugin for QEMU: {}\nheap library: {}",
         env!("CARGO_PKG_VERSION"),
         built_from(),
         of(Library::Engine),
-        of(Library::Plugin)
+        of(Library::Plugin),
+        of(Library::Heap)
     )
 });
 

@@ -157,10 +157,11 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
 
 /// A library of Lineup: named by a variable, else next to this executable, where cargo puts it, or where packages put
 /// libraries, else unpacked from this executable.
-pub(super) fn library(library: Library) -> Result<PathBuf> {
+pub(crate) fn library(library: Library) -> Result<PathBuf> {
     let variable = match library {
         Library::Engine => "LINEUP_ENGINE_FILE",
         Library::Plugin => "LINEUP_PLUGIN",
+        Library::Heap => "LINEUP_HEAP_FILE",
     };
     let (file, package) = (library.file_name(), library.package());
     if let Some(path) = std::env::var_os(variable) {
@@ -174,7 +175,7 @@ pub(super) fn library(library: Library) -> Result<PathBuf> {
         return found.canonicalize().doing_with(|| found.display().to_string());
     }
     library.unpacked().doing("unpacking what is brought into programs")?.ok_or_else(|| Error::Tool {
-        tool: format!("the recorder {file}"),
+        tool: format!("the library {file}"),
         what: format!("is not next to {}", own.display()),
         next: format!("build it with `cargo build -p {package}`, or name it with {variable}"),
     })

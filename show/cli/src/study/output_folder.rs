@@ -2,6 +2,7 @@
 
 use super::outputs::{LOCK, PAGE, PATCH, REJECTED, REPORT, UNPROVEN};
 use anyhow::{Context, Result, bail};
+use lineup_study::heap_pools::PLAN_FILES;
 use lineup_study::source::scratch::STUDY_MARK;
 use std::ffi::OsString;
 use std::fs;
@@ -57,7 +58,7 @@ fn is_of_study(out: &Path) -> bool {
 
 /// Removes an earlier study's results from the folder, so that a report found there belongs to the last study.
 fn remove_earlier(out: &Path) -> Result<()> {
-    for name in RESULTS {
+    for name in RESULTS.into_iter().chain(PLAN_FILES) {
         let path = out.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -79,7 +80,12 @@ fn check(out: &Path, source: &Path) -> Result<()> {
             "--out {named} is the source folder, which is never written to; name another, such as lineup-study"
         );
     }
-    let mut taken = RESULTS.iter().chain(&FOLDERS).map(|name| out.join(name)).filter(|path| path.exists());
+    let mut taken = RESULTS
+        .iter()
+        .chain(&PLAN_FILES)
+        .chain(&FOLDERS)
+        .map(|name| out.join(name))
+        .filter(|path| path.exists());
     match taken.next() {
         Some(path) if !is_of_study(out) => bail!(
             "--out {named} holds {}, which no study wrote and which this one would replace; name another folder",

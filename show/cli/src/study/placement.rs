@@ -57,6 +57,8 @@ struct Study<'s> {
     /// Another run, on which the chosen candidate is confirmed.
     second: Option<Run>,
     interrupts: &'s Interrupts,
+    /// The folder of the report, and of plans.
+    out: &'s Path,
     stages: &'s Stages,
 }
 
@@ -67,7 +69,7 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     let run = options.surroundings.run(&options.command, &[], &interrupts, &stages)?;
     let second = options.code.second_run(&run, &interrupts)?;
     let out = output_folder::prepare(&options.out, Path::new("/"), options.overwrite)?;
-    let study = Study { options, run, second, interrupts: &interrupts, stages: &stages };
+    let study = Study { options, run, second, interrupts: &interrupts, out: &out, stages: &stages };
     let (report, cut_short) = study.report()?;
     let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
     stages.end();
@@ -148,7 +150,8 @@ impl Study<'_> {
         Ok((report, cut_short))
     }
 
-    /// The placements to try. The program runs once as it is, and once for each other allocator.
+    /// The placements to try. The program runs once as it is, once for each other allocator, and once while its
+    /// allocations are counted.
     fn candidates(&self) -> Result<Candidates> {
         self.stages.stage("running the program as it is, and with each allocator");
         let alone = RunnerOptions { placing: self.options.cpus.clone(), ..RunnerOptions::default() };
@@ -161,6 +164,8 @@ impl Study<'_> {
         let named = &self.options.placement.allocators;
         let mut candidates = candidates(&program, named, runner.is_parallel())?;
         candidates.keep_loaded(&self.run, self.interrupts)?;
+        self.stages.stage("counting allocations by site");
+        candidates.add_pools(&self.run, self.out, self.interrupts)?;
         Ok(candidates)
     }
 
@@ -283,8 +288,7 @@ impl Study<'_> {
 }
 
 /// Placements that this version never tries.
-const NEVER_TRIED: [(&str, &str); 1] =
-    [("pools by allocation site, huge pages for code", "this version has no means to make them")];
+const NEVER_TRIED: [(&str, &str); 1] = [("huge pages for code", "this version has no means to make them")];
 
 /// Order of runs and environments follow from this.
 const SEED: Seed = Seed(1);
