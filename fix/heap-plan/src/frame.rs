@@ -5,7 +5,7 @@ use std::fmt;
 /// The longest chain of return addresses that names a site: its own, and those of four callers.
 pub const CALLERS: usize = 5;
 
-/// The longest build id that is told apart, in bytes: SHA-1 has 20.
+/// The longest build id that is kept, in bytes: SHA-1 has 20.
 const LONGEST: usize = 32;
 
 /// A module's build id, as its linker wrote it.

@@ -58,7 +58,7 @@ pub struct PoolLine<'t> {
 pub struct PlanError {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong, and what is expected.
+    /// The fault, or the expected words.
     pub what: &'static str,
 }
 

@@ -48,7 +48,7 @@ pub struct ClassCounts {
     pub live_bytes: u64,
 }
 
-/// What processes of a run allocated.
+/// The allocations of the processes of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     /// Each site of each process.
@@ -63,7 +63,7 @@ pub struct Profile {
 pub struct ProfileError {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The fault.
     pub what: &'static str,
 }
 

@@ -23,7 +23,7 @@ static STATE: AtomicPtr<State> = AtomicPtr::new(ptr::null_mut());
 /// The thread's word while it counts: unwinding may allocate.
 const COUNTING: usize = 1;
 
-/// Places for sites, a power of two. Once they are crowded, sites are told apart by fewer callers.
+/// Places for sites, a power of two. Once they are crowded, sites have fewer callers.
 const SITES: usize = 1 << 16;
 
 /// Classes of sizes, in steps of what `malloc` aligns to.

@@ -23,7 +23,7 @@ impl Chain {
     }
 }
 
-/// What is known of a return address.
+/// The caller of a return address, as earlier calls had it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Taught {
@@ -141,7 +141,7 @@ pub(crate) fn function(address: usize) -> Option<usize> {
 const GO_ON: c_int = 0;
 const ENOUGH_SEEN: c_int = 5;
 
-/// What one unwinding found.
+/// The result of one unwinding.
 struct Unwound {
     /// The place of the call's return address.
     slot: usize,

@@ -5,7 +5,7 @@ use crate::{counting, lane, message, next, segments, start};
 use libc::{c_int, c_void};
 use std::ptr;
 
-/// What `malloc` aligns to.
+/// The alignment that `malloc` promises.
 const USUAL: usize = 16;
 
 /// Declares a function of C whose last argument, for the function that does its work, is the place of its return

@@ -8,7 +8,7 @@ use std::slice;
 #[derive(Clone, Copy)]
 pub(crate) struct Module {
     pub(crate) build_id: Option<BuildId>,
-    /// What is added to its addresses in the file.
+    /// The distance from its addresses in the file.
     pub(crate) bias: usize,
     /// Its first address, and the one behind its last.
     pub(crate) first: usize,

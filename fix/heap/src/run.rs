@@ -25,8 +25,7 @@ pub(crate) enum Standing {
     Full = 2,
 }
 
-/// What one learns of a run from outside. Its memory begins as zeros. Fields without a remark belong to the run's lane;
-/// they are atomic because other threads may look at them for faults.
+/// The notes of a run. Their memory begins as zeros. Fields without a remark belong to the run's lane; they are atomic because other threads may look at them for faults.
 #[repr(C, align(64))]
 pub(crate) struct Run {
     /// Its lane; null while no lane has it.

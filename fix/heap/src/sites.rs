@@ -16,7 +16,7 @@ struct Node {
     address: AtomicUsize,
     /// The number of the node before it, 0 for a site's first.
     parent: AtomicU32,
-    /// Bytes on the stack to the caller's return address; 0 where no site goes on.
+    /// Bytes on the stack to the caller's return address; 0 where no site has a caller.
     distance: AtomicU32,
     /// The pools where a site ends here.
     sizes: AtomicPtr<Sizes>,

@@ -1,4 +1,4 @@
-//! What a program may not free ends it, with words.
+//! A program that frees a wrong address ends, with a message.
 
 use crate::place::{BY_SIZE, Place, said};
 use std::os::unix::process::ExitStatusExt;

@@ -91,7 +91,7 @@ pub(crate) fn library() -> PathBuf {
     lineup_fixtures::beside("liblineup_heap.so")
 }
 
-/// What a run that succeeded said.
+/// The output of a run that succeeded.
 pub(crate) fn said(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && error.is_empty(), "{}: {error}", output.status);

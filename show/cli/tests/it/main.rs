@@ -65,6 +65,7 @@ mod study_effects;
 mod study_ends;
 mod study_hints;
 mod study_placement;
+mod study_pools;
 mod study_threads;
 mod threads;
 mod trace_and_imv;
