@@ -1,5 +1,5 @@
-//! `lineup study --placement`: the same program under other allocators, settings of the C library and huge pages. No
-//! source is needed: paired runs choose a candidate, and runs of their own confirm it.
+//! `lineup study --placement`: the same program under other allocators, settings of the C library, huge pages and
+//! Lineup's pools. No source is needed: paired runs choose a candidate, and runs of their own confirm it.
 
 use crate::compare::collect_shown;
 use crate::figures::change;
