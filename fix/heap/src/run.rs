@@ -126,11 +126,11 @@ impl Run {
         let (stride, reciprocal) =
             (self.stride.load(Relaxed) as usize, self.reciprocal.load(Relaxed) as usize);
         // Exact: the offset has 16 bits, and the reciprocal is less than stride ÷ 2^32 too large.
-        let object = offset * reciprocal >> 32;
+        let object = (offset * reciprocal) >> 32;
         if object * stride != offset || object >= usize::from(self.capacity.load(Relaxed)) || stride == 0 {
             return Err(Fault::NoObject);
         }
-        Ok(Bit { word: object / 64 & (WORDS - 1), mask: 1 << (object % 64) })
+        Ok(Bit { word: (object / 64) & (WORDS - 1), mask: 1 << (object % 64) })
     }
 
     /// Fails for an object that is free.

@@ -40,7 +40,8 @@ fn pools_by_size_and_by_site_are_tried_with_plans_beside_the_report() {
         let environment = one["environment"].as_str().expect("words");
         assert!(environment.contains("liblineup_heap.so") && environment.contains(file), "{environment}");
     }
-    let plan = std::fs::read_to_string(place.source().join("lineup-study/pools-by-site.plan")).expect("a plan");
+    let plan =
+        std::fs::read_to_string(place.source().join("lineup-study/pools-by-site.plan")).expect("a plan");
     // The wrapper's callers have pools of their own: two places, two sizes.
     let sites: Vec<&str> = plan.lines().filter(|line| line.contains(" at ")).collect();
     assert!(sites.iter().any(|line| line.starts_with("pool sizes 24-24")), "{plan}");
