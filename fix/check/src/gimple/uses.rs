@@ -1,0 +1,572 @@
+//! Uses of changed types in a program's functions, and the obligations that they leave.
+
+use super::equal::Explained;
+use super::expression::{Operand, Scope, Step};
+use super::lexer::Token;
+use super::program::{Goal, Program, maps_code};
+use super::statement::{Statement, Value, read};
+use super::{Function, Line, library};
+use crate::facts::Short;
+use crate::map::Pair;
+use crate::obligation::{Findings, Kind, Obligation};
+use std::collections::{HashMap, HashSet};
+
+/// Looks at one function.
+pub(super) struct Walk<'a, 'p> {
+    pub(super) program: &'p Program<'a>,
+    pub(super) pair: &'p Pair<'p>,
+    pub(super) unit: usize,
+    function: &'p Function<'a>,
+    pub(super) scope: Scope<'a, 'p>,
+    explained: HashMap<usize, String>,
+    /// Lines whose numbers a rule covers.
+    covered: HashSet<usize>,
+    /// Temporary names that are a multiple of a number: the number and the line.
+    pub(super) multiples: HashMap<&'a str, (i128, usize)>,
+    found: Vec<(usize, Kind, String, Option<&'static str>)>,
+    strange: Vec<usize>,
+    touches: bool,
+    plain: u64,
+}
+
+/// Looks at all functions of a unit. `explained` holds by function the numbers that differ.
+pub fn look<'a>(
+    program: &Program<'a>,
+    unit: usize,
+    pair: &Pair<'_>,
+    explained: &[Vec<Explained>],
+) -> Findings {
+    let mut findings = Findings::default();
+    let own = &program.units[unit];
+    for (function, explained) in own.functions.iter().zip(explained) {
+        let numbers = explained.iter().filter(|number| !number.record.is_empty());
+        let mut walk = Walk {
+            program,
+            pair,
+            unit,
+            function,
+            scope: program.scope(own, function),
+            explained: numbers.map(|number| (number.line, number.record.clone())).collect(),
+            covered: HashSet::new(),
+            multiples: HashMap::new(),
+            found: Vec::new(),
+            strange: Vec::new(),
+            touches: false,
+            plain: 0,
+        };
+        walk.all();
+        findings.functions += 1;
+        findings.explained += explained.len() as u64;
+        findings.plain += walk.plain;
+        for (line, kind, about, rule) in walk.found {
+            let line = function.lines.get(line).unwrap_or(&function.head);
+            findings.obligations.push(Obligation {
+                unit: own.name.into(),
+                function: function.name.into(),
+                place: line.place.unwrap_or("").into(),
+                kind,
+                about,
+                statement: without_places(line),
+                rule,
+            });
+        }
+    }
+    findings
+}
+
+/// The text of a line without the places in it.
+fn without_places(line: &Line<'_>) -> String {
+    let mut text = line.text;
+    let mut found = String::new();
+    while let Some(at) = text.find('[') {
+        let (before, rest) = text.split_at(at);
+        found.push_str(before);
+        let end = rest.find(']').map_or(rest.len(), |end| end + 1);
+        let inside = &rest[..end];
+        if inside.split(':').count() < 3 || inside.contains(['(', '"']) {
+            found.push_str(inside);
+            text = &rest[end..];
+        } else {
+            text = rest[end..].strip_prefix(' ').unwrap_or(&rest[end..]);
+        }
+    }
+    found.push_str(text);
+    found
+}
+
+impl<'a> Walk<'a, '_> {
+    fn all(&mut self) {
+        let own = &self.program.units[self.unit];
+        let parameters = self.function.parameters(&own.types);
+        let takes: Vec<&Short> = parameters.iter().filter_map(|(_, short)| short.as_ref()).collect();
+        self.touches |= takes.iter().any(|short| self.is_sensitive(short));
+        let holder = takes.iter().find(|short| short.stars > 0 && self.pair.holders.contains(&short.base));
+        if let Some(holder) = holder
+            && self.function.name != "main"
+            && !self.program.mentioned.contains(self.function.name)
+        {
+            self.found.push((usize::MAX, Kind::Entry, holder.base.clone(), None));
+        }
+        for (index, line) in self.function.lines.iter().enumerate() {
+            match read(line, &self.scope, &own.types) {
+                Some(statement) => self.statement(index, &statement),
+                None => {
+                    let mut names = line.words.iter().filter_map(Token::name);
+                    self.touches |=
+                        names.any(|name| self.scope.of(name).is_some_and(|short| self.is_sensitive(short)));
+                    self.strange.push(index);
+                }
+            }
+            let makes_code = maps_code(&line.words)
+                || line
+                    .words
+                    .windows(2)
+                    .any(|two| two[1].is("(") && two[0].name().is_some_and(library::is_loader));
+            if makes_code && !self.pair.changed.is_empty() {
+                self.found.push((index, Kind::ForeignCode, String::new(), None));
+            }
+        }
+        if self.touches {
+            for index in std::mem::take(&mut self.strange) {
+                self.found.push((index, Kind::NotUnderstood, String::new(), None));
+            }
+            self.stayed_constants();
+        }
+        let mut rest: Vec<(usize, String)> =
+            self.explained.iter().map(|(line, record)| (*line, record.clone())).collect();
+        rest.sort();
+        for (line, record) in rest {
+            if !self.covered.contains(&line) {
+                self.found.push((line, Kind::Constant, record, None));
+            }
+        }
+    }
+
+    pub(super) fn is_sensitive(&self, short: &Short) -> bool {
+        short.is_record && (self.pair.holders.contains(&short.base) || self.pair.parts.contains(&short.base))
+    }
+
+    pub(super) fn is_address(&self, short: Option<&Short>) -> bool {
+        short.is_some_and(|short| short.stars > 0 && self.is_sensitive(short))
+    }
+
+    pub(super) fn add(&mut self, line: usize, kind: Kind, about: &str, rule: Option<&'static str>) {
+        if rule.is_some() {
+            self.covered.insert(line);
+        }
+        self.found.push((line, kind, about.into(), rule));
+    }
+
+    /// The last member on a path that belongs to a changed type or one that holds it.
+    pub(super) fn changed_step<'o>(&self, operand: &'o Operand<'_>) -> Option<&'o Step> {
+        operand.steps.iter().rev().find(|step| self.pair.holders.contains(&step.record))
+    }
+
+    pub(super) fn about(&self, operand: &Operand<'_>) -> String {
+        match self.changed_step(operand) {
+            Some(step) => format!("{}.{}", step.record, step.member),
+            None => operand.short.as_ref().map(|short| short.base.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn statement(&mut self, line: usize, statement: &Statement<'a>) {
+        match statement {
+            Statement::Nothing => {}
+            Statement::Local(name, short) => {
+                self.touches |= self.is_sensitive(short);
+                self.scope.names.insert(name, short.clone());
+                self.covered.insert(line);
+            }
+            Statement::Assembler => {
+                let names = self.function.lines[line].words.iter().filter_map(Token::name);
+                let types: Vec<Short> = names.filter_map(|name| self.scope.of(name).cloned()).collect();
+                let about =
+                    types.iter().find(|short| self.is_sensitive(short)).map(|short| short.base.clone());
+                if about.is_some() || self.touches {
+                    self.add(line, Kind::Assembler, &about.unwrap_or_default(), None);
+                }
+            }
+            Statement::Use(value) => {
+                self.value(line, value);
+                if let Value::One(operand) = value
+                    && operand.is_address
+                    && self.changed_step(operand).is_some()
+                {
+                    self.member_address(line, operand, None);
+                }
+            }
+            Statement::Assign(to, value) => self.assign(line, to, value),
+        }
+    }
+
+    fn value(&mut self, line: usize, value: &Value<'a>) {
+        match value {
+            Value::One(one) => self.operand(line, one),
+            Value::Two(one, sign, other) => {
+                self.operand(line, one);
+                self.operand(line, other);
+                let is_difference = *sign == "-" && other.short.as_ref().is_some_and(|short| short.stars > 0);
+                for operand in [one, other] {
+                    if operand.is_address && self.changed_step(operand).is_some() && !is_comparison(sign) {
+                        self.add(line, Kind::Arithmetic, &self.about(operand), None);
+                    }
+                }
+                if is_difference && one.short != other.short && self.is_address(other.short.as_ref()) {
+                    self.add(line, Kind::Arithmetic, &self.about(other), None);
+                }
+            }
+        }
+    }
+
+    /// Looks at an operand by itself.
+    fn operand(&mut self, line: usize, operand: &Operand<'a>) {
+        let facts = self.pair.new;
+        self.touches |= operand.short.as_ref().is_some_and(|short| self.is_sensitive(short));
+        for step in &operand.steps {
+            if self.pair.holders.contains(&step.record) {
+                self.touches = true;
+                let record = facts.record(&step.record);
+                let holds = step.of.as_ref().is_some_and(|of| self.is_sensitive(of) && of.stars == 0);
+                if record.is_some_and(|record| record.is_union) && !holds {
+                    let about = format!("{}.{}", step.record, step.member);
+                    self.add(line, Kind::OtherType, &about, None);
+                }
+            }
+            if self.pair.holders.contains(&step.record) && facts.record(&step.record).is_none() {
+                let about = format!("{}.{}", step.record, step.member);
+                self.add(line, Kind::TwoTypes, &about, None);
+            } else if self.pair.changed.contains(&step.record) {
+                self.plain += u64::from(!operand.is_address);
+                if step.index.is_some() && self.is_open_end(step) {
+                    let about = format!("{}.{}", step.record, step.member);
+                    self.add(line, Kind::ArrayEnd, &about, None);
+                }
+            }
+            let is_lost = step.record == "?"
+                && self.pair.changed.iter().any(|name| {
+                    facts.record(name).is_some_and(|record| facts.member(record, &step.member).is_some())
+                });
+            if is_lost {
+                self.touches = true;
+                self.add(line, Kind::NotUnderstood, &format!("?.{}", step.member), None);
+            }
+        }
+        for (of, to) in &operand.seen_as {
+            let about = [of, to].into_iter().flatten().find(|short| self.is_sensitive(short));
+            if let Some(about) = about.map(|short| short.base.clone()) {
+                self.touches = true;
+                self.add(line, Kind::OtherType, &about, None);
+            }
+        }
+        if let Some((of, to)) = &operand.cast {
+            self.cast(line, of.as_ref(), to.as_ref(), operand.inner.first());
+        }
+        for inner in &operand.inner {
+            self.operand(line, inner);
+        }
+        if operand.callee.is_some() {
+            self.call(line, operand);
+        }
+    }
+
+    /// An array at the old end of a type with one element or none may be longer than it says.
+    fn is_open_end(&self, step: &Step) -> bool {
+        let find = |facts: &crate::facts::Facts| {
+            let record = facts.record(&step.record)?;
+            let (member, at) = facts.member(record, &step.member)?;
+            let last = record.members.iter().map(|member| member.at_bits).max()?;
+            let elements = step.of.as_ref().map_or(0, |of| of.dimensions);
+            let length = match facts.bare(member.of) {
+                Some(crate::facts::Type::Array { count, .. }) => count.unwrap_or(0),
+                _ => return None,
+            };
+            Some((at >= last && elements > 0, length, at))
+        };
+        match (find(self.pair.old), find(self.pair.new)) {
+            (Some((was_last, length, before)), Some((is_last, _, after))) => {
+                let is_past = matches!(step.index, Some(Some(index)) if index >= i128::from(length.max(1)));
+                is_past || was_last && length <= 1 && (!is_last || before != after)
+            }
+            _ => false,
+        }
+    }
+
+    fn cast(&mut self, line: usize, of: Option<&Short>, to: Option<&Short>, inner: Option<&Operand<'a>>) {
+        let is_null = inner.is_some_and(|inner| inner.int == Some(0));
+        if of == to || is_null {
+            return;
+        }
+        if let Some(of) = of.filter(|_| self.is_address(of)) {
+            self.add(line, Kind::ToOtherType, &of.base.clone(), None);
+        }
+        if let Some(to) = to.filter(|_| self.is_address(to)) {
+            self.add(line, Kind::FromOtherType, &to.base.clone(), None);
+        }
+    }
+
+    fn assign(&mut self, line: usize, to: &Operand<'a>, value: &Value<'a>) {
+        self.operand(line, to);
+        self.value(line, value);
+        let is_temporary = to.name.is_some_and(|name| {
+            !self.scope.names.contains_key(name) && !self.scope.globals.contains_key(name)
+        });
+        let result = match value {
+            Value::One(one) => one.short.clone(),
+            Value::Two(one, sign, other) => self.computed(line, to, (one, sign, other)),
+        };
+        if is_temporary && let Some(name) = to.name {
+            if let Some(short) = &result {
+                self.scope.names.insert(name, short.clone());
+                if short.is_object() && self.is_sensitive(short) {
+                    self.add(line, Kind::OtherType, &short.base.clone(), None);
+                }
+            }
+            if let Value::Two(one, "*", other) = value
+                && let Some(number) = other.int.or(one.int)
+            {
+                self.multiples.insert(name, (signed(number), line));
+            }
+        }
+        let Value::One(one) = value else {
+            if !is_temporary {
+                self.converted(line, to.short.as_ref(), result.as_ref(), None);
+            }
+            return;
+        };
+        self.function_address(line, one, to.short.as_ref());
+        if one.is_address && self.changed_step(one).is_some() {
+            self.member_address(line, one, Some(to));
+            return;
+        }
+        if is_temporary {
+            // A temporary name of memory that has no type yet: it gets one where it goes.
+            return;
+        }
+        if let Some(short) = to.short.as_ref().filter(|short| short.is_object() && self.is_sensitive(short)) {
+            let is_same = one.short.as_ref() == Some(short)
+                || one.is_list
+                || one.callee.is_some() && one.short.is_none();
+            if !is_same {
+                self.add(line, Kind::OtherType, &short.base.clone(), None);
+            }
+            return;
+        }
+        if one.cast.is_none() && one.int != Some(0) {
+            let callee = one.callee.or_else(|| self.made_by(line, one));
+            self.converted(line, to.short.as_ref(), one.short.as_ref(), callee);
+        }
+    }
+
+    /// A function goes to a pointer: what it takes must be what the pointer says.
+    pub(super) fn function_address(&mut self, line: usize, value: &Operand<'a>, to: Option<&Short>) {
+        let name = value.name.or(value.root.filter(|_| value.is_address && value.steps.is_empty()));
+        let Some(name) = name.filter(|name| self.scope.of(name).is_none()) else { return };
+        let function = self.program.function(self.unit, name);
+        let taken: Option<Vec<Short>> = match function {
+            Some((unit, function)) => {
+                let parameters = function.parameters(&self.program.units[unit].types);
+                Some(parameters.into_iter().map(|(_, short)| short.unwrap_or_default()).collect())
+            }
+            None => self.pair.new.parameters_of(name),
+        };
+        let Some(taken) = taken else { return };
+        let said =
+            to.filter(|to| to.base == "function").map(|to| to.parameters.as_slice()).unwrap_or_default();
+        let about = taken
+            .iter()
+            .chain(said)
+            .find(|short| self.is_address(Some(short)))
+            .map(|short| short.base.clone());
+        if let Some(about) = about.filter(|_| taken != said) {
+            self.add(line, Kind::ToOtherType, &about, None);
+        }
+    }
+
+    /// The function whose result a temporary name holds.
+    pub(super) fn made_by(&self, line: usize, operand: &Operand<'a>) -> Option<&'a str> {
+        let name = operand.name?;
+        let lines = &self.function.lines[..line];
+        let words =
+            &lines.iter().rev().find(|line| line.words.first().is_some_and(|word| word.is(name)))?.words;
+        match words.get(1..4)? {
+            [equal, Token::Name(callee), open] if equal.is("=") && open.is("(") => Some(callee),
+            _ => None,
+        }
+    }
+
+    /// A value of type `of` goes to a place of type `to`.
+    fn converted(&mut self, line: usize, to: Option<&Short>, of: Option<&Short>, callee: Option<&'a str>) {
+        let Some(to) = to else {
+            if self.is_address(of) {
+                self.add(line, Kind::NotUnderstood, &of.map(|of| of.base.clone()).unwrap_or_default(), None);
+            }
+            return;
+        };
+        if Some(to) == of {
+            return;
+        }
+        if self.is_address(of) {
+            let base = of.map(|of| of.base.clone()).unwrap_or_default();
+            let rule = self.goes_back(line, of);
+            self.add(line, Kind::ToOtherType, &base, rule);
+        }
+        if self.is_address(Some(to)) {
+            let is_new = callee.is_some_and(|callee| self.program.gives_memory(self.unit, callee));
+            self.add(line, Kind::FromOtherType, &to.base.clone(), is_new.then_some("allocation"));
+        }
+    }
+
+    /// A local pointer of another type that only becomes the object's address again.
+    fn goes_back(&self, line: usize, of: Option<&Short>) -> Option<&'static str> {
+        let name = self.function.lines[line].words.first()?.name()?;
+        let is_local = self.scope.names.contains_key(name) && self.function.lines[line].words.get(1)?.is("=");
+        let is_local = is_local && self.scope.of(name).is_some_and(|short| short.stars > 0);
+        let goal = Goal { object: of.cloned(), ..Goal::default() };
+        (is_local && self.program.stays((self.unit, self.function), name, &goal)).then_some("cast-back")
+    }
+
+    /// The type of a computed value, with the checks of pointers that move.
+    fn computed(
+        &mut self,
+        line: usize,
+        to: &Operand<'a>,
+        (one, sign, other): (&Operand<'a>, &str, &Operand<'a>),
+    ) -> Option<Short> {
+        if is_comparison(sign) {
+            return Some(Short { base: "int".into(), ..Short::default() });
+        }
+        let pointer = one.short.as_ref().filter(|short| short.stars > 0);
+        let Some(pointer) = pointer.filter(|_| sign == "+") else {
+            return match one.int {
+                None if sign != "-" || one.short.as_ref().is_none_or(|short| short.stars == 0) => {
+                    one.short.clone()
+                }
+                _ => None,
+            };
+        };
+        if !self.is_sensitive(pointer) || pointer.stars > 1 {
+            return Some(pointer.clone());
+        }
+        let size = self.pair.new.record(&pointer.base).map_or(0, |record| i128::from(record.bytes));
+        let number = other.int.map(signed).map(|number| (number, line));
+        let number = number.or_else(|| other.name.and_then(|name| self.multiples.get(name).copied()));
+        // From a member to the object that holds it.
+        let becomes_other = to.short.as_ref().is_some_and(|to| to != pointer);
+        let holder = other.int.and_then(|number| self.holder_at(&pointer.base, -signed(number)));
+        let is_explained = self.explained.contains_key(&line);
+        let holder = holder.filter(|(name, _, stays)| {
+            *stays != is_explained && to.short.as_ref().is_none_or(|to| to.base == *name)
+        });
+        if let Some((number, at)) = number
+            && size > 0
+            && number % size == 0
+            && !(becomes_other && holder.is_some())
+        {
+            self.covered.extend([line, at]);
+            return Some(pointer.clone());
+        }
+        match holder {
+            Some((holder, member, stays)) => {
+                let rule = if stays { "member-stays" } else { "follows-layout" };
+                self.add(line, Kind::Arithmetic, &format!("{holder}.{member}"), Some(rule));
+                Some(Short { base: holder, is_record: true, stars: 1, ..Short::default() })
+            }
+            None => {
+                self.add(line, Kind::Arithmetic, &pointer.base.clone(), None);
+                // Only the name's own type, if it has one, says which member lies there.
+                to.short.clone()
+            }
+        }
+    }
+
+    /// The changed type with a member of type `part` at this distance after the change, and whether it stays there.
+    fn holder_at(&self, part: &str, distance: i128) -> Option<(String, String, bool)> {
+        let distance = u64::try_from(distance).ok()?;
+        let mut names: Vec<&String> = self.pair.changed.iter().collect();
+        names.sort();
+        names.into_iter().find_map(|name| {
+            let record = self.pair.new.record(name)?;
+            let member = record.members.iter().find(|member| {
+                member.at_bits == distance * 8
+                    && self.pair.new.record_of(member.of).is_some_and(|record| record.name == part)
+            })?;
+            let label = member.name.clone()?;
+            let old = self.pair.old.record(name)?;
+            let (_, before) = self.pair.old.member(old, &label)?;
+            Some((name.clone(), label, before == member.at_bits))
+        })
+    }
+
+    /// Permitted uses of a member's address.
+    pub(super) fn goal(&self, operand: &Operand<'a>) -> Goal {
+        let step = operand.steps.last();
+        let of = step.and_then(|step| step.of.clone());
+        let bytes = step.and_then(|step| {
+            let record = self.pair.new.record(&step.record)?;
+            let (member, _) = self.pair.new.member(record, &step.member)?;
+            Some(member.bits / 8)
+        });
+        let is_first = step.is_some_and(|step| matches!(step.index, None | Some(Some(0))));
+        let is_text = of.is_some_and(|of| of.base.ends_with("char") && of.dimensions == 1);
+        Goal {
+            object: None,
+            bytes: if is_first { bytes.unwrap_or(0) } else { 0 },
+            scalar: operand.short.clone(),
+            is_text,
+        }
+    }
+
+    /// The address of a member goes to a place, or is returned.
+    fn member_address(&mut self, line: usize, operand: &Operand<'a>, to: Option<&Operand<'a>>) {
+        let about = self.about(operand);
+        let is_own_type = to.is_some_and(|to| to.short.is_none() || to.short == operand.short);
+        let is_record = operand.short.as_ref().is_some_and(|short| short.is_record && short.stars == 1);
+        let name = to.and_then(|to| to.name).filter(|name| !self.scope.globals.contains_key(name));
+        let rule = if is_record && is_own_type {
+            Some("struct-member")
+        } else if let Some(name) = name.filter(|_| is_own_type) {
+            let goal = self.goal(operand);
+            self.program.stays((self.unit, self.function), name, &goal).then_some("within-member")
+        } else {
+            None
+        };
+        self.add(line, Kind::MemberAddress, &about, rule);
+    }
+
+    /// Numbers that were an offset or size before, and stay, where they may be one.
+    fn stayed_constants(&mut self) {
+        for (index, line) in self.function.lines.iter().enumerate() {
+            if self.explained.contains_key(&index) || self.covered.contains(&index) {
+                continue;
+            }
+            let is_call = line.words.windows(2).any(|two| two[0].name().is_some() && two[1].is("("))
+                && !line.words.first().is_some_and(|word| word.is("if") || word.is("switch"));
+            let plus = line.words.iter().position(|word| word.is("+"));
+            let is_sum = plus.is_some_and(|plus| {
+                let name = plus.checked_sub(1).and_then(|at| line.words[at].name());
+                name.and_then(|name| self.scope.of(name)).is_none_or(|short| short.stars > 0)
+            });
+            let numbers = line.words.iter().filter_map(|word| match word {
+                Token::Int(number) => Some(signed(*number)),
+                _ => None,
+            });
+            let was = |number: i128| self.pair.was_offset(number).or_else(|| self.pair.was_offset(-number));
+            let about = numbers.filter(|_| is_call || is_sum).find_map(was);
+            let is_listed = self.found.iter().any(|(at, kind, _, rule)| {
+                *at == index && rule.is_none() && !matches!(kind, Kind::ForeignCode)
+            });
+            if let Some(about) = about.filter(|_| !is_listed) {
+                self.found.push((index, Kind::StayedConstant, about, None));
+            }
+        }
+    }
+}
+
+fn is_comparison(sign: &str) -> bool {
+    matches!(sign, "==" | "!=" | "<" | ">" | "<=" | ">=")
+}
+
+/// GCC prints negative distances as large numbers.
+fn signed(number: i128) -> i128 {
+    if number >= 1 << 63 { number - (1 << 64) } else { number }
+}

@@ -1,0 +1,84 @@
+//! Each kind of dependence on a layout leaves an obligation, or ends the check; plain code leaves none.
+
+use crate::forms::{Folder, compilers, variants};
+use lineup_check::unit::{check, map_of};
+
+const HEAD: &str = "
+typedef unsigned long size_t;
+void *malloc(size_t); void free(void *); int memcmp(const void *, const void *, size_t);
+void *memcpy(void *, const void *, size_t); void *memset(void *, int, size_t);
+size_t fwrite(const void *, size_t, size_t, void *); void elsewhere(void *); extern void *out;
+struct part { short p, q; };
+@
+struct node shared = { .a = 1, .b = 2 };
+";
+
+const BEFORE: &str =
+    "struct node { int a; int b; long c; char text[16]; struct part part; struct node *next; };";
+const AFTER: &str =
+    "struct node { long c; struct node *next; int b; char text[16]; struct part part; int a; };";
+
+/// Number of open obligations; none when the check ends because the variants differ.
+fn open(compiler: &str, body: &str) -> Option<usize> {
+    let folder = Folder::new();
+    let variants = variants(compiler, &folder, &format!("{HEAD}{body}"), (BEFORE, AFTER));
+    let map = map_of(&variants).expect("the map is in the debug information");
+    let findings = check(&variants, &map).ok()?;
+    Some(findings.obligations.iter().filter(|obligation| obligation.rule.is_none()).count())
+}
+
+#[test]
+fn plain_code_leaves_no_obligation() {
+    let bodies = [
+        "static long sum(struct node *n) { long s = 0; for (; n; n = n->next) s += n->a + n->b * n->c + n->part.q; return s; }
+         int main(void) { shared.text[3] = 'x'; return sum(&shared); }",
+        "static struct node *one(int x) { struct node *n = malloc(sizeof *n); memset(n, 0, sizeof *n); n->a = x; return n; }
+         int main(int c, char **v) { struct node *n = one(c); struct node copy = *n; free(n); return copy.a; }",
+        "int main(int c, char **v) { struct node n = { .a = c, .c = 3, .b = 7 }; return n.a + n.b + n.c; }",
+    ];
+    for compiler in compilers() {
+        for body in bodies {
+            assert_eq!(open(compiler, body), Some(0), "{compiler}: {body}");
+        }
+    }
+}
+
+#[test]
+fn each_dependence_leaves_an_obligation_or_a_refusal() {
+    let bodies = [
+        "int main(void) { return ((int *)&shared)[1]; }",
+        "int main(void) { return *(int *)((char *)&shared + 4); }",
+        "static int nth(struct node *n) { int *p = &n->a; return p[1]; } int main(void) { return nth(&shared); }",
+        "static int nth(int *p, int k) { return p[k]; } int main(int c, char **v) { return nth(&shared.a, c); }",
+        "int main(void) { return fwrite(&shared.a, 1, 8, out); }",
+        "int main(void) { fwrite(&shared, sizeof shared, 1, out); return 0; }",
+        "int main(int c, char **v) { struct node n = shared; return memcmp(&n, &shared, sizeof n); }",
+        "int main(void) { memset(&shared.a, 0, 8); return 0; }",
+        "int main(void) { elsewhere(&shared); return 0; }",
+        "int main(void) { elsewhere(&shared.b); return 0; }",
+        "struct other { int x, y; }; int main(void) { return ((struct other *)&shared)->y; }",
+        "union both { struct node n; int raw[12]; }; static union both u; int main(void) { u.n.a = 1; return u.raw[1]; }",
+        "int main(void) { unsigned long at = (unsigned long)&shared + 4; return *(int *)at; }",
+        "int main(void) { int r; __asm__(\"movl 4(%1), %0\" : \"=r\"(r) : \"r\"(&shared)); return r; }",
+        "static struct node in __attribute__((section(\"list\"))) = { .a = 1 }; int main(void) { return in.a; }",
+        "size_t distance = __builtin_offsetof(struct node, b); int main(void) { return distance; }",
+        "static long key(const char *p, size_t n) { long h = 0; while (n--) h = h * 31 + *p++; return h; }
+         int main(void) { return key((const char *)&shared, sizeof shared); }",
+        "static int *where = &shared.b; int main(void) { return where[-1]; }",
+        "int take(struct node *n) { return n->a; } int main(void) { return 0; }",
+        "static struct node *of(void *bytes) { return bytes; } int main(void) { return of(out)->a; }",
+        "struct node values = { 1, 2, 3 }; int main(void) { return values.a; }",
+        "int main(int c, char **v) { struct node n = { c, 2, 3 }; return n.a; }",
+        "struct other { int x, y; }; static int read(struct other *o) { return o->y; }
+         int main(void) { int (*take)(struct node *) = (int (*)(struct node *))read; return take(&shared); }",
+        "struct other { int x, y; }; static int read(struct other *o) { return o->y; }
+         static int (*take)(struct node *) = (int (*)(struct node *))read; int main(void) { return take(&shared); }",
+        "static int (*code)(struct node *); void *mmap(void *, size_t, int, int, int, long);
+         int main(void) { code = mmap(0, 4096, 7, 34, -1, 0); return code(&shared); }",
+    ];
+    for compiler in compilers() {
+        for body in bodies {
+            assert_ne!(open(compiler, body), Some(0), "{compiler}: {body}");
+        }
+    }
+}

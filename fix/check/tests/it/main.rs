@@ -1,0 +1,6 @@
+//! Certificates of programs that GCC and clang build here.
+
+mod corruption;
+mod dependences;
+mod forms;
+mod reader;
