@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn lines_are_told_with_their_sign() {
         let said = [Some(-1.5), Some(0.25), Some(0.0), None]
-            .map(|difference| lines_in_words(difference, LineKind::Data));
+            .map(|difference| lines_in_words(difference, None, LineKind::Data));
         let expected = [
             "fewer lines (−1.50 per call)",
             "more lines (+0.25 per call)",
@@ -358,6 +358,9 @@ mod tests {
             "no region compared",
         ];
         assert_eq!(said, expected);
-        assert_eq!(lines_in_words(Some(-2.0), LineKind::Code), "fewer lines of code (−2.00 per call)");
+        assert_eq!(lines_in_words(Some(-2.0), None, LineKind::Code), "fewer lines of code (−2.00 per call)");
+        let within = "no change of lines in all beyond the noise (+0.30 per call, noise 0.90)";
+        assert_eq!(lines_in_words(Some(0.3), Some(0.9), LineKind::Data), within);
+        assert_eq!(lines_in_words(Some(1.5), Some(0.9), LineKind::Data), "more lines (+1.50 per call)");
     }
 }
