@@ -70,7 +70,7 @@ pub(crate) fn symbols(
     list: &mut dyn FnMut() -> Result<Vec<String>>,
 ) -> Result<(KernelSymbols, SymbolSource)> {
     if let Some(debug) = debug {
-        let symbols = kallsyms::from_debug_file(&debug.bytes).and_then(KernelSymbols::checked);
+        let symbols = kallsyms::from_debug_file(&debug.bytes);
         let symbols = symbols.with_context(|| debug.path.display().to_string())?;
         return Ok((symbols, SymbolSource::DebugFile));
     }
