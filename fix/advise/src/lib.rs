@@ -73,7 +73,6 @@ mod language;
 mod lex;
 mod member_order;
 mod members;
-mod moved_in_text;
 mod neighbour;
 mod occurrences;
 mod one_declaration;

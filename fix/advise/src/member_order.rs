@@ -12,7 +12,6 @@ use crate::groundwork::{Groundwork, has_one_type, member_names};
 use crate::group_text;
 use crate::initialisers::Positional;
 use crate::judge::Judge;
-use crate::moved_in_text;
 use crate::options::Options;
 use crate::order_file::Arrangement;
 use crate::placement::Placed;
@@ -414,11 +413,7 @@ impl<'s> Plan<'s> {
             Err(binding) => return Ok(refused(binding)),
         };
         let lines = figures::compare(subject.usage, &self.models, &before, &after);
-        let moved = match outcome.arrangement.is_none_or(Arrangement::only_orders) {
-            true => moved_in_text::members(self, &texts),
-            false => None,
-        };
-        let moved = moved.unwrap_or_else(|| self.moved_members(&outcome.order));
+        let moved = self.moved_members(&outcome.order);
         let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
         let bytes = |field: &usize| self.problem.models[0].fields[*field].size_bytes;
         Ok(Verdict::Proposed(Box::new(OrderProposal {

@@ -79,13 +79,6 @@ pub struct Arrangement {
     pub groups: Vec<Group>,
 }
 
-impl Arrangement {
-    /// True when members change places and nothing else is written.
-    pub(crate) fn only_orders(&self) -> bool {
-        self.groups.is_empty() && self.align_bytes.iter().all(Option::is_none)
-    }
-}
-
 /// The places of the members in an arrangement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arranged {

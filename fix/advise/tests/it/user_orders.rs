@@ -8,7 +8,6 @@ use lineup_advise::judge::NoCompiler;
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_advise::options::Options;
 use lineup_advise::order_file::{Work, grouped, parse};
-use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
@@ -291,27 +290,4 @@ fn an_array_that_may_go_on_in_the_next_stays_beside_it() {
     let advice = held("rec: first, one, read, rest", true);
     let said = format!("{:?}", advice.refusals);
     assert!(advice.orders.is_empty() && said.contains("may go on in the next"), "{said}");
-}
-
-/// Of two members that change places, a diff may show either as moved.
-#[test]
-fn the_list_of_moved_members_names_those_that_the_diff_moves() {
-    let declared = "struct rec {\n\tlong first;\n\t/* what sending needs,\n\t * in two lines\n\t */\n\tlong sent;\n\tlong cold;\n\tlong read;\t/* by all */\n};\n";
-    let names = ["first", "sent", "cold", "read"];
-    for number in 1..24 {
-        let mut left = names.to_vec();
-        let order: Vec<&str> = [number / 6, number / 2 % 3, number % 2, 0].map(|at| left.remove(at)).to_vec();
-        let advice = given(&format!("rec: {}", order.join(", ")), "", declared, &[]).expect("advice");
-        let diff = similar_lines(declared, text(&advice, "include/rec.h"));
-        let [proposal] = advice.orders.as_slice() else { panic!("one order: {:?}", advice.refusals) };
-        let removed = |name: &&&str| diff.iter().any(|line| line.starts_with(&format!("-\tlong {name};")));
-        let moved: Vec<&str> = names.iter().filter(removed).copied().collect();
-        assert_eq!(proposal.moved, moved, "{order:?}\n{}", diff.join("\n"));
-    }
-}
-
-fn similar_lines(old: &str, new: &str) -> Vec<String> {
-    let one = |text: &str| Sources::new([("rec.h".to_owned(), text.to_owned())]);
-    let edited = [("rec.h".to_owned(), new.to_owned())].into();
-    unified_diff(&one(old), &edited).lines().map(str::to_owned).collect()
 }
