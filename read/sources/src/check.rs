@@ -328,6 +328,7 @@ impl Reader {
         let mut tree = read(&unit, &self.root, is_cpp, known, &self.variants);
         tree.forbids_designators = self.command.forbids_designators();
         let mut facts = collect(&tree, is_kernel);
+        facts.splitting = std::mem::take(&mut tree.splitting);
         let own: BTreeSet<Name> =
             tree.files.iter().filter(|file| Path::new(&***file).starts_with(&self.root)).cloned().collect();
         if !is_kernel {
@@ -382,12 +383,14 @@ fn types(
             reason: finding.reason.clone(),
             text: texts.line(&finding.at.file, finding.at.line),
         });
+        let members: Vec<String> = record.members.iter().map(|member| member.name.to_string()).collect();
         let ty = CheckedType {
+            split: facts.splitting.of(usr, &members, |path| relative(path, root)),
             names: record.names.clone(),
             path: relative(&record.at.file, root),
             copies: record.copies.iter().map(|copy| relative(copy, root)).collect(),
             line: record.at.line,
-            members: record.members.iter().map(|member| member.name.to_string()).collect(),
+            members,
             uses: uses.collect(),
         };
         (usr.to_string(), ty)

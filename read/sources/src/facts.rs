@@ -3,6 +3,7 @@
 //! Pointers are followed by *places*: variables, parameters, members of a type (of all its objects at once), results of
 //! functions. The order of statements is ignored, so a pointer may be in every place that it can flow to.
 
+use crate::split_facts::AllSplitFacts;
 use crate::tree::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -330,6 +331,8 @@ pub(crate) struct Slot {
 /// The facts of one unit, or of the whole program.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Facts {
+    /// The facts about classes whose members an edit may move out of the object.
+    pub(crate) splitting: AllSplitFacts,
     pub(crate) records: BTreeMap<Name, RecordFact>,
     /// The definitions of the project's records, with their members: types may share a name.
     pub(crate) definitions: BTreeMap<Name, BTreeMap<Where, Vec<Member>>>,
@@ -452,6 +455,7 @@ impl Facts {
                 known.runs_code = record.runs_code;
             }
         }
+        self.splitting.add(other.splitting);
         self.flows.extend(other.flows);
         self.calls.extend(other.calls);
         self.copies.extend(other.copies);

@@ -215,6 +215,30 @@ impl<'u> Cursor<'u> {
         (!is_null && !(CXCursor_InvalidFile..=CXCursor_InvalidCode).contains(&raw.kind)).then_some(cursor)
     }
 
+    pub(crate) fn is_thread_local(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_getCursorTLSKind(self.raw) != CXTLS_None }
+    }
+
+    pub(crate) fn is_bit_field(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_Cursor_isBitField(self.raw) != 0 }
+    }
+
+    pub(crate) fn is_mutable(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_CXXField_isMutable(self.raw) != 0 }
+    }
+
+    /// True for a constructor that copies or moves.
+    pub(crate) fn is_copying_constructor(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe {
+            clang_CXXConstructor_isCopyConstructor(self.raw) != 0
+                || clang_CXXConstructor_isMoveConstructor(self.raw) != 0
+        }
+    }
+
     /// libclang's kind of node.
     pub(crate) fn kind(self) -> CXCursorKind {
         self.raw.kind
@@ -419,12 +443,22 @@ impl<'u> Cursor<'u> {
     }
 
     pub(crate) fn location(self) -> Location {
+        // SAFETY: the cursor is of a live unit.
+        self.place_of(unsafe { clang_getRangeStart(clang_getCursorExtent(self.raw)) })
+    }
+
+    /// The position of the name in an expression that names a member.
+    pub(crate) fn name_location(self) -> Location {
+        // SAFETY: the cursor is of a live unit.
+        self.place_of(unsafe { clang_getCursorLocation(self.raw) })
+    }
+
+    fn place_of(self, at: CXSourceLocation) -> Location {
         let place =
             |read: unsafe fn(CXSourceLocation, *mut CXFile, *mut c_uint, *mut c_uint, *mut c_uint)| {
                 let (mut file, mut line, mut column) = (ptr::null_mut(), 0, 0);
-                // SAFETY: the cursor is of a live unit, and the pointers' targets are written before the call returns.
+                // SAFETY: the place is of a live unit, and the pointers' targets are written before the call returns.
                 unsafe {
-                    let at = clang_getRangeStart(clang_getCursorExtent(self.raw));
                     read(at, &mut file, &mut line, &mut column, ptr::null_mut());
                 }
                 (file, line, column)

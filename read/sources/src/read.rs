@@ -7,6 +7,7 @@ mod macros;
 mod operators;
 mod records;
 mod seen_functions;
+mod splitting;
 
 use macros::Macros;
 pub(crate) use seen_functions::SeenFunctions;
@@ -110,6 +111,7 @@ struct Reader<'u, 'r> {
     known: Option<&'r SeenFunctions>,
     variants: &'r Variants,
     macros: Macros,
+    splitting: splitting::Splitting<'u>,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
@@ -131,6 +133,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             known,
             variants,
             macros: Macros::default(),
+            splitting: splitting::Splitting::default(),
         };
         reader.file(String::new());
         reader
@@ -140,6 +143,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         while let Some((id, cursor)) = self.waiting.pop() {
             self.fill(id, cursor);
         }
+        self.tree.splitting = self.splitting.facts;
         self.tree
     }
 
@@ -247,10 +251,18 @@ impl<'u, 'r> Reader<'u, 'r> {
             let operands = self.operands(site);
             self.tree.operands.insert(id, operands);
         }
+        let notes_splitting = self.tree.is_cpp && self.known.is_none();
+        if notes_splitting {
+            self.note_splitting(cursor, &children);
+            self.splitting.above.push(cursor);
+        }
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
         for child in children {
             let node = self.node(child);
             known.push((child.expression_identity(), node));
+        }
+        if notes_splitting {
+            self.splitting.above.pop();
         }
         if kind == Kind::Call {
             let of = |argument: Cursor<'u>| {

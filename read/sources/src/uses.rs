@@ -1,5 +1,6 @@
 //! The result: every use of a type whose meaning depends on the order of its members, and its consequence.
 
+use crate::split_facts::SplitFacts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -112,6 +113,9 @@ pub struct CheckedType {
     pub line: u32,
     /// Its members, in order; anonymous ones have an empty name.
     pub members: Vec<String>,
+    /// The facts about moving its members out of the object; `None` where no unit of C++ has it.
+    #[serde(skip)]
+    pub split: Option<SplitFacts>,
     /// Every use that was found, in order of verdict.
     pub uses: Vec<Use>,
 }

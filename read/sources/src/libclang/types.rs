@@ -117,6 +117,22 @@ impl<'u> Type<'u> {
         unsafe { clang_isConstQualifiedType(self.raw) != 0 }
     }
 
+    /// The types that an instance of a template was made for.
+    pub(crate) fn template_arguments(self) -> Vec<Type<'u>> {
+        // SAFETY: the type is of a live unit; a type that is no instance has -1 arguments.
+        let count = u32::try_from(unsafe { clang_Type_getNumTemplateArguments(self.raw) }).unwrap_or(0);
+        // SAFETY: as above, and the number is below the count.
+        (0..count)
+            .filter_map(|at| self.with(unsafe { clang_Type_getTemplateArgumentAsType(self.raw, at) }))
+            .collect()
+    }
+
+    /// A type whose objects are their bytes: the compiler copies them so, and nothing runs when they end.
+    pub(crate) fn is_plain_data(self) -> bool {
+        // SAFETY: the type is of a live unit.
+        unsafe { clang_isPODType(self.raw) != 0 }
+    }
+
     /// `_Atomic(T)`.
     pub(crate) fn is_atomic(self) -> bool {
         self.raw.kind == ATOMIC

@@ -14,4 +14,5 @@ mod many_types;
 mod numbers;
 mod one_name;
 mod program;
+mod splitting;
 mod user_space;
