@@ -45,7 +45,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
-    ("lineup-advise", &["lineup-fixtures", "lineup-model", "lineup-stats", "lineup-explain"]),
+    (
+        "lineup-advise",
+        &["lineup-fixtures", "lineup-model", "lineup-stats", "lineup-explain", "lineup-sources"],
+    ),
     ("lineup-heap-plan", &[]),
     ("lineup-heap", &["lineup-fixtures", "lineup-heap-plan"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),

@@ -1,6 +1,7 @@
 //! From usage to all advice, in one call.
 
 use crate::alignment::Alignments;
+use crate::cold_part::ColdParts;
 use crate::copies::Copies;
 use crate::error::AdviseError;
 use crate::gather::Gathers;
@@ -19,11 +20,12 @@ use crate::variables_apart::VariablesApart;
 use crate::worth;
 use lineup_model::types::Types;
 
-/// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are
+/// The kinds of fixes that Lineup knows, in the order in which they propose: cold members leave their types before
+/// anything else edits the files, since the compiler named the places of their uses in the unchanged texts; variables are gathered before types are
 /// ordered, because gathering orders the types of the gathered variables. Data under contention is parted before it
 /// could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 8] {
-    [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Copies, &Immediates]
+pub fn kinds() -> [&'static dyn FixKind; 9] {
+    [&ColdParts, &Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Copies, &Immediates]
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and reports without an edit; or writes the

@@ -111,6 +111,8 @@ pub enum Constraint {
     PerCpu,
     /// The change was made and tried, and the program was worse or did something else.
     TrialFailed,
+    /// An edit that moves members out of the object could not follow a use of them.
+    KeptInObject,
     /// A person looked at a use that would hold the type, and found it harmless.
     Reviewed,
     /// No compiler looked at its uses.
@@ -165,6 +167,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::KeptInObject => "members stay in the object",
             Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
             Self::SeenInRun => "an audited run showed it",

@@ -19,6 +19,36 @@ pub struct Meaning {
     pub outside: Option<BTreeMap<String, u64>>,
     /// Uses that a person has looked at and found harmless.
     pub reviewed: Vec<Reviewed>,
+    /// The places that name members of classes of C++.
+    pub splits: Vec<SplitMeaning>,
+}
+
+/// The facts that an edit needs which moves members of a class out of its objects.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SplitMeaning {
+    /// The class's names.
+    pub names: Vec<String>,
+    /// Uses that keep members in the object: those that a binding names, or all.
+    pub holds: Vec<Binding>,
+    /// Each place that names a member of an object.
+    pub named: Vec<NamedMember>,
+    /// Members to which a constructor's list gives a value that its body could give, by the place of the name.
+    pub initialised: Vec<NamedMember>,
+    /// The compiler compares two objects member by member.
+    pub is_compared: bool,
+}
+
+/// A place that names a member: `x.m`, `p->m`, or `m` in a method.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedMember {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in bytes, from 1.
+    pub column: u32,
+    /// The member.
+    pub member: String,
 }
 
 /// A use that a person has looked at and found harmless.
@@ -104,6 +134,7 @@ impl Meaning {
         self.outside = self.outside.or(other.outside);
         self.unchecked = self.unchecked.or(other.unchecked);
         self.reviewed.extend(other.reviewed);
+        self.splits.extend(other.splits);
         self
     }
 
@@ -112,6 +143,12 @@ impl Meaning {
         let unchecked = self.unchecked.as_ref()?;
         let is_known = names.iter().any(|name| unchecked.known.contains(name));
         (!is_known).then(|| Binding::new(Constraint::Unchecked).because(&unchecked.why))
+    }
+
+    /// The facts for a split of the one class that has one of these names; `None` where several have it.
+    pub(crate) fn split_of(&self, names: &[String]) -> Option<&SplitMeaning> {
+        let mut named = self.splits.iter().filter(|one| one.names.iter().any(|name| names.contains(name)));
+        named.next().filter(|_| named.next().is_none())
     }
 
     /// The audit's observations of a type outside the regions, in a sentence; `None` without an audit.

@@ -132,6 +132,7 @@ fn order_type(
             .fought_over
             .iter()
             .any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id))
+        || advice.cold_parts.iter().any(|split| split.type_name == spelling.name)
         || advice.orders.iter().any(|parted| parted.type_name == spelling.name);
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     let Some(foreseen) = foreseen.filter(|_| !is_gathered && !is_parted) else { return Ok(()) };

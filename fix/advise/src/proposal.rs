@@ -173,6 +173,31 @@ impl PredictedWaits {
     }
 }
 
+/// Members that leave the objects of a class for memory of their own.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ColdPartProposal {
+    /// The class.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The new member, through which the others are reached.
+    pub member: String,
+    /// The members that leave.
+    pub moved: Vec<String>,
+    /// The members that stay.
+    pub kept: Vec<String>,
+    /// Files that change, relative to the source folder.
+    pub files: Vec<String>,
+    /// Lines per call before, and after where objects lie side by side.
+    pub lines: Vec<RegionLines>,
+    /// Size of an object before and after.
+    pub sizes: Vec<SizeChange>,
+    /// The check of its size.
+    pub check: Check,
+    /// Texts that change, whole, by path.
+    #[serde(skip)]
+    pub edited: BTreeMap<String, String>,
+}
+
 /// Variables gathered into one aligned struct.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GatherProposal {
@@ -275,6 +300,9 @@ pub struct SplitAdvice {
     pub pointer_bytes: u64,
     /// Lines per call of the present objects, and of hot parts that are packed together: a lower bound.
     pub lines: Vec<RegionLines>,
+    /// The reason why no patch splits it, where one was tried.
+    #[serde(skip)]
+    pub because: Option<String>,
 }
 
 /// A variable that is read and never written.
@@ -445,6 +473,12 @@ pub struct Advice {
     /// Threads whose calls it rests on (of a kernel: CPUs); 0 when that is not known. With only one thread it cannot
     /// know the others' writes, and so the members to keep apart.
     pub threads: u64,
+    /// Classes whose cold members leave the object.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cold_parts: Vec<ColdPartProposal>,
+    /// Classes that a split would help and no patch splits, with the reason.
+    #[serde(skip)]
+    pub not_split: BTreeMap<String, Binding>,
     /// Types to reorder.
     pub orders: Vec<OrderProposal>,
     /// Variables to gather.
@@ -501,7 +535,14 @@ impl Advice {
             edited.extend(texts.clone());
             Step { owners, edited: edited.clone() }
         };
-        gathers.chain(variables).chain(orders).filter(|(_, texts)| !texts.is_empty()).map(step).collect()
+        let cold_parts = self.cold_parts.iter().map(crate::cold_part::edited);
+        cold_parts
+            .chain(gathers)
+            .chain(variables)
+            .chain(orders)
+            .filter(|(_, texts)| !texts.is_empty())
+            .map(step)
+            .collect()
     }
 
     /// Whether a build has every layout that was asserted.
@@ -517,6 +558,8 @@ impl Advice {
             schema: ADVICE_SCHEMA,
             line_bytes,
             threads: 0,
+            cold_parts: Vec::new(),
+            not_split: BTreeMap::new(),
             orders: Vec::new(),
             gathers: Vec::new(),
             variables: Vec::new(),

@@ -22,7 +22,8 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     let (usage, types) = (task.usage, task.types);
     let subject = Subject::new(types, id, usage)?;
     let name = spelling(types, subject.id)?.name;
-    let is_changed = advice.orders.iter().any(|order| order.type_name == name)
+    let is_changed = advice.cold_parts.iter().any(|one| one.type_name == name)
+        || advice.orders.iter().any(|order| order.type_name == name)
         || advice.gathers.iter().any(|gather| gather.reordered_types.contains(&name));
     let is_outside = advice.refusals.iter().any(|refusal| {
         let is_outside = |one: &Constraint| *one == Constraint::OutsideSource;
@@ -52,8 +53,11 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     let hot = first_names(&hot, MEMBERS);
     let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
     let link = if is_rust { "a Box of" } else { "a pointer to" };
+    let why = advice.not_split.get(&name).map_or("no patch is made for a split".to_owned(), |binding| {
+        format!("a patch for a split was refused ({binding})")
+    });
     let summary = format!(
-        "By hand, since no patch is made for a split: {name} keeps {hot} ({used_bytes} of its {size_bytes} bytes) and {link} a second \
+        "By hand, since {why}: {name} keeps {hot} ({used_bytes} of its {size_bytes} bytes) and {link} a second \
          struct with {others}. Where objects lie in an array, an array for each of {hot} needs no pointer."
     );
     Some(Suggestion { lines, ..Suggestion::new(SPLIT, name, summary) })
@@ -63,7 +67,7 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
 const LEAST_SHARE: f64 = 0.05;
 
 /// The parts of members that calls use.
-fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
+pub(crate) fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
     let offsets = subject.types.layout_offsets(subject.id)?;
     let patterns = subject.uses.iter().flat_map(|used| &used.patterns);
     let ranges = patterns
@@ -74,7 +78,7 @@ fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
 }
 
 /// Lines per call now, and with the used parts packed together: a lower bound.
-fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionLines> {
+pub(crate) fn lines(task: &Task<'_>, subject: &Subject<'_>, used_bytes: u64) -> Vec<RegionLines> {
     let line = task.options.primary;
     let of_region = |(id, region): (RegionId, &Region)| {
         let (mut before, mut objects) = (0.0, 0.0);

@@ -30,8 +30,14 @@ impl FixKind for Splits {
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
         let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
         for id in ids.into_iter().filter(is_own) {
+            let is_split =
+                |split: &SplitAdvice| advice.cold_parts.iter().any(|one| one.type_name == split.type_name);
             match split(usage, types, id, task.options) {
-                Some(split) => advice.splits.push(split),
+                Some(split) if is_split(&split) => {}
+                Some(mut split) => {
+                    split.because = advice.not_split.get(&split.type_name).map(ToString::to_string);
+                    advice.splits.push(split);
+                }
                 None => advice.suggestions.extend(sketch::of_type(task, advice, id)),
             }
         }
@@ -65,6 +71,7 @@ fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<
         hot_parts_per_line: line_bytes / hot_bytes,
         pointer_bytes: u64::from(usage.abi.pointer_bytes),
         lines: lines(usage, types, id, demands),
+        because: None,
     })
 }
 
@@ -84,8 +91,11 @@ fn lines(usage: &Usage, types: &Types, id: TypeId, demands: &[Demand]) -> Vec<Re
 }
 
 fn describe(one: &SplitAdvice) -> Description {
+    let why = one.because.as_ref().map_or("no patch is made for a split".to_owned(), |because| {
+        format!("a patch for a split was refused ({because})")
+    });
     let summary = format!(
-        "By hand, since no patch is made for a split. Calls use {} of the {} bytes of an object, and {} objects each. Stored \
+        "By hand, since {why}. Calls use {} of the {} bytes of an object, and {} objects each. Stored \
          apart, {} hot parts would share a line.",
         one.hot_bytes,
         one.size_bytes,

@@ -6,9 +6,14 @@ use lineup_model::{Library, first_names};
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
 
-/// The edit in words; `None` where a command makes it. Members that are used much stay together, if the layout says
+/// The edit in words; `None` where a command makes it for certain. A study tries to write it where `is_written` says so. Members that are used much stay together, if the layout says
 /// which those are.
-pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&MemberMap>) -> Option<String> {
+pub(crate) fn edit(
+    name: &str,
+    (kind, is_written): (Kind, bool),
+    evidence: &Evidence,
+    map: Option<&MemberMap>,
+) -> Option<String> {
     let Evidence::Type { used, unused, largest_variant, .. } = evidence else { return None };
     let of_all = map.map(|map| {
         let uses = |one: &LaidMember| one.uses.iter().map(|(_, loads, stores)| loads + stores).sum::<f64>();
@@ -43,7 +48,10 @@ pub(crate) fn edit(name: &str, kind: Kind, evidence: &Evidence, map: Option<&Mem
         }
         Kind::Order | Kind::Code | Kind::OwnLines => return None,
     };
-    Some(format!("by hand, since no patch is made for this: {sketch}"))
+    Some(match is_written {
+        true => format!("lineup study writes this where the sources allow it: {sketch}"),
+        false => format!("by hand, since no patch is made for this: {sketch}"),
+    })
 }
 
 /// The remaining options for a type that is not the program's own.

@@ -25,6 +25,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_model::Library;
 use lineup_model::abi::Machine;
+use lineup_model::types::Language;
 use lineup_recording::Latency;
 use std::path::{Path, PathBuf};
 
@@ -311,10 +312,13 @@ impl Work<'_, '_> {
         };
         let is_worth_it = |trial: &Trial| scaled(trial.gain) >= self.options.least_gain;
         let has_order = gain.trials.iter().any(|trial| trial.kind == Kind::Order && is_worth_it(trial));
+        let is_written = best.kind == Kind::Split && self.is_of_cpp(gain.subject);
         let by_hand = match (&library, &subject) {
             (Some(library), Some(name)) => Some(by_hand::of_library(name, library)),
             (_, Some(name)) if self.options.next.is_none() => {
-                by_hand::edit(name, best.kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
+                let kind = (best.kind, is_written);
+                by_hand::edit(name, kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
+                    true if is_written => format!("{edit}; else it orders the members"),
                     true => format!("{edit}; lineup study orders the members instead"),
                     false => edit,
                 })
@@ -323,7 +327,7 @@ impl Work<'_, '_> {
         };
         Some(Finding {
             next: match library {
-                None if by_hand.is_none() || has_order => self.next(best.kind, &functions),
+                None if by_hand.is_none() || has_order || is_written => self.next(best.kind, &functions),
                 _ => String::new(),
             },
             by_hand,
@@ -414,6 +418,14 @@ impl Work<'_, '_> {
         let first = ["lineup", "record", "--engine", "native", "--out", "threads.rec"].into_iter();
         let command = self.recorded.header.command.iter().map(String::as_str);
         format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))
+    }
+
+    /// Whether C++ declares a type.
+    fn is_of_cpp(&mut self, subject: Subject) -> bool {
+        let Subject::Type(ty) = subject else { return false };
+        let known = self.naming.namer.catalog().table(ty);
+        let ty = known.and_then(|(types, described)| types.get(described.id));
+        ty.is_some_and(|ty| ty.language == Language::Cpp)
     }
 
     /// The library of a type that the program's own sources do not declare.

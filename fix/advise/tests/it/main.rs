@@ -1,6 +1,8 @@
 //! Every integration test of this crate, in one program.
 
 mod background_lines;
+mod cold_part;
+mod cold_part_read;
 mod confirmed;
 mod constraints;
 mod contracts;

@@ -238,7 +238,7 @@ impl<'u> Reader<'u, '_> {
             Some("a constructor's list reads it")
         } else if self.is_in_initial_value() {
             Some("the first value of a member reads it")
-        } else if !children.first().is_none_or(|object| is_lasting(cursor, *object)) {
+        } else if !children.first().is_none_or(|object| is_lasting(*object)) {
             Some("it is read from an object that no variable is known to hold")
         } else {
             self.kept_address(cursor)
@@ -528,18 +528,18 @@ fn is_reference_to_variable(cursor: Cursor<'_>) -> bool {
 }
 
 /// True when the object that a member is read from lasts: a variable, or what a pointer or reference leads to.
-fn is_lasting(member: Cursor<'_>, object: Cursor<'_>) -> bool {
+fn is_lasting(object: Cursor<'_>) -> bool {
     // `p->m`.
     if object.ty().canonical().pointee().is_some() {
         return true;
     }
     match object.kind() {
         CXCursor_DeclRefExpr | CXCursor_ArraySubscriptExpr | CXCursor_UnaryOperator => true,
-        CXCursor_MemberRefExpr => object.children().first().is_none_or(|outer| is_lasting(object, *outer)),
-        CXCursor_ParenExpr => object.children().last().is_some_and(|inner| is_lasting(member, *inner)),
+        CXCursor_MemberRefExpr => object.children().first().is_none_or(|outer| is_lasting(*outer)),
+        CXCursor_ParenExpr => object.children().last().is_some_and(|inner| is_lasting(*inner)),
         CXCursor_UnexposedExpr => {
             let children = object.children();
-            children.len() == 1 && is_lasting(member, children[0])
+            children.len() == 1 && is_lasting(children[0])
         }
         CXCursor_CallExpr => {
             let called = object.referenced().and_then(Cursor::result);

@@ -4,10 +4,11 @@ use crate::error::{Doing, Result};
 use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning, Unchecked};
+use lineup_advise::meaning::{Effect, Hold, Meaning, NamedMember, SplitMeaning, TypeMeaning, Unchecked};
 use lineup_advise::sources::Sources;
 use lineup_sources::{
-    Build, Checked, CheckedType, CompileCommand, Definers, Error, Standards, Use, UseKind, Verdict,
+    Build, Checked, CheckedType, CompileCommand, Definers, Error, MemberName, SplitHold, Standards, Use,
+    UseKind, Verdict,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -215,7 +216,9 @@ impl Reading {
         let types = types.flat_map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
         let is_of_all_units =
             self.checked.as_ref().is_some_and(|checked| checked.units_read > 0 && checked.unread.is_empty());
-        Meaning { types, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
+        let splits = self.checked.iter().flat_map(|checked| checked.types.values()).filter_map(split);
+        let splits = splits.collect();
+        Meaning { types, splits, unchecked: self.unchecked(), is_of_all_units, ..Meaning::default() }
     }
 
     /// A unit that was not read may use a type in any way.
@@ -230,6 +233,28 @@ impl Reading {
         };
         Some(Unchecked { why: why + "; --no-clang goes by the text of the sources alone", known })
     }
+}
+
+/// The facts for an edit that moves members of a class out of its objects. Copies of a header could not be edited as one.
+fn split(ty: &CheckedType) -> Option<SplitMeaning> {
+    let facts = ty.split.as_ref().filter(|_| ty.copies.is_empty())?;
+    let held = |hold: &SplitHold| {
+        let binding = Binding::new(Constraint::KeptInObject).on(hold.member.clone());
+        binding.at(&hold.path, hold.line).because(&hold.reason)
+    };
+    let named = |name: &MemberName| NamedMember {
+        path: name.path.clone(),
+        line: name.line,
+        column: name.column,
+        member: name.member.clone(),
+    };
+    Some(SplitMeaning {
+        names: ty.names.clone(),
+        holds: facts.holds.iter().map(held).collect(),
+        named: facts.named.iter().map(named).collect(),
+        initialised: facts.initialised.iter().map(named).collect(),
+        is_compared: facts.is_compared,
+    })
 }
 
 /// A type's constraints, for every file that declares it: debug info may name any.

@@ -244,6 +244,22 @@ fn a_cpp_program_gets_a_patch_that_changes_no_output() {
 }
 
 #[test]
+fn cold_members_of_particles_leave_their_objects() {
+    let folder = Folder::of("particles");
+    let command = ["./particles", "2000", "4"];
+    let studied = folder.study(&["step"], &["--calls", "4"], "make", &command);
+    let splits = studied.proposals("split");
+    let [split] = splits.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(split["target"], "Particle");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    assert!(patch.contains("+    made.cold->mass = 1.0 + random_number();"), "{patch}");
+    assert!(!patch.contains("cold->alive") && !patch.contains("cold->vx"), "{patch}");
+    studied.needs_no_more_lines();
+    assert!(studied.lines(0, 64, "after") <= 0.6 * studied.lines(0, 64, "before"));
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn a_rust_program_is_explained_and_left_as_it_is() {
     let folder = Folder::of("rust");
     let region = ["events::network::Network::arrive"];

@@ -78,6 +78,7 @@ fn advice() -> Advice {
             hot_parts_per_line: 4,
             pointer_bytes: 8,
             lines: vec![],
+            because: None,
         }],
         immediates: vec![ImmediateAdvice {
             variable: "mask".into(),

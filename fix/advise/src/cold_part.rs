@@ -1,0 +1,327 @@
+//! Members that no hot call uses, moved out of the objects of a class of C++ into memory of their own.
+//!
+//! The class keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed with
+//! it, and it never changes its memory in between: each object keeps its own values, moved-from objects included, and
+//! threads that read an object write nothing. Whatever the edit cannot follow keeps a member, or all of them, in place.
+
+use crate::cold_part_text::{self, ColdText};
+use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
+use crate::groundwork::Groundwork;
+use crate::judge::Compiled;
+use crate::kind::{Description, FixKind, KindName, Task};
+use crate::meaning::{Effect, SplitMeaning};
+use crate::problem::Subject;
+use crate::proposal::{Advice, Check, ColdPartProposal, RegionLines, SPLIT, SizeChange};
+use crate::reasons::member_name;
+use crate::sketch;
+use crate::sources::Sources;
+use crate::spelling::{Spelling, spelling};
+use crate::usage::Usage;
+use crate::worth;
+use lineup_model::Library;
+use lineup_model::first_names;
+use lineup_model::types::{TypeId, Types};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With one member fewer in the object and one more, a structured binding would compile and mean something else.
+const LEAST_MEMBERS: usize = 2;
+
+/// Members named in a description.
+const NAMED: usize = 8;
+
+/// Cold parts of classes.
+pub(crate) struct ColdParts;
+
+impl FixKind for ColdParts {
+    fn name(&self) -> KindName {
+        SPLIT
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
+        let (usage, types) = (task.usage, task.types);
+        let ids: BTreeSet<TypeId> =
+            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
+        let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
+        for id in ids.into_iter().filter(is_own) {
+            let Some(subject) = Subject::new(types, id, usage) else { continue };
+            let Some(spelling) = spelling(types, subject.id) else { continue };
+            let Some(meaning) = task.options.meaning.split_of(&spelling.names) else { continue };
+            let is_tried = advice.cold_parts.iter().any(|one| one.type_name == spelling.name);
+            let Some(cold) = Cold::of(task, &subject).filter(|_| !is_tried) else { continue };
+            match write(task, advice, (&subject, &spelling), meaning, cold)? {
+                Ok(proposal) => match worth::too_little(usage, task.options, &describe(&proposal)) {
+                    Some(little) => advice.too_little.push(little),
+                    None => {
+                        advice.edited.extend(proposal.edited.clone());
+                        advice.cold_parts.push(proposal);
+                    }
+                },
+                Err(binding) => drop(advice.not_split.insert(spelling.name.clone(), binding)),
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.cold_parts.iter().map(describe).collect()
+    }
+}
+
+/// The members that no call of a region uses.
+struct Cold {
+    members: BTreeSet<usize>,
+    used_bytes: u64,
+}
+
+impl Cold {
+    /// `None` where calls use most of an object.
+    fn of(task: &Task<'_>, subject: &Subject<'_>) -> Option<Cold> {
+        let used = sketch::used(subject)?;
+        let used_bytes = used.iter().fold(0u64, |sum, (_, _, size)| sum.saturating_add(*size));
+        let size_bytes = task.types.size_bytes(subject.id)?;
+        let hot: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
+        let members = (0..subject.aggregate.members.len()).filter(|field| !hot.contains(field)).collect();
+        let is_worth = used_bytes > 0 && used_bytes.saturating_mul(2) <= size_bytes;
+        is_worth.then_some(Cold { members, used_bytes })
+    }
+}
+
+fn refused(why: impl Into<String>) -> Binding {
+    Binding::new(Constraint::KeptInObject).because(why)
+}
+
+/// The proposal for one class, compiled; or the reason why there is none.
+fn write(
+    task: &mut Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    meaning: &SplitMeaning,
+    cold: Cold,
+) -> Result<Result<ColdPartProposal, Binding>, AdviseError> {
+    let planned = plan(task, advice, (subject, spelling), meaning, &cold);
+    let (text, moved) = match planned {
+        Ok(planned) => planned,
+        Err(binding) => return Ok(Err(binding)),
+    };
+    let mut all = advice.edited.clone();
+    all.extend(text.texts.clone());
+    let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
+    let compiled = match task.judge.compile(&all) {
+        Ok(compiled) => compiled,
+        Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
+    };
+    let before_bytes = task.types.size_bytes(subject.id).unwrap_or(0);
+    let (check, after_bytes) = match size_in(&compiled, task.usage, subject, spelling, &text.member) {
+        None if compiled.is_empty() => (Check::Predicted, predicted(task.types, subject, &moved)),
+        None => return Ok(Err(disagrees("the build has no class with the new member".into()))),
+        Some(size) => (Check::CompiledRecordedOnly, size),
+    };
+    if after_bytes >= before_bytes {
+        let why = format!("objects of {before_bytes} bytes would have {after_bytes}");
+        return Ok(Err(Binding::new(Constraint::NeverLarger).because(why)));
+    }
+    let name = |field: &usize| member_name(subject.aggregate, *field);
+    let stay = (0..subject.aggregate.members.len()).filter(|field| !moved.contains(field));
+    Ok(Ok(ColdPartProposal {
+        type_name: spelling.name.clone(),
+        member: text.member,
+        moved: moved.iter().map(name).collect(),
+        kept: stay.map(|field| name(&field)).collect(),
+        files: text.texts.keys().cloned().collect(),
+        lines: lines(task, subject, (cold.used_bytes, after_bytes)),
+        sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
+        check,
+        edited: text.texts,
+    }))
+}
+
+/// The edited texts, and the members that leave the object.
+fn plan(
+    task: &Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    meaning: &SplitMeaning,
+    cold: &Cold,
+) -> Result<(ColdText, BTreeSet<usize>), Binding> {
+    let (options, sources) = (task.options, task.sources);
+    if let Some(failed) = options.refusal_of(&owner(&spelling.name)) {
+        return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
+    }
+    let fought = &task.usage.fought_over;
+    if fought.iter().any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id)) {
+        return Err(refused("threads contend for its objects"));
+    }
+    if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
+        return Err(Binding::new(Constraint::Pinned));
+    }
+    if let Some(hold) = meaning.holds.iter().find(|hold| hold.names.is_empty()) {
+        return Err(hold.clone());
+    }
+    if !options.meaning.is_of_all_units {
+        return Err(refused("clang did not read every unit of the program"));
+    }
+    program_allows(sources)?;
+    let ground = Groundwork::lay(subject, spelling, sources, options)
+        .map_err(|all| all.into_iter().next().unwrap_or_else(|| refused("its text is not understood")))?;
+    let path = &ground.body.found.path;
+    let mut held = options.meaning.holds(&spelling.names, path);
+    if let Some(hold) = held.find(|hold| hold.effect != Effect::Relative) {
+        return Err(hold.binding.clone());
+    }
+    let is_about_text = |binding: &&Binding| !ABOUT_ORDER.contains(&binding.constraint);
+    if let Some(binding) = ground.holds.bindings.iter().find(is_about_text) {
+        return Err(binding.clone());
+    }
+    let in_order = options.meaning.holds(&spelling.names, path).flat_map(|hold| &hold.binding.names);
+    let held: BTreeSet<&String> = meaning.holds.iter().flat_map(|hold| &hold.names).chain(in_order).collect();
+    let stays = |field: &usize| {
+        let name = subject.aggregate.members[*field].name.as_ref();
+        name.is_none_or(|name| held.contains(&name.to_string()))
+    };
+    let leaving: BTreeSet<usize> = cold.members.iter().copied().filter(|field| !stays(field)).collect();
+    let units = cold_part_text::leaving_units(&ground, &leaving, |field| {
+        task.types.size_bytes(subject.aggregate.members[field].ty).unwrap_or(0)
+    });
+    let moved: BTreeSet<usize> = units.iter().flat_map(|&unit| ground.ranges[unit].clone()).collect();
+    if moved.len() < LEAST_MEMBERS {
+        let because = meaning.holds.iter().find(|hold| !hold.names.is_empty());
+        let why =
+            because.map_or(String::new(), |hold| format!("; {}", hold.detail.clone().unwrap_or_default()));
+        return Err(refused(format!("fewer than {LEAST_MEMBERS} members could leave the object{why}")));
+    }
+    let names = |field: &usize| member_name(subject.aggregate, *field);
+    let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
+    let text = cold_part_text::write(sources, &ground, &units, &moved_names, meaning)?;
+    if let Some(path) = text.texts.keys().find(|path| advice.edited.contains_key(*path)) {
+        return Err(refused(format!("another change edits {path}")));
+    }
+    Ok((text, moved))
+}
+
+/// Constraints on an order that say nothing against leaving the object.
+const ABOUT_ORDER: [Constraint; 7] = [
+    Constraint::ConstructorOrder,
+    Constraint::AccessSection,
+    Constraint::OneDeclaration,
+    Constraint::NestedType,
+    Constraint::Heading,
+    Constraint::OneThing,
+    Constraint::KeptApart,
+];
+
+/// Refuses programs in which memory of an object's own may not be there, or not be that of one process.
+fn program_allows(sources: &Sources) -> Result<(), Binding> {
+    const WORDS: [(&str, bool, &str); 12] = [
+        ("sigaction", false, "a signal handler could copy an object"),
+        ("signal", true, "a signal handler could copy an object"),
+        ("MAP_SHARED", false, "processes share memory"),
+        ("shm_open", false, "processes share memory"),
+        ("shmget", false, "processes share memory"),
+        ("shmat", false, "processes share memory"),
+        ("interprocess", false, "processes share memory"),
+        ("longjmp", false, "a jump over functions could leave objects that nothing destroys"),
+        ("siglongjmp", false, "a jump over functions could leave objects that nothing destroys"),
+        ("__cxa_atexit", false, "code runs after the program's own"),
+        ("bad_alloc", false, "the program handles a lack of memory"),
+        ("set_new_handler", false, "the program handles a lack of memory"),
+    ];
+    for (word, is_called, why) in WORDS {
+        for (path, _) in sources.that_may_name(word) {
+            let Some(lexed) = sources.lexed(path) else { continue };
+            let is_it = |&index: &usize| {
+                let next = lexed.next_code(index + 1, lexed.tokens.len());
+                let is_call = next.is_some_and(|next| lexed.str(next) == "(");
+                lexed.is_word(index) && lexed.str(index) == word && (!is_called || is_call)
+            };
+            if let Some(index) = (0..lexed.tokens.len()).find(is_it) {
+                return Err(refused(why).at(path, lexed.line_at(lexed.tokens[index].start())));
+            }
+        }
+    }
+    for (path, _) in sources.that_may_name("operator") {
+        let Some(lexed) = sources.lexed(path) else { continue };
+        let is_new = |&index: &usize| lexed.str(index) == "operator" && lexed.str(index + 1) == "new";
+        if let Some(index) = (0..lexed.tokens.len()).find(is_new) {
+            let line = lexed.line_at(lexed.tokens[index].start());
+            return Err(refused("the program has an allocator of its own").at(path, line));
+        }
+    }
+    Ok(())
+}
+
+/// The size of the class in the build that has the new member.
+fn size_in(
+    compiled: &[Compiled],
+    usage: &Usage,
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    member: &str,
+) -> Option<u64> {
+    let build = compiled.iter().find(|build| build.abi == usage.abi)?;
+    let kind = subject.aggregate.kind;
+    build.types.iter().find_map(|(id, ty)| {
+        let (own, aggregate) = build.types.aggregate(id)?;
+        let has_it = aggregate.members.iter().any(|one| one.name.as_deref() == Some(member));
+        let is_it = own == id && aggregate.kind == kind && ty.name.as_deref() == Some(spelling.name.as_str());
+        (is_it && has_it).then(|| build.types.size_bytes(id)).flatten()
+    })
+}
+
+/// The size with these members replaced by a pointer, without a compiler.
+fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>) -> u64 {
+    const POINTER_BYTES: u64 = 8;
+    let size = |field: &usize| types.size_bytes(subject.aggregate.members[*field].ty).unwrap_or(0);
+    let gone: u64 = moved.iter().map(size).sum();
+    let left = types.size_bytes(subject.id).unwrap_or(0).saturating_sub(gone);
+    (left + POINTER_BYTES).next_multiple_of(POINTER_BYTES)
+}
+
+/// Lines per call now, and with smaller objects side by side: a lower bound.
+fn lines(task: &Task<'_>, subject: &Subject<'_>, (used, after): (u64, u64)) -> Vec<RegionLines> {
+    let mut rows = sketch::lines(task, subject, used);
+    for row in &mut rows {
+        let per_used_byte = after as f64 / used.max(1) as f64;
+        row.after = (row.after * per_used_byte).min(row.before.unwrap_or(f64::INFINITY));
+    }
+    rows
+}
+
+/// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
+pub(crate) fn owner(type_name: &str) -> String {
+    format!("{type_name} (cold part)")
+}
+
+fn describe(one: &ColdPartProposal) -> Description {
+    let count = |bytes: fn(&SizeChange) -> u64| one.sizes.first().map_or(0, bytes);
+    let summary = format!(
+        "{} members that calls do not use leave the object for memory of their own: {}. An object shrinks from {} to {} bytes.",
+        one.moved.len(),
+        first_names(&one.moved, NAMED),
+        count(|size| size.before_bytes),
+        count(|size| size.after_bytes)
+    );
+    let reasons = vec![
+        format!("In the object stay {}.", first_names(&one.kept, NAMED)),
+        format!(
+            "{} is a value: it is copied, assigned and destroyed with the object. The price is one more allocation for each \
+             object, and one more load for each use of a moved member.",
+            one.member
+        ),
+        "Where memory runs out, making or copying an object can fail, and moving one ends the program."
+            .to_owned(),
+    ];
+    Description {
+        reasons,
+        lines: one.lines.clone(),
+        sizes: one.sizes.clone(),
+        check: Some(one.check),
+        is_in_patch: !one.edited.is_empty(),
+        ..Description::told(SPLIT, &one.type_name, summary)
+    }
+}
+
+/// The texts of every file that a proposal edits.
+pub(crate) fn edited(one: &ColdPartProposal) -> (Vec<String>, &BTreeMap<String, String>) {
+    (vec![owner(&one.type_name)], &one.edited)
+}

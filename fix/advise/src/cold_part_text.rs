@@ -1,0 +1,240 @@
+//! Writing the cold part of a class: its declaration, the member that owns it, and each use of what it holds.
+
+use crate::body::Mode;
+use crate::body_parts::BodyPartKind;
+use crate::constraint::{Binding, Constraint};
+use crate::constructor_list;
+use crate::groundwork::Groundwork;
+use crate::lex::Kind;
+use crate::meaning::SplitMeaning;
+use crate::sources::{Sources, has_word};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::ops::Range;
+
+/// The edited texts.
+pub(crate) struct ColdText {
+    /// The name of the member that owns the cold part.
+    pub(crate) member: String,
+    /// Whole texts by path.
+    pub(crate) texts: BTreeMap<String, String>,
+}
+
+/// The units of text whose members all leave, of the access section from which most bytes leave.
+pub(crate) fn leaving_units(
+    ground: &Groundwork<'_>,
+    leaving: &BTreeSet<usize>,
+    bytes: impl Fn(usize) -> u64,
+) -> Vec<usize> {
+    let body = &ground.body;
+    let leaves = |unit: &usize| {
+        let range = ground.ranges[*unit].clone();
+        let is_data = matches!(body.units[*unit].kind, BodyPartKind::Data);
+        is_data && !range.is_empty() && range.into_iter().all(|field| leaving.contains(&field))
+    };
+    let all: Vec<usize> = (0..body.units.len().min(ground.ranges.len())).filter(leaves).collect();
+    let mut by_segment: BTreeMap<u32, u64> = BTreeMap::new();
+    for &unit in &all {
+        let of_unit: u64 = ground.ranges[unit].clone().map(&bytes).sum();
+        *by_segment.entry(body.units[unit].segment).or_default() += of_unit;
+    }
+    let most = by_segment.into_iter().max_by_key(|(segment, bytes)| (*bytes, u32::MAX - segment));
+    all.into_iter().filter(|&unit| most.is_some_and(|(most, _)| body.units[unit].segment == most)).collect()
+}
+
+/// An edit of one text: these bytes become this.
+type Edit = (Range<usize>, String);
+
+/// The texts with these units in a cold part.
+pub(crate) fn write(
+    sources: &Sources,
+    ground: &Groundwork<'_>,
+    units: &[usize],
+    moved: &BTreeSet<String>,
+    meaning: &SplitMeaning,
+) -> Result<ColdText, Binding> {
+    let body = &ground.body;
+    let path = &body.found.path;
+    let unclear =
+        |why: &str| Binding::new(Constraint::UnclearSource).at(path, body.found.line()).because(why);
+    if body.mode != Mode::Lines {
+        return Err(unclear("members share lines with others"));
+    }
+    let names = Names::of(sources, ground)?;
+    let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+    for named in meaning.named.iter().filter(|named| moved.contains(&named.member)) {
+        let at = place(sources, named.path.as_str(), (named.line, named.column), &named.member)?;
+        edits.entry(named.path.clone()).or_default().push((at..at, format!("{}->", names.member)));
+    }
+    let mut listed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for named in meaning.initialised.iter().filter(|named| moved.contains(&named.member)) {
+        let at = place(sources, &named.path, (named.line, named.column), &named.member)?;
+        let lexed =
+            sources.lexed(&named.path).ok_or_else(|| unclear("a constructor is not in the sources"))?;
+        let index = lexed.tokens.partition_point(|token| token.start() < at);
+        listed.entry(&named.path).or_default().push(index);
+    }
+    for (path, names_listed) in listed {
+        let found = sources
+            .lexed(path)
+            .and_then(|lexed| constructor_list::moved(&lexed, &names_listed, &names.member));
+        let found = found.ok_or_else(|| unclear("the list of a constructor is not understood"))?;
+        edits.entry(path.to_owned()).or_default().extend(found);
+    }
+    let text = body.found.lexed.text;
+    let spans: Vec<Range<usize>> = units.iter().map(|&unit| body.span(&body.units[unit])).collect();
+    let Some(first) = spans.first() else { return Err(unclear("no member leaves")) };
+    let block = names.block(text, &spans, meaning.is_compared);
+    let own = edits.entry(path.clone()).or_default();
+    own.push((first.clone(), block));
+    own.extend(spans.iter().skip(1).map(|span| (span.clone(), String::new())));
+    let mut texts = BTreeMap::new();
+    for (path, edits) in edits {
+        let Some(text) = sources.get(&path) else {
+            return Err(Binding::new(Constraint::OutsideSource).because(format!("{path} uses its members")));
+        };
+        let new = apply(text, edits).ok_or_else(|| unclear("two edits meet in one place"))?;
+        texts.insert(path, new);
+    }
+    Ok(ColdText { member: names.member, texts })
+}
+
+/// The text with these edits; `None` where they overlap.
+fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
+    edits.sort_by_key(|(range, _)| (range.start, range.end));
+    let (mut new, mut at) = (String::with_capacity(text.len()), 0);
+    for (range, by) in edits {
+        new.push_str(text.get(at..range.start)?);
+        new.push_str(&by);
+        at = range.end;
+    }
+    new.push_str(text.get(at..)?);
+    Some(new)
+}
+
+/// The first byte of a member's name, where the text has it there: after `.` or `->`, or alone.
+fn place(sources: &Sources, path: &str, (line, column): (u32, u32), member: &str) -> Result<usize, Binding> {
+    let unclear = || {
+        let why = format!("{member} is not at column {column}");
+        Binding::new(Constraint::UnclearSource).at(path, line).because(why)
+    };
+    let lexed = sources.lexed(path).ok_or_else(unclear)?;
+    let mut starts = std::iter::once(0).chain(lexed.text.match_indices('\n').map(|(at, _)| at + 1));
+    let start = starts.nth(line.saturating_sub(1) as usize).ok_or_else(unclear)?;
+    let at = start + column.saturating_sub(1) as usize;
+    let index = lexed.tokens.partition_point(|token| token.start() < at);
+    let is_name =
+        lexed.tokens.get(index).is_some_and(|token| token.start() == at && token.kind == Kind::Word);
+    let is_scoped = lexed.previous_code(index).is_some_and(|before| lexed.str(before) == "::");
+    (is_name && lexed.str(index) == member && !is_scoped).then_some(at).ok_or_else(unclear)
+}
+
+/// The names that the edit gives.
+struct Names {
+    /// The struct of the cold members.
+    part: String,
+    /// The class that owns one.
+    owner: String,
+    /// The member.
+    member: String,
+}
+
+impl Names {
+    /// Names in the style of the class that no source has.
+    fn of(sources: &Sources, ground: &Groundwork<'_>) -> Result<Names, Binding> {
+        let lexed = &ground.body.found.lexed;
+        let members: Vec<&String> = ground.body.units.iter().flat_map(|unit| &unit.names).collect();
+        let of_half =
+            |has: fn(&str) -> bool| 2 * members.iter().filter(|name| has(name)).count() > members.len();
+        let (ends, begins) = (of_half(|name| name.ends_with('_')), of_half(|name| name.starts_with("m_")));
+        let tag = ground.body.found.declaration.tag.clone().unwrap_or_default();
+        let is_snake = tag.starts_with(|c: char| c.is_ascii_lowercase());
+        let in_style = |stem: &str| match (begins, ends) {
+            (true, _) => format!("m_{stem}"),
+            (_, true) => format!("{stem}_"),
+            _ => stem.to_owned(),
+        };
+        let types = |stem: &str| match is_snake {
+            true => (format!("{stem}_part"), format!("{stem}_box")),
+            false => {
+                let mut letters = stem.chars();
+                let upper = letters.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(letters);
+                let upper: String = upper.collect();
+                (format!("{upper}Part"), format!("{upper}Box"))
+            }
+        };
+        let is_free = |name: &str| !sources.iter().any(|(_, text)| has_word(text, name));
+        for stem in ["cold", "seldom", "rarely"] {
+            let (member, (part, owner)) = (in_style(stem), types(stem));
+            if is_free(&member) && is_free(&part) && is_free(&owner) {
+                return Ok(Names { part, owner, member });
+            }
+        }
+        let line = lexed.line_at(lexed.tokens[ground.body.found.declaration.keyword].start());
+        let why = "the sources have the names cold, seldom and rarely already";
+        Err(Binding::new(Constraint::UnclearSource).at(&ground.body.found.path, line).because(why))
+    }
+
+    /// The struct, the class and the member, at the place of the first unit.
+    fn block(&self, text: &str, spans: &[Range<usize>], is_compared: bool) -> String {
+        let first = &text[spans[0].clone()];
+        let blank = first.len() - first.trim_start_matches([' ', '\t']).len();
+        let indent = &first[..blank];
+        let step = if indent.contains('\t') { "\t" } else { &"    "[..indent.len().clamp(2, 4)] };
+        let (part, owner, member) = (&self.part, &self.owner, &self.member);
+        let mut out = String::new();
+        let mut line = |depth: usize, words: &str| {
+            let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
+        };
+        line(0, "// Members that hot loops leave alone, in memory of their own.");
+        line(0, &format!("struct {part} {{"));
+        for span in spans {
+            for row in text[span.clone()].split_inclusive('\n') {
+                if row.trim().is_empty() {
+                    continue;
+                }
+                out.push_str(step);
+                out.push_str(row);
+            }
+        }
+        let mut line = |depth: usize, words: &str| {
+            let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
+        };
+        if is_compared {
+            line(1, &format!("bool operator==(const {part}&) const = default;"));
+        }
+        line(0, "};");
+        line(0, &format!("class {owner} {{"));
+        line(0, "public:");
+        line(1, &format!("explicit {owner}() : part_(new {part}()) {{}}"));
+        line(1, &format!("{owner}(const {owner}& other) : part_(new {part}(*other.part_)) {{}}"));
+        let moved = format!("static_cast<{part}&&>(*other.part_)");
+        line(1, &format!("{owner}({owner}&& other) noexcept : part_(new {part}({moved})) {{}}"));
+        line(1, &format!("~{owner}() {{ delete part_; }}"));
+        line(1, &format!("{owner}& operator=(const {owner}& other) {{"));
+        line(2, "*part_ = *other.part_;");
+        line(2, "return *this;");
+        line(1, "}");
+        line(1, &format!("{owner}& operator=({owner}&& other) noexcept {{"));
+        line(2, &format!("*part_ = {moved};"));
+        line(2, "return *this;");
+        line(1, "}");
+        if is_compared {
+            line(
+                1,
+                &format!("bool operator==(const {owner}& other) const {{ return *part_ == *other.part_; }}"),
+            );
+        }
+        line(1, &format!("{part}* operator->() {{ return part_; }}"));
+        line(1, &format!("const {part}* operator->() const {{ return part_; }}"));
+        out.push('\n');
+        let mut line = |depth: usize, words: &str| {
+            let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
+        };
+        line(0, "private:");
+        line(1, &format!("{part}* const part_;"));
+        line(0, "};");
+        line(0, &format!("{owner} {member}{{}};"));
+        out
+    }
+}
