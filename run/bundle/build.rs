@@ -1,5 +1,6 @@
-//! Builds the native engine, the emulator's plugin and the heap library, and embeds them in an optimised `lineup`: `cargo install` puts
-//! only programs on a user's path. A development build uses the libraries next to it, so that nothing is built twice.
+//! Builds the native engine, the emulator's plugin and the heap library, and embeds them in an optimised `lineup`:
+//! `cargo install` puts only programs on a user's path. A development build uses the libraries next to it, so that nothing
+//! is built twice.
 
 use std::env;
 use std::error::Error;

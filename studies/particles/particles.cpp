@@ -69,7 +69,7 @@ __attribute__((noinline)) void step(std::vector<Particle> &all, double seconds) 
 
 int main(int argc, char **argv) {
     const int particles = argc > 1 ? std::atoi(argv[1]) : 200000;
-    const int steps = argc > 2 ? std::atoi(argv[2]) : 200;
+    const int steps = argc > 2 ? std::atoi(argv[2]) : 40;
     std::vector<Particle> all;
     all.reserve(static_cast<std::size_t>(particles));
     for (int number = 0; number < particles; number++) {
