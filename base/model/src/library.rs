@@ -53,10 +53,15 @@ pub enum Library {
 }
 
 impl Library {
+    /// True for the types by which the C library's allocator keeps its blocks.
+    pub fn is_of_allocator(name: &str) -> bool {
+        OF_ALLOCATORS.contains(&name)
+    }
+
     /// The library that a type belongs to; `None` when it may be the program's own. `image` is the file that describes
     /// it when that is not the program.
     pub fn of(ty: &Type, image: Option<&str>) -> Option<Library> {
-        if ty.name.as_deref().is_some_and(|name| OF_ALLOCATORS.contains(&name)) {
+        if ty.name.as_deref().is_some_and(Library::is_of_allocator) {
             return Some(Library::Allocator);
         }
         let file = ty.declared_at.as_ref().map(|at| &*at.file);

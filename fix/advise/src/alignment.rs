@@ -12,7 +12,6 @@ use crate::score::Demand;
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, TypeKind, Types};
-use std::collections::BTreeSet;
 
 /// Gains below this many lines per call are not reported.
 const LEAST_GAIN_LINES: f64 = 0.05;
@@ -27,9 +26,8 @@ impl FixKind for Alignments {
 
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
-        let ids: BTreeSet<TypeId> =
-            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-        advice.alignments.extend(ids.into_iter().filter_map(|id| of_type(usage, types, id, task.options)));
+        let ids = usage.aggregates(types).into_iter();
+        advice.alignments.extend(ids.filter_map(|id| of_type(usage, types, id, task.options)));
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::error::AdviseError;
 use crate::groundwork::Groundwork;
 use crate::judge::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
+use crate::lex::Lexed;
 use crate::meaning::{Effect, SplitMeaning};
 use crate::problem::Subject;
 use crate::proposal::{Advice, Check, ColdPartProposal, RegionLines, SPLIT, SizeChange};
@@ -19,9 +20,8 @@ use crate::sources::Sources;
 use crate::spelling::{Spelling, spelling};
 use crate::usage::Usage;
 use crate::worth;
-use lineup_model::Library;
 use lineup_model::first_names;
-use lineup_model::types::{TypeId, Types};
+use lineup_model::types::Types;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With one member fewer in the object and one more, a structured binding would compile and mean something else.
@@ -40,14 +40,11 @@ impl FixKind for ColdParts {
 
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
-        let ids: BTreeSet<TypeId> =
-            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-        let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
-        for id in ids.into_iter().filter(is_own) {
+        for id in usage.own_aggregates(types) {
             let Some(subject) = Subject::new(types, id, usage) else { continue };
             let Some(spelling) = spelling(types, subject.id) else { continue };
             let Some(meaning) = task.options.meaning.split_of(&spelling.names) else { continue };
-            let is_tried = advice.cold_parts.iter().any(|one| one.type_name == spelling.name);
+            let is_tried = advice.is_split(&spelling.name);
             let Some(cold) = Cold::of(task, &subject).filter(|_| !is_tried) else { continue };
             match write(task, advice, (&subject, &spelling), meaning, cold)? {
                 Ok(proposal) => match worth::too_little(usage, task.options, &describe(&proposal)) {
@@ -148,8 +145,7 @@ fn plan(
     if let Some(failed) = options.refusal_of(&owner(&spelling.name)) {
         return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
     }
-    let fought = &task.usage.fought_over;
-    if fought.iter().any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id)) {
+    if subject.is_fought_over() {
         return Err(refused("threads contend for its objects"));
     }
     if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
@@ -227,27 +223,34 @@ fn program_allows(sources: &Sources) -> Result<(), Binding> {
         ("set_new_handler", false, "the program handles a lack of memory"),
     ];
     for (word, is_called, why) in WORDS {
-        for (path, _) in sources.that_may_name(word) {
-            let Some(lexed) = sources.lexed(path) else { continue };
-            let is_it = |&index: &usize| {
-                let next = lexed.next_code(index + 1, lexed.tokens.len());
-                let is_call = next.is_some_and(|next| lexed.str(next) == "(");
-                lexed.is_word(index) && lexed.str(index) == word && (!is_called || is_call)
-            };
-            if let Some(index) = (0..lexed.tokens.len()).find(is_it) {
-                return Err(refused(why).at(path, lexed.line_at(lexed.tokens[index].start())));
-            }
+        let is_it = |lexed: &Lexed<'_>, index: usize| {
+            let next = lexed.next_code(index + 1, lexed.tokens.len());
+            let is_call = next.is_some_and(|next| lexed.str(next) == "(");
+            lexed.is_word(index) && (!is_called || is_call)
+        };
+        if let Some((path, line)) = first_use(sources, word, is_it) {
+            return Err(refused(why).at(path, line));
         }
     }
-    for (path, _) in sources.that_may_name("operator") {
-        let Some(lexed) = sources.lexed(path) else { continue };
-        let is_new = |&index: &usize| lexed.str(index) == "operator" && lexed.str(index + 1) == "new";
-        if let Some(index) = (0..lexed.tokens.len()).find(is_new) {
-            let line = lexed.line_at(lexed.tokens[index].start());
-            return Err(refused("the program has an allocator of its own").at(path, line));
-        }
+    let is_new = |lexed: &Lexed<'_>, index: usize| lexed.str(index + 1) == "new";
+    if let Some((path, line)) = first_use(sources, "operator", is_new) {
+        return Err(refused("the program has an allocator of its own").at(path, line));
     }
     Ok(())
+}
+
+/// The first place, file and line, at which a token is this word and `is_it` holds.
+fn first_use<'s>(
+    sources: &'s Sources,
+    word: &'s str,
+    is_it: impl Fn(&Lexed<'_>, usize) -> bool,
+) -> Option<(&'s str, u32)> {
+    sources.that_may_name(word).find_map(|(path, _)| {
+        let lexed = sources.lexed(path)?;
+        let is_word = |&index: &usize| lexed.str(index) == word && is_it(&lexed, index);
+        let index = (0..lexed.tokens.len()).find(is_word)?;
+        Some((path, lexed.line_at(lexed.tokens[index].start())))
+    })
 }
 
 /// The size of the class in the build that has the new member.

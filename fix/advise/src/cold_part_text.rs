@@ -183,11 +183,11 @@ impl Names {
         let step = if indent.contains('\t') { "\t" } else { &"    "[..indent.len().clamp(2, 4)] };
         let (part, owner, member) = (&self.part, &self.owner, &self.member);
         let mut out = String::new();
-        let mut line = |depth: usize, words: &str| {
+        let line = |out: &mut String, depth: usize, words: &str| {
             let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
         };
-        line(0, "// Members that hot loops leave alone, in memory of their own.");
-        line(0, &format!("struct {part} {{"));
+        line(&mut out, 0, "// Members that hot loops leave alone, in memory of their own.");
+        line(&mut out, 0, &format!("struct {part} {{"));
         for span in spans {
             for row in text[span.clone()].split_inclusive('\n') {
                 if row.trim().is_empty() {
@@ -197,44 +197,39 @@ impl Names {
                 out.push_str(row);
             }
         }
-        let mut line = |depth: usize, words: &str| {
-            let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
-        };
         if is_compared {
-            line(1, &format!("bool operator==(const {part}&) const = default;"));
+            line(&mut out, 1, &format!("bool operator==(const {part}&) const = default;"));
         }
-        line(0, "};");
-        line(0, &format!("class {owner} {{"));
-        line(0, "public:");
-        line(1, &format!("explicit {owner}() : part_(new {part}()) {{}}"));
-        line(1, &format!("{owner}(const {owner}& other) : part_(new {part}(*other.part_)) {{}}"));
+        line(&mut out, 0, "};");
+        line(&mut out, 0, &format!("class {owner} {{"));
+        line(&mut out, 0, "public:");
+        line(&mut out, 1, &format!("explicit {owner}() : part_(new {part}()) {{}}"));
+        line(&mut out, 1, &format!("{owner}(const {owner}& other) : part_(new {part}(*other.part_)) {{}}"));
         let moved = format!("static_cast<{part}&&>(*other.part_)");
-        line(1, &format!("{owner}({owner}&& other) noexcept : part_(new {part}({moved})) {{}}"));
-        line(1, &format!("~{owner}() {{ delete part_; }}"));
-        line(1, &format!("{owner}& operator=(const {owner}& other) {{"));
-        line(2, "*part_ = *other.part_;");
-        line(2, "return *this;");
-        line(1, "}");
-        line(1, &format!("{owner}& operator=({owner}&& other) noexcept {{"));
-        line(2, &format!("*part_ = {moved};"));
-        line(2, "return *this;");
-        line(1, "}");
+        line(&mut out, 1, &format!("{owner}({owner}&& other) noexcept : part_(new {part}({moved})) {{}}"));
+        line(&mut out, 1, &format!("~{owner}() {{ delete part_; }}"));
+        line(&mut out, 1, &format!("{owner}& operator=(const {owner}& other) {{"));
+        line(&mut out, 2, "*part_ = *other.part_;");
+        line(&mut out, 2, "return *this;");
+        line(&mut out, 1, "}");
+        line(&mut out, 1, &format!("{owner}& operator=({owner}&& other) noexcept {{"));
+        line(&mut out, 2, &format!("*part_ = {moved};"));
+        line(&mut out, 2, "return *this;");
+        line(&mut out, 1, "}");
         if is_compared {
             line(
+                &mut out,
                 1,
                 &format!("bool operator==(const {owner}& other) const {{ return *part_ == *other.part_; }}"),
             );
         }
-        line(1, &format!("{part}* operator->() {{ return part_; }}"));
-        line(1, &format!("const {part}* operator->() const {{ return part_; }}"));
+        line(&mut out, 1, &format!("{part}* operator->() {{ return part_; }}"));
+        line(&mut out, 1, &format!("const {part}* operator->() const {{ return part_; }}"));
         out.push('\n');
-        let mut line = |depth: usize, words: &str| {
-            let _ = writeln!(out, "{indent}{}{words}", step.repeat(depth));
-        };
-        line(0, "private:");
-        line(1, &format!("{part}* const part_;"));
-        line(0, "};");
-        line(0, &format!("{owner} {member}{{}};"));
+        line(&mut out, 0, "private:");
+        line(&mut out, 1, &format!("{part}* const part_;"));
+        line(&mut out, 0, "};");
+        line(&mut out, 0, &format!("{owner} {member}{{}};"));
         out
     }
 }

@@ -6,15 +6,13 @@ use crate::problem::Subject;
 use crate::proposal::RegionLines;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
-use std::collections::BTreeSet;
 
 /// Lines per call of the objects of a type, for every region that uses it, counted as proposals count them. Nothing for
 /// a type that was not used, or whose layout does not follow from its members.
 pub fn current_lines(usage: &Usage, types: &Types, name: &str) -> Vec<RegionLines> {
     let is_called = |id: &TypeId| types.get(*id).and_then(|ty| ty.name.as_deref()) == Some(name);
-    let aggregates = usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id));
-    let ids: BTreeSet<TypeId> = aggregates.filter(is_called).collect();
-    ids.into_iter().filter_map(|id| of_type(usage, types, id)).next().unwrap_or_default()
+    let ids = usage.aggregates(types).into_iter().filter(is_called);
+    ids.filter_map(|id| of_type(usage, types, id)).next().unwrap_or_default()
 }
 
 /// The same of one type.

@@ -126,13 +126,8 @@ fn order_type(
         return Ok(());
     }
     // A layout that keeps threads apart is not packed again.
-    let is_parted = task.options.allow_growth
-        && task
-            .usage
-            .fought_over
-            .iter()
-            .any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id))
-        || advice.cold_parts.iter().any(|split| split.type_name == spelling.name)
+    let is_parted = task.options.allow_growth && subject.is_fought_over()
+        || advice.is_split(&spelling.name)
         || advice.orders.iter().any(|parted| parted.type_name == spelling.name);
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     let Some(foreseen) = foreseen.filter(|_| !is_gathered && !is_parted) else { return Ok(()) };

@@ -50,6 +50,12 @@ impl<'a> Subject<'a> {
         Some(Subject { types, id, aggregate, uses: uses.collect(), usage })
     }
 
+    /// True when threads contend for its objects.
+    pub(crate) fn is_fought_over(&self) -> bool {
+        let fought = &self.usage.fought_over;
+        fought.iter().any(|one| self.types.aggregate(one.ty).map(|(id, _)| id) == Some(self.id))
+    }
+
     /// The recorded data model, and the other one when every member's size there is known.
     ///
     /// # Errors

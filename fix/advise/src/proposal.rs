@@ -525,6 +525,11 @@ pub struct Step {
 }
 
 impl Advice {
+    /// True when cold members of this class leave its objects.
+    pub(crate) fn is_split(&self, type_name: &str) -> bool {
+        self.cold_parts.iter().any(|one| one.type_name == type_name)
+    }
+
     /// The patch, one proposal after the other.
     pub fn steps(&self) -> Vec<Step> {
         let gathers = self.gathers.iter().map(|one| (one.variables.clone(), &one.edited));

@@ -12,6 +12,7 @@ use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{Language, TypeId};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 /// Members named in a sketch.
 const MEMBERS: usize = 8;
@@ -22,7 +23,7 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     let (usage, types) = (task.usage, task.types);
     let subject = Subject::new(types, id, usage)?;
     let name = spelling(types, subject.id)?.name;
-    let is_changed = advice.cold_parts.iter().any(|one| one.type_name == name)
+    let is_changed = advice.is_split(&name)
         || advice.orders.iter().any(|order| order.type_name == name)
         || advice.gathers.iter().any(|gather| gather.reordered_types.contains(&name));
     let is_outside = advice.refusals.iter().any(|refusal| {
@@ -53,14 +54,20 @@ pub(crate) fn of_type(task: &Task<'_>, advice: &Advice, id: TypeId) -> Option<Su
     let hot = first_names(&hot, MEMBERS);
     let is_rust = types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
     let link = if is_rust { "a Box of" } else { "a pointer to" };
-    let why = advice.not_split.get(&name).map_or("no patch is made for a split".to_owned(), |binding| {
-        format!("a patch for a split was refused ({binding})")
-    });
+    let why = why_by_hand(advice.not_split.get(&name));
     let summary = format!(
         "By hand, since {why}: {name} keeps {hot} ({used_bytes} of its {size_bytes} bytes) and {link} a second \
          struct with {others}. Where objects lie in an array, an array for each of {hot} needs no pointer."
     );
     Some(Suggestion { lines, ..Suggestion::new(SPLIT, name, summary) })
+}
+
+/// The reason why a split is an edit by hand.
+pub(crate) fn why_by_hand(refusal: Option<impl Display>) -> String {
+    match refusal {
+        Some(because) => format!("a patch for a split was refused ({because})"),
+        None => "no patch is made for a split".to_owned(),
+    }
 }
 
 /// A split that saves a smaller share of a region's lines is not worth a person's time.

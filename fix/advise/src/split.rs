@@ -11,7 +11,6 @@ use crate::score::{Demand, ONE};
 use crate::sketch;
 use crate::spelling::spelling;
 use crate::usage::Usage;
-use lineup_model::Library;
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeSet;
 
@@ -26,14 +25,9 @@ impl FixKind for Splits {
 
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
-        let ids: BTreeSet<TypeId> =
-            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-        let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
-        for id in ids.into_iter().filter(is_own) {
-            let is_split =
-                |split: &SplitAdvice| advice.cold_parts.iter().any(|one| one.type_name == split.type_name);
+        for id in usage.own_aggregates(types) {
             match split(usage, types, id, task.options) {
-                Some(split) if is_split(&split) => {}
+                Some(split) if advice.is_split(&split.type_name) => {}
                 Some(mut split) => {
                     split.because = advice.not_split.get(&split.type_name).map(ToString::to_string);
                     advice.splits.push(split);
@@ -91,9 +85,7 @@ fn lines(usage: &Usage, types: &Types, id: TypeId, demands: &[Demand]) -> Vec<Re
 }
 
 fn describe(one: &SplitAdvice) -> Description {
-    let why = one.because.as_ref().map_or("no patch is made for a split".to_owned(), |because| {
-        format!("a patch for a split was refused ({because})")
-    });
+    let why = sketch::why_by_hand(one.because.as_ref());
     let summary = format!(
         "By hand, since {why}. Calls use {} of the {} bytes of an object, and {} objects each. Stored \
          apart, {} hot parts would share a line.",

@@ -2,10 +2,11 @@
 
 use lineup_explain::stalls::RegionStalls;
 use lineup_explain::threads::{Elsewhere, Of, SharedCounter};
+use lineup_model::Library;
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;
 use lineup_model::region::{RegionId, Regions};
-use lineup_model::types::TypeId;
+use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{
     AlignedUse, FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, Sharing, ThreadUse, TypeUse,
     VariableRef, VariableUse,
@@ -95,6 +96,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The structs, unions and classes that calls use, typedefs removed.
+    pub(crate) fn aggregates(&self, types: &Types) -> BTreeSet<TypeId> {
+        self.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect()
+    }
+
+    /// Those that may be the program's own.
+    pub(crate) fn own_aggregates(&self, types: &Types) -> Vec<TypeId> {
+        let is_own = |id: &TypeId| types.get(*id).is_none_or(|ty| Library::of(ty, None).is_none());
+        self.aggregates(types).into_iter().filter(is_own).collect()
+    }
+
     /// Nothing was recorded.
     pub fn empty(abi: Abi) -> Self {
         Usage {

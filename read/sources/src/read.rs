@@ -319,16 +319,7 @@ impl<'u, 'r> Reader<'u, 'r> {
 
     fn kind(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) -> Kind {
         match cursor.kind() {
-            CXCursor_FunctionDecl
-            | CXCursor_CXXMethod
-            | CXCursor_Constructor
-            | CXCursor_Destructor
-            | CXCursor_ConversionFunction
-            | CXCursor_FunctionTemplate
-                if cursor.is_definition() =>
-            {
-                Kind::Function
-            }
+            kind if is_function(kind) && cursor.is_definition() => Kind::Function,
             CXCursor_VarDecl => Kind::Variable,
             CXCursor_StaticAssert => Kind::Assertion,
             CXCursor_DeclRefExpr => Kind::DeclRef,
@@ -492,6 +483,19 @@ fn unqualified(spelling: &str) -> String {
     let words = spelling.replace('*', " * ");
     let kept = words.split_whitespace().filter(|word| !matches!(*word, "const" | "volatile" | "restrict"));
     kept.collect::<Vec<_>>().join(" ")
+}
+
+/// True for what declares or defines a function.
+fn is_function(kind: CXCursorKind) -> bool {
+    matches!(
+        kind,
+        CXCursor_FunctionDecl
+            | CXCursor_CXXMethod
+            | CXCursor_Constructor
+            | CXCursor_Destructor
+            | CXCursor_ConversionFunction
+            | CXCursor_FunctionTemplate
+    )
 }
 
 #[cfg(test)]

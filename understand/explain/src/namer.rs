@@ -186,11 +186,12 @@ impl<'a> Namer<'a> {
         self.images.atomic_at(pc)
     }
 
-    /// The alignment that the instruction at a program counter asks of its operand in memory.
+    /// The image that a program counter is in.
     pub(crate) fn image_at(&self, pc: u64) -> Option<usize> {
         self.images.at(pc).map(|(image, _)| image)
     }
 
+    /// The alignment that the instruction at a program counter asks of its operand in memory.
     pub(crate) fn asked_alignment_at(&self, pc: u64) -> Option<u64> {
         self.images.asked_alignment_at(pc)
     }

@@ -2,14 +2,12 @@
 //! forgotten.
 
 use crate::findings::{Finding, Kind, NoFinding, OwnerStalls, WithoutFinding};
+use lineup_model::Library;
 
 /// Data considered at most: those with most stalls.
 const MOST: usize = 5;
 /// Data with a smaller share of all stalls needs no reason.
 const LEAST_SHARE: f64 = 0.05;
-
-/// Types of the C library in which its allocator keeps its own data, beside objects and for a heap.
-const OF_ALLOCATOR: [&str; 2] = ["malloc_chunk", "malloc_state"];
 
 /// The reasons. `owners` are sorted by stalls, `tried` are all subjects that layouts were tried of, `shown` those that
 /// are findings.
@@ -34,7 +32,7 @@ pub(crate) fn without_finding(
 
 fn reason(owner: &OwnerStalls, tried: &[(String, Kind, f64)]) -> NoFinding {
     match owner.class {
-        "member" if OF_ALLOCATOR.contains(&owner.name.as_str()) => NoFinding::Allocator,
+        "member" if Library::is_of_allocator(&owner.name) => NoFinding::Allocator,
         "member" => match tried.iter().find(|(name, ..)| *name == owner.name) {
             Some((_, layout, gain)) if *gain > 0.0 => NoFinding::LittleGain { layout: *layout, gain: *gain },
             Some(_) => NoFinding::NoGain,

@@ -12,12 +12,11 @@ use crate::tree::Site;
 use clang_sys::*;
 use std::collections::{BTreeSet, HashMap};
 
-/// Templates of the C++ library that hold their objects in memory of their own.
-const ALLOCATING: [&str; 22] = [
+/// Templates of the C++ library that are values and hold their objects in memory of their own.
+const ALLOCATING_VALUES: [&str; 14] = [
     "vector",
     "deque",
     "list",
-    "forward_list",
     "map",
     "multimap",
     "set",
@@ -26,10 +25,15 @@ const ALLOCATING: [&str; 22] = [
     "unordered_multimap",
     "unordered_set",
     "unordered_multiset",
-    "unique_ptr",
     "shared_ptr",
     "weak_ptr",
     "basic_string",
+];
+
+/// Others that hold their objects in memory of their own.
+const ALLOCATING: [&str; 8] = [
+    "forward_list",
+    "unique_ptr",
     "function",
     "stack",
     "queue",
@@ -38,31 +42,9 @@ const ALLOCATING: [&str; 22] = [
     "allocator",
 ];
 
-/// Types of the C++ library that are values: copying, moving and destroying them does nothing but that.
-const VALUES: [&str; 22] = [
-    "basic_string",
-    "basic_string_view",
-    "vector",
-    "deque",
-    "list",
-    "map",
-    "multimap",
-    "set",
-    "multiset",
-    "unordered_map",
-    "unordered_multimap",
-    "unordered_set",
-    "unordered_multiset",
-    "shared_ptr",
-    "weak_ptr",
-    "array",
-    "pair",
-    "optional",
-    "complex",
-    "bitset",
-    "duration",
-    "time_point",
-];
+/// Other types that are values: copying, moving and destroying them does nothing but that.
+const VALUES: [&str; 8] =
+    ["basic_string_view", "array", "pair", "optional", "complex", "bitset", "duration", "time_point"];
 
 /// The notes on the unit that is read.
 #[derive(Default)]
@@ -187,7 +169,7 @@ impl<'u> Reader<'u, '_> {
         self.splitting.held.insert(class.identity(), BTreeSet::new());
         let mut held: BTreeSet<String> = self.name_of_class(class).into_iter().collect();
         // Of instances of templates libclang shows no members: their arguments stand for them.
-        if !(self.is_foreign(class) && ALLOCATING.contains(&&*class.spelling())) {
+        if !(self.is_foreign(class) && is_one_of([&ALLOCATING_VALUES, &ALLOCATING], class)) {
             for argument in ty.template_arguments() {
                 held.extend(self.classes_in(argument));
             }
@@ -467,7 +449,7 @@ impl<'u> Reader<'u, '_> {
             CXType_Record => {
                 let class = inner.declaration()?;
                 let is_value = match inner.spelling().starts_with("std::") {
-                    true => self.is_foreign(class) && VALUES.contains(&&*class.spelling()),
+                    true => self.is_foreign(class) && is_one_of([&ALLOCATING_VALUES, &VALUES], class),
                     false => inner.is_plain_data(),
                 };
                 (!is_value).then_some("its type may do more than hold a value")
@@ -550,16 +532,13 @@ fn is_lasting(object: Cursor<'_>) -> bool {
 }
 
 fn is_function(kind: CXCursorKind) -> bool {
-    matches!(
-        kind,
-        CXCursor_FunctionDecl
-            | CXCursor_CXXMethod
-            | CXCursor_Constructor
-            | CXCursor_Destructor
-            | CXCursor_ConversionFunction
-            | CXCursor_FunctionTemplate
-            | CXCursor_LambdaExpr
-    )
+    super::is_function(kind) || kind == CXCursor_LambdaExpr
+}
+
+/// True when one of these lists names the class.
+fn is_one_of(lists: [&[&str]; 2], class: Cursor<'_>) -> bool {
+    let name = class.spelling();
+    lists.iter().any(|list| list.contains(&&*name))
 }
 
 /// libclang gives attributes the numbers between these two.

@@ -217,6 +217,11 @@ pub struct CodePerCall {
     pub pages: [f64; 2],
 }
 
+/// The functions that an order leaves in their places, in words.
+pub fn not_ordered_in_words(names: &[String]) -> String {
+    format!("llvm-bolt cannot move these functions, which stay: {}", names.join(", "))
+}
+
 impl CodeReport {
     /// An order of a kernel's functions, computed from recorded calls under a workload.
     pub fn of_calls(optimiser: String, workload: &str) -> CodeReport {
@@ -241,9 +246,7 @@ impl CodeReport {
 
     /// The functions that keep their places, in a sentence.
     pub(crate) fn not_ordered_in_words(&self) -> Option<String> {
-        let names: Vec<&str> = self.not_ordered.iter().map(String::as_str).collect();
-        (!names.is_empty())
-            .then(|| format!("llvm-bolt cannot move these functions, which stay: {}.", names.join(", ")))
+        (!self.not_ordered.is_empty()).then(|| format!("{}.", not_ordered_in_words(&self.not_ordered)))
     }
 
     /// The changes of the sources before, in a sentence.

@@ -18,7 +18,7 @@ mod side_effects;
 
 pub use code::{
     CALLS, COLD_AGAINST, COUNTS, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime,
-    HintsReport, UnusedCode, UnusedInline,
+    HintsReport, UnusedCode, UnusedInline, not_ordered_in_words,
 };
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};

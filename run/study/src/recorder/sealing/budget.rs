@@ -44,10 +44,8 @@ pub fn keep_accesses(path: &Path, accesses: u64) -> Result<KeptCalls> {
         *at = (at.0 + 1, at.1 + call.accesses.len() as u64);
     })?;
     let mut kept = KeptCalls::default();
-    for number in 0..header.regions.len() {
-        let region = u16::try_from(number).ok().map(RegionId);
-        let calls = region.and_then(|region| sizes.get(&region).map(|calls| (region, calls)));
-        let reduced = calls.and_then(|(region, calls)| within(accesses, region, calls));
+    for (region, _) in header.regions.iter() {
+        let reduced = sizes.get(&region).and_then(|calls| within(accesses, region, calls));
         kept.bounds.push(reduced.map(|(bound, _)| bound));
         kept.reduced.extend(reduced.map(|(_, reduced)| reduced));
     }

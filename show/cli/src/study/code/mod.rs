@@ -27,7 +27,7 @@ use gates::{Gates, Measured};
 use lineup_codelayout::bolt_profile;
 use lineup_prove::{Proof, Proven};
 use lineup_report::study::{
-    CALLS, COUNTS, CodeReport, NotObserved, Optimisers, ProgramFindings, StudyReport,
+    CALLS, COUNTS, CodeReport, NotObserved, Optimisers, ProgramFindings, StudyReport, not_ordered_in_words,
 };
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
@@ -163,7 +163,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         Some(after) => Some(CodeReport {
             optimiser: bolt.version().to_owned(),
             optimiser_command: study.command(order),
-            not_ordered: study.skipped.borrow().iter().cloned().collect(),
+            not_ordered: study.not_ordered(),
             evidence: if cold.is_some() { CALLS } else { COUNTS },
             training: training.in_words(&plan),
             test: Workload::of(&plan).in_words(&plan),
@@ -234,20 +234,20 @@ impl Study<'_> {
         Ok(tree)
     }
 
+    /// The functions that keep their places.
+    fn not_ordered(&self) -> Vec<String> {
+        self.skipped.borrow().iter().cloned().collect()
+    }
+
     /// Makes a program be another one in an order.
     fn replace(&self, program: &Path, by: &Path, order: &Order) -> Result<()> {
         let beside = program.with_extension("ordered");
         let known = self.skipped.borrow().len();
         self.bolt.reorder(by, order.evidence(), &mut self.skipped.borrow_mut(), &beside)?;
-        let skipped = self.skipped.borrow();
+        let skipped = self.not_ordered();
         if skipped.len() > known {
-            let names: Vec<&str> = skipped.iter().map(String::as_str).collect();
-            self.stages.line(&format!(
-                "note: llvm-bolt cannot move these functions, which stay: {}",
-                names.join(", ")
-            ));
+            self.stages.line(&format!("note: {}", not_ordered_in_words(&skipped)));
         }
-
         self.interrupts.check()?;
         std::fs::rename(&beside, program).with_context(|| format!("cannot replace {}", program.display()))
     }

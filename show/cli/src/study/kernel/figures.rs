@@ -7,6 +7,7 @@ use lineup_advise::proposal::{Advice, RegionLines};
 use lineup_advise::usage::Usage;
 use lineup_explain::Explained;
 use lineup_explain::explanation::RegionExplanation;
+use lineup_explain::quantiles::Bar;
 use lineup_kernel::guest::Varying;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
@@ -154,29 +155,44 @@ pub(super) fn more_lines(variants: [&Variant; 2], proof: &Proof, line: LineSize)
 
 /// The mean lines of data per call, over all regions by their weights.
 pub(super) fn mean_lines(recorded: &Explained, line: LineSize) -> f64 {
-    let mean = |region: &RegionExplanation| {
-        let lines = region.lines.iter().find(|lines| lines.line_bytes == line.bytes());
-        let bars = lines.map_or(&[][..], |lines| &lines.data_distribution);
-        let calls: f64 = bars.iter().map(|bar| bar.calls as f64).sum();
-        let sum: f64 = bars.iter().map(|bar| bar.value as f64 * bar.calls as f64).sum();
-        (region.weight, sum / calls.max(1.0))
-    };
-    let all: Vec<(f64, f64)> = recorded.explanation.regions.iter().map(mean).collect();
+    let regions = recorded.explanation.regions.iter();
+    let all: Vec<(f64, f64)> =
+        regions.map(|region| (region.weight, Calls::of(region, line).mean())).collect();
     let weight: f64 = all.iter().map(|(weight, _)| weight).sum();
     all.iter().map(|(weight, mean)| weight * mean).sum::<f64>() / weight.max(f64::MIN_POSITIVE)
 }
 
 /// A region's weight, and the square of the standard error of its mean lines of data per call.
 fn spread(region: &RegionExplanation, line: LineSize) -> (f64, f64) {
-    let lines = region.lines.iter().find(|lines| lines.line_bytes == line.bytes());
-    let bars = lines.map_or(&[][..], |lines| &lines.data_distribution);
-    let calls: f64 = bars.iter().map(|bar| bar.calls as f64).sum();
-    if calls < 2.0 {
+    let calls = Calls::of(region, line);
+    let (count, mean) = (calls.count(), calls.mean());
+    if count < 2.0 {
         return (region.weight, 0.0);
     }
-    let mean = bars.iter().map(|bar| bar.value as f64 * bar.calls as f64).sum::<f64>() / calls;
-    let squares: f64 = bars.iter().map(|bar| (bar.value as f64 - mean).powi(2) * bar.calls as f64).sum();
-    (region.weight, squares / (calls - 1.0) / calls)
+    (region.weight, calls.sum(|lines| (lines - mean).powi(2)) / (count - 1.0) / count)
+}
+
+/// The calls of a region by their lines of data.
+struct Calls<'r>(&'r [Bar]);
+
+impl<'r> Calls<'r> {
+    fn of(region: &'r RegionExplanation, line: LineSize) -> Self {
+        let lines = region.lines.iter().find(|lines| lines.line_bytes == line.bytes());
+        Calls(lines.map_or(&[], |lines| &lines.data_distribution))
+    }
+
+    /// A value of the lines of each call, summed over all calls.
+    fn sum(&self, value: impl Fn(f64) -> f64) -> f64 {
+        self.0.iter().map(|bar| value(bar.value as f64) * bar.calls as f64).sum()
+    }
+
+    fn count(&self) -> f64 {
+        self.sum(|_| 1.0)
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum(|lines| lines) / self.count().max(1.0)
+    }
 }
 
 /// Means over all measured calls.

@@ -91,7 +91,7 @@ impl Booted {
     ) -> Result<Booted> {
         let folder = built.image.parent().unwrap_or(plan.out);
         let recording = folder.join("calls.rec");
-        let prepared = prepared(plan, built, &recording, stages, interrupts)?;
+        let prepared = prepared(plan, &plan.options.guest(built), &recording, stages, interrupts)?;
         let (outcome, problem) = kernel::boot_bare(&prepared, 0, stages, interrupts)?;
         keep_console(folder, &outcome.printed)?;
         ended_well(problem)?;
@@ -130,7 +130,8 @@ impl Booted {
         plan.regions = Regions::from_iter(
             called.map(|(_, region)| Region { weight: region.weight, ..Region::named(&region.name) }),
         );
-        self.prepared = prepared(plan, &self.built, &self.recording, stages, interrupts)?;
+        self.prepared =
+            prepared(plan, &plan.options.guest(&self.built), &self.recording, stages, interrupts)?;
         let recorded = kernel::record(&self.prepared, stages, interrupts)?;
         Ok((self.explain(plan, recorded, stages)?, Some(remark)))
     }
@@ -182,7 +183,7 @@ impl Variant {
             memory: plan.options.memory() + more_memory_mib,
             ..plan.options.guest(&self.booted.built)
         };
-        let prepared = prepared_guest(plan, &guest, &recording, stages, interrupts)?;
+        let prepared = prepared(plan, &guest, &recording, stages, interrupts)?;
         let recorded = kernel::record(&prepared, stages, interrupts)?;
         ended_well(recorded.problem)?;
         let explained = explained(plan, &prepared, &recording, stages);
@@ -236,18 +237,8 @@ impl Runner for GuestRunner<'_> {
     }
 }
 
-/// The kernel of a plan, ready to be booted and recorded.
+/// The kernel of a guest, ready to be booted and recorded.
 fn prepared(
-    plan: &KernelPlan<'_>,
-    built: &BuiltKernel,
-    recording: &Path,
-    stages: &Stages,
-    interrupts: &Interrupts,
-) -> Result<Prepared> {
-    prepared_guest(plan, &plan.options.guest(built), recording, stages, interrupts)
-}
-
-fn prepared_guest(
     plan: &KernelPlan<'_>,
     guest: &KernelOptions,
     recording: &Path,
