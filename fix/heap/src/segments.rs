@@ -36,6 +36,9 @@ const RANGES: [usize; 4] = [256 << 30, 32 << 30, 4 << 30, 512 << 20];
 /// Runs that a pool keeps for later with their pages, whatever its size.
 const FEWEST_KEPT: u32 = 8;
 
+/// Segments that are looked at for pages to give back when a run becomes free.
+const CLEANED_AT_ONCE: u32 = 4;
+
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static NOTES_BASE: AtomicUsize = AtomicUsize::new(0);
 /// Bytes of the range that are open: whole segments.
@@ -179,7 +182,15 @@ pub(crate) fn give_run(run: &Run) {
         pool.dirty.store(pool.dirty.load(Relaxed) + 1, Relaxed);
         // A pool that empties keeps a part for the next wave.
         let kept = FEWEST_KEPT + pool.used.load(Relaxed) / 4 + pool.peak.load(Relaxed) / 8;
-        if pool.dirty.load(Relaxed) > kept {
+        // Segments whose runs became free earlier come next in the list. The rest waits for the next run.
+        let mut next = number + 1;
+        for _ in 0..CLEANED_AT_ONCE {
+            if next == 0 || pool.dirty.load(Relaxed) <= kept {
+                break;
+            }
+            let number = next - 1;
+            // It may leave the list.
+            next = segment(number).next.load(Relaxed);
             clean(pool, number);
         }
     });
