@@ -2,9 +2,9 @@
 
 .PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
-# Study a real program end to end; leaves demo-report/report.html.
+# Make a real program faster and prove it; leaves demo-report/report.html.
 demo: setup-demo
-	cargo build --profile demo -p lineup -p lineup-engine
+	cargo build --profile demo -p lineup -p lineup-engine -p lineup-heap
 	scripts/demo
 
 # `make test LINT=1`, as .ci/run has it: clippy while it compiles, with warnings as errors. `cargo clippy` would first check

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Interrupts {
     groups: Arc<Mutex<Vec<Pid>>>,
     guardian: Arc<OnceLock<Arc<Guardian>>>,
     keeping: Arc<AtomicUsize>,
+    /// True once the time of [`Interrupts::for_at_most`] is over.
+    is_time_over: Arc<AtomicBool>,
 }
 
 /// Something is being kept that must not be cut off, such as a recording that is being sealed, until this is dropped.
@@ -44,12 +46,19 @@ impl Drop for Keeping {
     }
 }
 
-/// A signal cut the work short; the results until then are valid.
+/// A signal, or the end of its time, cut the work short; the results until then are valid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("interrupted by {}", lineup_model::signal_name(*.signal))]
+#[error("{}", cut_by(*.signal))]
 pub struct Interrupted {
-    /// The signal's number.
+    /// The signal's number; 0 for the end of its time.
     pub signal: i32,
+}
+
+fn cut_by(signal: i32) -> String {
+    match signal {
+        0 => "its time is over".to_owned(),
+        signal => format!("interrupted by {}", lineup_model::signal_name(signal)),
+    }
 }
 
 /// Writes the last messages before the process exits in the middle of its work; returns the exit code.
@@ -80,6 +89,7 @@ impl Interrupts {
             groups: Arc::default(),
             guardian: Arc::default(),
             keeping: Arc::default(),
+            is_time_over: Arc::default(),
         };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let watcher = interrupts.clone();
@@ -97,6 +107,26 @@ impl Interrupts {
             }
         });
         Ok(interrupts)
+    }
+
+    /// The same for a part of the work, which is cut off after this time, too: its process groups are ended then.
+    pub fn for_at_most(&self, time: Duration) -> Interrupts {
+        let is_time_over = Arc::new(AtomicBool::new(false));
+        let part = Interrupts { is_time_over: is_time_over.clone(), ..self.clone() };
+        let (is_time_over, whole) = (Arc::downgrade(&is_time_over), self.clone());
+        let until = Instant::now() + time;
+        std::thread::spawn(move || {
+            while Instant::now() < until {
+                std::thread::sleep(TICK);
+                if is_time_over.strong_count() == 0 {
+                    return;
+                }
+            }
+            let Some(is_time_over) = is_time_over.upgrade() else { return };
+            is_time_over.store(true, Ordering::SeqCst);
+            whole.end_groups();
+        });
+        part
     }
 
     /// Keeps the process until the returned value is dropped, even after a signal.
@@ -120,7 +150,7 @@ impl Interrupts {
     /// An error once a signal has come.
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.received.load(Ordering::SeqCst) {
-            0 => Ok(()),
+            0 if !self.is_time_over.load(Ordering::SeqCst) => Ok(()),
             signal => Err(Interrupted { signal }),
         }
     }
@@ -188,7 +218,22 @@ impl Interrupts {
 mod tests {
     use super::*;
     use rustix::process::{getpid, kill_process};
+    use std::os::unix::process::CommandExt;
     use std::process::Command;
+
+    #[test]
+    fn a_part_ends_with_its_time_and_the_rest_goes_on() {
+        let whole = Interrupts::watch().expect("handlers");
+        let part = whole.for_at_most(Duration::from_millis(50));
+        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep");
+        let group = Pid::from_child(&child);
+        part.entrust(group);
+        assert!(!child.wait().expect("it ends").success());
+        part.release(group);
+        let cut = part.check().expect_err("its time is over");
+        assert_eq!((cut.signal, cut.to_string()), (0, "its time is over".to_owned()));
+        assert!(whole.check().is_ok() && whole.for_at_most(Duration::from_secs(600)).check().is_ok());
+    }
 
     /// The variable that tells this test's child process its role.
     const ROLE: &str = "LINEUP_TEST_OF_INTERRUPTS";

@@ -15,7 +15,7 @@ use lineup_study::source::meaning::Units;
 use std::path::{Path, PathBuf};
 
 /// The limits of a better layout, and when it is worth a patch.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct AdviceOptions {
     /// Cache-line size that decides between layouts
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
@@ -54,7 +54,7 @@ pub(crate) struct AdviceOptions {
 }
 
 /// How much of a report is printed.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct ReportOptions {
     /// Print the whole report, with line maps, reasons, coverage and the patch, instead of one screen
     #[arg(long)]

@@ -147,6 +147,11 @@ impl PlacementReport {
         }
     }
 
+    /// The confirmed candidate on the input that chose it.
+    pub fn first_confirmed(&self) -> Option<&ConfirmedInput> {
+        self.confirmed.as_ref()?.inputs.first()
+    }
+
     /// The report as JSON.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod found_regions;
 mod from_caches;
 mod inside;
 mod kernel;
+pub(crate) mod levers;
 mod links;
 mod output_folder;
 mod outputs;
@@ -25,8 +26,9 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
 use audit::Audited;
+use levers::Levers;
 use lineup_report::commit_message;
-use lineup_report::study::{Fact, Patch, ProgramFindings, SOURCES, StudyReport};
+use lineup_report::study::{Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -57,8 +59,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let begun = SystemTime::now();
+    let levers = Levers::of(&options)?;
     let mut plan = Plan::of(options, &interrupts, &stages)?;
-    study(&mut plan, &interrupts, &stages).map_err(|error| match interrupts.check() {
+    study(&mut plan, levers.as_ref(), &interrupts, &stages).map_err(|error| match interrupts.check() {
         Ok(()) => error,
         Err(_) => with_kept(error, &plan.out, begun),
     })
@@ -83,21 +86,35 @@ fn with_kept(error: anyhow::Error, out: &Path, begun: SystemTime) -> anyhow::Err
     }
 }
 
-fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {
+/// Studies the layout, and where no region was named all other levers.
+fn study(
+    plan: &mut Plan,
+    levers: Option<&Levers>,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<Outcome> {
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
     let scratch = links::linked(plan, scratch, interrupts)?;
     let built = Variant::build(plan, &scratch, None, stages)?;
     let mut why_found = None;
-    if plan.regions.is_empty() {
-        match found_regions::regions(plan, &built, stages, interrupts)? {
+    if let Some(levers) = levers {
+        let found = match levers.layout_left_out() {
+            Some(why) => Err(LeverReport::without_time(LAYOUT, why)),
+            None => found_regions::regions(plan, &built, stages, interrupts)?
+                .map_err(|nothing| LeverReport::without_time(LAYOUT, nothing)),
+        };
+        match found {
             Ok(found) => {
                 plan.regions = found.regions;
                 why_found = Some(found.why);
             }
-            Err(nothing) => {
-                stages.end();
-                outputs::tell_that_nothing_is_found(plan, &nothing)?;
+            Err(layout) => {
+                let nothing = layout.result.clone();
+                let layout = LeverReport::without_time(LAYOUT, first_sentence(&nothing));
+                let levers = levers.try_all(layout, plan, &built.tree, (interrupts, stages))?;
+                let _keeping = interrupts.keeping();
+                outputs::write_without_layout(plan, &nothing, levers)?;
                 return Ok(Outcome::Done);
             }
         }
@@ -141,7 +158,7 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
     };
     let fetched = fetched.and_then(|fetched| fetched.map_err(|missing| timed.not_timed.push(missing)).ok());
     stages.end();
-    let _keeping = interrupts.keeping();
+    let keeping = interrupts.keeping();
     let built = &after.as_ref().unwrap_or(&before).recorded;
     let lock = plan.guard.then(|| {
         guard::write(&plan.out.join(outputs::LOCK), &advice.guard, Some((built.types(), built.abi())))
@@ -184,6 +201,15 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     outputs::write(&plan.out, &report, diff)?;
+    drop(keeping);
+    if let Some(levers) = levers {
+        let layout = levers::layout(&report);
+        let tried = levers.try_all(layout, plan, before.tree(), (interrupts, stages));
+        report.levers = tried
+            .with_context(|| format!("the layout was studied: {}", plan.out.join(outputs::PAGE).display()))?;
+        outputs::write(&plan.out, &report, diff)?;
+    }
+    let _keeping = interrupts.keeping();
     files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
     let applied = outcome_of_orders(&plan.advice.orders, &advice);
     match rejected {
@@ -194,6 +220,11 @@ fn study(plan: &mut Plan, interrupts: &Interrupts, stages: &Stages) -> Result<Ou
             Ok(Outcome::Finding)
         }
     }
+}
+
+/// The part of a message up to its first full stop.
+fn first_sentence(message: &str) -> &str {
+    message.lines().next().unwrap_or(message)
 }
 
 /// The locks that keep the threads from running side by side: no layout changes that.

@@ -7,8 +7,8 @@ use crate::study::variant::{RECORDING, VARIANTS};
 use crate::typed;
 use anyhow::{Context, Result};
 use lineup_report::html::study_page;
-use lineup_report::study::{CommandLine, StudyReport};
-use lineup_report::text::study_text;
+use lineup_report::study::{CommandLine, LeverReport, StudyReport};
+use lineup_report::text::{levers_text, study_text};
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
@@ -39,17 +39,28 @@ pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) ->
     put_or_remove(out, REJECTED, rejected)
 }
 
-/// Says that a program has nothing to study; with `--json` in a report without regions.
-pub(crate) fn tell_that_nothing_is_found(plan: &Plan, nothing: &str) -> Result<()> {
-    let text = match plan.json {
-        true => StudyReport {
-            not_proven: Some(nothing.to_owned()),
-            ..StudyReport::new(plan.started.display().to_string())
-        }
-        .to_json()?,
-        false => nothing.to_owned(),
+/// Writes and prints a report of the levers beside the layout, with the reason why no layout was studied.
+pub(crate) fn write_without_layout(plan: &Plan, nothing: &str, levers: Vec<LeverReport>) -> Result<()> {
+    let report = StudyReport {
+        not_proven: Some(nothing.to_owned()),
+        levers,
+        commands: vec![repeat()],
+        ..StudyReport::new(plan.started.display().to_string())
     };
-    files::print(&text)
+    write(&plan.out, &report, None)?;
+    let page = plan.out.join(PAGE);
+    files::print(&match plan.json {
+        true => report.to_json()?,
+        false => {
+            let levers = levers_text(&report, plan.report.telling());
+            format!("{levers}\n{nothing}\nwritten: {}\n", page.display())
+        }
+    })
+}
+
+/// The command that repeats a study.
+fn repeat() -> CommandLine {
+    CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }
 }
 
 /// Name of the guard.
@@ -83,8 +94,7 @@ pub(crate) struct Left {
 
 /// Commands that repeat a study, and commands for next steps, for the user's current folder.
 pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLine> {
-    let mut commands =
-        vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];
+    let mut commands = vec![repeat()];
     if left.patch {
         let apply = apply(&plan.source, &plan.out.join(PATCH));
         commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });

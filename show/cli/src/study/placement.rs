@@ -32,6 +32,7 @@ use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::cmp::{Ordering, Reverse};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup study --placement`.
@@ -52,6 +53,8 @@ const MORE_MEMORY: f64 = 0.1;
 /// A program that is studied, with its options.
 struct Study<'s> {
     options: &'s plan::Options,
+    /// The program as the user names it.
+    program: OsString,
     /// The run that chooses.
     run: Run,
     /// Another run, on which the chosen candidate is confirmed.
@@ -69,13 +72,12 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     let run = options.surroundings.run(&options.command, &[], &interrupts, &stages)?;
     let second = options.code.second_run(&run, &interrupts)?;
     let out = output_folder::prepare(&options.out, Path::new("/"), options.overwrite)?;
-    let study = Study { options, run, second, interrupts: &interrupts, out: &out, stages: &stages };
+    let program = run.command.first().cloned().unwrap_or_default();
+    let study = Study { options, program, run, second, interrupts: &interrupts, out: &out, stages: &stages };
     let (report, cut_short) = study.report()?;
     let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
     stages.end();
-    let json = report.to_json()?;
-    outputs::put(&out, PAGE, &placement_page(&report))?;
-    outputs::put(&out, REPORT, &json)?;
+    let json = write(&report, &out)?;
     files::print(&match options.json {
         true => json,
         false => format!(
@@ -90,11 +92,37 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     })
 }
 
+/// Studies a program that another study has built: its run there, and the user's name for the program. Writes page and
+/// values into a folder.
+pub(super) fn of_built(
+    options: &plan::Options,
+    run: Run,
+    out: &Path,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<PlacementReport> {
+    let second = options.code.second_run(&run, interrupts)?;
+    let program = options.command.first().cloned().unwrap_or_default();
+    let (report, cut_short) = Study { options, program, run, second, interrupts, out, stages }.report()?;
+    if let Some(error) = cut_short {
+        return Err(anyhow::Error::from_boxed(error));
+    }
+    write(&report, out)?;
+    Ok(report)
+}
+
+/// Writes page and values; returns the values.
+fn write(report: &PlacementReport, out: &Path) -> Result<String> {
+    let json = report.to_json()?;
+    outputs::put(out, PAGE, &placement_page(report))?;
+    outputs::put(out, REPORT, &json)?;
+    Ok(json)
+}
+
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Study<'_> {
     fn report(&self) -> Result<(PlacementReport, Option<BoxedError>)> {
-        let mut report = PlacementReport::new(in_words(&self.run));
+        let mut report = PlacementReport::new(self.in_words(&self.run));
         report.margin = self.options.margin.0;
         report.machine = machine::facts();
         report.repeat = typed::line(std::env::args_os());
@@ -227,7 +255,7 @@ impl Study<'_> {
             let round = Round { variants: vec![Variant::BEFORE, last], comparison };
             let contrast = round.contrast(last, ELAPSED).context("the elapsed time was not compared")?;
             inputs.push(ConfirmedInput {
-                command: in_words(run),
+                command: self.in_words(run),
                 is_second,
                 blocks: round.comparison.blocks,
                 verdict: contrast.verdict.word(),
@@ -269,12 +297,18 @@ impl Study<'_> {
         })
     }
 
+    /// A run's command as the user's shell takes it.
+    fn in_words(&self, run: &Run) -> String {
+        let arguments = run.command.iter().skip(1).cloned();
+        typed::line(std::iter::once(self.program.clone()).chain(arguments))
+    }
+
     /// The ways to use a candidate.
     fn actions(&self, candidate: &Candidate) -> Vec<Action> {
         let words = candidate.in_front_of_a_command();
         let mut actions = vec![Action {
             purpose: "start the program with".into(),
-            text: format!("{words} {}", in_words(&self.run)),
+            text: format!("{words} {}", self.in_words(&self.run)),
         }];
         let file = candidate.library.as_ref().and_then(|library| library.file_name());
         if let Some(file) = file {
@@ -292,11 +326,6 @@ const NEVER_TRIED: [(&str, &str); 1] = [("huge pages for code", "this version ha
 
 /// Order of runs and environments follow from this.
 const SEED: Seed = Seed(1);
-
-/// A run's command as a shell takes it.
-fn in_words(run: &Run) -> String {
-    typed::line(run.command.iter().cloned())
-}
 
 fn change_of(contrast: &Contrast) -> Option<Change> {
     match &contrast.estimate {

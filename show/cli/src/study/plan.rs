@@ -7,6 +7,7 @@ use crate::progress::Stages;
 use crate::share::Share;
 use crate::study::code::CodeOptions;
 use crate::study::kernel::KernelSourceOptions;
+use crate::study::levers::LeverOptions;
 use crate::study::output_folder;
 use crate::study::placement::PlacementOptions;
 use crate::surroundings::Surroundings;
@@ -35,7 +36,7 @@ pub(super) const MAX_CALLS: u64 = 2000;
 const THREADS: &str = "{threads}";
 
 /// Arguments of `lineup study`.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(group = ArgGroup::new("lever").args(["code", "placement"]))]
 pub(crate) struct Options {
     /// Function to study; with a weight (F=3), its lines are multiplied by it [default: those in which the best
@@ -48,6 +49,8 @@ pub(crate) struct Options {
     pub(super) code: CodeOptions,
     #[command(flatten)]
     pub(super) placement: PlacementOptions,
+    #[command(flatten)]
+    pub(super) levers: LeverOptions,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,

@@ -394,3 +394,25 @@ fn a_patch_that_does_not_fit_or_changes_what_the_program_does_is_told() {
     assert!(report["not_proven"].is_string(), "{}", report["not_proven"]);
     assert!(report["code"].is_null());
 }
+
+#[test]
+fn the_order_of_code_is_a_lever_of_a_study_without_regions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("source");
+    fs::create_dir(&source).expect("a folder");
+    fs::write(source.join("steps.c"), program()).expect("a file");
+    let mut lineup = installed::lineup();
+    lineup.args(["study", "--json", "--only", "code", "--max-time", "1", "--calls", "40"]);
+    lineup.args(["--build", "gcc -O2 -g -o steps steps.c", "--test-arguments", "500"]);
+    lineup.arg("--source").arg(&source).arg("--out").arg(folder.path().join("out"));
+    let output = lineup.args(["--", "./steps", "300"]).output().expect("lineup runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = schema::checked(&output.stdout);
+    let levers = report["levers"].as_array().expect("levers");
+    let code = levers.iter().find(|one| one["lever"] == "code order").expect("the order of code");
+    assert_eq!(code["page"], "code/report.html", "{code:#}");
+    assert!(code["elapsed"]["ratio"].is_number() && code["result"].as_str().is_some(), "{code:#}");
+    assert!(folder.path().join("out/code/report.html").exists());
+    let left: Vec<_> = fs::read_dir(&source).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "the user's folder was changed: {left:?}");
+}

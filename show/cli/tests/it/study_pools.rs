@@ -1,4 +1,5 @@
-//! A study of placement makes plans of pools from the program's own allocations, and tries them.
+//! A study of placement makes plans of pools from the program's own allocations, and tries them. A study without
+//! regions tries it beside the other levers.
 
 use crate::place::Place;
 use crate::schema;
@@ -48,4 +49,43 @@ fn pools_by_size_and_by_site_are_tried_with_plans_beside_the_report() {
     assert!(sites.iter().any(|line| line.starts_with("pool sizes 50-50")), "{plan}");
     let effects = report["confirmed"]["effects"].as_str();
     assert!(effects.is_none_or(|words| words.starts_with("equal")), "{effects:?}");
+}
+
+/// The lever of that name in a study's report.
+fn lever<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let levers = report["levers"].as_array().expect("levers");
+    levers.iter().find(|one| one["lever"] == name).unwrap_or_else(|| panic!("no {name}: {levers:#?}"))
+}
+
+#[test]
+fn a_study_without_regions_tries_each_lever_and_says_why_one_was_not_tried() {
+    let place = Place::new(PROGRAM, &["-Wl,--build-id"]);
+    let arguments = ["study", "--json", "--max-time", "1", "--not", "code", "--", "./program"];
+    let output = place.lineup(&arguments).output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = schema::checked(&output.stdout);
+    assert_eq!(lever(&report, "code order")["result"], "not tried: left out by --only or --not");
+    assert_eq!(lever(&report, "layout")["page"], Value::Null);
+    let placement = lever(&report, "placement");
+    assert_eq!(placement["page"], "placement/report.html", "{placement:#}");
+    assert!(placement["elapsed"]["ratio"].is_number(), "{placement:#}");
+    let folder = place.source().join("lineup-study");
+    assert!(folder.join("placement/report.html").exists() && folder.join("report.html").exists());
+    // The program is named as the user named it, and not as the copy that was measured.
+    for action in placement["actions"].as_array().expect("actions") {
+        let text = action["text"].as_str().expect("words");
+        assert!(!text.contains("/tmp/") || text.contains(".plan"), "{text}");
+    }
+
+    let refused = place.lineup(&["study", "--only", "layout", "--region", "main", "--", "./program"]);
+    let refused = { refused }.output().expect("lineup runs");
+    assert_eq!(refused.status.code(), Some(2));
+    let second = ["study", "--region", "main", "--test-arguments", "2", "--", "./program"];
+    let refused = place.lineup(&second).output().expect("lineup runs");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("leave --region out"));
+    let short = ["study", "--only", "placement", "--budget", "1", "--out", "short", "--", "./program"];
+    let output = place.lineup(&short).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("was left of --budget 1"), "{said}");
 }

@@ -3,7 +3,7 @@
 use super::call_times::{call_times, contention};
 use super::code::code;
 use super::guest::guest;
-use super::lines::{name, regions, sentence};
+use super::lines::{name, regions, scroll, sentence};
 use super::map::maps;
 use super::page::{Section, page};
 use super::proof::proof;
@@ -15,7 +15,11 @@ use maud::{Markup, html};
 
 /// The study as one HTML page.
 pub fn study_page(report: &StudyReport) -> String {
-    let sections = [
+    let mut sections = Vec::new();
+    if !report.levers.is_empty() {
+        sections.push(Section { anchor: "levers", heading: "Levers", body: levers(report) });
+    }
+    sections.extend([
         Section {
             anchor: "verdict",
             heading: "Verdict",
@@ -27,13 +31,37 @@ pub fn study_page(report: &StudyReport) -> String {
         Section { anchor: "coverage", heading: "Coverage", body: coverage(report.coverage.as_ref()) },
         Section { anchor: "not-observed", heading: "Not observed", body: not_observed(report) },
         Section { anchor: "repeat", heading: "To repeat", body: repeat(report) },
-    ];
+    ]);
     page("study", &shortened(&report.title, 120), &lead(report), &sections)
+}
+
+/// A row for each lever, and the ways to use it.
+fn levers(report: &StudyReport) -> Markup {
+    let table = html! {
+        table {
+            thead { tr { th { "lever" } th.n { "time" } th { "result" } } }
+            tbody { @for lever in &report.levers { tr {
+                td { (lever.lever) }
+                td.n { (lever.time_in_words()) }
+                td { (sentence(&lever.result)) @if let Some(page) = &lever.page { " " a href=(page) { "details" } } }
+            } } }
+        }
+    };
+    html! {
+        (scroll("Levers", &table))
+        @for lever in &report.levers {
+            @for action in &lever.actions {
+                h4 { (lever.lever) ": " (sentence(&action.purpose)) }
+                pre.command tabindex="0" { span { (action.text) } }
+            }
+        }
+    }
 }
 
 /// The findings at a glance: data lines at 64 bytes and time.
 fn lead(report: &StudyReport) -> Markup {
     html! {
+        @if let Some(answer) = report.answer() { p.lead { (sentence(&answer)) } }
         @if let Some(proof) = &report.proof { p.lead { (sentence(&proof.conclusion)) } }
         @if report.not_proven.is_some() { p.lead { "Not proven." } }
         dl.facts {

@@ -8,6 +8,7 @@ mod from_explain;
 mod from_findings;
 mod from_usage;
 mod guest;
+mod levers;
 mod line_map;
 mod not_observed;
 mod optimisers;
@@ -26,6 +27,7 @@ pub use from_explain::{VariantUse, maps};
 pub use from_findings::ProgramFindings;
 pub use from_usage::ObjectUse;
 pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
+pub use levers::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT};
 pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };
@@ -87,6 +89,9 @@ pub struct StudyReport {
     /// The program's code in another order; `None` when that was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeReport>,
+    /// The levers that were tried; none where the study was given its regions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levers: Vec<LeverReport>,
     /// The reason why two variants that were built and recorded cannot be compared; `None` when they can, or there is
     /// only one.
     pub not_proven: Option<String>,
@@ -141,6 +146,7 @@ impl StudyReport {
             contention: None,
             guest: None,
             code: None,
+            levers: Vec::new(),
             not_proven: None,
             not_observed: Vec::new(),
         }

@@ -36,6 +36,9 @@ const PLAIN_CHARACTERS: usize = 500;
 /// Longest name.
 const NAME_CHARACTERS: usize = 40;
 
+/// Longest result of a lever in a table.
+const RESULT_CHARACTERS: usize = 160;
+
 /// Longest name in a list of names.
 const LISTED_CHARACTERS: usize = 22;
 
@@ -59,6 +62,7 @@ fn without_parameters(name: &str) -> &str {
 impl Writer {
     pub(super) fn first_screen(&mut self, report: &StudyReport) {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
+        self.levers(report);
         match (&report.proof, &report.not_proven) {
             (Some(proof), _) => {
                 self.proof(proof);
@@ -85,6 +89,22 @@ impl Writer {
         }
         self.seen(report);
         self.next(report);
+    }
+
+    /// The answer, a row for each lever, and the ways to use those that gain.
+    pub(super) fn levers(&mut self, report: &StudyReport) {
+        let Some(answer) = report.answer() else { return };
+        self.line(&answer);
+        let mut table = Table::new([("lever", Align::Left), ("time", Align::Right), ("result", Align::Left)]);
+        for lever in &report.levers {
+            let result = shortened(&lever.result, RESULT_CHARACTERS);
+            table.row([lever.lever.replace(' ', UNBROKEN), lever.time_in_words(), result]);
+        }
+        self.table_with(&table, |text| text.replace(UNBROKEN, " "));
+        let gains = report.levers.iter().filter(|lever| lever.is_gain);
+        for action in gains.filter_map(|lever| lever.actions.first()) {
+            self.unbroken(&format!("  {}    # {}", one_line(&action.text), one_line(&action.purpose)));
+        }
     }
 
     /// The line size that decides, a row for each region.

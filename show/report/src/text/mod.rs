@@ -11,7 +11,7 @@ mod table;
 mod wrap;
 
 pub use screen::{Extent, SCREEN_LINES, screen};
-pub use study::study_text;
+pub use study::{levers_text, study_text};
 pub use table::{Align, Table};
 
 /// The extent of a report, and its reader.

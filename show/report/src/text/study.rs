@@ -28,6 +28,13 @@ pub fn study_text(report: &StudyReport, telling: Telling) -> String {
     out.text
 }
 
+/// The levers of a study that found nothing to record.
+pub fn levers_text(report: &StudyReport, telling: Telling) -> String {
+    let mut out = Writer { text: String::new(), telling };
+    out.levers(report);
+    out.text
+}
+
 pub(super) struct Writer {
     text: String,
     telling: Telling,

@@ -133,21 +133,31 @@ impl Gates<'_> {
 
     /// The verdict on the changed program.
     pub(super) fn conclude(&self, compared: &Result<Proven<Proof>, String>) -> Outcome {
-        let worse = match compared {
-            Err(_) => "cannot be used: the report says why",
-            Ok(proven) => {
-                let proof = proven.value();
-                let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
-                let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
-                match proof.time_conclusion() {
-                    Conclusion::MoreTime if is_above => "takes more time",
-                    Conclusion::LessTime => return Outcome::Done,
-                    _ if has_more_lines => "needs more lines of code per call, and not less time",
-                    _ => return Outcome::Done,
-                }
-            }
-        };
-        eprintln!("lineup: {} {worse}", self.changed);
-        Outcome::Finding
+        outcome(self.changed, worse(compared))
+    }
+}
+
+/// The reason why a changed program is no gain; `None` where it may be used.
+pub(super) fn worse(compared: &Result<Proven<Proof>, String>) -> Option<&'static str> {
+    let Ok(proven) = compared else { return Some("cannot be used: the report says why") };
+    let proof = proven.value();
+    let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
+    let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+    match proof.time_conclusion() {
+        Conclusion::MoreTime if is_above => Some("takes more time"),
+        Conclusion::LessTime => None,
+        _ if has_more_lines => Some("needs more lines of code per call, and not less time"),
+        _ => None,
+    }
+}
+
+/// The end of a study; says why a changed program is no gain.
+pub(super) fn outcome(changed: &str, worse: Option<&str>) -> Outcome {
+    match worse {
+        None => Outcome::Done,
+        Some(worse) => {
+            eprintln!("lineup: {changed} {worse}");
+            Outcome::Finding
+        }
     }
 }

@@ -31,6 +31,7 @@ use lineup_report::study::{
 };
 use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::linkers::Linkers;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
@@ -72,35 +73,59 @@ impl Order {
     }
 }
 
-/// Counts a run, lets `llvm-bolt` order the program by that, and compares both programs by another run.
+/// A study that was written.
+pub(in crate::study) struct Studied {
+    pub(in crate::study) plan: Plan,
+    pub(in crate::study) report: StudyReport,
+    /// The reason why the order is no gain, after the program's name; `None` where it may be used.
+    worse: Option<&'static str>,
+}
+
+/// Studies, and prints the report.
 pub(super) fn run(options: plan::Options) -> Result<Outcome> {
-    let asked = options.code.clone();
-    if asked.hints {
+    if options.code.hints {
         return hints::run(options);
     }
-    let bolt = Bolt::find(asked.bolt.as_deref())?;
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
-    let (mut plan, training, is_held_out) = gates::plan(options, &interrupts, &stages)?;
+    let Studied { plan, report, worse } = study(options, (&interrupts, &stages))?;
+    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
+    Ok(gates::outcome(changed(report.code.as_ref().is_some_and(|code| code.patch.is_some())), worse))
+}
+
+/// The changed program's name.
+fn changed(is_patched: bool) -> &'static str {
+    match is_patched {
+        true => "the program with the patch and in the new order",
+        false => "the program in the new order",
+    }
+}
+
+/// Counts a run, lets `llvm-bolt` order the program by that, compares both programs by another run, and writes the
+/// report.
+pub(in crate::study) fn study(
+    options: plan::Options,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<Studied> {
+    let asked = options.code.clone();
+    let bolt = Bolt::find(asked.bolt.as_deref())?;
+    let (mut plan, training, is_held_out) = gates::plan(options, interrupts, stages)?;
     stages.stage("reading the source folder");
     let linkers = match plan.proof.links {
-        0 | 1 => Linkers::that_keep_relocations(&interrupts)?,
-        links => Linkers::that_link_again_and_keep_relocations(links, plan.proof.seed.0, &interrupts)?,
+        0 | 1 => Linkers::that_keep_relocations(interrupts)?,
+        links => Linkers::that_link_again_and_keep_relocations(links, plan.proof.seed.0, interrupts)?,
     };
-    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?.linked_by(linkers);
-    let built = Variant::build(&plan, &scratch, None, &stages)?;
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?.linked_by(linkers);
+    let built = Variant::build(&plan, &scratch, None, stages)?;
     require_relocations(&plan, &built.tree)?;
     let patch = asked.patch.as_deref().map(|file| Patched::read(file, &scratch)).transpose()?;
-    let patched = patch.as_ref().map(|patch| patch.build(&scratch, &stages)).transpose()?;
+    let patched = patch.as_ref().map(|patch| patch.build(&scratch, stages)).transpose()?;
     let ordered_from = patched.as_ref().unwrap_or(&built.tree);
     let as_built =
         Snapshot::take(&ordered_from.path).context("cannot copy the folder of the built program")?;
-    let trained = gates::train(&mut plan, &training, ordered_from, &as_built, (&interrupts, &stages))?;
-    let changed = match patch {
-        Some(_) => "the program with the patch and in the new order",
-        None => "the program in the new order",
-    };
-    let gates = Gates { plan: &plan, scratch: &scratch, interrupts: &interrupts, stages: &stages, changed };
+    let trained = gates::train(&mut plan, &training, ordered_from, &as_built, (interrupts, stages))?;
+    let changed = changed(patch.is_some());
+    let gates = Gates { plan: &plan, scratch: &scratch, interrupts, stages, changed };
     let study = Study { gates, bolt: &bolt, skipped: RefCell::default() };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
@@ -123,7 +148,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     };
     let proven = compared.as_ref().ok();
     let timed = after.as_ref().zip(proven).map(|(after, proof)| {
-        call_times::compare(&plan, [&before.variant, &after.variant], proof.value(), &interrupts, &stages)
+        call_times::compare(&plan, [&before.variant, &after.variant], proof.value(), interrupts, stages)
     });
     let timed = timed.transpose()?.unwrap_or_default();
     let judged = cold.as_ref().zip(after.as_ref().filter(|_| proven.is_some()));
@@ -180,8 +205,8 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         None => None,
     };
     outputs::write(&plan.out, &report, None)?;
-    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
-    Ok(study.conclude(&compared))
+    let worse = gates::worse(&compared);
+    Ok(Studied { plan, report, worse })
 }
 
 /// The file's own name.

@@ -20,19 +20,12 @@ pub(crate) struct CodeOptions {
     /// --region go into come into one row of the image
     #[arg(long, conflicts_with_all = ["audits", "guard", "program", "allow_growth", "order"])]
     pub(in crate::study) code: bool,
-    /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --,
-    /// which flatters the order]; with --placement: of a second run that confirms the placement
-    #[arg(
-        long,
-        value_name = "ARGUMENTS",
-        requires = "lever",
-        conflicts_with = "kernel_source",
-        allow_hyphen_values = true
-    )]
+    /// Arguments of a run that judges an order of code, in one quoted string [default: those after --, which flatters
+    /// the order], and of a second run that confirms a placement. Not for --region without --code
+    #[arg(long, value_name = "ARGUMENTS", conflicts_with = "kernel_source", allow_hyphen_values = true)]
     test_arguments: Option<String>,
-    /// With --code: file that the program reads as standard input in the run on which the order is judged; with
-    /// --placement: in a second run that confirms the placement
-    #[arg(long, value_name = "FILE", requires = "lever", conflicts_with = "kernel_source")]
+    /// File that the program reads as standard input in that run
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel_source")]
     test_stdin: Option<PathBuf>,
     /// With --code: order for calls of --region that find none of the program's code in the caches, by the lines that
     /// recorded calls fetched instead of counts; the report gives the cost for all other code
@@ -75,7 +68,8 @@ impl CodeOptions {
         Ok(self.has_test())
     }
 
-    fn has_test(&self) -> bool {
+    /// True where another run is named.
+    pub(in crate::study) fn has_test(&self) -> bool {
         self.test_arguments.is_some() || self.test_stdin.is_some()
     }
 

@@ -1,0 +1,174 @@
+//! The levers beside the layout that a study without regions tries on the program it built: placement and the order of
+//! code.
+
+use crate::progress::Stages;
+use crate::study::plan::{self, Plan};
+use crate::study::{code, placement};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use lineup_report::placement::Action;
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, ProofReport, StudyReport};
+use lineup_study::bolt::Bolt;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::source::scratch::Tree;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Arguments that choose levers.
+#[derive(Args, Clone)]
+pub(crate) struct LeverOptions {
+    /// Without --region: try this lever alone; may be repeated [default: all]
+    #[arg(long, value_name = "LEVER", conflicts_with_all = ["regions", "lever", "kernel_source"])]
+    only: Vec<Lever>,
+    /// Without --region: leave this lever out; may be repeated
+    #[arg(long, value_name = "LEVER", conflicts_with_all = ["regions", "lever", "kernel_source", "only"])]
+    not: Vec<Lever>,
+    /// Without --region: seconds for all levers together. A lever beside the layout is begun only while twice
+    /// --max-time is left, and cut off with the budget
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, conflicts_with_all = ["regions", "lever", "kernel_source"])]
+    budget: u64,
+}
+
+/// A kind of change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Lever {
+    /// Orders and other changes of members, in the sources
+    Layout,
+    /// Other allocators, pools and huge pages
+    Placement,
+    /// The program's code in another order
+    Code,
+}
+
+impl Lever {
+    fn name(self) -> &'static str {
+        match self {
+            Lever::Layout => LAYOUT,
+            Lever::Placement => PLACEMENT,
+            Lever::Code => CODE_ORDER,
+        }
+    }
+}
+
+/// The levers of a study that was given no region.
+pub(super) struct Levers {
+    options: plan::Options,
+    begun: Instant,
+}
+
+impl Levers {
+    /// `None` where the options name regions or a lever.
+    pub(super) fn of(options: &plan::Options) -> Result<Option<Levers>> {
+        let is_default = options.regions.is_empty() && !options.code.code && !options.placement.placement;
+        if !is_default && options.code.has_test() && !options.code.code && !options.placement.placement {
+            bail!(
+                "--test-arguments and --test-stdin are for orders of code and placements: leave --region out, or add --code"
+            );
+        }
+        Ok(is_default.then(|| Levers { options: options.clone(), begun: Instant::now() }))
+    }
+
+    /// The reason why a lever is left out; `None` where it is to be tried.
+    fn left_out(&self, lever: Lever) -> Option<String> {
+        let LeverOptions { only, not, budget } = &self.options.levers;
+        if not.contains(&lever) || !only.is_empty() && !only.contains(&lever) {
+            return Some("not tried: left out by --only or --not".to_owned());
+        }
+        let needed = Duration::from_secs(self.options.max_time.saturating_mul(2));
+        let is_too_late = lever != Lever::Layout && self.left() < needed;
+        is_too_late.then(|| format!("not tried: less than twice --max-time was left of --budget {budget}"))
+    }
+
+    /// The time that is left of the budget.
+    fn left(&self) -> Duration {
+        Duration::from_secs(self.options.levers.budget).saturating_sub(self.begun.elapsed())
+    }
+
+    /// The reason why the layout is not studied; `None` where it is.
+    pub(super) fn layout_left_out(&self) -> Option<String> {
+        self.left_out(Lever::Layout)
+    }
+
+    /// All levers, those beside the layout tried on a copy of the program as it was built.
+    pub(super) fn try_all(
+        &self,
+        layout: LeverReport,
+        plan: &Plan,
+        built: &Tree,
+        (interrupts, stages): (&Interrupts, &Stages),
+    ) -> Result<Vec<LeverReport>> {
+        let mut levers = vec![layout];
+        for lever in [Lever::Placement, Lever::Code] {
+            let bounded = interrupts.for_at_most(self.left());
+            let tried = match self.left_out(lever) {
+                Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
+                None if lever == Lever::Placement => self.placement(plan, built, (&bounded, stages)),
+                None => self.code_order(plan, (&bounded, stages)),
+            };
+            stages.end();
+            interrupts.check()?;
+            levers.push(tried.unwrap_or_else(|error| {
+                LeverReport::without_time(lever.name(), format!("not tried to its end: {error:#}"))
+            }));
+        }
+        Ok(levers)
+    }
+
+    fn placement(
+        &self,
+        plan: &Plan,
+        built: &Tree,
+        (interrupts, stages): (&Interrupts, &Stages),
+    ) -> Result<LeverReport> {
+        let out = plan.out.join("placement");
+        fs::create_dir_all(&out)?;
+        let report = placement::of_built(&self.options, plan.run(built)?, &out, (interrupts, stages))?;
+        Ok(LeverReport::of_placement(&report, page("placement")))
+    }
+
+    fn code_order(&self, plan: &Plan, (interrupts, stages): (&Interrupts, &Stages)) -> Result<LeverReport> {
+        if let Err(missing) = Bolt::find(None) {
+            return Ok(LeverReport::without_time(CODE_ORDER, format!("not tried: {missing}")));
+        }
+        let mut options = self.options.clone();
+        options.code.code = true;
+        options.out = plan.out.join("code");
+        options.overwrite = true;
+        let report = code::study(options, (interrupts, stages))?.report;
+        let command = report.code.as_ref().map(|code| Action {
+            purpose: "order the program's code after linking it with -Wl,--emit-relocs".into(),
+            text: code.optimiser_command.clone(),
+        });
+        let lever = match &report.proof {
+            Some(proof) => of_proof(CODE_ORDER, proof, command),
+            None => LeverReport::without_time(CODE_ORDER, report.not_proven.clone().unwrap_or_default()),
+        };
+        Ok(LeverReport { page: Some(page("code")), ..lever })
+    }
+}
+
+/// The page of a lever, relative to the study's folder.
+fn page(folder: &str) -> String {
+    Path::new(folder).join(super::outputs::PAGE).display().to_string()
+}
+
+/// The layout's lever, from the report of its study.
+pub(super) fn layout(report: &StudyReport) -> LeverReport {
+    let apply = report.patch.as_ref().and_then(|_| report.commands.get(1));
+    let apply = apply.map(|command| Action { purpose: command.purpose.clone(), text: command.text.clone() });
+    match (&report.proof, &report.not_proven) {
+        (Some(proof), _) => of_proof(LAYOUT, proof, apply),
+        (None, Some(why)) => LeverReport::without_time(LAYOUT, why.clone()),
+        (None, None) => LeverReport::without_time(LAYOUT, "no patch: nothing is changed"),
+    }
+}
+
+/// A lever that was compared; the way to use it is shown where it gains.
+fn of_proof(lever: &'static str, proof: &ProofReport, action: Option<Action>) -> LeverReport {
+    let mut lever = LeverReport::of_proof(lever, proof, action.into_iter().collect());
+    if !lever.is_gain {
+        lever.actions.clear();
+    }
+    lever
+}

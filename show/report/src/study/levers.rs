@@ -1,0 +1,86 @@
+//! The levers of a study that was given no region: each kind of change that it tried, and the gain of each.
+
+use super::{ProofReport, StudyReport, TimeVerdict};
+use crate::placement::{Action, Change, PlacementReport};
+use serde::Serialize;
+
+/// The order of members and other changes of the sources.
+pub const LAYOUT: &str = "layout";
+/// Other allocators, pools and huge pages.
+pub const PLACEMENT: &str = "placement";
+/// The program's code in another order.
+pub const CODE_ORDER: &str = "code order";
+
+/// One lever.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LeverReport {
+    /// [`LAYOUT`], [`PLACEMENT`] or [`CODE_ORDER`].
+    pub lever: &'static str,
+    /// The result in one sentence; the reason where the lever was not tried.
+    pub result: String,
+    /// The program's elapsed time with this change alone; `None` where none was measured.
+    pub elapsed: Option<Change>,
+    /// True where the time is less beyond doubt and beyond the margin.
+    pub is_gain: bool,
+    /// The ways to use it; none where it gains nothing.
+    pub actions: Vec<Action>,
+    /// The page with the details, below the folder of this report.
+    pub page: Option<String>,
+}
+
+impl LeverReport {
+    /// A lever that was not tried, or that came to no measurement, with the reason.
+    pub fn without_time(lever: &'static str, why: impl Into<String>) -> Self {
+        Self { lever, result: why.into(), elapsed: None, is_gain: false, actions: Vec::new(), page: None }
+    }
+
+    /// A lever whose program was compared with the unchanged one.
+    pub fn of_proof(lever: &'static str, proof: &ProofReport, actions: Vec<Action>) -> Self {
+        let elapsed = proof
+            .time
+            .as_ref()
+            .map(|time| Change { ratio: time.ratio, interval: [time.ratio_low, time.ratio_high] });
+        let is_gain = proof
+            .time
+            .as_ref()
+            .is_some_and(|time| time.verdict == TimeVerdict::Changed && time.ratio < 1.0 - time.margin);
+        Self { lever, result: proof.conclusion.clone(), elapsed, is_gain, actions, page: None }
+    }
+
+    /// The placements, with their page.
+    pub fn of_placement(report: &PlacementReport, page: String) -> Self {
+        Self {
+            lever: PLACEMENT,
+            result: report.verdict.clone(),
+            elapsed: report.first_confirmed().map(|input| input.elapsed.clone()),
+            is_gain: !report.actions.is_empty(),
+            actions: report.actions.clone(),
+            page: Some(page),
+        }
+    }
+
+    /// The measured time in words; a dash where none was measured.
+    pub(crate) fn time_in_words(&self) -> String {
+        self.elapsed.as_ref().map_or_else(|| crate::figure::UNKNOWN.to_owned(), Change::in_words)
+    }
+}
+
+impl StudyReport {
+    /// The result of all levers in one sentence; `None` where the study was given its regions.
+    pub fn answer(&self) -> Option<String> {
+        if self.levers.is_empty() {
+            return None;
+        }
+        let gains: Vec<String> = self
+            .levers
+            .iter()
+            .filter(|lever| lever.is_gain)
+            .map(|lever| format!("by {} {}", lever.lever, lever.time_in_words()))
+            .collect();
+        Some(match gains.as_slice() {
+            [] => "No lever takes less time beyond doubt.".to_owned(),
+            [one] => format!("Less time, changed: {one}."),
+            several => format!("Less time, changed: {}; each alone.", several.join(", ")),
+        })
+    }
+}
