@@ -197,9 +197,11 @@ impl Interrupts {
         }
     }
 
+    /// Ends the groups that are entrusted now. Later ones belong to work that continues.
     fn end_groups(&self) {
+        let ended = self.lock().clone();
         for signal in [Signal::TERM, Signal::KILL] {
-            for group in self.lock().iter() {
+            for group in self.lock().iter().filter(|group| ended.contains(group)) {
                 // A group that ended in the meantime needs no signal.
                 let _ = kill_process_group(*group, signal);
             }

@@ -1,16 +1,18 @@
 //! The levers beside the layout that a study without regions tries on the program it built: placement and the order of
 //! code.
 
+use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::plan::{self, Plan};
-use crate::study::{code, placement};
+use crate::study::variant::Variant;
+use crate::study::{code, outputs, placement};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use lineup_report::placement::Action;
 use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, ProofReport, StudyReport};
 use lineup_study::bolt::Bolt;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::source::scratch::Tree;
+use lineup_study::source::scratch::{Scratch, Tree};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,11 +26,14 @@ pub(crate) struct LeverOptions {
     /// Without --region: leave this lever out; may be repeated
     #[arg(long, value_name = "LEVER", conflicts_with_all = ["regions", "lever", "kernel_source", "only"])]
     not: Vec<Lever>,
-    /// Without --region: seconds for all levers together. A lever beside the layout is begun only while twice
-    /// --max-time is left, and cut off with the budget
+    /// Without --region: seconds for all levers together. The layout is cut off when 60 % of them are used, and another
+    /// lever is begun only while twice --max-time is left
     #[arg(long, value_name = "SECONDS", default_value_t = 600, conflicts_with_all = ["regions", "lever", "kernel_source"])]
     budget: u64,
 }
+
+/// The share of the budget after which the layout's part is cut off.
+const LAYOUT_SHARE: f64 = 0.6;
 
 /// A kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -55,18 +60,23 @@ impl Lever {
 pub(super) struct Levers {
     options: plan::Options,
     begun: Instant,
+    interrupts: Interrupts,
 }
 
 impl Levers {
     /// `None` where the options name regions or a lever.
-    pub(super) fn of(options: &plan::Options) -> Result<Option<Levers>> {
+    pub(super) fn of(options: &plan::Options, interrupts: &Interrupts) -> Result<Option<Levers>> {
         let is_default = options.regions.is_empty() && !options.code.code && !options.placement.placement;
         if !is_default && options.code.has_test() && !options.code.code && !options.placement.placement {
             bail!(
                 "--test-arguments and --test-stdin are for orders of code and placements: leave --region out, or add --code"
             );
         }
-        Ok(is_default.then(|| Levers { options: options.clone(), begun: Instant::now() }))
+        Ok(is_default.then(|| Levers {
+            options: options.clone(),
+            begun: Instant::now(),
+            interrupts: interrupts.clone(),
+        }))
     }
 
     /// The reason why a lever is left out; `None` where it is to be tried.
@@ -90,24 +100,47 @@ impl Levers {
         self.left_out(Lever::Layout)
     }
 
+    /// The interrupts of the layout's part, which ends with its share of the budget.
+    pub(super) fn interrupts_of_layout(&self) -> Interrupts {
+        self.interrupts.for_at_most(self.left().mul_f64(LAYOUT_SHARE))
+    }
+
+    /// True when the layout's part was ended by its time alone.
+    pub(super) fn is_layout_cut(&self, of_layout: &Interrupts) -> bool {
+        of_layout.check().is_err() && self.interrupts.check().is_ok()
+    }
+
+    /// The other levers, where the layout's part was cut off: on a new build.
+    pub(super) fn without_layout(&self, plan: &Plan, why: &str, stages: &Stages) -> Result<Outcome> {
+        let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &self.interrupts)?;
+        let built = Variant::build(plan, &scratch, None, stages)?;
+        let nothing = format!("not studied to its end, with more than half of --budget used: {why}");
+        let layout = LeverReport::without_time(LAYOUT, nothing.clone());
+        let levers = self.try_all(layout, plan, &built.tree, stages)?;
+        scratch.check_untouched()?;
+        let _keeping = self.interrupts.keeping();
+        outputs::write_without_layout(plan, &nothing, levers)?;
+        Ok(Outcome::Done)
+    }
+
     /// All levers, those beside the layout tried on a copy of the program as it was built.
     pub(super) fn try_all(
         &self,
         layout: LeverReport,
         plan: &Plan,
         built: &Tree,
-        (interrupts, stages): (&Interrupts, &Stages),
+        stages: &Stages,
     ) -> Result<Vec<LeverReport>> {
         let mut levers = vec![layout];
         for lever in [Lever::Placement, Lever::Code] {
-            let bounded = interrupts.for_at_most(self.left());
+            let bounded = self.interrupts.for_at_most(self.left());
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
                 None if lever == Lever::Placement => self.placement(plan, built, (&bounded, stages)),
                 None => self.code_order(plan, (&bounded, stages)),
             };
             stages.end();
-            interrupts.check()?;
+            self.interrupts.check()?;
             levers.push(tried.unwrap_or_else(|error| {
                 LeverReport::without_time(lever.name(), format!("not tried to its end: {error:#}"))
             }));
@@ -150,7 +183,7 @@ impl Levers {
 
 /// The page of a lever, relative to the study's folder.
 fn page(folder: &str) -> String {
-    Path::new(folder).join(super::outputs::PAGE).display().to_string()
+    Path::new(folder).join(outputs::PAGE).display().to_string()
 }
 
 /// The layout's lever, from the report of its study.

@@ -59,9 +59,16 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let begun = SystemTime::now();
-    let levers = Levers::of(&options)?;
+    let levers = Levers::of(&options, &interrupts)?;
     let mut plan = Plan::of(options, &interrupts, &stages)?;
-    study(&mut plan, levers.as_ref(), &interrupts, &stages).map_err(|error| match interrupts.check() {
+    let of_layout = levers.as_ref().map_or_else(|| interrupts.clone(), Levers::interrupts_of_layout);
+    let result = match (study(&mut plan, levers.as_ref(), &of_layout, &stages), &levers) {
+        (Err(error), Some(levers)) if levers.is_layout_cut(&of_layout) => {
+            levers.without_layout(&plan, &format!("{error:#}"), &stages)
+        }
+        (result, _) => result,
+    };
+    result.map_err(|error| match interrupts.check() {
         Ok(()) => error,
         Err(_) => with_kept(error, &plan.out, begun),
     })
@@ -112,7 +119,7 @@ fn study(
             Err(layout) => {
                 let nothing = layout.result.clone();
                 let layout = LeverReport::without_time(LAYOUT, first_sentence(&nothing));
-                let levers = levers.try_all(layout, plan, &built.tree, (interrupts, stages))?;
+                let levers = levers.try_all(layout, plan, &built.tree, stages)?;
                 let _keeping = interrupts.keeping();
                 outputs::write_without_layout(plan, &nothing, levers)?;
                 return Ok(Outcome::Done);
@@ -204,7 +211,7 @@ fn study(
     drop(keeping);
     if let Some(levers) = levers {
         let layout = levers::layout(&report);
-        let tried = levers.try_all(layout, plan, before.tree(), (interrupts, stages));
+        let tried = levers.try_all(layout, plan, before.tree(), stages);
         report.levers = tried
             .with_context(|| format!("the layout was studied: {}", plan.out.join(outputs::PAGE).display()))?;
         outputs::write(&plan.out, &report, diff)?;

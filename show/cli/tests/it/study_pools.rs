@@ -84,6 +84,14 @@ fn a_study_without_regions_tries_each_lever_and_says_why_one_was_not_tried() {
     let refused = place.lineup(&second).output().expect("lineup runs");
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("leave --region out"));
+    // The layout's part is cut off with its share of the budget, and the report is written all the same.
+    let cut =
+        ["study", "--json", "--budget", "1", "--out", "cut", "--build", "sleep 2; make", "--", "./program"];
+    let output = place.lineup(&cut).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let layout = lever(&schema::checked(&output.stdout), "layout")["result"].clone();
+    assert!(layout.as_str().is_some_and(|why| why.ends_with("its time is over")), "{layout}");
     let short = ["study", "--only", "placement", "--budget", "1", "--out", "short", "--", "./program"];
     let output = place.lineup(&short).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
