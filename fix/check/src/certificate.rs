@@ -16,6 +16,9 @@ use std::path::{Component, Path, PathBuf};
 /// The first line of a certificate.
 pub const HEADER: &str = "lineup-certificate 1";
 
+/// The certificate's name in a folder.
+pub const NAME: &str = "certificate.txt";
+
 /// The folder of the forms, beside the certificate.
 pub const FORMS: &str = "certificate.forms";
 
@@ -99,7 +102,8 @@ impl Vouched {
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
+/// SHA-256 in lower-case hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -107,7 +111,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 /// A text in quotes: `\` before quotes and itself, `\n` for the end of a line.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
@@ -166,6 +170,12 @@ impl Certificate {
     pub fn open(&self) -> impl Iterator<Item = &Obligation> {
         let all = self.findings.obligations.iter().zip(&self.discharges);
         all.filter(|(_, discharge)| **discharge == Discharge::Open).map(|(obligation, _)| obligation)
+    }
+
+    /// The sources that it is of: name, hash before, hash after.
+    pub fn sources(&self) -> Vec<[String; 3]> {
+        let records = self.about.iter().filter_map(|record| fields(record.strip_prefix("source ")?));
+        records.filter_map(|fields| fields.try_into().ok()).collect()
     }
 
     /// One line that says what it shows.
@@ -467,7 +477,25 @@ pub fn read_forms(before: &Path, after: &Path) -> Result<Variants> {
     }
 }
 
-/// Writes a certificate and its forms into a folder; returns the certificate's path.
+/// Compares the forms of two folders; without a map by that of their debug information. `about` are records that are
+/// kept as they stand.
+pub fn compared(
+    before: &Path,
+    after: &Path,
+    map: Option<Map>,
+    about: Vec<String>,
+    vouched: &Vouched,
+) -> Result<Certificate> {
+    let variants = read_forms(before, after)?;
+    let map = map.map_or_else(|| crate::unit::map_of(&variants), Ok)?;
+    let findings = crate::unit::check(&variants, &map)?;
+    let certificate = Certificate::new(&variants, map, findings, about, vouched);
+    // A reader must read all that is written.
+    Certificate::read(&certificate.to_text()).map_err(|what| unreadable("the certificate", &what))?;
+    Ok(certificate)
+}
+
+/// Writes a certificate and its forms into a folder, which it makes; returns the certificate's path.
 pub fn write(out: &Path, certificate: &Certificate, before: &Path, after: &Path) -> Result<PathBuf> {
     for (variant, source) in [("before", before), ("after", after)] {
         for unit in &certificate.units {
@@ -484,7 +512,7 @@ pub fn write(out: &Path, certificate: &Certificate, before: &Path, after: &Path)
             }
         }
     }
-    let path = out.join("certificate.txt");
+    let path = out.join(NAME);
     of_file(&path, fs::write(&path, certificate.to_text()))?;
     Ok(path)
 }

@@ -34,6 +34,7 @@ pub fn compare(unit: &str, old: &Object, new: &Object, pair: &Pair<'_>) -> Resul
         let (Some(one), Some(two)) = (variable.place, other.place) else { continue };
         walk.section(variable, two.0);
         let bytes = (old.facts.bytes(variable.of), new.facts.bytes(other.of));
+        walk.other_names(variable, two, bytes.1);
         // An array without an end in its type has it in the symbol.
         let sizes = (size_at(old, one, bytes.0), size_at(new, two, bytes.1));
         walk.value((variable.of, other.of), (one, two), sizes, DEPTH)?;
@@ -112,6 +113,24 @@ impl Walk<'_> {
         };
         if !ORDINARY.iter().any(is_ordinary) {
             self.add(Kind::NamedSection, &holder, format!("in section {name}"), None);
+        }
+    }
+
+    /// An object that has a second symbol may be used by that as another type.
+    fn other_names(&mut self, variable: &Variable, (section, start): Place, bytes: u64) {
+        let Some(holder) = self.old.facts.record_of(variable.of).map(|record| record.name.clone()) else {
+            return;
+        };
+        if !self.pair.holders.contains(&holder) {
+            return;
+        }
+        let within = start..start.saturating_add(bytes.max(1));
+        let is_here = |symbol: &&crate::dwarf::DataSymbol| {
+            symbol.is_data && symbol.section == section && within.contains(&symbol.offset)
+        };
+        let count = self.new.symbols.iter().filter(is_here).count();
+        if count > 1 {
+            self.add(Kind::TwoTypes, &holder, format!("{count} symbols name it or parts of it"), None);
         }
     }
 

@@ -340,7 +340,10 @@ impl<'a> DebugInfo<'a> {
     ) {
         let symbol = self.text(unit, entry, gimli::DW_AT_linkage_name);
         let place = match entry.attr_value(gimli::DW_AT_location) {
-            Some(AttributeValue::Exprloc(gimli::Expression(bytes))) => {
+            // The address of something, which a local variable holds, is not where the variable is.
+            Some(AttributeValue::Exprloc(gimli::Expression(bytes)))
+                if bytes.slice().last() != Some(&gimli::DW_OP_stack_value.0) =>
+            {
                 let start = bytes.offset_from(*self.dwarf.debug_info.reader());
                 self.addresses.get(&(start + 1)).copied()
             }

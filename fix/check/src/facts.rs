@@ -119,6 +119,8 @@ pub struct Facts {
     pub types: HashMap<TypeId, Type>,
     /// Records with members.
     pub records: Vec<Record>,
+    /// The first record of each name, once they are named.
+    by_name: HashMap<String, usize>,
     /// Types by the name of their typedef.
     pub typedefs: HashMap<String, TypeId>,
     /// Variables.
@@ -128,6 +130,9 @@ pub struct Facts {
     /// Functions by name: their parameters are in `parameters`.
     pub functions: HashMap<String, TypeId>,
 }
+
+/// The beginning of the name of a type that has none, in its own unit.
+pub const UNNAMED: &str = "<unnamed";
 
 /// Chains of types are not followed further: a damaged file could have an endless one.
 const DEPTH: usize = 64;
@@ -146,7 +151,7 @@ impl Facts {
 
     /// The record of that name.
     pub fn record(&self, name: &str) -> Option<&Record> {
-        self.records.iter().find(|record| record.name == name)
+        self.records.get(*self.by_name.get(name)?)
     }
 
     /// The record that a type is, or that its elements are.
@@ -324,11 +329,19 @@ impl Facts {
                 }
             }
             if names.is_empty() {
-                return;
+                break;
             }
             for (index, name) in names {
                 self.records[index].name = name;
             }
+        }
+        // The types of single variables: each is one of its own.
+        let unnamed = self.records.iter_mut().filter(|record| record.name.is_empty());
+        for (number, record) in unnamed.enumerate() {
+            record.name = format!("{UNNAMED} {number}>");
+        }
+        for (index, record) in self.records.iter().enumerate() {
+            self.by_name.entry(record.name.clone()).or_insert(index);
         }
     }
 }

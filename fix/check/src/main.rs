@@ -2,7 +2,6 @@
 
 use lineup_check::certificate::{self, Certificate, Vouched};
 use lineup_check::map::Map;
-use lineup_check::unit;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -71,20 +70,13 @@ fn make(options: &[&str]) -> Result<Certificate, String> {
     let text = |path: PathBuf| {
         std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
-    let variants = certificate::read_forms(&before, &after).map_err(|error| error.to_string())?;
-    let map = match value("--map") {
-        Some(path) => map(&text(path)?)?,
-        None => unit::map_of(&variants).map_err(|error| error.to_string())?,
-    };
+    let map = value("--map").map(|path| map(&text(path)?)).transpose()?;
     let about = value("--about").map(text).transpose()?.unwrap_or_default();
     let about: Vec<String> = about.lines().map(str::to_owned).collect();
     let vouched = value("--vouched").map(text).transpose()?.unwrap_or_default();
     let vouched = Vouched::read(&vouched)?;
-    let findings = unit::check(&variants, &map).map_err(|error| error.to_string())?;
-    let certificate = Certificate::new(&variants, map, findings, about, &vouched);
-    // A reader must read all that is written.
-    Certificate::read(&certificate.to_text())?;
-    std::fs::create_dir_all(&out).map_err(|error| format!("cannot make {}: {error}", out.display()))?;
+    let certificate = certificate::compared(&before, &after, map, about, &vouched);
+    let certificate = certificate.map_err(|error| error.to_string())?;
     certificate::write(&out, &certificate, &before, &after).map_err(|error| error.to_string())?;
     Ok(certificate)
 }

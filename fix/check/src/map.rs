@@ -1,7 +1,7 @@
 //! The map from the old layout to the new one.
 
 use crate::error::{Error, Result};
-use crate::facts::{Facts, Record};
+use crate::facts::{Facts, Record, UNNAMED};
 use std::collections::HashSet;
 
 /// Where one member was and is.
@@ -65,7 +65,12 @@ impl TypeMap {
                 after: other.at_bits,
             });
         }
-        match new_labels.len() == old_labels.len() && old.0.is_union == new.0.is_union {
+        // Room between members is new, and no statement that is equal on both sides can name it.
+        let has_all = match old.0.is_union {
+            true => new_labels.len() == old_labels.len(),
+            false => new_labels.len() >= old_labels.len(),
+        };
+        match has_all && old.0.is_union == new.0.is_union {
             true => Ok(Self { name: old.0.name.clone(), bytes: (old.0.bytes, new.0.bytes), members }),
             false => Err("it has other members".into()),
         }
@@ -146,7 +151,7 @@ fn wrong(unit: &str, record: &str, what: &str) -> Error {
 /// The types whose layouts differ between both variants of a unit.
 fn changes(unit: &str, old: &Facts, new: &Facts) -> Result<Vec<TypeMap>> {
     let mut found: Vec<TypeMap> = Vec::new();
-    for record in old.records.iter().filter(|record| !record.name.is_empty()) {
+    for record in old.records.iter().filter(|record| !record.name.starts_with(UNNAMED)) {
         let same_name =
             |facts: &Facts| facts.records.iter().filter(|other| other.name == record.name).count();
         let Some(other) = new.record(&record.name) else {

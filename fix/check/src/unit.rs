@@ -2,7 +2,7 @@
 
 use crate::dwarf::Object;
 use crate::error::{Error, Result};
-use crate::facts::Facts;
+use crate::facts::{Facts, UNNAMED};
 use crate::gimple::equal::{Explained, Numbered, compare};
 use crate::gimple::program::{Program, Unit};
 use crate::gimple::{Function, Types, functions, uses};
@@ -147,7 +147,12 @@ fn two_types(pairs: &BTreeMap<&str, Pair<'_>>) -> Vec<Obligation> {
             let symbol = variable.symbol.as_deref().unwrap_or(&variable.name);
             let short = pair.new.short(variable.of);
             let is_changed = short.is_record && pair.holders.contains(&short.base);
-            types.entry(symbol).or_default().push((unit, short.base, is_changed));
+            // Units number their types without a name by themselves.
+            let base = match short.base.starts_with(UNNAMED) {
+                true => UNNAMED.into(),
+                false => short.base,
+            };
+            types.entry(symbol).or_default().push((unit, base, is_changed));
         }
     }
     let mut found = Vec::new();

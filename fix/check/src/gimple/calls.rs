@@ -126,7 +126,10 @@ impl<'a> Walk<'a, '_> {
             let has_number = call.inner.iter().enumerate().any(|(other, operand)| {
                 other != index && operand.short.as_ref().is_none_or(|short| short.stars == 0)
             });
-            let rule = (is_part && short.stars == 1 && !has_number).then_some("whole-member");
+            // Code that is written for another type, or for none, may know what is around the member.
+            let taken = self.pair.new.parameters_of(callee).unwrap_or_default();
+            let is_own = taken.get(index) == Some(&short);
+            let rule = (is_part && is_own && short.stars == 1 && !has_number).then_some("whole-member");
             self.add(line, Kind::HandedOut, &base, rule);
         }
     }

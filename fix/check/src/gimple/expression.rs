@@ -200,6 +200,8 @@ impl<'w, 'a, 's, 't> Reader<'w, 'a, 's, 't> {
                 Some(Operand { int: Some(value), short: scalar("int"), ..Operand::default() })
             }
             Token::Name("MEM") => self.memory(),
+            // `.VA_ARG (list, 0B, 0B)` gives a value of any type.
+            Token::Other(".") if self.next_is("VA_ARG") => self.primary(),
             Token::Name(name) if self.next_is("(") => {
                 self.at += 1;
                 let inside = self.bracketed("(", ")")?;

@@ -185,7 +185,11 @@ impl<'a> Types<'a> {
             return None;
         }
         let base = names.join(" ");
-        if !has_tag && let Some(known) = self.typedefs.get(base.as_str()) {
+        // GCC writes `struct alias` of `typedef struct tag alias`, too.
+        let is_alias = !has_tag || self.facts.record(&base).is_none();
+        let known =
+            self.typedefs.get(base.as_str()).filter(|known| is_alias && (!has_tag || known.is_record));
+        if let Some(known) = known {
             let dimensions = if short.stars == 0 { short.dimensions + known.dimensions } else { 0 };
             return Some(Short { stars: short.stars + known.stars, dimensions, ..known.clone() });
         }

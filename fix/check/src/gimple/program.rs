@@ -95,10 +95,11 @@ impl<'a> Program<'a> {
         unit.scope(function, &self.returned)
     }
 
-    /// The function of that name which a call in `unit` reaches.
+    /// The function of that name which a call in `unit` reaches; none where several others have that name.
     pub fn function(&self, unit: usize, name: &str) -> Option<(usize, &Function<'a>)> {
         let found = self.by_name.get(name)?;
-        let (unit, index) = found.iter().find(|(own, _)| *own == unit).or_else(|| found.first())?;
+        let only = found.first().filter(|_| found.len() == 1);
+        let (unit, index) = found.iter().find(|(own, _)| *own == unit).or(only)?;
         Some((*unit, &self.units[*unit].functions[*index]))
     }
 

@@ -121,7 +121,7 @@ fn strip<'w, 'a>(words: &'w [Token<'a>]) -> &'w [Token<'a>] {
         let is_note = last.is("]")
             && note.is_some_and(|at| {
                 at > 0
-                    && words[at - 1].is(")")
+                    && (words[at - 1].is(")") || words[at - 1].is(";"))
                     && words[at + 1..].iter().filter(|word| word.name().is_some()).count() > 1
             });
         match (last.is(";"), is_note, note) {

@@ -25,6 +25,8 @@ pub(super) struct Walk<'a, 'p> {
     pub(super) multiples: HashMap<&'a str, (i128, usize)>,
     found: Vec<(usize, Kind, String, Option<&'static str>)>,
     strange: Vec<usize>,
+    /// Lines of assembler that gets no object.
+    assemblers: Vec<usize>,
     touches: bool,
     plain: u64,
 }
@@ -51,6 +53,7 @@ pub fn look<'a>(
             multiples: HashMap::new(),
             found: Vec::new(),
             strange: Vec::new(),
+            assemblers: Vec::new(),
             touches: false,
             plain: 0,
         };
@@ -107,7 +110,14 @@ impl<'a> Walk<'a, '_> {
         {
             self.found.push((usize::MAX, Kind::Entry, holder.base.clone(), None));
         }
+        let unnamed = self.of_unnamed_types();
         for (index, line) in self.function.lines.iter().enumerate() {
+            if !unnamed.is_empty() && line.place.is_some() {
+                let mut names = line.words.iter().filter_map(Token::name);
+                if names.any(|name| unnamed.contains(name)) {
+                    self.found.push((index, Kind::NotUnderstood, String::new(), None));
+                }
+            }
             match read(line, &self.scope, &own.types) {
                 Some(statement) => self.statement(index, &statement),
                 None => {
@@ -127,6 +137,10 @@ impl<'a> Walk<'a, '_> {
             }
         }
         if self.touches {
+            for index in std::mem::take(&mut self.assemblers) {
+                let is_idle = is_idle(&self.function.lines[index].words);
+                self.add(index, Kind::Assembler, "", is_idle.then_some("no-instruction"));
+            }
             for index in std::mem::take(&mut self.strange) {
                 self.found.push((index, Kind::NotUnderstood, String::new(), None));
             }
@@ -140,6 +154,36 @@ impl<'a> Walk<'a, '_> {
                 self.found.push((line, Kind::Constant, record, None));
             }
         }
+    }
+
+    /// Local variables of types without a name that hold objects: `union { struct node n; char bytes[8]; } both;`.
+    fn of_unnamed_types(&self) -> HashSet<&'a str> {
+        let types = &self.program.units[self.unit].types;
+        let (mut found, mut holds) = (HashSet::new(), Vec::new());
+        let mut is_body = false;
+        for line in &self.function.lines {
+            let words = &line.words;
+            let is_type = words.last().is_some_and(|word| word.is("struct") || word.is("union"));
+            if is_type {
+                is_body = true;
+            } else if std::mem::take(&mut is_body) {
+                holds.push(false);
+            } else if let Some(own) = holds.last_mut() {
+                if words.first().is_some_and(|word| word.is("}")) {
+                    let is_holder = holds.pop().unwrap_or_default();
+                    if is_holder {
+                        found.extend(words.iter().filter_map(Token::name));
+                    }
+                    if let Some(outer) = holds.last_mut() {
+                        *outer |= is_holder;
+                    }
+                } else {
+                    let declared = super::declared(words, types);
+                    *own |= declared.is_some_and(|(_, short)| short.stars == 0 && self.is_sensitive(&short));
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn is_sensitive(&self, short: &Short) -> bool {
@@ -182,8 +226,9 @@ impl<'a> Walk<'a, '_> {
                 let types: Vec<Short> = names.filter_map(|name| self.scope.of(name).cloned()).collect();
                 let about =
                     types.iter().find(|short| self.is_sensitive(short)).map(|short| short.base.clone());
-                if about.is_some() || self.touches {
-                    self.add(line, Kind::Assembler, &about.unwrap_or_default(), None);
+                match about {
+                    Some(about) => self.add(line, Kind::Assembler, &about, None),
+                    None => self.assemblers.push(line),
                 }
             }
             Statement::Use(value) => {
@@ -533,6 +578,41 @@ impl<'a> Walk<'a, '_> {
         self.add(line, Kind::MemberAddress, &about, rule);
     }
 
+    /// A record of another type that a pointer points at. An object's address became one only by a conversion, which is
+    /// an obligation of its own.
+    fn other_record(&self, short: &Short) -> bool {
+        short.is_record && short.stars == 1 && !self.is_sensitive(short)
+    }
+
+    /// The rule for a call with a number, and without an address that could be one of an object.
+    fn typed_arguments(&self, line: &Line<'a>) -> Option<&'static str> {
+        let types = &self.program.units[self.unit].types;
+        let call = match read(line, &self.scope, types)? {
+            Statement::Use(Value::One(call)) | Statement::Assign(_, Value::One(call)) => call,
+            _ => return None,
+        };
+        call.callee?;
+        let is_typed = |argument: &Operand<'a>| {
+            argument.int.is_some()
+                || argument.short.as_ref().is_some_and(|short| match short.stars {
+                    0 => short.base != "void" && !short.is_record,
+                    _ => self.other_record(short),
+                })
+        };
+        call.inner.iter().all(is_typed).then_some("typed-arguments")
+    }
+
+    /// The rule for a pointer to another record that moves by whole elements of it.
+    fn whole_elements(&self, line: &Line<'a>) -> Option<&'static str> {
+        let types = &self.program.units[self.unit].types;
+        let Some(Statement::Assign(_, Value::Two(one, "+", other))) = read(line, &self.scope, types) else {
+            return None;
+        };
+        let of = one.short.as_ref().filter(|short| self.other_record(short))?;
+        let bytes = i128::from(self.pair.new.record(&of.base)?.bytes);
+        (bytes > 0 && signed(other.int?) % bytes == 0).then_some("whole-elements")
+    }
+
     /// Numbers that were an offset or size before, and stay, where they may be one.
     fn stayed_constants(&mut self) {
         for (index, line) in self.function.lines.iter().enumerate() {
@@ -556,10 +636,25 @@ impl<'a> Walk<'a, '_> {
                 *at == index && rule.is_none() && !matches!(kind, Kind::ForeignCode)
             });
             if let Some(about) = about.filter(|_| !is_listed) {
-                self.found.push((index, Kind::StayedConstant, about, None));
+                let rule = if is_call { self.typed_arguments(line) } else { self.whole_elements(line) };
+                self.found.push((index, Kind::StayedConstant, about, rule));
             }
         }
     }
+}
+
+/// Assembler without operands that only aligns code or does nothing.
+fn is_idle(words: &[Token<'_>]) -> bool {
+    let text = words.iter().find_map(|word| match word {
+        Token::Other(text) if text.starts_with('"') => Some(text.trim_matches('"')),
+        _ => None,
+    });
+    let aligns = |line: &str| {
+        let bits = line.strip_prefix(".p2align ");
+        bits.is_some_and(|bits| bits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    text.is_some_and(|text| matches!(text, "" | "nop" | "pause") || aligns(text))
+        && !words.iter().any(|word| word.is(":"))
 }
 
 fn is_comparison(sign: &str) -> bool {

@@ -18,6 +18,8 @@ struct Walk<'a, 'u> {
     found: Vec<(usize, Kind, String, Option<&'static str>)>,
     plain: u64,
     touches: bool,
+    /// Lines of assembler.
+    assemblers: Vec<usize>,
     has_foreign_code: bool,
 }
 
@@ -46,6 +48,7 @@ pub fn look<'a>(
             found: Vec::new(),
             plain: 0,
             touches: false,
+            assemblers: Vec::new(),
             has_foreign_code,
         };
         walk.all(mentioned.contains(function.name));
@@ -240,6 +243,9 @@ impl<'a> Walk<'a, '_> {
             self.line(index);
         }
         if self.touches {
+            for index in std::mem::take(&mut self.assemblers) {
+                self.add(index, Kind::Assembler, "", None);
+            }
             self.stayed_constants();
         }
     }
@@ -268,9 +274,7 @@ impl<'a> Walk<'a, '_> {
             [] => return,
         };
         if words.contains(&"asm") {
-            if self.touches {
-                self.add(index, Kind::Assembler, "", None);
-            }
+            self.assemblers.push(index);
             return;
         }
         match (name, operation) {

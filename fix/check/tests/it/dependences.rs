@@ -35,6 +35,7 @@ fn plain_code_leaves_no_obligation() {
         "static struct node *one(int x) { struct node *n = malloc(sizeof *n); memset(n, 0, sizeof *n); n->a = x; return n; }
          int main(int c, char **v) { struct node *n = one(c); struct node copy = *n; free(n); return copy.a; }",
         "int main(int c, char **v) { struct node n = { .a = c, .c = 3, .b = 7 }; return n.a + n.b + n.c; }",
+        "typedef struct node alias; static int of(alias *n) { return n->a; } int main(void) { return of(&shared); }",
     ];
     for compiler in compilers() {
         for body in bodies {
@@ -56,10 +57,16 @@ fn each_dependence_leaves_an_obligation_or_a_refusal() {
         "int main(void) { memset(&shared.a, 0, 8); return 0; }",
         "int main(void) { elsewhere(&shared); return 0; }",
         "int main(void) { elsewhere(&shared.b); return 0; }",
+        "int main(void) { elsewhere(&shared.part); return 0; }",
         "struct other { int x, y; }; int main(void) { return ((struct other *)&shared)->y; }",
         "union both { struct node n; int raw[12]; }; static union both u; int main(void) { u.n.a = 1; return u.raw[1]; }",
+        "int main(void) { union { struct node n; unsigned char b[64]; } u; u.n = shared; return u.b[8]; }",
+        "static union { struct node n; unsigned char b[64]; } u; int main(void) { u.n = shared; return u.b[8]; }",
+        "int main(void) { struct { struct node n; } u; u.n = shared; fwrite(&u, 64, 1, out); return 0; }",
+        "extern char other[8] __attribute__((alias(\"shared\"))); int main(void) { return other[4]; }",
         "int main(void) { unsigned long at = (unsigned long)&shared + 4; return *(int *)at; }",
         "int main(void) { int r; __asm__(\"movl 4(%1), %0\" : \"=r\"(r) : \"r\"(&shared)); return r; }",
+        "int main(void) { __asm__ volatile(\".p2align 4\\n movl 4(%rdi), %eax\"); return shared.a; }",
         "static struct node in __attribute__((section(\"list\"))) = { .a = 1 }; int main(void) { return in.a; }",
         "size_t distance = __builtin_offsetof(struct node, b); int main(void) { return distance; }",
         "static long key(const char *p, size_t n) { long h = 0; while (n--) h = h * 31 + *p++; return h; }
@@ -80,5 +87,38 @@ fn each_dependence_leaves_an_obligation_or_a_refusal() {
         for body in bodies {
             assert_ne!(open(compiler, body), Some(0), "{compiler}: {body}");
         }
+    }
+}
+
+#[test]
+fn new_room_between_members_is_part_of_the_map() {
+    let folder = Folder::new();
+    let text = "@ static struct pair both = { .b = 2 }; int main(void) { both.a = 1; return both.b; }";
+    let layouts = ("struct pair { long a; long b; };", "struct pair { long a; char room[56]; long b; };");
+    for compiler in compilers().into_iter().filter(|compiler| *compiler == "gcc") {
+        let variants = variants(compiler, &folder, text, layouts);
+        let map = map_of(&variants).expect("the map is in the debug information");
+        assert_eq!(map.types.len(), 1);
+        let findings = check(&variants, &map).expect("they are equal");
+        assert!(findings.obligations.iter().all(|obligation| obligation.rule.is_some()));
+    }
+}
+
+#[test]
+fn an_address_that_a_local_variable_holds_is_not_where_the_variable_is() {
+    let body = "int main(void) { unsigned long t = (unsigned long)&main; char b[8]; memcpy(b, &t, 8); return b[1]; }";
+    for compiler in compilers() {
+        assert_eq!(open(compiler, body), Some(0), "{compiler}");
+    }
+}
+
+#[test]
+fn idle_assembler_and_a_part_given_as_its_own_type_are_discharged_by_rules() {
+    for compiler in compilers().into_iter().filter(|compiler| *compiler == "gcc") {
+        let body = |text: &str| format!("int main(void) {{ __asm__ volatile({text}); return shared.a; }}");
+        assert_eq!(open(compiler, &body("\"nop\"")), Some(0));
+        let settles = "void settle(struct part *); int main(void) { settle(&shared.part); return shared.a; }";
+        assert_eq!(open(compiler, settles), Some(0));
+        assert_ne!(open(compiler, &body("\"mov %%eax, %%ebx\" ::: \"ebx\"")), Some(0));
     }
 }
