@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants trust shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Make a real program faster and prove it; leaves demo-report/report.html.
 demo: setup-demo
@@ -157,6 +157,13 @@ sanitize: setup-test
 # Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/results/mutation.md.
 mutants: setup-test
 	scripts/mutants
+
+# Dependences on an order, seeded into real projects: how many a certificate accepts. Fetches sources; results are in
+# docs/results/certificates.md.
+trust:
+	cargo build --release -p lineup-check
+	cargo build -p lineup-sources --example freedom
+	LINEUP_CHECK=target/release/lineup-check FREEDOM=target/debug/examples/freedom scripts/trust
 
 # Random legal layouts of real projects against their own tests; downloads their sources.
 shuffle: setup-test
