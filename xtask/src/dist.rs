@@ -35,6 +35,8 @@ pub(crate) fn dist(metadata: &Metadata) -> Result<()> {
         "--locked",
         "--package",
         "lineup",
+        "--package",
+        "lineup-check",
     ]))?;
     let staged = target.join("dist/lineup");
     if staged.exists() {
@@ -42,6 +44,7 @@ pub(crate) fn dist(metadata: &Metadata) -> Result<()> {
     }
     let program = staged.join("bin/lineup");
     put(&target.join("release/lineup"), &program)?;
+    put(&target.join("release/lineup-check"), &staged.join("bin/lineup-check"))?;
     for (shell, place) in SHELLS {
         let output = Command::new(&program).args(["completions", shell]).output()?;
         if !output.status.success() {

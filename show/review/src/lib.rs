@@ -31,6 +31,6 @@ pub use held::{GuardFile, GuardState};
 pub use layouts::{FileChanges, TypeChange};
 pub use markdown::markdown;
 pub use place::RepositoryLine;
-pub use review::{Options, Review, review};
+pub use review::{CheckedCertificate, Options, Review, review};
 pub use sarif::sarif;
 pub use side::{BuiltFile, CallMeans, FindingOfRun, RegionFigures, Side};

@@ -24,6 +24,10 @@ pub fn markdown(review: &Review) -> String {
     types(&mut out, &review.files);
     calls(&mut out, &review.regions);
     guard(&mut out, review);
+    if let Some(of) = &review.certificate {
+        let word = if of.is_refused { ", **refused**" } else { "" };
+        let _ = writeln!(out, "\n**Certificate** {}{word}: {}.", code(&of.file), text(&of.sentence));
+    }
     for sentence in review.not_observed.iter().take(SENTENCES) {
         let _ = writeln!(out, "- Not observed: {}.", text(sentence));
     }

@@ -7,6 +7,7 @@ use crate::held::{self, GuardFile, GuardState};
 use crate::layouts::{self, FileChanges};
 use crate::side::{FindingOfRun, Side};
 use lineup_model::line::LineSize;
+use serde::Serialize;
 
 /// The options of a review.
 pub struct Options<'o> {
@@ -37,14 +38,28 @@ pub struct Review {
     pub regions: Vec<RegionChange>,
     /// Each file's check against the promises; empty when there are none.
     pub guard: Vec<GuardState>,
+    /// The certificate that the user gave, checked again.
+    pub certificate: Option<CheckedCertificate>,
     /// The parts that could not be compared, a sentence each.
     pub not_observed: Vec<String>,
+}
+
+/// A certificate of this change, checked again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CheckedCertificate {
+    /// The certificate.
+    pub file: String,
+    /// It does not hold, or is of other sources; the review fails then.
+    pub is_refused: bool,
+    /// The counts that it shows, or the reason of the refusal.
+    pub sentence: String,
 }
 
 impl Review {
     /// True when there is something that the project wants to fail on.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.fails)
+            || self.certificate.as_ref().is_some_and(|certificate| certificate.is_refused)
     }
 }
 
@@ -89,6 +104,7 @@ pub fn review(base: &Side<'_>, head: &Side<'_>, options: &Options<'_>) -> Review
         head: head.title.to_owned(),
         line: options.line,
         findings,
+        certificate: None,
         not_observed: not_observed(&regions, base, head, options),
         files,
         regions,

@@ -57,7 +57,7 @@ pub fn build_and_read(
 
 /// The sources of a program's units that lie in the source folder, relative to it. Empty when the program has no debug
 /// information: later steps report that.
-fn units_of(scratch: &Scratch, tree: &Tree, program: &Path) -> BTreeSet<PathBuf> {
+pub(crate) fn units_of(scratch: &Scratch, tree: &Tree, program: &Path) -> BTreeSet<PathBuf> {
     let Ok(debug) = crate::companions::load(&tree.path.join(program)) else { return BTreeSet::new() };
     let inside = |path: PathBuf| {
         let path = lineup_sources::normal(&path);

@@ -3,6 +3,7 @@
 mod archives;
 pub mod build;
 pub mod build_system;
+pub mod certificate;
 mod cleaning;
 mod compiler_calls;
 pub mod compilers;

@@ -4,7 +4,8 @@ use crate::layout::changed_type::ChangedType;
 use anyhow::{Context, Result};
 use lineup_advise::guard::CheckReport;
 use lineup_review::{
-    Compared, Counted, FileChanges, Finding, GuardState, Ratio, RegionChange, RegionFigures, Review,
+    CheckedCertificate, Compared, Counted, FileChanges, Finding, GuardState, Ratio, RegionChange,
+    RegionFigures, Review,
 };
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ struct Document<'r> {
     files: Vec<File<'r>>,
     regions: Vec<Region<'r>>,
     guard: Vec<Guard<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<&'r CheckedCertificate>,
     not_observed: &'r [String],
 }
 
@@ -84,6 +87,7 @@ pub(super) fn text(review: &Review) -> Result<String> {
         files: review.files.iter().map(|changes| file(changes, review)).collect(),
         regions: review.regions.iter().map(region).collect(),
         guard: review.guard.iter().map(guard).collect(),
+        certificate: review.certificate.as_ref(),
         not_observed: &review.not_observed,
     };
     Ok(serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n")

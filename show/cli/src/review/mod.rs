@@ -2,6 +2,7 @@
 
 mod built;
 mod calls;
+mod certificate;
 mod findings;
 mod json;
 
@@ -22,6 +23,7 @@ use lineup_review::{FailIf, GuardFile, Review, Rule, review};
 use lineup_study::git::{self, Scratch};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -72,6 +74,9 @@ pub(crate) struct Options {
     /// instructions take a bound: 'lines > +2%' [default: guard]
     #[arg(long, value_name = "RULE")]
     fail_if: Vec<FailIf>,
+    /// Check this certificate of a study's patch again, and that the change is this patch; exit with 1 when it is not
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
     /// Also write regressions in SARIF, for code hosts
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
@@ -130,7 +135,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         guard: guard.as_ref(),
         fail_if: &fail_if,
     };
-    let found = review(&base.side(), &head.side(), &wanted);
+    let mut found = review(&base.side(), &head.side(), &wanted);
+    if let Some(file) = &options.certificate {
+        stages.stage("checking the certificate again");
+        found.certificate = Some(certificate::checked(file, [&base.root, &head.root])?);
+    }
     stages.end();
     write(options, &found)?;
     Ok(if found.fails() { Outcome::Finding } else { Outcome::Done })

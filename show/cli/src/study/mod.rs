@@ -2,6 +2,7 @@
 
 mod audit;
 mod call_times;
+mod certificate;
 mod code;
 mod contention;
 mod found_regions;
@@ -140,7 +141,7 @@ fn study(
     let seen = audited.as_ref().map(|audited| &audited.meaning);
     let trials =
         Trials { plan, scratch, before: &before, as_recorded, seen, sources: &sources, stages, interrupts };
-    let Settled { advice, after, rejected } = trials.settle()?;
+    let Settled { advice, after, rejected, certificate } = trials.settle()?;
     stages.end();
     scratch.check_untouched()?;
     let (after, compared) = after.unzip();
@@ -206,6 +207,7 @@ fn study(
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
+    report.certificate = certificate;
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     outputs::write(&plan.out, &report, diff)?;
     drop(keeping);

@@ -2,6 +2,7 @@
 
 use super::outputs::{LOCK, PAGE, PATCH, REJECTED, REPORT, UNPROVEN};
 use anyhow::{Context, Result, bail};
+use lineup_check::certificate::{FORMS, NAME as CERTIFICATE};
 use lineup_study::heap_pools::PLAN_FILES;
 use lineup_study::source::scratch::STUDY_MARK;
 use std::ffi::OsString;
@@ -10,10 +11,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The files with a study's conclusions.
-const RESULTS: [&str; 6] = [PAGE, REPORT, PATCH, UNPROVEN, REJECTED, LOCK];
+const RESULTS: [&str; 7] = [PAGE, REPORT, PATCH, UNPROVEN, REJECTED, LOCK, CERTIFICATE];
 
-/// The folders of a study's recordings.
-const FOLDERS: [&str; 3] = ["before", "after", "counts"];
+/// The folders of a study's recordings, and of what its certificate compares.
+const FOLDERS: [&str; 4] = ["before", "after", "counts", FORMS];
 
 /// Makes the output folder and checks that it can be written, before any long work. If it holds a study's results,
 /// another folder next to it is made, unless these are to be overwritten.
@@ -67,7 +68,14 @@ fn remove_earlier(out: &Path) -> Result<()> {
             _ => {}
         }
     }
-    Ok(())
+    // Forms of another certificate would belong to none.
+    let forms = out.join(FORMS);
+    match fs::remove_dir_all(&forms) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove the earlier {}", forms.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a folder in which files of someone else's would be replaced.

@@ -3,6 +3,7 @@
 
 use crate::advice_options::tell_unfounded_reviews;
 use crate::progress::Stages;
+use crate::study::certificate;
 use crate::study::links::{self, Programs};
 use crate::study::plan::Plan;
 use crate::study::variant::{self, Change, Crashed, Variant};
@@ -14,6 +15,7 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_prove::bisect::{self, Judged, Turn};
 use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, Runner, Slot, Variant as RunOf, prove};
+use lineup_report::study::CertificateReport;
 use lineup_stats::random::Seed;
 use lineup_study::effects::Snapshot;
 use lineup_study::error::BuildError;
@@ -52,6 +54,8 @@ pub(crate) struct Settled {
     pub(crate) after: Option<(Variant, Compared)>,
     /// The first patch that failed; `None` when none did.
     pub(crate) rejected: Option<Rejected>,
+    /// The changed program's certificate, or why there is none.
+    pub(crate) certificate: Option<CertificateReport>,
 }
 
 /// A patch that is not proposed.
@@ -96,12 +100,19 @@ impl Trials<'_> {
             let advice = lineup_advise::advise(&usage, types, self.sources, &options, &mut judge)?;
             self.interrupts.check()?;
             let steps = advice.steps();
-            let Some(last) = steps.last() else { return Ok(Settled { advice, after: None, rejected }) };
-            let failure = match self.try_out(&last.edited, self.plan.proof, &mut judge)? {
-                Trial::Passed(after) => return Ok(Settled { advice, after: Some(*after), rejected }),
-                Trial::Failed(failure) => failure,
+            let Some(last) = steps.last() else {
+                return Ok(Settled { advice, after: None, rejected, certificate: None });
             };
-            let culprits = self.culprits(&steps, failure, &mut judge)?;
+            let culprits = match self.try_out(&last.edited, self.plan.proof, &mut judge)? {
+                Trial::Passed(after) => match certificate::write(self, &after, &advice)? {
+                    Ok(certificate) => {
+                        let certificate = Some(certificate);
+                        return Ok(Settled { advice, after: Some(*after), rejected, certificate });
+                    }
+                    Err(because) => of_all(&steps, &because),
+                },
+                Trial::Failed(failure) => self.culprits(&steps, failure, &mut judge)?,
+            };
             rejected.get_or_insert_with(|| Rejected {
                 diff: lineup_advise::patch::unified_diff(self.sources, &last.edited),
                 because: culprits.iter().map(|one| one.because.clone()).next().unwrap_or_default(),
@@ -257,6 +268,12 @@ pub(super) fn culprits(
         .into_iter()
         .map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() })
         .collect())
+}
+
+/// All changes, where one reason fails them together.
+fn of_all(steps: &[Step], because: &str) -> Vec<FailedTrial> {
+    let owners = steps.iter().flat_map(|step| &step.owners);
+    owners.map(|owner| FailedTrial { owner: owner.clone(), because: because.to_owned() }).collect()
 }
 
 /// The failure that an error is.

@@ -60,6 +60,7 @@ mod small_folder;
 mod study;
 mod study_audit;
 mod study_call_times;
+mod study_certificate;
 mod study_code;
 mod study_effects;
 mod study_ends;

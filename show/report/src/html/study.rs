@@ -9,7 +9,7 @@ use super::page::{Section, page};
 use super::proof::proof;
 use super::proposal::proposals;
 use crate::figure::{UNKNOWN, mean, share, whole};
-use crate::study::{Coverage, LineKind, StudyReport, region_letter};
+use crate::study::{CertificateReport, Coverage, LineKind, StudyReport, region_letter};
 use crate::visible::shortened;
 use maud::{Markup, html};
 
@@ -23,7 +23,7 @@ pub fn study_page(report: &StudyReport) -> String {
         Section {
             anchor: "verdict",
             heading: "Verdict",
-            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (call_times(report)) (contention(report)) (guest(report.guest.as_ref())) (code(report.code.as_ref())) },
+            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (certificate(report)) (call_times(report)) (contention(report)) (guest(report.guest.as_ref())) (code(report.code.as_ref())) },
         },
         Section { anchor: "lines", heading: "Lines per call", body: regions(report) },
         Section { anchor: "maps", heading: "Line maps", body: maps(report) },
@@ -80,6 +80,22 @@ fn lead(report: &StudyReport) -> Markup {
                 dt { "Accesses named" }
                 dd { (coverage.share.map_or_else(|| UNKNOWN.into(), share)) }
             }
+        }
+    }
+}
+
+/// The certificate of the patch, with the kinds of what is open.
+fn certificate(report: &StudyReport) -> Markup {
+    let Some(of) = &report.certificate else { return html! {} };
+    let kinds = match of {
+        CertificateReport::Written { open_kinds, .. } => open_kinds.as_slice(),
+        CertificateReport::NotCovered { .. } => &[],
+    };
+    html! {
+        dl.facts {
+            dt { "Certificate" }
+            dd { (sentence(&of.sentence())) }
+            @for one in kinds { dt { "Open: " (one.kind) } dd { (whole(one.count)) } }
         }
     }
 }

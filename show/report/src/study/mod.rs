@@ -1,5 +1,6 @@
 //! The report of a study, as values. Its JSON form is described in `docs/json.md`.
 
+mod certificate;
 mod code;
 mod contention;
 mod coverage;
@@ -17,6 +18,7 @@ mod proposal;
 mod region;
 mod side_effects;
 
+pub use certificate::{CertificateReport, OpenKind};
 pub use code::{
     CALLS, COLD_AGAINST, COUNTS, CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime,
     HintsReport, UnusedCode, UnusedInline, not_ordered_in_words,
@@ -77,6 +79,9 @@ pub struct StudyReport {
     pub already_good: Vec<String>,
     /// The patch; `None` when nothing is changed.
     pub patch: Option<Patch>,
+    /// The patch's certificate, or why there is none; `None` without a patch, and where no study writes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateReport>,
     /// Side effects, a sentence each: data that lies elsewhere now though no proposal names it.
     pub side_effects: Vec<String>,
     /// The comparison's result; `None` when none was made.
@@ -141,6 +146,7 @@ impl StudyReport {
             refusals: Vec::new(),
             already_good: Vec::new(),
             patch: None,
+            certificate: None,
             side_effects: Vec::new(),
             proof: None,
             contention: None,

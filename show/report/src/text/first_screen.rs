@@ -77,6 +77,9 @@ impl Writer {
                 self.line(&format!("{title} {}", shortened(&fact.value, 100)));
             }
         }
+        if let Some(certificate) = &report.certificate {
+            self.line(&format!("Certificate: {}.", shortened(&certificate.sentence(), PLAIN_CHARACTERS)));
+        }
         match &report.code {
             Some(code) => self.code(code),
             None => self.changes(report),
