@@ -24,6 +24,7 @@ mod model;
 mod pressure;
 mod recent;
 mod spec;
+mod tlb;
 mod varied;
 
 pub use directory::Directory;
@@ -32,4 +33,5 @@ pub use model::{Cache, Hierarchy, Missed};
 pub use pressure::expected_misses;
 pub use recent::{Lines, MostRecent};
 pub use spec::{CacheLevel, CacheSpec, SpecError};
+pub use tlb::{PageBytes, Tlb};
 pub use varied::{Replacement, VariedHierarchy};

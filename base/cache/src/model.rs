@@ -23,6 +23,15 @@ impl Cache {
         }
     }
 
+    /// An empty cache of so many sets, with lines of this length; both are powers of two.
+    pub(crate) fn of_sets(sets: u64, ways: usize, line_bytes: u64) -> Self {
+        Cache {
+            lines: vec![NO_LINE; sets as usize * ways],
+            most_recent: MostRecent::of_sets(sets, line_bytes),
+            ways,
+        }
+    }
+
     /// The number of the line that holds `address`.
     #[inline]
     pub fn line_of(&self, address: u64) -> u64 {
