@@ -9,6 +9,7 @@ use crate::header::{
     Summary, Unfollowed,
 };
 use crate::log;
+use crate::placement;
 use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
@@ -44,6 +45,7 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::INSTRUCTION => Event::Instruction(instruction(cursor)?),
         tag::WINDOW => Event::Window(window::window(cursor)?),
         tag::ALLOCATION_SITE => Event::AllocationSite(allocation::site(cursor)?),
+        tag::PLACEMENT => Event::Placement(placement::placement(cursor)?),
         tag::CONTEXT => Event::Context(context::context(cursor)?),
         tag::TASK => Event::Task(tasks::task(cursor)?),
         tag::TURN => Event::Turn(tasks::turn(cursor)?),

@@ -10,6 +10,7 @@ use crate::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Selection, Summary, Unfollowed,
 };
 use crate::log;
+use crate::placement::{Placement, put_placement};
 use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::tasks::{self, KernelTask, Reach, Turn};
@@ -51,6 +52,7 @@ pub(crate) mod tag {
     pub(crate) const LOG_PART: u8 = 21;
     /// As [`CALL`], preceded by the registers that carry the call's arguments.
     pub(crate) const CALL_WITH_ARGUMENTS: u8 = 22;
+    pub(crate) const PLACEMENT: u8 = 23;
 }
 
 /// Packs records of one thread into blocks.
@@ -308,6 +310,13 @@ impl Encoder {
         self.begin();
         self.out.push(tag::ALLOCATION_SITE);
         put_site(&mut self.out, site);
+    }
+
+    /// Packs where objects lay, and on which pages.
+    pub fn placement(&mut self, placement: &Placement) {
+        self.begin();
+        self.out.push(tag::PLACEMENT);
+        put_placement(&mut self.out, placement);
     }
 
     /// Packs what code missed in one context.

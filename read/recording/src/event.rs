@@ -4,6 +4,7 @@ use crate::allocation::AllocationSite;
 use crate::context::Context;
 use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
 use crate::log::{LogBlock, LogPart};
+use crate::placement::Placement;
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::tasks::{KernelTask, Reach, Turn};
@@ -35,6 +36,8 @@ pub enum Event {
     Window(Window),
     /// A place where the program allocated memory.
     AllocationSite(AllocationSite),
+    /// Where objects of the program lay, and on which pages.
+    Placement(Placement),
     /// The misses of code in one context of a whole system.
     Context(Context),
     /// A task of a whole system.

@@ -10,9 +10,10 @@ use zstd::bulk::Compressor;
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
-/// The oldest version that it reads. In version 9 no call has arguments.
+/// The oldest version that it reads. In version 9 no call has arguments; up to version 10, nothing is
+/// known of pages.
 pub const OLDEST_VERSION: u32 = 9;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.

@@ -294,6 +294,30 @@ impl Misses {
     }
 }
 
+/// What pages cost the accesses that missed the first level of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PageCounts {
+    /// First accesses to pages of 4 KiB: the system gives the program a page then, unless it was there at the start.
+    pub first_touches: u64,
+    /// Misses of both levels of translations (TLBs).
+    pub translations: Misses,
+}
+
+impl PageCounts {
+    /// True when nothing was counted.
+    pub fn is_empty(self) -> bool {
+        self == PageCounts::default()
+    }
+}
+
+impl AddAssign for PageCounts {
+    #[inline]
+    fn add_assign(&mut self, other: PageCounts) {
+        self.first_touches += other.first_touches;
+        self.translations += other.translations;
+    }
+}
+
 impl AddAssign for Misses {
     #[inline]
     fn add_assign(&mut self, other: Misses) {

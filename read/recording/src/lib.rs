@@ -43,6 +43,7 @@ mod header;
 pub mod journal;
 pub mod log;
 pub mod native;
+mod placement;
 pub mod plan;
 mod reader;
 mod sizes;
@@ -62,9 +63,10 @@ pub use error::{Damage, RecordingError};
 pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, OLDEST_VERSION, VERSION};
 pub use header::{
-    Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
-    Summary, Unfollowed,
+    Ending, Header, Misses, Mode, PageCounts, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts,
+    Selection, Summary, Unfollowed,
 };
+pub use placement::{HeapObject, Placement, SiteMemory, WindowObjects};
 pub use reader::{Reader, Recording, events_of, read_all};
 pub use sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};

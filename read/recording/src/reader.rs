@@ -233,6 +233,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             | Event::Instruction(_)
             | Event::Window(_)
             | Event::AllocationSite(_)
+            | Event::Placement(_)
             | Event::Context(_)
             | Event::Task(_)
             | Event::Turn(_)

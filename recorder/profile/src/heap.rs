@@ -4,8 +4,10 @@
 //! of its object, with two loads. Large objects are in a list of their own, and so are the few that do not begin with a
 //! step.
 
-use foldhash::HashMap;
-use lineup_recording::{AllocationSite, Misses};
+use crate::objects::{self, Objects};
+use foldhash::{HashMap, HashSet};
+use lineup_cache::Missed;
+use lineup_recording::{AllocationSite, HeapObject, Misses, PageCounts, SiteMemory};
 use std::collections::BTreeMap;
 
 /// Bytes of a step, as a power of two.
@@ -26,6 +28,15 @@ const LISTED: u32 = 1 << 30;
 const SPARE_AT: u32 = 26;
 /// The bits of a site's number.
 const SITE: u32 = (1 << SPARE_AT) - 1;
+
+/// Bytes of a page of memory, as a power of two.
+const MEMORY_PAGE_SHIFT: u32 = 12;
+/// Bytes of the lines whose live bytes are counted, as a power of two.
+const LINE_SHIFT: u32 = 6;
+/// Steps that an object is followed back to its beginning at most.
+const MOST_STEPS_BACK: u64 = objects::MOST_BYTES >> STEP_SHIFT;
+/// Frames of a chain that name the place of the code for which it allocates.
+const PLACE_FRAMES: usize = 2;
 
 /// Callers that are kept of a chain, by the number of sites: recursion through many places has more chains than memory
 /// could hold. There are as many pairs of a call and its caller as calls in the program's code.
@@ -48,6 +59,19 @@ struct Site {
     now_bytes: u64,
     most_bytes: u64,
     misses: Misses,
+    /// The number of the place in the code.
+    place: u32,
+    memory: SiteMemory,
+}
+
+/// Bytes that glibc's `malloc` takes for an object: with its header, in steps, and of pages where it maps them.
+fn chunk_bytes(bytes: u64) -> u64 {
+    const MAPPED: u64 = 128 << 10;
+    const PAGE: u64 = 1 << MEMORY_PAGE_SHIFT;
+    match bytes >= MAPPED {
+        true => bytes.saturating_add(16).div_ceil(PAGE).saturating_mul(PAGE),
+        false => (bytes + 8).next_multiple_of(16).max(32),
+    }
 }
 
 /// The heap of a whole program, as far as its allocations were reported.
@@ -58,6 +82,13 @@ pub struct Heap {
     pages: HashMap<u64, u32>,
     /// For each page the objects that its steps are part of, see [`BEGINS`]; 0 is no object.
     tables: Vec<Box<[u32]>>,
+    /// For each page, at the first steps of small objects, their names among [`Heap::objects`].
+    named: Vec<Box<[u32]>>,
+    objects: Objects,
+    /// Places in the code by their frames.
+    places: HashMap<Box<[u64]>, u32>,
+    /// Pages of the process, on the heap or not, that some access touched.
+    touched: HashSet<u64>,
     /// Pages of recent lookups, each with one more than the number of its table.
     near: [(u64, u32); NEAR_PAGES],
     large: BTreeMap<u64, (u64, u32)>,
@@ -81,7 +112,10 @@ impl Heap {
         let site = match self.shortened.get(kept) {
             Some(known) => *known,
             None => {
-                self.sites.push(Site { frames: kept.to_vec(), ..Site::default() });
+                let of_place = &frames[..frames.len().min(PLACE_FRAMES)];
+                let next = self.places.len() as u32;
+                let place = *self.places.entry(of_place.into()).or_insert(next);
+                self.sites.push(Site { frames: kept.to_vec(), place, ..Site::default() });
                 // Sites without room are counted with the last one.
                 let site = (self.sites.len() as u32).min(SITE);
                 if most < usize::MAX {
@@ -109,7 +143,10 @@ impl Heap {
         // Removes an old object there whose release was not reported.
         self.freed(address);
         let Some(&site) = self.names.get(&name) else { return };
+        let (mut serial, mut place) = (0, 0);
         if let Some(own) = self.site(site) {
+            (serial, place) = (own.objects as u32, own.place);
+            own.memory.chunk_bytes += chunk_bytes(bytes);
             own.objects += 1;
             own.bytes += bytes;
             own.now_bytes += bytes;
@@ -124,6 +161,13 @@ impl Heap {
         } else {
             let spare = (bytes.wrapping_neg() % (1 << STEP_SHIFT)) as u32;
             self.mark(address, bytes, (BEGINS | spare << SPARE_AT | site, site));
+            if bytes <= objects::MOST_BYTES {
+                let size_bytes = bytes as u32;
+                let object = HeapObject { address, size_bytes, site, serial, ..HeapObject::default() };
+                let named = self.objects.add(object, place);
+                let table = self.table(address >> PAGE_SHIFT);
+                self.named[table][(address >> STEP_SHIFT) as usize % STEPS] = named;
+            }
         }
     }
 
@@ -184,6 +228,7 @@ impl Heap {
         let entry = self.tables[table].get_mut(first).filter(|entry| **entry & BEGINS != 0)?;
         let (site, spare) = (*entry & SITE, *entry >> SPARE_AT & 0xf);
         *entry = 0;
+        self.objects.remove(std::mem::take(&mut self.named[table][first]));
         let (mut steps, mut from) = (1, first + 1);
         let mut table = Some(table);
         while let Some(number) = table {
@@ -238,6 +283,7 @@ impl Heap {
         self.table_of(page).unwrap_or_else(|| {
             self.pages.insert(page, self.tables.len() as u32);
             self.tables.push(vec![0; STEPS].into_boxed_slice());
+            self.named.push(vec![0; STEPS].into_boxed_slice());
             self.tables.len() - 1
         })
     }
@@ -259,12 +305,88 @@ impl Heap {
         before.map_or(0, |(_, (end, site))| if address < *end { *site } else { 0 })
     }
 
-    /// An access missed the first level, and perhaps the second.
-    pub(crate) fn missed(&mut self, address: u64, is_l2: bool) {
+    /// An access missed the first level, and perhaps the second; returns what it needed of pages. In a window of the
+    /// run, the live bytes of the line are counted.
+    pub(crate) fn missed(
+        &mut self,
+        address: u64,
+        is_l2: bool,
+        translation: Missed,
+        is_in_window: bool,
+    ) -> PageCounts {
+        let translations = Misses {
+            l1: u64::from(translation != Missed::Nothing),
+            l2: u64::from(translation == Missed::L2),
+        };
+        // The translation of a page that nothing touched is nowhere.
+        let is_first = translation == Missed::L2 && self.touched.insert(address >> MEMORY_PAGE_SHIFT);
+        let pages = PageCounts { first_touches: u64::from(is_first), translations };
         let site = self.site_of(address);
+        if site == 0 {
+            return pages;
+        }
+        let live_bytes = if is_in_window { self.live_bytes(address) } else { 0 };
         if let Some(own) = self.site(site) {
             own.misses.count(is_l2);
+            own.memory.pages += pages;
+            own.memory.lines += u64::from(is_in_window);
+            own.memory.live_bytes += live_bytes;
         }
+        pages
+    }
+
+    /// The entry of the table for a step.
+    fn entry(&mut self, step: u64) -> u32 {
+        let table = self.table_of(step << STEP_SHIFT >> PAGE_SHIFT);
+        table.map_or(0, |table| self.tables[table][step as usize % STEPS])
+    }
+
+    /// The first step of the small object that has a step.
+    fn first_step(&mut self, step: u64) -> Option<u64> {
+        for back in 0..=MOST_STEPS_BACK.min(step) {
+            let entry = self.entry(step - back);
+            if entry & BEGINS != 0 {
+                return Some(step - back);
+            }
+            if entry == 0 || entry & LISTED != 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The small object at an address, with its name.
+    pub(crate) fn object_at(&mut self, address: u64) -> Option<(u32, HeapObject)> {
+        if self.sites.is_empty() {
+            return None;
+        }
+        let first = self.first_step(address >> STEP_SHIFT)?;
+        let table = self.table_of(first << STEP_SHIFT >> PAGE_SHIFT)?;
+        let named = self.named[table][first as usize % STEPS];
+        let object = self.objects.get(named)?;
+        (address < object.address + u64::from(object.size_bytes)).then_some((named, object))
+    }
+
+    /// Bytes of the line at an address that belong to objects in use, as asked for.
+    fn live_bytes(&mut self, address: u64) -> u64 {
+        let first = address >> LINE_SHIFT << (LINE_SHIFT - STEP_SHIFT);
+        (first..first + (1 << (LINE_SHIFT - STEP_SHIFT))).map(|step| self.live_bytes_of_step(step)).sum()
+    }
+
+    fn live_bytes_of_step(&mut self, step: u64) -> u64 {
+        let entry = self.entry(step);
+        if entry == 0 {
+            return if self.site_of(step << STEP_SHIFT) == 0 { 0 } else { 1 << STEP_SHIFT };
+        }
+        let is_last = entry & LISTED == 0 && self.entry(step + 1) != entry & SITE;
+        let first = if is_last { self.first_step(step) } else { None };
+        let spare = first.map_or(0, |first| self.entry(first) >> SPARE_AT & 0xf);
+        (1 << STEP_SHIFT) - u64::from(spare)
+    }
+
+    /// What is known of each site's memory.
+    pub fn memory(&self) -> impl Iterator<Item = SiteMemory> {
+        (1..).zip(&self.sites).map(|(site, own)| SiteMemory { site, ..own.memory.clone() })
     }
 
     /// All sites.
@@ -320,8 +442,8 @@ mod tests {
         // The same address once more, without a report that it was given back.
         heap.allocated(0x1020, 8, 9);
         heap.allocated(0x1040, 8, 8);
-        heap.missed(0x1024, true);
-        heap.missed(0x1000, true);
+        heap.missed(0x1024, true, Missed::Nothing, false);
+        heap.missed(0x1000, true, Missed::Nothing, false);
         let site = |number, frames: &[u64], objects, bytes, most_bytes, missed| AllocationSite {
             number,
             frames: frames.to_vec(),
@@ -351,6 +473,60 @@ mod tests {
         assert_eq!(sites.iter().map(|site| site.objects).sum::<u64>(), chains);
         assert!(sites.iter().all(|site| site.frames[0] == 7));
         assert_eq!(super::Heap::default().note(), None);
+    }
+
+    /// Objects of 16 bytes in chunks of 32: half of each line is headers and rounding.
+    #[test]
+    fn headers_of_small_objects_are_half_of_each_line() {
+        let mut heap = heap();
+        (0..64).for_each(|number| heap.allocated(0x1010 + 32 * number, 16, 7));
+        // Of 40 bytes in chunks of 48, of which the middle one was given back.
+        (0..3).for_each(|number| heap.allocated(0x9000 + 48 * number, 40, 9));
+        heap.freed(0x9030);
+        heap.missed(0x1050, true, Missed::L2, true);
+        heap.missed(0x1090, false, Missed::L1, true);
+        heap.missed(0x10d0, false, Missed::Nothing, false);
+        heap.missed(0x9010, true, Missed::L2, true);
+        heap.missed(0x9070, true, Missed::Nothing, true);
+        let all: Vec<SiteMemory> = heap.memory().collect();
+        let pages = |first_touches, l1, l2| PageCounts { first_touches, translations: Misses { l1, l2 } };
+        let own = |site, chunk_bytes, pages, lines, live_bytes| SiteMemory {
+            site,
+            chunk_bytes,
+            pages,
+            lines,
+            live_bytes,
+        };
+        // Of the second one's lines: 40 bytes of the first object, and 32 of the third.
+        assert_eq!(all, [own(1, 64 * 32, pages(1, 2, 1), 2, 64), own(2, 144, pages(1, 1, 1), 2, 72)]);
+        assert_eq!([0, 24, 25, 40, 128 << 10].map(chunk_bytes), [32, 32, 48, 48, (128 << 10) + 4096]);
+    }
+
+    /// An address in an object, at its last byte, in its padding, in one that is too large, and in none.
+    #[test]
+    fn a_small_object_is_found_from_each_of_its_bytes() {
+        let mut heap = heap();
+        heap.allocated(0x1f_ffe0, 1000, 9);
+        heap.allocated(0x30_0000, 24, 7);
+        heap.allocated(0x30_0020, 24, 7);
+        heap.allocated(0x40_0000, 1025, 7);
+        let mut of = |address| heap.object_at(address).map(|(_, object)| (object.address, object.serial));
+        let places = [0x1f_ffe0, 0x20_03c7, 0x20_03c8, 0x30_0017, 0x30_0018, 0x30_0020, 0x40_0000, 0x50_0000];
+        let (large, first, second) = (Some((0x1f_ffe0, 0)), Some((0x30_0000, 0)), Some((0x30_0020, 1)));
+        assert_eq!(places.map(&mut of), [large, large, None, first, None, second, None, None]);
+        heap.freed(0x30_0020);
+        assert_eq!(heap.object_at(0x30_0020), None);
+    }
+
+    #[test]
+    fn a_page_is_touched_first_once_whoever_touches_it() {
+        let mut heap = Heap::default();
+        let mut touches = |addresses: &[u64]| {
+            let each = addresses.iter();
+            each.map(|address| heap.missed(*address, true, Missed::L2, false).first_touches).sum::<u64>()
+        };
+        let pages: Vec<u64> = (0..1000).map(|page| 0x7000_0000 + page * 4096).collect();
+        assert_eq!([touches(&pages), touches(&pages), touches(&[0x7000_0ff8, 0x703e_8000])], [1000, 0, 1]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod front;
 mod handle;
 mod heap;
 mod model;
+mod objects;
 mod profile;
 mod sample;
 mod second_level;

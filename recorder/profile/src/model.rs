@@ -5,10 +5,10 @@
 
 use crate::code::{Code, Run};
 use crate::events::{Batch, Event};
-use crate::sample::{OfThread, Part};
+use crate::sample::{OfThread, Owners, Part};
 use foldhash::HashMap;
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
-use lineup_recording::{Misses, Resident};
+use lineup_recording::{Misses, PageCounts, Resident};
 
 /// The counts of one thread, or of several. Each list is as long as needed.
 #[derive(Default)]
@@ -23,6 +23,8 @@ pub(crate) struct Counts {
     pub(crate) access_misses: Vec<Misses>,
     /// Address of the last miss of each; 0 where none missed.
     pub(crate) last_missed: Vec<u64>,
+    /// Pages that the same loads and stores needed, where these are counted.
+    pub(crate) pages: Vec<PageCounts>,
     /// Misses by context, without number 0.
     pub(crate) contexts: Vec<ContextMisses>,
 }
@@ -126,7 +128,7 @@ impl Model {
         self.code.append(&batch.new_code);
         if let (Some(sampler), Some(part)) = (&self.sampler, batch.window) {
             let resident = matches!(part, Part::First(_)).then(|| self.resident());
-            sampler.keep(part, resident, batch.words(), &[]);
+            sampler.keep(part, resident, batch.words(), Owners::default());
         }
         let Model {
             first,

@@ -5,10 +5,13 @@ use crate::code::{Run, SharedCode};
 use crate::feed::ThreadProfile;
 use crate::handle::Handle;
 use crate::model::Counts;
-use crate::sample::{OfThread, Sampler};
+use crate::sample::{OfThread, Sampler, WindowPart};
 use crate::second_level::SecondLevel;
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent, SpecError};
-use lineup_recording::{Context, ContextKind, Encoder, Misses, ProfileInstruction, ProfileRun, Window};
+use lineup_recording::{
+    Context, ContextKind, Encoder, Misses, PageCounts, Placement, ProfileInstruction, ProfileRun, Window,
+    WindowObjects,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,9 +178,19 @@ impl Profile {
             encoder.instruction(counts);
             flush_full(encoder)?;
         }
-        sampler.each(&code, &pcs, |(number, thread), resident, steps, sites| {
+        for (pc, counts) in sums.pages_by_pc(&pcs) {
+            encoder.placement(&Placement::Pages { pc, counts });
+            flush_full(encoder)?;
+        }
+        sampler.each(&code, &pcs, |part| {
+            let WindowPart { number, thread, resident, steps, sites, objects, uses } = part;
             encoder.window(&Window { number, thread, resident, steps, sites });
-            flush_full(encoder)
+            flush_full(encoder)?;
+            if !uses.is_empty() {
+                encoder.placement(&Placement::Objects(WindowObjects { window: number, objects, uses }));
+                flush_full(encoder)?;
+            }
+            Ok(())
         })
     }
 }
@@ -241,11 +254,24 @@ impl Counts {
         all
     }
 
+    /// Pages that each instruction needed, by its address.
+    fn pages_by_pc(&self, pcs: &[u64]) -> BTreeMap<u64, PageCounts> {
+        let mut all: BTreeMap<u64, PageCounts> = BTreeMap::new();
+        for (pc, counts) in pcs.iter().zip(self.pages.chunks(2)) {
+            counts.iter().filter(|own| !own.is_empty()).for_each(|own| *all.entry(*pc).or_default() += *own);
+        }
+        all
+    }
+
     fn add(&mut self, other: &Counts) {
         add_each(&mut self.executions, &other.executions, |sum, own| sum + own);
         add_each(&mut self.fetch_misses, &other.fetch_misses, plus);
         add_each(&mut self.accesses, &other.accesses, |sum, own| sum + own);
         add_each(&mut self.access_misses, &other.access_misses, plus);
+        add_each(&mut self.pages, &other.pages, |mut sum, own| {
+            sum += *own;
+            sum
+        });
         add_each(
             &mut self.last_missed,
             &other.last_missed,

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::events::{Event, events};
 use crate::profile::lock;
 use lineup_recording::native::window;
-use lineup_recording::{Resident, WindowStep};
+use lineup_recording::{HeapObject, Resident, WindowStep};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,22 +36,58 @@ pub(crate) struct WindowData {
 /// A batch that is kept.
 pub(crate) struct KeptBatch {
     words: Box<[u64]>,
-    /// The sites that allocated the objects at its addresses; empty when these are not known.
-    sites: Box<[SiteRun]>,
+    owners: Owners,
 }
 
-/// A run of this many addresses in objects of the same site; 0 stands for no site.
+/// A run of this many addresses in one object, or in objects of one site that have no number; 0 stands for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct SiteRun {
-    pub(crate) site: u32,
-    pub(crate) count: u32,
+struct OwnerRun {
+    site: u32,
+    object: u32,
+    count: u32,
+}
+
+/// The sites that allocated the objects at a batch's addresses, and small objects; empty when these are not known.
+#[derive(Default)]
+pub(crate) struct Owners {
+    /// The objects, whose numbers are one more than their positions.
+    pub(crate) objects: Vec<HeapObject>,
+    runs: Vec<OwnerRun>,
+    /// Runs of addresses of one site.
+    site_runs: usize,
+}
+
+impl Owners {
+    /// Takes in the next address.
+    pub(crate) fn see(&mut self, site: u32, object: u32) {
+        self.site_runs += usize::from(self.runs.last().is_none_or(|run| run.site != site));
+        match self.runs.last_mut().filter(|run| (run.site, run.object) == (site, object)) {
+            Some(run) => run.count += 1,
+            None => self.runs.push(OwnerRun { site, object, count: 1 }),
+        }
+    }
+}
+
+/// A part of a window, with its steps.
+pub(crate) struct WindowPart {
+    pub(crate) number: u64,
+    pub(crate) thread: u32,
+    pub(crate) resident: Option<Resident>,
+    pub(crate) steps: Vec<WindowStep>,
+    /// Of each access among the steps; empty when they are not known.
+    pub(crate) sites: Vec<u32>,
+    pub(crate) objects: Vec<HeapObject>,
+    /// Of each access, one more than the number of its object.
+    pub(crate) uses: Vec<u32>,
 }
 
 impl WindowData {
     fn bytes(&self) -> u64 {
         let resident =
             self.resident.as_ref().map_or(0, |held| held.l1i.len() + held.l1d.len() + held.l2.len());
-        let words = self.batches.iter().map(|batch| batch.words.len() + batch.sites.len()).sum::<usize>();
+        // A run of one site counts as a word. Objects do not count: they are at most as many as addresses.
+        let words =
+            self.batches.iter().map(|batch| batch.words.len() + batch.owners.site_runs).sum::<usize>();
         8 * (words + resident) as u64
     }
 }
@@ -118,7 +154,7 @@ impl Sampler {
     }
 
     /// Keeps a batch of a window, with the sites of its addresses where they are known.
-    fn keep(&self, thread: u32, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
+    fn keep(&self, thread: u32, part: Part, resident: Option<Resident>, words: &[u64], owners: Owners) {
         let (Part::First(number) | Part::Later(number)) = part;
         let mut windows = lock(&self.windows);
         if !is_chosen(number, self.halvings.load(Ordering::Relaxed)) {
@@ -127,7 +163,7 @@ impl Sampler {
         }
         let window = windows.entry(number).or_default();
         window.thread = thread;
-        window.batches.push(KeptBatch { words: words.into(), sites: sites.into() });
+        window.batches.push(KeptBatch { words: words.into(), owners });
         window.resident = resident.or(window.resident.take());
         while windows.len() > 1 && windows.values().map(WindowData::bytes).sum::<u64>() > self.most_bytes {
             let halvings = 1 + self.halvings.load(Ordering::Relaxed);
@@ -136,28 +172,36 @@ impl Sampler {
         }
     }
 
-    /// Passes on the parts of every window, in order: number, thread, the lines that were resident at its beginning,
-    /// steps, and the sites of their accesses. `pcs` are the addresses of instructions, by half the number of their
-    /// counters.
+    /// Passes on the parts of every window, in order. `pcs` are the addresses of instructions, by half the number of
+    /// their counters.
     pub(crate) fn each<E>(
         &self,
         code: &Code,
         pcs: &[u64],
-        mut pass_on: impl FnMut((u64, u32), Option<Resident>, Vec<WindowStep>, Vec<u32>) -> Result<(), E>,
+        mut pass_on: impl FnMut(WindowPart) -> Result<(), E>,
     ) -> Result<(), E> {
         for (number, window) in lock(&self.windows).iter_mut() {
             for batch in &window.batches {
-                let (mut steps, mut sites) = (Vec::new(), Vec::new());
-                let each = |run: &SiteRun| std::iter::repeat_n(run.site, run.count as usize);
-                let mut told = batch.sites.iter().flat_map(each);
+                let (mut steps, mut sites, mut uses) = (Vec::new(), Vec::new(), Vec::new());
+                let each = |run: &OwnerRun| std::iter::repeat_n((run.site, run.object), run.count as usize);
+                let mut told = batch.owners.runs.iter().flat_map(each);
                 events(&batch.words, code, |event| {
                     let is_of_data = event.is_of_data();
                     let accesses = add_steps(&mut steps, code, pcs, event);
-                    if let Some(site) = is_of_data.then(|| told.next()).flatten() {
+                    if let Some((site, object)) = is_of_data.then(|| told.next()).flatten() {
                         sites.extend(std::iter::repeat_n(site, accesses));
+                        uses.extend(std::iter::repeat_n(object, accesses));
                     }
                 });
-                pass_on((*number, window.thread), window.resident.take(), steps, sites)?;
+                pass_on(WindowPart {
+                    number: *number,
+                    thread: window.thread,
+                    resident: window.resident.take(),
+                    steps,
+                    sites,
+                    objects: batch.owners.objects.clone(),
+                    uses,
+                })?;
             }
         }
         Ok(())
@@ -193,8 +237,8 @@ impl OfThread {
     }
 
     /// Keeps a batch of a window, with the sites of its addresses where they are known.
-    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
-        self.sampler.keep(self.thread, part, resident, words, sites);
+    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], owners: Owners) {
+        self.sampler.keep(self.thread, part, resident, words, owners);
     }
 }
 
@@ -260,7 +304,7 @@ mod tests {
         for batch in 0..1000 {
             if let Some(part) = sampler.begin(&mut under_way) {
                 let resident = matches!(part, Part::First(_)).then(Resident::default);
-                sampler.keep(0, part, resident, &[batch; 10], &[]);
+                sampler.keep(0, part, resident, &[batch; 10], Owners::default());
             }
         }
         let windows = lock(&sampler.windows);

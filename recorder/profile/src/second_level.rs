@@ -8,14 +8,16 @@ use crate::events::Batch;
 use crate::handle::Handle;
 use crate::heap::Heap;
 use crate::model::Counts;
-use crate::sample::{OfThread, Part, Sampler, SiteRun};
-use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent};
-use lineup_recording::{Misses, Resident};
+use crate::sample::{OfThread, Owners, Part, Sampler};
+use foldhash::HashMap;
+use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent, PageBytes, Tlb};
+use lineup_recording::{HeapObject, Misses, PageCounts, Resident};
 use std::sync::Arc;
 
 /// The counts of such a thread, and its second level.
 pub struct SecondLevel {
     l2: Option<Cache>,
+    tlb: Tlb,
     /// Bytes of the first level's lines, as powers of two.
     code_line_shift: u32,
     data_line_shift: u32,
@@ -24,6 +26,8 @@ pub struct SecondLevel {
     counts: Counts,
     /// Counts of chains of one access, by chain: they have most misses, and their counts need no other data of a chain.
     lone: Vec<Lone>,
+    /// Pages that accesses alone in their chain needed, by chain.
+    lone_pages: Vec<PageCounts>,
     sampler: Option<OfThread>,
     window: Option<Box<Under>>,
 }
@@ -42,8 +46,9 @@ struct Under {
     /// The lines that were resident at its beginning, until they are kept.
     resident: Option<Resident>,
     batch: Batch,
-    /// The sites that allocated the objects at the batch's addresses.
-    sites: Vec<SiteRun>,
+    owners: Owners,
+    /// The numbers of objects in the batch, by their names on the heap.
+    numbers: HashMap<u32, u32>,
 }
 
 impl SecondLevel {
@@ -54,6 +59,7 @@ impl SecondLevel {
     ) -> SecondLevel {
         let shift = |level| MostRecent::of_level(specs, level).line_bytes().trailing_zeros();
         SecondLevel {
+            tlb: Tlb::new(),
             l2: specs.iter().rfind(|spec| spec.level() == CacheLevel::L2).map(Cache::new),
             code_line_shift: shift(CacheLevel::L1i),
             data_line_shift: shift(CacheLevel::L1d),
@@ -61,6 +67,7 @@ impl SecondLevel {
             code: Code::default(),
             counts: Counts::default(),
             lone: Vec::new(),
+            lone_pages: Vec::new(),
             sampler,
             window: None,
         }
@@ -77,7 +84,13 @@ impl SecondLevel {
             l2: self.l2.as_ref().map(Cache::resident).unwrap_or_default(),
         };
         let number = Sampler::number_of(stretch);
-        let window = Under { number, resident: Some(resident), batch: Batch::new(), sites: Vec::new() };
+        let window = Under {
+            number,
+            resident: Some(resident),
+            batch: Batch::new(),
+            owners: Owners::default(),
+            numbers: HashMap::default(),
+        };
         self.window = self.sampler.is_some().then(|| Box::new(window));
     }
 
@@ -107,11 +120,9 @@ impl SecondLevel {
     fn note_data(&mut self, heap: &mut Heap, address: u64, note: impl FnOnce(&mut Batch)) {
         self.note(note);
         if let Some(window) = &mut self.window {
-            let site = heap.site_of(address);
-            match window.sites.last_mut().filter(|run| run.site == site) {
-                Some(run) => run.count += 1,
-                None => window.sites.push(SiteRun { site, count: 1 }),
-            }
+            let object = heap.object_at(address);
+            let number = object.map_or(0, |(named, object)| window.number_of(named, object));
+            window.owners.see(heap.site_of(address), number);
         }
     }
 
@@ -121,13 +132,16 @@ impl SecondLevel {
         self.code.append(&more);
         let (runs, counters) =
             (self.code.runs.len(), self.code.runs.last().map_or(0, Run::counters_end) as usize);
-        let Counts { executions, fetch_misses, accesses, access_misses, last_missed, .. } = &mut self.counts;
+        let Counts { executions, fetch_misses, accesses, access_misses, last_missed, pages, .. } =
+            &mut self.counts;
+        pages.resize(counters, PageCounts::default());
         executions.resize(runs, 0);
         fetch_misses.resize(runs, Misses::default());
         accesses.resize(counters, 0);
         access_misses.resize(counters, Misses::default());
         last_missed.resize(counters, 0);
         self.lone.resize(self.code.chains.len(), Lone::default());
+        self.lone_pages.resize(self.code.chains.len(), PageCounts::default());
     }
 
     fn knows(&mut self, run: u32, counter: u32) -> bool {
@@ -188,11 +202,12 @@ impl SecondLevel {
         let places = links.iter().map(|link| (address.wrapping_add_signed(link.distance.into()), link));
         let ends = places.clone().map(|(place, link)| line_of(place.wrapping_add(link.size_bytes() - 1)));
         let mut missing = Missing { last_line: ends.max().unwrap_or(0), missed };
+        let mut data = Data { l2: &mut self.l2, tlb: &mut self.tlb, is_in_window: self.window.is_some() };
         for (place, link) in places {
             if missing.takes(line_of(place), line_of(place.wrapping_add(link.size_bytes() - 1))) {
-                let l2 = missed_by(&mut self.l2, place, link.size_bytes());
-                heap.missed(place, l2);
+                let (l2, pages) = data.missed(heap, place, link.size_bytes());
                 self.counts.access_misses[link.counter as usize].count(l2);
+                self.counts.pages[link.counter as usize] += pages;
                 self.counts.last_missed[link.counter as usize] = place;
             }
         }
@@ -204,8 +219,10 @@ impl SecondLevel {
         let line_of = |address: u64| address >> self.data_line_shift;
         let last_line = line_of(address.wrapping_add(size_bytes - 1));
         if (Missing { last_line, missed }).takes(line_of(address), last_line) {
-            let l2 = missed_by(&mut self.l2, address, size_bytes);
-            heap.missed(address, l2);
+            let (l2, pages) = self.data().missed(heap, address, size_bytes);
+            if !pages.is_empty() {
+                self.lone_pages[chain as usize] += pages;
+            }
             let lone = &mut self.lone[chain as usize];
             lone.misses.count(l2);
             lone.last = address;
@@ -225,9 +242,9 @@ impl SecondLevel {
     /// An access missed the first level.
     pub fn access_missed(&mut self, heap: &mut Heap, counter: u32, address: u64, size_bytes: u64) {
         if self.knows(0, counter) {
-            let l2 = missed_by(&mut self.l2, address, size_bytes);
-            heap.missed(address, l2);
+            let (l2, pages) = self.data().missed(heap, address, size_bytes);
             self.counts.access_misses[counter as usize].count(l2);
+            self.counts.pages[counter as usize] += pages;
             self.counts.last_missed[counter as usize] = address;
         }
     }
@@ -247,12 +264,23 @@ impl SecondLevel {
         }
     }
 
+    /// The levels behind the first, for data.
+    fn data(&mut self) -> Data<'_> {
+        Data { l2: &mut self.l2, tlb: &mut self.tlb, is_in_window: self.window.is_some() }
+    }
+
     pub(crate) fn into_counts(mut self) -> Counts {
         self.end_window();
         for (chain, lone) in self.code.chains.iter().zip(&self.lone).filter(|(_, lone)| lone.last != 0) {
             for link in self.code.links_of(chain) {
                 self.counts.access_misses[link.counter as usize] += lone.misses;
                 self.counts.last_missed[link.counter as usize] = lone.last;
+            }
+        }
+        for (chain, pages) in self.code.chains.iter().zip(&self.lone_pages) {
+            // The first of the instructions that access the same bytes waits for the page.
+            if let Some(link) = self.code.links_of(chain).first().filter(|_| !pages.is_empty()) {
+                self.counts.pages[link.counter as usize] += *pages;
             }
         }
         self.counts
@@ -264,10 +292,45 @@ fn keep(sampler: Option<&OfThread>, window: &mut Under) {
     let resident = window.resident.take();
     let part = if resident.is_some() { Part::First(window.number) } else { Part::Later(window.number) };
     if let Some(sampler) = sampler {
-        sampler.keep(part, resident, window.batch.words(), &window.sites);
+        sampler.keep(part, resident, window.batch.words(), std::mem::take(&mut window.owners));
     }
     window.batch.clear();
-    window.sites.clear();
+    window.owners = Owners::default();
+    window.numbers.clear();
+}
+
+impl Under {
+    /// One more than the number of an object in the batch, given its name on the heap. The name may have been another
+    /// object's before.
+    fn number_of(&mut self, named: u32, object: HeapObject) -> u32 {
+        let known = self.numbers.get(&named).copied();
+        let objects = &mut self.owners.objects;
+        match known.filter(|number| objects[*number as usize - 1] == object) {
+            Some(number) => number,
+            None => {
+                objects.push(object);
+                self.numbers.insert(named, objects.len() as u32);
+                objects.len() as u32
+            }
+        }
+    }
+}
+
+/// The levels behind the first, of data.
+struct Data<'a> {
+    l2: &'a mut Option<Cache>,
+    tlb: &'a mut Tlb,
+    is_in_window: bool,
+}
+
+impl Data<'_> {
+    /// An access missed the first level: whether it missed the second one too, and what it needed of pages.
+    #[inline]
+    fn missed(&mut self, heap: &mut Heap, address: u64, size_bytes: u64) -> (bool, PageCounts) {
+        let l2 = missed_by(self.l2, address, size_bytes);
+        let translation = self.tlb.access(address, size_bytes, PageBytes::Small);
+        (l2, heap.missed(address, l2, translation, self.is_in_window))
+    }
 }
 
 /// Lines that missed the first level, and that no reported access has missed yet.

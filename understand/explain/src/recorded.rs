@@ -122,6 +122,7 @@ impl Survey {
                 | Event::Instruction(_)
                 | Event::Window(_)
                 | Event::AllocationSite(_)
+                | Event::Placement(_)
                 | Event::Context(_)
                 | Event::Stream(_)
                 | Event::LogBlock(_)

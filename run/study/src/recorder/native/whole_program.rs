@@ -11,7 +11,7 @@ use lineup_model::process::Origin;
 use lineup_profile::{Chain, Chains, Handle, Heap, Link, Profile, SecondLevel};
 use lineup_recording::native::{DefinedAccess, Definition, Form, noted, record, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{Summary, Unfollowed};
+use lineup_recording::{Placement, Summary, Unfollowed};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -276,6 +276,9 @@ impl<'a> Counter<'a> {
         self.profile.write(&mut encoder, |encoder| process.write(encoder))?;
         for site in self.heap.sites() {
             encoder.allocation_site(&site);
+        }
+        for memory in self.heap.memory() {
+            encoder.placement(&Placement::Site(memory));
         }
         let who = if self.is_static { "C library" } else { "dynamic loader" };
         let mut notes = Vec::new();
