@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants trust shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: guide demo test test-fleet dist deb packages test-kernel fleet-peers lint fuzz-brief bench torture threads-under-load sanitize mutants trust shuffle links-alarms suites attachments kernel-advice kernel-study net-study kernel-order placement against-optimisers setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Make a real program faster and prove it; leaves demo-report/report.html.
 demo: setup-demo
@@ -216,6 +216,10 @@ against-optimisers: setup-test
 
 setup-lint:
 	@scripts/setup lint
+
+# What placement is worth for programs whose time lies in where objects lie: the model's choice, and that of paired runs.
+placement: setup-test
+	studies/placement/table.sh
 
 # The scheduler's clock and the timers' structure as they were before two patches, in a kernel for 32-bit Arm: built, booted,
 # compared, and the same with what is proposed.

@@ -30,6 +30,7 @@ pub mod launch;
 mod leftovers;
 pub mod other_caches;
 pub mod own_programs;
+pub mod page_costs;
 pub mod perf;
 pub mod placed;
 pub mod placements;

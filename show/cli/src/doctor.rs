@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use lineup_bundle::built_from;
 use lineup_load::cgroup::Hierarchy;
 use lineup_study::doctor::{self, Check, State, System};
+use lineup_study::page_costs::PageCosts;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -29,6 +30,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     stages.end();
     let purpose = "weighted groups of tasks in `load`";
     checks.push(Check { name: "cgroups".to_owned(), purpose, state: cgroups() });
+    checks.push(Check {
+        name: "costs of pages".to_owned(),
+        purpose: "`find`: what first touches and translations of pages cost",
+        state: State::Works(page_costs()),
+    });
     for name in &options.require {
         if !checks.iter().any(|check| check.name == *name) {
             let names: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
@@ -87,6 +93,18 @@ fn to_json(system: &System, checks: &[Check]) -> Result<String> {
         "checks": checks.iter().map(one).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+/// What pages cost here, as far as that was measured.
+fn page_costs() -> String {
+    match PageCosts::kept() {
+        Some((PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles }, file)) => format!(
+            "{first_touch_cycles} cycles for a first touch, {dtlb_l1_cycles} for a dTLB miss, {dtlb_l2_cycles} for a \
+             page walk; kept in {}",
+            file.display()
+        ),
+        None => "not measured yet; the first `lineup find` of a program does it".to_owned(),
+    }
 }
 
 /// Tells whether control groups can be created.

@@ -6,6 +6,7 @@ mod contexts;
 mod diff;
 mod folded;
 mod kernel;
+mod placements;
 mod pprof;
 mod starter;
 mod text;
@@ -23,10 +24,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::{Again, Clock, Findings, Recorded};
+use lineup_find::{Again, Clock, CostSource, Findings, PageCosts, Recorded};
 use lineup_recording::{Mode, ProgramExit, Reader};
 use lineup_report::find::find_page;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::page_costs;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject, in_words};
@@ -48,6 +50,10 @@ pub(crate) struct Options {
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
+    /// Cycles for the first touch of a page, and for a miss of the first and of both levels of data TLBs; measured on
+    /// this machine when not given
+    #[arg(long, value_name = "TOUCH,FIRST,BOTH", value_parser = given_costs, conflicts_with = "kernel")]
+    page_cycles: Option<PageCosts>,
     /// Memory, in MiB, for the windows of the run in which every access is kept: more gives more exact names, and
     /// takes longer
     #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
@@ -89,7 +95,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     kernel: KernelOptions,
     /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each
-    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "caches", "windows", "engine", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
+    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "caches", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
     samples: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, required_unless_present_any = ["kernel", "samples"], value_name = "PROGRAM")]
@@ -99,6 +105,19 @@ pub(crate) struct Options {
 fn percentage(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.map(|percent| percent / 100.0).ok_or_else(|| "a number from 0 to 100".to_owned())
+}
+
+fn given_costs(text: &str) -> Result<PageCosts, String> {
+    let costs: Option<Vec<u32>> = text.split(',').map(|one| one.parse().ok()).collect();
+    match costs.as_deref() {
+        Some([first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles]) => Ok(PageCosts {
+            first_touch_cycles: *first_touch_cycles,
+            dtlb_l1_cycles: *dtlb_l1_cycles,
+            dtlb_l2_cycles: *dtlb_l2_cycles,
+            source: CostSource::Given,
+        }),
+        _ => Err("three whole numbers of cycles, such as 1500,7,30".to_owned()),
+    }
 }
 
 /// A run to examine.
@@ -115,6 +134,8 @@ pub(crate) struct FindRequest {
     pub(crate) recording: PathBuf,
     /// It stays when the work is ended early.
     pub(crate) recording_stays: bool,
+    /// The costs of pages; those of this machine when none are given.
+    pub(crate) page_costs: Option<PageCosts>,
     /// The destination of the program's output.
     pub(crate) streams: Streams,
     /// The share of all modelled stalls that a finding gains at least.
@@ -181,6 +202,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
         engine: options.engine.map_or(Engine::Fitting, Engine::from),
         caches: options.caches.clone(),
         window_mib: options.windows,
+        page_costs: options.page_cycles,
         recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
         recording_stays: options.out.is_some(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
@@ -258,6 +280,12 @@ fn write(options: &Options, findings: &Findings) -> Result<()> {
     Ok(())
 }
 
+fn costs_of_this_machine() -> PageCosts {
+    let page_costs::PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles } =
+        page_costs::PageCosts::of_this_machine();
+    PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles, source: CostSource::Measured }
+}
+
 /// Records a whole program, and works out the findings.
 pub(crate) fn find(
     wanted: FindRequest,
@@ -266,7 +294,12 @@ pub(crate) fn find(
     interrupts: &Interrupts,
 ) -> Result<FindOutcome> {
     let (recording, recording_stays) = (wanted.recording.clone(), wanted.recording_stays);
+    let page_costs = wanted.page_costs.unwrap_or_else(|| {
+        stages.stage("measuring what pages cost here");
+        costs_of_this_machine()
+    });
     let options = lineup_find::Options {
+        page_costs,
         least_gain: wanted.least_gain,
         again: wanted.again.clone(),
         ..lineup_find::Options::default()

@@ -14,7 +14,7 @@ use crate::watched::Watched;
 use foldhash::{HashMap, HashSet};
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
-use lineup_recording::{Latency, Misses, ProfileInstruction, WindowStep};
+use lineup_recording::{Latency, Misses, PageCounts, ProfileInstruction, WindowStep};
 use std::collections::BTreeMap;
 
 /// Accesses and their misses, where shares of counts are added up.
@@ -79,6 +79,8 @@ pub(crate) struct FunctionCounts {
     pub(crate) accesses: u64,
     pub(crate) fetch_misses: Misses,
     pub(crate) access_misses: Misses,
+    /// Pages that its accesses needed.
+    pub(crate) pages: PageCounts,
     /// Lines of its code that were executed.
     pub(crate) code_lines: u64,
     /// Lines of data that it fetched in the windows, and bytes used of them.
@@ -130,6 +132,9 @@ impl Attribution {
             let counts = functions.at(*pc);
             counts.used = (counts.used.0 + lines, counts.used.1 + bytes);
         }
+        for (pc, pages) in &recorded.pages {
+            functions.at(*pc).pages += *pages;
+        }
         for (address, samples) in clock.iter().flat_map(|clock| clock.addresses(&recorded.images, debug)) {
             functions.at(address.unwrap_or(NOWHERE)).samples += samples;
         }
@@ -163,6 +168,15 @@ impl Attribution {
             }
         }
         Ok(Attribution { spots, owners, sites, spots_in, functions: functions.all, by_pc: functions.known })
+    }
+
+    /// Whether the C library's own `malloc` ran, which takes memory by known rules.
+    pub(crate) fn allocates_by_glibc(&self) -> bool {
+        self.functions.iter().any(|counts| {
+            let file = counts.image.rsplit('/').next().unwrap_or_default();
+            let is_allocator = ["malloc", "calloc"].iter().any(|name| counts.name.ends_with(name));
+            counts.name == "_int_malloc" || file.starts_with("libc.so") && is_allocator
+        })
     }
 
     /// The function of an instruction that accesses data.

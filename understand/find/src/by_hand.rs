@@ -58,7 +58,7 @@ pub(crate) fn edit(
 pub(crate) fn of_library(name: &str, library: &Library) -> String {
     let can_do = match library {
         Library::Allocator => {
-            "it is what the allocator keeps of each block: fewer allocations, or a pool for objects of one size, save it"
+            "it is the allocator's overhead: pools without headers remove it (lineup study --placement)"
         }
         Library::Outside(..) => "a study takes it with --source and a folder that holds both",
         _ => "its layout is not yours to change; how many of its objects there are, and where they lie, is",

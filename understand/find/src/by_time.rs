@@ -85,6 +85,7 @@ mod tests {
     /// A function that has a share of the model's cycles, and of a thousand samples.
     fn function(name: &str, of_cycles: f64, samples: u64) -> FunctionStalls {
         FunctionStalls {
+            pages: None,
             name: name.to_owned(),
             image: String::new(),
             instructions: 0,

@@ -1,5 +1,7 @@
 //! The results of the search: plain values.
 
+use crate::pages::{PageCosts, PageStalls};
+use crate::placements::Placements;
 use lineup_model::sampling::ClockEvent;
 use serde::{Serialize, Serializer};
 
@@ -22,6 +24,10 @@ pub struct Findings {
     pub instructions: u64,
     /// Modelled stalls of the whole program.
     pub stalls: Stalls,
+    /// Stalls for pages, which are not among those; `None` where they were not counted.
+    pub pages: Option<PageStalls>,
+    /// The costs of pages.
+    pub page_costs: PageCosts,
     /// The share of them that has names.
     pub coverage: Coverage,
     /// The windows of the run.
@@ -39,6 +45,8 @@ pub struct Findings {
     pub owners: Vec<OwnerStalls>,
     /// Stalls by the program's allocation sites, most stalls first; `None` when those were not seen.
     pub allocation_sites: Option<Vec<AllocationStalls>>,
+    /// Other placements of the heap's small objects; `None` where the windows have none.
+    pub placements: Option<Placements>,
     /// Contention between threads; `None` when only one thread was seen, and for kernels.
     pub between_threads: Option<BetweenThreads>,
     /// A kernel's stalls by the work it did, most first; `None` for programs.
@@ -441,6 +449,16 @@ pub struct AllocationStalls {
     pub share: f64,
     /// Bytes used of each line that was fetched of them, on average, in the windows.
     pub used_bytes_per_line: Option<f64>,
+    /// Bytes that the C library takes for them, with headers and rounded; `None` with another allocator.
+    pub taken_bytes: Option<u64>,
+    /// Stalls of accesses to them for pages; `None` where they were not counted.
+    pub pages: Option<PageStalls>,
+    /// Bytes of each 64-byte line fetched for them that belong to objects in use, as asked for, on average, in the
+    /// windows. The rest is background: headers, rounding and free memory.
+    pub live_bytes_per_line: Option<f64>,
+    /// The share of successive visits of small objects, in the windows, whose objects were allocated one after the
+    /// other; `None` with fewer than two visits.
+    pub visits_in_order: Option<f64>,
     /// The types they are accessed as, with shares of their accesses, most first.
     pub types: Vec<(String, f64)>,
 }
@@ -492,9 +510,11 @@ pub struct FunctionStalls {
     pub used_bytes_per_line: Option<f64>,
     /// Modelled stalls.
     pub stalls: Stalls,
+    /// Stalls for pages, which are not among those; `None` where they were not counted.
+    pub pages: Option<PageStalls>,
     /// Their share in all modelled stalls.
     pub share: f64,
-    /// The share of all modelled cycles: one for each instruction, and the stalls.
+    /// The share of all modelled cycles: one for each instruction, and the stalls, those for pages too.
     pub of_cycles: f64,
     /// The clock's share; `None` without samples by the clock.
     pub clock: Option<ClockShare>,

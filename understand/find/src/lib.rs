@@ -26,7 +26,9 @@ mod naming;
 mod notes;
 mod owner;
 mod packed;
+mod pages;
 mod pieces;
+mod placements;
 mod recorded;
 mod replay;
 mod sampled;
@@ -34,6 +36,7 @@ mod sharing;
 mod sites;
 mod tables;
 mod usage;
+mod visits;
 mod watched;
 mod without;
 mod work_out;
@@ -45,6 +48,8 @@ pub use findings::{
     Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls,
     NoFinding, OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
+pub use pages::{CostSource, PageCosts, PageStalls};
+pub use placements::{PlacementKind, PlacementTrial, Placements};
 pub use recorded::Recorded;
 pub use sampled::{
     AgainstModel, FileInformation, FindingReason, MoreNames, SampledAccesses, SampledByte, SampledCpu,

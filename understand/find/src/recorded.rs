@@ -5,8 +5,8 @@ use lineup_explain::kernel_files::KernelFiles;
 use lineup_model::access::StackRange;
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    AllocationSite, Context, Damage, Ending, Event, Header, KernelTask, ProfileInstruction, ProfileRun,
-    Reader, Summary, Window,
+    AllocationSite, Context, Damage, Ending, Event, Header, KernelTask, PageCounts, Placement,
+    ProfileInstruction, ProfileRun, Reader, SiteMemory, Summary, Window, WindowObjects, WindowStep,
 };
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -33,6 +33,12 @@ pub struct Recorded {
     pub instructions: Vec<ProfileInstruction>,
     /// Its allocation sites, as far as they were seen.
     pub sites: Vec<AllocationSite>,
+    /// The memory of those sites.
+    pub memory: Vec<SiteMemory>,
+    /// The pages that instructions needed, by their addresses.
+    pub pages: BTreeMap<u64, PageCounts>,
+    /// The objects of each window's accesses, in the windows' order; without any where they were not seen.
+    pub objects: Vec<WindowObjects>,
     /// A kernel's misses, by the work they were for.
     pub contexts: Vec<Context>,
     /// Its tasks.
@@ -82,6 +88,9 @@ impl Recorded {
             runs: Vec::new(),
             instructions: Vec::new(),
             sites: Vec::new(),
+            memory: Vec::new(),
+            pages: BTreeMap::new(),
+            objects: Vec::new(),
             contexts: Vec::new(),
             tasks: Vec::new(),
             windows: Vec::new(),
@@ -90,6 +99,7 @@ impl Recorded {
             damage: None,
         };
         let mut windows: BTreeMap<u64, Window> = BTreeMap::new();
+        let mut objects: BTreeMap<u64, WindowObjects> = BTreeMap::new();
         for event in reader.by_ref() {
             match event {
                 Event::Image(image) => recorded.images.push(image),
@@ -108,6 +118,13 @@ impl Recorded {
                 Event::Context(context) => recorded.contexts.push(context),
                 Event::Task(task) => recorded.tasks.push(task),
                 Event::AllocationSite(site) => recorded.sites.push(site),
+                Event::Placement(Placement::Pages { pc, counts }) => {
+                    *recorded.pages.entry(pc).or_default() += counts;
+                }
+                Event::Placement(Placement::Site(memory)) => recorded.memory.push(memory),
+                Event::Placement(Placement::Objects(part)) => {
+                    append(objects.entry(part.window).or_default(), part);
+                }
                 Event::Summary(summary) => Summary::add_to(&mut recorded.summary, summary),
                 Event::Ending(ending) => recorded.ending = Some(ending),
                 _ => {}
@@ -119,9 +136,24 @@ impl Recorded {
                 (files.images, files.places, files.sections);
         }
         recorded.windows = windows.into_values().collect();
+        let mut own = |window: &Window| objects.remove(&window.number).filter(|own| fits(window, own));
+        recorded.objects = recorded.windows.iter().map(|window| own(window).unwrap_or_default()).collect();
         recorded.damage = reader.damage().cloned();
         recorded
     }
+}
+
+/// Appends the objects of a window's next part.
+fn append(window: &mut WindowObjects, part: WindowObjects) {
+    let before = window.objects.len() as u32;
+    window.objects.extend(part.objects);
+    window.uses.extend(part.uses.into_iter().map(|used| if used == 0 { 0 } else { used + before }));
+}
+
+/// Whether each access of a window has a word on its object.
+fn fits(window: &Window, objects: &WindowObjects) -> bool {
+    let is_access = |step: &&WindowStep| matches!(step, WindowStep::Access { .. });
+    window.steps.iter().filter(is_access).count() == objects.uses.len()
 }
 
 #[cfg(test)]

@@ -8,12 +8,14 @@ use crate::attribution::{Attribution, Tally, function_at};
 use crate::findings::AllocationStalls;
 use crate::naming::Naming;
 use crate::owner::{self, Owner};
+use crate::pages::{PageCosts, PageStalls};
 use crate::recorded::Recorded;
 use crate::replay::cycles;
+use crate::visits::Visits;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::types::{TypeKind, Types};
-use lineup_recording::{Latency, Misses};
+use lineup_recording::{Latency, Misses, SiteMemory};
 use std::collections::BTreeMap;
 
 /// Parts of names that suggest allocation, in small letters.
@@ -46,15 +48,26 @@ struct Sum {
     bytes: u64,
     most_bytes: u64,
     misses: Misses,
+    memory: SiteMemory,
     numbers: Vec<u32>,
 }
 
-/// Stalls by site, most stalls first; `used` are the bytes used of each line, by a number of [`keys`].
+/// What is known of the memory of sites' objects, by a number of [`Sites`].
+pub(crate) struct SeenMemory<'a> {
+    /// Bytes used of each line.
+    pub(crate) used: &'a HashMap<u32, f64>,
+    pub(crate) visits: HashMap<u32, Visits>,
+    /// `None` where pages were not counted.
+    pub(crate) costs: Option<PageCosts>,
+    pub(crate) is_glibc: bool,
+}
+
+/// Stalls by site, most stalls first.
 pub(crate) fn stalls(
     keys: &Sites,
     attribution: &Attribution,
     naming: &mut Naming<'_>,
-    used: &HashMap<u32, f64>,
+    seen: &SeenMemory<'_>,
     latency: Latency,
     all_cycles: f64,
 ) -> Vec<AllocationStalls> {
@@ -81,7 +94,12 @@ pub(crate) fn stalls(
             l2_misses: sum.misses.l2,
             stall_cycles,
             share: stall_cycles as f64 / all_cycles,
-            used_bytes_per_line: used.get(&number).copied(),
+            used_bytes_per_line: seen.used.get(&number).copied(),
+            taken_bytes: seen.is_glibc.then_some(sum.memory.chunk_bytes),
+            pages: seen.costs.map(|costs| PageStalls::of(sum.memory.pages, &costs)),
+            live_bytes_per_line: (sum.memory.lines > 0)
+                .then(|| sum.memory.live_bytes as f64 / sum.memory.lines as f64),
+            visits_in_order: seen.visits.get(&number).and_then(|visits| visits.share()),
             types: types(naming, own, accesses),
         });
     }
@@ -122,6 +140,8 @@ impl Sites {
     /// Finds them. `debug` holds the debug info of each image.
     pub(crate) fn of(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> Sites {
         let frames = frames(recorded, debug);
+        let memory: HashMap<u32, &SiteMemory> =
+            recorded.memory.iter().map(|memory| (memory.site, memory)).collect();
         let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
         for site in &recorded.sites {
             let sum = sums.entry(key(&site.frames, &frames)).or_default();
@@ -129,6 +149,12 @@ impl Sites {
             sum.bytes += site.bytes;
             sum.most_bytes += site.most_bytes;
             sum.misses += site.misses;
+            if let Some(own) = memory.get(&site.number) {
+                sum.memory.chunk_bytes += own.chunk_bytes;
+                sum.memory.pages += own.pages;
+                sum.memory.lines += own.lines;
+                sum.memory.live_bytes += own.live_bytes;
+            }
             sum.numbers.push(site.number);
         }
         let all: Vec<(Key, Sum)> = sums.into_iter().collect();
@@ -137,6 +163,14 @@ impl Sites {
             numbered.flat_map(|(number, (_, sum))| sum.numbers.iter().map(move |own| (*own, number)));
         let numbers = numbers.collect();
         Sites { all, numbers }
+    }
+
+    /// The largest number of small objects in use at one time: a sum over the sites, each at its own time, by the mean
+    /// of its objects' sizes.
+    pub(crate) fn live_small_objects(&self, most_size_bytes: u64) -> f64 {
+        let of = |sum: &Sum| sum.bytes as f64 / (sum.objects as f64).max(1.0);
+        let small = self.all.iter().filter(|(_, sum)| of(sum) <= most_size_bytes as f64);
+        small.map(|(_, sum)| (sum.most_bytes as f64 / of(sum).max(1.0)).min(sum.objects as f64)).sum()
     }
 
     /// The number of the site that a chain is counted with; 0 for none.

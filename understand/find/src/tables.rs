@@ -8,8 +8,10 @@ use crate::findings::{
     ThreadWaits,
 };
 use crate::owner::{self, Owner, Spot};
+use crate::pages::PageStalls;
 use crate::replay::cycles;
-use crate::sites;
+use crate::sites::{self, SeenMemory};
+use crate::visits::visits;
 use crate::work_out::Work;
 use foldhash::HashMap;
 use lineup_explain::name::Class;
@@ -48,10 +50,17 @@ impl Work<'_, '_> {
 
     /// Stalls by where objects were allocated; `None` when that was not seen.
     pub(crate) fn allocation_sites(&mut self, all_cycles: f64) -> Option<Vec<AllocationStalls>> {
-        let (used, latency) = (&self.watched.used_by_site, self.options.latency);
-        let told =
-            || sites::stalls(self.sites, &self.attribution, &mut self.naming, used, latency, all_cycles);
-        (!self.recorded.sites.is_empty()).then(told)
+        if self.recorded.sites.is_empty() {
+            return None;
+        }
+        let seen = SeenMemory {
+            used: &self.watched.used_by_site,
+            visits: visits(&self.recorded.objects, |chain| self.sites.number_of(chain)),
+            costs: self.counts_pages().then_some(self.options.page_costs),
+            is_glibc: self.attribution.allocates_by_glibc(),
+        };
+        let (latency, naming) = (self.options.latency, &mut self.naming);
+        Some(sites::stalls(self.sites, &self.attribution, naming, &seen, latency, all_cycles))
     }
 
     /// Data stalls, or waits of threads, by owner.
@@ -184,13 +193,18 @@ impl Work<'_, '_> {
         let executed: u64 = self.attribution.functions.iter().map(|counts| counts.instructions).sum();
         let is_worth = |counts: &&FunctionCounts| {
             self.of_function(counts).cycles() > 0
+                || !counts.pages.is_empty()
                 || counts.samples > 0
                 || counts.instructions as f64 >= LEAST_EXECUTED * executed as f64
         };
-        let cycles = executed + self.stalls().cycles();
+        let costs = &self.options.page_costs;
+        let counts_pages = self.counts_pages();
+        let of_pages = |counts: &FunctionCounts| costs.cycles(counts.pages);
+        let for_pages: u64 = self.attribution.functions.iter().map(of_pages).sum();
+        let cycles = executed + self.stalls().cycles() + for_pages;
         let all = self.attribution.functions.iter().filter(is_worth).map(|counts| {
             let stalls = self.of_function(counts);
-            let of_cycles = clock::modelled(counts, stalls.cycles(), cycles);
+            let of_cycles = clock::modelled(counts, stalls.cycles() + of_pages(counts), cycles);
             FunctionStalls {
                 name: counts.name.clone(),
                 image: counts.image.clone(),
@@ -203,6 +217,7 @@ impl Work<'_, '_> {
                 l2_misses: counts.access_misses.l2,
                 used_bytes_per_line: (counts.used.0 > 0).then(|| counts.used.1 as f64 / counts.used.0 as f64),
                 stalls,
+                pages: counts_pages.then(|| PageStalls::of(counts.pages, costs)),
                 share: stalls.cycles() as f64 / all_cycles,
                 of_cycles,
                 clock: (samples > 0).then(|| clock::share(counts.samples, samples, of_cycles)),

@@ -5,7 +5,7 @@ use crate::between::Between;
 use crate::by_hand;
 use crate::by_time;
 use crate::clock::Clock;
-use crate::configurations::configurations;
+use crate::configurations::{Configuration, configurations};
 use crate::contexts;
 use crate::error::FindError;
 use crate::findings::{Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
@@ -13,6 +13,8 @@ use crate::gains::{self, Bench, Gain, Subject};
 use crate::member_map::member_map;
 use crate::naming::Naming;
 use crate::owner::Owner;
+use crate::pages::{PageCosts, PageStalls};
+use crate::placements::{self, Placements};
 use crate::recorded::Recorded;
 use crate::replay::cycles;
 use crate::sites::Sites;
@@ -26,7 +28,7 @@ use lineup_explain::catalog::Ty;
 use lineup_model::Library;
 use lineup_model::abi::Machine;
 use lineup_model::types::Language;
-use lineup_recording::Latency;
+use lineup_recording::{Latency, PageCounts};
 use std::path::{Path, PathBuf};
 
 /// The options of the search.
@@ -38,6 +40,8 @@ pub struct Options {
     pub most_findings: usize,
     /// The costs of misses.
     pub latency: Latency,
+    /// The costs of pages.
+    pub page_costs: PageCosts,
     /// The next command of a finding in a kernel; `None` for a program that `lineup study` can build.
     pub next: Option<NextWords>,
     /// The words with which a finding's next command runs the program.
@@ -79,6 +83,7 @@ impl Default for Options {
             least_gain: 0.01,
             most_findings: 10,
             latency: Latency::default(),
+            page_costs: PageCosts::default(),
             next: None,
             again: Again::default(),
         }
@@ -134,7 +139,9 @@ pub fn work_out(
     let own_code = |counts: &FunctionCounts| work.can_be_region(counts);
     gains.extend(gains::of_code(&bench, &work.attribution, own_code, (recorded, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
+    let placements = work.placements(bench.configurations);
     let mut findings = work.findings(&bench, gains);
+    findings.placements = placements;
     findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
@@ -178,6 +185,37 @@ impl Work<'_, '_> {
     /// Accesses of the whole run.
     pub(crate) fn of_accesses(&self) -> u64 {
         self.recorded.instructions.iter().map(|counts| counts.loads + counts.stores).sum()
+    }
+
+    /// Whether the recorder counts pages.
+    pub(crate) fn counts_pages(&self) -> bool {
+        !self.recorded.pages.is_empty()
+    }
+
+    /// The pages of the whole run.
+    fn all_pages(&self) -> PageCounts {
+        self.recorded.pages.values().fold(PageCounts::default(), |mut sum, own| {
+            sum += *own;
+            sum
+        })
+    }
+
+    /// Other placements of the heap's small objects.
+    fn placements(&self, configurations: &[Configuration]) -> Option<Placements> {
+        let prices = (self.options.latency, self.options.page_costs);
+        let bench = placements::Bench::of(&self.recorded.windows, &self.recorded.objects, prices)?;
+        let live_objects = self.sites.live_small_objects(placements::MOST_SMALL_BYTES);
+        bench.tried(configurations, self.options.least_gain, live_objects, || self.next_of_placement())
+    }
+
+    /// The command that tries placements.
+    fn next_of_placement(&self) -> String {
+        let again = &self.options.again;
+        let command = &self.recorded.header.command;
+        let command = if again.studied.is_empty() { command } else { &again.studied };
+        let first = ["lineup", "study", "--placement"].into_iter();
+        let own = again.run.iter().map(String::as_str).chain(["--"]);
+        shell_words::join(first.chain(own).chain(command.iter().map(String::as_str)))
     }
 
     /// Samples by the clock.
@@ -246,6 +284,8 @@ impl Work<'_, '_> {
             memory_cycles: latency.memory_cycles,
             instructions: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
             stalls,
+            pages: self.counts_pages().then(|| PageStalls::of(self.all_pages(), &self.options.page_costs)),
+            page_costs: self.options.page_costs,
             coverage: coverage(&owners, stalls),
             sample: Sample {
                 windows: self.recorded.windows.len() as u64,
@@ -259,6 +299,7 @@ impl Work<'_, '_> {
             without_finding,
             owners,
             allocation_sites,
+            placements: None,
             between_threads: self.between_threads(),
             contexts: None,
             functions,

@@ -2,6 +2,7 @@
 
 use super::allocations::allocations_text;
 use super::contexts::contexts_text;
+use super::placements::{memory_text, pages_text, placements_text};
 use crate::figures::{grouped, percent};
 use lineup_find::{Finding, Findings, OwnerStalls};
 use lineup_model::sampling::ClockEvent;
@@ -46,6 +47,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     if findings.findings.is_empty() {
         let _ = writeln!(out, "{}", words::nothing_found(findings));
     }
+    placements_text(&mut out, findings);
     if findings.below_threshold > 0 {
         let _ =
             writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
@@ -55,8 +57,10 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     }
     owners_text(&mut out, &findings.owners, top, style);
     allocations_text(&mut out, findings, top, style);
+    memory_text(&mut out, findings, top, style);
     contexts_text(&mut out, findings, top, style);
     functions_text(&mut out, findings, top, style);
+    pages_text(&mut out, findings, top, style);
     for note in &findings.notes {
         let _ = writeln!(out, "note: {}", one_line(note));
     }
@@ -84,6 +88,9 @@ fn head(out: &mut String, findings: &Findings) {
         findings.l2_cycles,
         findings.memory_cycles
     );
+    if let Some(pages) = words::pages(findings) {
+        let _ = writeln!(out, "{pages}");
+    }
     let sample = &findings.sample;
     let coverage = &findings.coverage;
     let of_data =

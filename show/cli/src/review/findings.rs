@@ -23,6 +23,7 @@ pub(super) fn find(options: &Options, root: &Path, around: &Around<'_>) -> Resul
         engine: Engine::Fitting,
         caches: Vec::new(),
         window_mib: WINDOW_MIB,
+        page_costs: None,
         recording: folder.path().join("find.rec"),
         recording_stays: false,
         streams: Streams::Captured,

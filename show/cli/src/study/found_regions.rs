@@ -44,6 +44,7 @@ pub(super) fn regions(
         engine: plan.engine,
         caches: plan.caches.clone(),
         window_mib: WINDOW_MIB,
+        page_costs: None,
         recording: scratch.path().join("find.rec"),
         recording_stays: false,
         streams: Streams::Captured,

@@ -17,6 +17,7 @@ mod exports;
 mod fetched;
 mod find;
 mod find_allocations;
+mod find_placement;
 mod find_planted;
 mod find_threads;
 mod fleet;

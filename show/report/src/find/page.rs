@@ -52,6 +52,7 @@ fn lead(findings: &Findings) -> Markup {
             (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "
             (of(findings.stalls.data_cycles)) " for data, " (of(findings.stalls.code_cycles)) " for code."
         }
+        @if let Some(pages) = words::pages(findings) { p { (pages) "." } }
         p.muted {
             "Stalls are waits in a cache model, not time. "
             @if let Some(named) = findings.coverage.of_all { (share(named)) " of them have names. " }
@@ -72,6 +73,7 @@ fn found(findings: &Findings) -> Markup {
             (legend())
         }
         @for (index, finding) in findings.findings.iter().enumerate() { (one(findings, index, finding)) }
+        (placement(findings))
         @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more findings gain less than the threshold." } }
         @for one in &findings.without_finding { p.muted { (words::without_finding(one)) "." } }
     }
@@ -99,6 +101,23 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
                 }
             }
             @if let Some(map) = &finding.map { (mapped(finding, map)) }
+        }
+    }
+}
+
+/// The finding on the heap's placement.
+fn placement(findings: &Findings) -> Markup {
+    let lines = words::placement(findings);
+    let next = findings.placements.as_ref().map(|placements| placements.next.as_str()).unwrap_or_default();
+    html! {
+        @if let Some((first, rest)) = lines.split_first() {
+            article.proposal id="placement" {
+                h3 { "Placement of the heap" }
+                p { b { (shortened(first, SENTENCE)) } "." }
+                @for line in rest.iter().filter(|line| !line.starts_with('→')) { p.muted { (shortened(line, SENTENCE)) "." } }
+                p { "Next: " }
+                pre.command tabindex="0" { span { (next) } }
+            }
         }
     }
 }
@@ -280,7 +299,7 @@ fn contexts(findings: &Findings, all: &[ContextStalls]) -> Markup {
 fn allocations(sites: &[AllocationStalls]) -> Markup {
     let table = html! {
         table {
-            thead { tr { th.n { "stalls" } th { "allocated by" } th { "for" } th.n { "objects" } th.n { "bytes" } th.n { "accesses" } th.n { "first level missed" } th.n { "second too" } th.n { "used of a line" } th { "used as" } } }
+            thead { tr { th.n { "stalls" } th { "allocated by" } th { "for" } th.n { "objects" } th.n { "bytes" } th.n { "accesses" } th.n { "first level missed" } th.n { "second too" } th.n { "used of a line" } th.n { "live of a line" } th.n { "taken" } th.n { "first touches" } th.n { "dTLB misses" } th.n { "page walks" } th.n { "visits in order" } th { "used as" } } }
             tbody { @for site in sites.iter().take(ROWS) { (site_row(site)) } }
         }
     };
@@ -300,6 +319,13 @@ fn site_row(site: &AllocationStalls) -> Markup {
             td.n { (whole(site.objects)) } td.n { (whole(site.bytes)) }
             td.n { (mean(site.accesses)) } td.n { (whole(site.l1_misses)) } td.n { (whole(site.l2_misses)) }
             td.n { @match site.used_bytes_per_line { Some(bytes) => { (format!("{bytes:.0} B")) } None => { (UNKNOWN) } } }
+            td.n { @match site.live_bytes_per_line { Some(bytes) => { (format!("{bytes:.0} B")) } None => { (UNKNOWN) } } }
+            td.n { @match site.taken_bytes { Some(bytes) => { (whole(bytes)) } None => { (UNKNOWN) } } }
+            @match site.pages {
+                Some(pages) => { td.n { (whole(pages.first_touches)) } td.n { (whole(pages.dtlb_l1_misses)) } td.n { (whole(pages.dtlb_l2_misses)) } }
+                None => { td.n { (UNKNOWN) } td.n { (UNKNOWN) } td.n { (UNKNOWN) } }
+            }
+            td.n { @match site.visits_in_order { Some(of) => { (share(of)) } None => { (UNKNOWN) } } }
             td.name { @for (index, (ty, of)) in site.types.iter().enumerate() { @if index > 0 { ", " } (name(ty)) " " (share(*of)) } }
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
-use lineup_find::{BetweenThreads, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding};
+use lineup_find::{
+    BetweenThreads, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding,
+};
 use lineup_model::first_names;
 
 /// Members named at most.
@@ -151,6 +153,67 @@ pub fn spread(finding: &Finding) -> Option<(f64, f64)> {
     }
     let low = finding.gains.iter().copied().min_by(f64::total_cmp)?;
     Some((low, finding.gains.iter().copied().max_by(f64::total_cmp)?))
+}
+
+/// What pages cost the program, where they were counted.
+pub fn pages(findings: &Findings) -> Option<String> {
+    let (pages, costs) = (findings.pages?, &findings.page_costs);
+    let source = match costs.source {
+        CostSource::Usual => "usual costs",
+        CostSource::Measured => "as measured here",
+        CostSource::Given => "as given",
+    };
+    Some(format!(
+        "pages: {} first touches of {} cycles, {} dTLB misses of {} and {} page walks of {}, {source}: {} cycles more",
+        whole(pages.first_touches),
+        costs.first_touch_cycles,
+        whole(pages.dtlb_l1_misses - pages.dtlb_l2_misses),
+        costs.dtlb_l1_cycles,
+        whole(pages.dtlb_l2_misses),
+        costs.dtlb_l2_cycles,
+        whole(pages.stall_cycles),
+    ))
+}
+
+/// The finding on the heap's placement: its first line, details, and the next command. Empty where there is none.
+pub fn placement(findings: &Findings) -> Vec<String> {
+    let Some(placements) = &findings.placements else { return Vec::new() };
+    let Some(best) = placements.best() else { return Vec::new() };
+    let as_is = &placements.as_is;
+    let of = |now: u64, then: u64| format!("{} → {}", whole(now), whole(then));
+    let low = placements.gains.iter().copied().min_by(f64::total_cmp);
+    let high = placements.gains.iter().copied().max_by(f64::total_cmp);
+    let others = placements.trials.iter().filter(|trial| trial.kind != best.kind);
+    let others = others.map(|trial| {
+        let bound = if trial.can_be_made { "" } else { ", which no allocator can make" };
+        format!("{} {}{bound}", trial.kind.words(), saved(trial.gain))
+    });
+    let memory = match best.more_bytes {
+        bytes if bytes < 0 => format!("about {} KiB of memory less", whole(bytes.unsigned_abs() >> 10)),
+        bytes => format!("about {} KiB of memory more", whole(bytes.unsigned_abs() >> 10)),
+    };
+    let mut lines = vec![
+        format!(
+            "heap: upper bound {} of stalls for caches and translations with {}; {memory}",
+            saved(best.gain),
+            best.kind.words()
+        ),
+        format!(
+            "in the windows {} small objects; lines fetched {}, from memory {}, dTLB misses {}, pages {}",
+            whole(placements.objects),
+            of(as_is.l1_misses, best.l1_misses),
+            of(as_is.l2_misses, best.l2_misses),
+            of(as_is.dtlb_l1_misses, best.dtlb_l1_misses),
+            of(as_is.pages, best.pages),
+        ),
+        format!("else {}", others.collect::<Vec<_>>().join("; ")),
+    ];
+    if let Some((low, high)) = low.zip(high).filter(|_| placements.gains.len() > 1) {
+        let caches = placements.gains.len();
+        lines.push(format!("under {caches} caches from {} to {}", saved(low), saved(high)));
+    }
+    lines.push(format!("→ {}", placements.next));
+    lines
 }
 
 /// The caches that lose; empty when none loses.

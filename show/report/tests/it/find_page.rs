@@ -2,8 +2,9 @@
 
 use lineup_find::{
     AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence,
-    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, Sample, Sign,
-    Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
+    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts,
+    PageStalls, PlacementKind, PlacementTrial, Placements, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
+    WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -63,6 +64,23 @@ fn finding(name: &str) -> Finding {
 
 const WAITS: ThreadWaits = ThreadWaits { of_same_bytes: 1.0, of_line_alone: 20.0 };
 
+const PAGES: PageStalls =
+    PageStalls { first_touches: 3, dtlb_l1_misses: 20, dtlb_l2_misses: 5, stall_cycles: 4755 };
+
+fn placement(kind: PlacementKind, gain: f64) -> PlacementTrial {
+    PlacementTrial {
+        kind,
+        can_be_made: kind.can_be_made(),
+        l1_misses: 40,
+        l2_misses: 20,
+        dtlb_l1_misses: 10,
+        dtlb_l2_misses: 5,
+        pages: 2,
+        gain,
+        more_bytes: -2048,
+    }
+}
+
 /// Two threads that use different members.
 fn fight() -> Finding {
     Finding {
@@ -93,6 +111,8 @@ fn findings() -> Findings {
         memory_cycles: 200,
         instructions: 1000,
         stalls: Stalls { code_cycles: 100, data_cycles: 900 },
+        pages: Some(PAGES),
+        page_costs: PageCosts::default(),
         coverage: Coverage {
             of_all: Some(1.0),
             named: Some(1.0),
@@ -146,8 +166,22 @@ fn findings() -> Findings {
             stall_cycles: 900,
             share: 0.9,
             used_bytes_per_line: None,
+            taken_bytes: Some(192),
+            pages: Some(PAGES),
+            live_bytes_per_line: Some(53.0),
+            visits_in_order: Some(0.5),
             types: vec![(HOSTILE.to_owned(), 1.0)],
         }]),
+        placements: Some(Placements {
+            objects: 3,
+            as_is: placement(PlacementKind::AsIs, 0.0),
+            trials: vec![
+                placement(PlacementKind::FirstVisit, 0.5),
+                placement(PlacementKind::PoolsBySize, 0.25),
+            ],
+            gains: vec![0.25, -0.01],
+            next: format!("lineup study --placement -- '{HOSTILE}'"),
+        }),
         between_threads: Some(BetweenThreads { threads: 2, wait_cycles: 100.0, waits: WAITS }),
         contexts: Some(vec![ContextStalls {
             cpu: 1,
@@ -260,4 +294,23 @@ fn what_the_clock_says_against_the_model_stands_with_the_finding() {
     );
     let text: String = page().root_element().text().collect();
     assert!(text.contains("the clock contradicts the model"));
+}
+
+/// The best placement that can be made comes first, and the one that none can make is named as such.
+#[test]
+fn a_placement_is_a_finding_with_its_next_command() {
+    let lines = words::placement(&findings());
+    assert_eq!(
+        lines[0],
+        "heap: upper bound −25.00 % of stalls for caches and translations with pools by size, without headers; about \
+         2 KiB of memory less"
+    );
+    assert_eq!(
+        lines[2],
+        "else objects in the order of their first visit −50.00 %, which no allocator can make"
+    );
+    assert_eq!(lines[3], "under 2 caches from +1.00 % to −25.00 %");
+    assert!(lines[4].starts_with("→ lineup study --placement -- "), "{lines:?}");
+    let without = Findings { placements: None, ..findings() };
+    assert!(words::placement(&without).is_empty());
 }

@@ -1,0 +1,96 @@
+//! The costs of pages: first touches, and misses of the caches of translations (TLBs).
+//!
+//! Counted are the accesses that miss the first level of the cache. A page that nothing touched has no line there, so
+//! first touches are all counted. An access to a line of the first level can miss the first level of translations,
+//! which is smaller; those are not counted.
+
+use lineup_recording::PageCounts;
+use serde::Serialize;
+
+/// What a page costs, in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct PageCosts {
+    /// For the first touch of a page of 4 KiB.
+    pub first_touch_cycles: u32,
+    /// For a translation that the second level has.
+    pub dtlb_l1_cycles: u32,
+    /// For a translation that no level has.
+    pub dtlb_l2_cycles: u32,
+    /// Where the costs are from.
+    pub source: CostSource,
+}
+
+/// Where costs are from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// Nobody measured them: those of a usual machine.
+    Usual,
+    /// They were measured on this machine.
+    Measured,
+    /// The user gave them.
+    Given,
+}
+
+impl Default for PageCosts {
+    fn default() -> Self {
+        let source = CostSource::Usual;
+        PageCosts { first_touch_cycles: 1500, dtlb_l1_cycles: 7, dtlb_l2_cycles: 30, source }
+    }
+}
+
+impl PageCosts {
+    /// The cycles that pages stall for.
+    pub fn cycles(&self, counts: PageCounts) -> u64 {
+        counts.first_touches * u64::from(self.first_touch_cycles) + self.translation_cycles(counts)
+    }
+
+    /// The same without first touches.
+    pub(crate) fn translation_cycles(&self, counts: PageCounts) -> u64 {
+        let from_second = counts.translations.l1.saturating_sub(counts.translations.l2);
+        from_second * u64::from(self.dtlb_l1_cycles) + counts.translations.l2 * u64::from(self.dtlb_l2_cycles)
+    }
+}
+
+/// Stalls for pages, of accesses that missed the first level of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct PageStalls {
+    /// First accesses to pages of 4 KiB.
+    pub first_touches: u64,
+    /// Misses of the first level of translations.
+    pub dtlb_l1_misses: u64,
+    /// Those that missed the second level as well.
+    pub dtlb_l2_misses: u64,
+    /// Modelled stalls; none of [`crate::Stalls`] has them.
+    pub stall_cycles: u64,
+}
+
+impl PageStalls {
+    pub(crate) fn of(counts: PageCounts, costs: &PageCosts) -> PageStalls {
+        PageStalls {
+            first_touches: counts.first_touches,
+            dtlb_l1_misses: counts.translations.l1,
+            dtlb_l2_misses: counts.translations.l2,
+            stall_cycles: costs.cycles(counts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_recording::Misses;
+
+    #[test]
+    fn a_miss_of_both_levels_costs_what_the_second_does() {
+        let costs = PageCosts {
+            first_touch_cycles: 1000,
+            dtlb_l1_cycles: 7,
+            dtlb_l2_cycles: 30,
+            source: CostSource::Given,
+        };
+        let counts = PageCounts { first_touches: 2, translations: Misses { l1: 10, l2: 3 } };
+        assert_eq!(costs.translation_cycles(counts), 7 * 7 + 3 * 30);
+        assert_eq!(PageStalls::of(counts, &costs).stall_cycles, 2139);
+    }
+}

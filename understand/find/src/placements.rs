@@ -1,0 +1,449 @@
+//! The upper bound of other placements of the heap's small objects: the windows go through the caches again with the
+//! objects elsewhere.
+//!
+//! Objects of at most 1024 bytes move, as into the pools of Lineup's heap library. Larger objects and all other data
+//! stay in place. First touches are counted and not part of a gain, since a huge page's has no measured cost.
+
+use crate::configurations::Configuration;
+use crate::pages::PageCosts;
+use crate::replay::{count, cycles};
+use foldhash::{HashMap, HashSet};
+use lineup_cache::{CacheLevel, Missed, PageBytes, Tlb};
+use lineup_recording::{HeapObject, Latency, Misses, PageCounts, Window, WindowObjects, WindowStep};
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// Where pools lie: above all addresses of programs.
+const POOLS: u64 = 1 << 60;
+/// From one pool to the next, as a power of two.
+const POOL_SHIFT: u32 = 40;
+/// Objects of this size are the largest that move.
+pub(crate) const MOST_SMALL_BYTES: u64 = 1024;
+/// Sizes in pools are multiples of this.
+const STEP_BYTES: u64 = 16;
+/// Bytes of memory that a pool begins with.
+const POOL_BYTES: i64 = 64 << 10;
+
+/// A placement of the heap's small objects.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementKind {
+    /// As it is.
+    AsIs,
+    /// A pool for each size, without headers.
+    PoolsBySize,
+    /// The same on huge pages.
+    PoolsBySizeHuge,
+    /// A pool for each place of the code that allocates, and each size.
+    PoolsBySite,
+    /// The same on huge pages.
+    PoolsBySiteHuge,
+    /// Huge pages for the heap, with the objects as they are.
+    HugePages,
+    /// Objects of a size in the order of their first visit. No allocator knows that order.
+    FirstVisit,
+}
+
+impl PlacementKind {
+    /// All others than that of the run.
+    const TRIED: [PlacementKind; 6] = [
+        PlacementKind::PoolsBySize,
+        PlacementKind::PoolsBySite,
+        PlacementKind::HugePages,
+        PlacementKind::PoolsBySizeHuge,
+        PlacementKind::PoolsBySiteHuge,
+        PlacementKind::FirstVisit,
+    ];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            PlacementKind::AsIs => "as it is",
+            PlacementKind::PoolsBySize => "pools by size, without headers",
+            PlacementKind::PoolsBySizeHuge => "pools by size, huge pages",
+            PlacementKind::PoolsBySite => "pools by site, without headers",
+            PlacementKind::PoolsBySiteHuge => "pools by site, huge pages",
+            PlacementKind::HugePages => "huge pages for the heap",
+            PlacementKind::FirstVisit => "objects in the order of their first visit",
+        }
+    }
+
+    /// Whether `lineup study --placement` can make it.
+    pub fn can_be_made(self) -> bool {
+        !matches!(self, PlacementKind::AsIs | PlacementKind::FirstVisit)
+    }
+
+    fn is_huge(self) -> bool {
+        use PlacementKind::{HugePages, PoolsBySiteHuge, PoolsBySizeHuge};
+        matches!(self, HugePages | PoolsBySiteHuge | PoolsBySizeHuge)
+    }
+}
+
+/// A placement that was tried on the windows of the run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PlacementTrial {
+    /// The placement.
+    pub kind: PlacementKind,
+    /// Whether `lineup study --placement` can make it.
+    pub can_be_made: bool,
+    /// Lines of data fetched into the first level, in the windows.
+    pub l1_misses: u64,
+    /// Those from memory.
+    pub l2_misses: u64,
+    /// Misses of the first level of translations, in the windows.
+    pub dtlb_l1_misses: u64,
+    /// Those that missed the second level as well.
+    pub dtlb_l2_misses: u64,
+    /// Pages that the objects seen in the windows lie on.
+    pub pages: u64,
+    /// The share of the stalls for caches and translations that it saves.
+    pub gain: f64,
+    /// Bytes of memory that it takes more than `malloc`, an estimate; below 0 where it takes less.
+    pub more_bytes: i64,
+}
+
+/// What other placements of the heap's small objects would save.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Placements {
+    /// Small objects seen in the windows.
+    pub objects: u64,
+    /// The windows as they were.
+    pub as_is: PlacementTrial,
+    /// The placements that were tried, the largest gain first.
+    pub trials: Vec<PlacementTrial>,
+    /// The gains of the best one that can be made under each cache, in the order of
+    /// [`crate::Findings::configurations`]; empty where none saves as much as a finding has to.
+    pub gains: Vec<f64>,
+    /// The next command; empty where none saves as much.
+    pub next: String,
+}
+
+impl Placements {
+    /// The best one that can be made, if it is a finding.
+    pub fn best(&self) -> Option<&PlacementTrial> {
+        let mut can = self.trials.iter().filter(|trial| trial.can_be_made);
+        can.next().filter(|_| !self.next.is_empty())
+    }
+}
+
+/// The windows with the objects of their accesses.
+pub(crate) struct Bench<'a> {
+    windows: &'a [Window],
+    /// For each window, one more than the number of each access's object.
+    uses: Vec<Vec<u32>>,
+    objects: Vec<HeapObject>,
+    /// For each window, its objects by their addresses.
+    by_address: Vec<Vec<u32>>,
+    /// The rank of each object among those of its class, by first visit.
+    first_visits: Vec<u32>,
+    prices: (Latency, PageCosts),
+}
+
+/// Counts of a replay.
+#[derive(Clone, Copy, Default)]
+struct Outcome {
+    code: Misses,
+    data: Misses,
+    pages: PageCounts,
+}
+
+impl<'a> Bench<'a> {
+    /// `None` where the windows have no small objects.
+    pub(crate) fn of(
+        windows: &'a [Window],
+        objects: &[WindowObjects],
+        prices: (Latency, PageCosts),
+    ) -> Option<Bench<'a>> {
+        let mut numbers: HashMap<HeapObject, u32> = HashMap::default();
+        let (mut all, mut uses, mut by_address) = (Vec::new(), Vec::new(), Vec::new());
+        for own in objects {
+            let mut local = vec![0];
+            for object in &own.objects {
+                let next = all.len() as u32 + 1;
+                let number = *numbers.entry(*object).or_insert(next);
+                if number == next {
+                    all.push(*object);
+                }
+                local.push(number);
+            }
+            uses.push(own.uses.iter().map(|used| local.get(*used as usize).copied().unwrap_or(0)).collect());
+            let mut sorted: Vec<u32> = local.split_off(1);
+            sorted.sort_unstable_by_key(|number| (all[*number as usize - 1].address, *number));
+            sorted.dedup();
+            by_address.push(sorted);
+        }
+        let first_visits = first_visits(&all, &uses);
+        (!all.is_empty()).then_some(Bench { windows, uses, objects: all, by_address, first_visits, prices })
+    }
+
+    /// Tries all placements. `site_objects` is the largest number of small objects in use at a time.
+    pub(crate) fn tried(
+        &self,
+        configurations: &[Configuration],
+        least_gain: f64,
+        live_objects: f64,
+        next: impl FnOnce() -> String,
+    ) -> Option<Placements> {
+        let usual = configurations.first()?;
+        let base = self.replay(usual, PlacementKind::AsIs);
+        let all: Vec<(PlacementKind, Outcome)> =
+            PlacementKind::TRIED.par_iter().map(|kind| (*kind, self.replay(usual, *kind))).collect();
+        let trial = |kind: PlacementKind, outcome: &Outcome| PlacementTrial {
+            kind,
+            can_be_made: kind.can_be_made(),
+            l1_misses: outcome.data.l1,
+            l2_misses: outcome.data.l2,
+            dtlb_l1_misses: outcome.pages.translations.l1,
+            dtlb_l2_misses: outcome.pages.translations.l2,
+            pages: outcome.pages.first_touches,
+            gain: self.gain(&base, outcome),
+            more_bytes: self.more_bytes(kind, live_objects),
+        };
+        let mut trials: Vec<PlacementTrial> =
+            all.iter().map(|(kind, outcome)| trial(*kind, outcome)).collect();
+        trials.sort_by(|one, other| other.gain.total_cmp(&one.gain).then(one.kind.cmp(&other.kind)));
+        let best =
+            trials.iter().find(|trial| trial.can_be_made && trial.gain >= least_gain.max(f64::EPSILON));
+        let gains: Vec<f64> = best.map_or_else(Vec::new, |best| {
+            let gain = |configuration: &Configuration| {
+                let base = self.replay(configuration, PlacementKind::AsIs);
+                self.gain(&base, &self.replay(configuration, best.kind))
+            };
+            configurations.par_iter().map(gain).collect()
+        });
+        let next = if best.is_some() { next() } else { String::new() };
+        let as_is = trial(PlacementKind::AsIs, &base);
+        Some(Placements { objects: self.objects.len() as u64, as_is, trials, gains, next })
+    }
+
+    /// The share of stalls that a placement saves.
+    fn gain(&self, base: &Outcome, outcome: &Outcome) -> f64 {
+        let (latency, costs) = &self.prices;
+        let of = |one: &Outcome| {
+            cycles(one.code, *latency) + cycles(one.data, *latency) + costs.translation_cycles(one.pages)
+        };
+        (of(base) as f64 - of(outcome) as f64) / (of(base) as f64).max(1.0)
+    }
+
+    /// Bytes more than those of `malloc`: by the mean over the objects seen, for as many as were in use at a time.
+    fn more_bytes(&self, kind: PlacementKind, live_objects: f64) -> i64 {
+        let sum = |bytes: fn(u32) -> u64| -> f64 {
+            self.objects.iter().map(|object| bytes(object.size_bytes) as f64).sum()
+        };
+        let each = (sum(class_bytes) - sum(chunk_bytes)) / self.objects.len() as f64;
+        let pools: HashSet<u64> = self.objects.iter().map(|object| pool(kind, *object)).collect();
+        let huge = if kind.is_huge() { PageBytes::Huge.bytes() as i64 } else { 0 };
+        match kind {
+            PlacementKind::AsIs => 0,
+            PlacementKind::HugePages => huge,
+            _ => (each * live_objects) as i64 + POOL_BYTES.max(huge) * pools.len() as i64,
+        }
+    }
+
+    /// The new address of an object.
+    fn address(&self, kind: PlacementKind, number: u32) -> u64 {
+        let object = self.objects[number as usize - 1];
+        let slot = match kind {
+            PlacementKind::AsIs | PlacementKind::HugePages => return object.address,
+            PlacementKind::PoolsBySize | PlacementKind::PoolsBySizeHuge => object.slot_by_size,
+            PlacementKind::PoolsBySite | PlacementKind::PoolsBySiteHuge => object.slot_by_site,
+            PlacementKind::FirstVisit => self.first_visits[number as usize - 1],
+        };
+        POOLS + (pool(kind, object) << POOL_SHIFT) + u64::from(slot) * class_bytes(object.size_bytes)
+    }
+
+    fn replay(&self, configuration: &Configuration, kind: PlacementKind) -> Outcome {
+        let (mut caches, mut tlb) = (configuration.caches(), Tlb::new());
+        let mut outcome = Outcome::default();
+        let mut pages: HashSet<u64> = HashSet::default();
+        let heap_pages = if kind.is_huge() { PageBytes::Huge } else { PageBytes::Small };
+        let page_of = |object: u32| if object > 0 { heap_pages } else { PageBytes::Small };
+        for (number, window) in self.windows.iter().enumerate() {
+            if let Some(resident) = &window.resident {
+                for (level, lines) in [
+                    (CacheLevel::L2, &resident.l2),
+                    (CacheLevel::L1i, &resident.l1i),
+                    (CacheLevel::L1d, &resident.l1d),
+                ] {
+                    for line in lines {
+                        self.each_resident(kind, number, *line, |address, object| {
+                            caches.hold(level, address);
+                            if level != CacheLevel::L1i {
+                                tlb.access(address, 1, page_of(object));
+                            }
+                        });
+                    }
+                }
+            }
+            let mut uses = self.uses.get(number).map_or(&[][..], Vec::as_slice).iter();
+            for step in &window.steps {
+                match *step {
+                    WindowStep::Fetch { pc, size_bytes } => {
+                        count(&mut outcome.code, caches.fetch(pc, u64::from(size_bytes)));
+                    }
+                    WindowStep::Access { address, size_shift, .. } => {
+                        let object = uses.next().copied().unwrap_or(0);
+                        let address = match object.checked_sub(1) {
+                            Some(at) => {
+                                let offset = address.wrapping_sub(self.objects[at as usize].address);
+                                self.address(kind, object).wrapping_add(offset)
+                            }
+                            None => address,
+                        };
+                        let page = page_of(object);
+                        if object > 0 {
+                            pages.insert(address / page.bytes());
+                        }
+                        count(&mut outcome.data, caches.data(address, 1 << size_shift));
+                        let missed = tlb.access(address, 1 << size_shift, page);
+                        outcome.pages.translations.l1 += u64::from(missed != Missed::Nothing);
+                        outcome.pages.translations.l2 += u64::from(missed == Missed::L2);
+                    }
+                }
+            }
+        }
+        outcome.pages.first_touches = pages.len() as u64;
+        outcome
+    }
+
+    /// Passes on where the contents of a line that a cache held would be, with the object there or 0.
+    fn each_resident(
+        &self,
+        kind: PlacementKind,
+        window: usize,
+        line: u64,
+        mut pass_on: impl FnMut(u64, u32),
+    ) {
+        const LINE_BYTES: u64 = 64;
+        let own = self.by_address.get(window).map_or(&[][..], Vec::as_slice);
+        let end = |number: u32| {
+            let object = self.objects[number as usize - 1];
+            object.address + u64::from(object.size_bytes)
+        };
+        let start = own.partition_point(|number| end(*number) <= line);
+        let mut is_known = false;
+        for number in &own[start..] {
+            let object = self.objects[*number as usize - 1];
+            if object.address >= line + LINE_BYTES {
+                break;
+            }
+            is_known = true;
+            let into = line.saturating_sub(object.address);
+            pass_on(self.address(kind, *number) + into, *number);
+        }
+        if !is_known {
+            pass_on(line, 0);
+        }
+    }
+}
+
+/// The rank of each object among those of its size, by its first visit.
+fn first_visits(objects: &[HeapObject], uses: &[Vec<u32>]) -> Vec<u32> {
+    let mut ranks = vec![u32::MAX; objects.len()];
+    let mut next: HashMap<u64, u32> = HashMap::default();
+    for used in uses.iter().flatten().filter(|used| **used > 0) {
+        let at = *used as usize - 1;
+        if ranks[at] == u32::MAX {
+            let rank = next.entry(class_bytes(objects[at].size_bytes)).or_default();
+            ranks[at] = *rank;
+            *rank += 1;
+        }
+    }
+    ranks
+}
+
+/// The number of the pool that has an object.
+fn pool(kind: PlacementKind, object: HeapObject) -> u64 {
+    match kind {
+        PlacementKind::PoolsBySite | PlacementKind::PoolsBySiteHuge => u64::from(object.site_pool) + 128,
+        _ => class_bytes(object.size_bytes) / STEP_BYTES,
+    }
+}
+
+/// Bytes of an object in a pool.
+fn class_bytes(size_bytes: u32) -> u64 {
+    u64::from(size_bytes.max(1)).next_multiple_of(STEP_BYTES)
+}
+
+/// Bytes that glibc's `malloc` takes for a small object.
+fn chunk_bytes(size_bytes: u32) -> u64 {
+    (u64::from(size_bytes) + 8).next_multiple_of(16).max(32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configurations::configurations;
+    use lineup_cache::CacheSpec;
+
+    /// A walk over objects of 16 bytes in chunks of 32, one access each, `step` objects further every time.
+    fn walk(count: u32, step: u32) -> (Window, WindowObjects) {
+        let object = |number: u32| HeapObject {
+            address: 0x1000_0010 + 32 * u64::from(number),
+            size_bytes: 16,
+            site: 1,
+            serial: number,
+            slot_by_size: number,
+            site_pool: 0,
+            slot_by_site: number,
+        };
+        let visited: Vec<u32> =
+            (0..count).map(|at| (u64::from(at) * u64::from(step) % u64::from(count)) as u32).collect();
+        let access = |number: &u32| WindowStep::Access {
+            pc: 0x40_0000,
+            address: object(*number).address,
+            size_shift: 3,
+            is_store: false,
+        };
+        let steps = visited.iter().map(access).collect();
+        let window = Window { steps, ..Window::default() };
+        let objects = WindowObjects {
+            window: 0,
+            objects: (0..count).map(object).collect(),
+            uses: visited.iter().map(|number| number + 1).collect(),
+        };
+        (window, objects)
+    }
+
+    fn tried(count: u32, step: u32) -> Placements {
+        let (window, objects) = walk(count, step);
+        let specs = ["l1d=32K,8,64", "l2=256K,8,64"];
+        let specs: Vec<CacheSpec> = specs.map(|text| text.parse().expect("a cache")).to_vec();
+        let (windows, objects) = (vec![window], vec![objects]);
+        let prices = (Latency { l2_cycles: 14, memory_cycles: 200 }, PageCosts::default());
+        let bench = Bench::of(&windows, &objects, prices).expect("objects");
+        bench.tried(&configurations(&specs), 0.01, f64::from(count), || "next".to_owned()).expect("trials")
+    }
+
+    fn of(placements: &Placements, kind: PlacementKind) -> &PlacementTrial {
+        placements.trials.iter().find(|trial| trial.kind == kind).expect("a trial")
+    }
+
+    /// Half of each line is headers: without them half as many lines and pages are fetched.
+    #[test]
+    fn objects_without_headers_need_half_of_the_lines() {
+        let found = tried(65_536, 1);
+        let by_size = of(&found, PlacementKind::PoolsBySize);
+        assert_eq!((found.as_is.l1_misses, found.as_is.pages), (32_768, 512));
+        assert_eq!((by_size.l1_misses, by_size.l2_misses, by_size.pages), (16_384, 16_384, 256));
+        assert!((by_size.gain - 0.5).abs() < 0.01, "{}", by_size.gain);
+        assert_eq!(by_size.more_bytes, -16 * 65_536 + POOL_BYTES);
+        assert_eq!(of(&found, PlacementKind::HugePages).l2_misses, found.as_is.l2_misses);
+        assert_eq!(found.gains.len(), 10);
+        assert!(found.best().is_some_and(|best| best.can_be_made));
+    }
+
+    /// Each visit is far from the one before: only the order of visits makes a line serve more than one.
+    #[test]
+    fn a_walk_in_another_order_is_helped_by_the_order_of_its_visits_and_huge_pages_by_fewer_translations() {
+        let found = tried(131_072, 40_503);
+        let (first_visit, huge) =
+            (of(&found, PlacementKind::FirstVisit), of(&found, PlacementKind::HugePages));
+        assert_eq!(first_visit.l1_misses, 32_768);
+        assert!(first_visit.gain > 0.7 && !first_visit.can_be_made, "{first_visit:?}");
+        assert_eq!(found.trials[0].kind, PlacementKind::FirstVisit);
+        // 4 MiB: 1,024 pages of 4 KiB, two of 2 MiB.
+        assert_eq!((found.as_is.pages, huge.pages), (1024, 2));
+        assert!(found.as_is.dtlb_l1_misses > 100_000 && huge.dtlb_l1_misses == 2, "{huge:?}");
+    }
+}
