@@ -294,7 +294,7 @@ impl Misses {
     }
 }
 
-/// What pages cost the accesses that missed the first level of the cache.
+/// Costs of pages for the accesses that missed the first level of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PageCounts {
     /// First accesses to pages of 4 KiB: the system gives the program a page then, unless it was there at the start.

@@ -384,7 +384,7 @@ impl Heap {
         (1 << STEP_SHIFT) - u64::from(spare)
     }
 
-    /// What is known of each site's memory.
+    /// The memory of each site's objects.
     pub fn memory(&self) -> impl Iterator<Item = SiteMemory> {
         (1..).zip(&self.sites).map(|(site, own)| SiteMemory { site, ..own.memory.clone() })
     }

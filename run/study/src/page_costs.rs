@@ -1,4 +1,4 @@
-//! What pages cost on this machine: measured once, and kept in the user's cache folder.
+//! The costs of pages on this machine: measured once, and kept in the user's cache folder.
 
 use std::fs;
 use std::hint::black_box;

@@ -95,7 +95,7 @@ fn to_json(system: &System, checks: &[Check]) -> Result<String> {
     Ok(serde_json::to_string_pretty(&all)? + "\n")
 }
 
-/// What pages cost here, as far as that was measured.
+/// The costs of pages here, as far as they were measured.
 fn page_costs() -> String {
     match PageCosts::kept() {
         Some((PageCosts { first_touch_cycles, dtlb_l1_cycles, dtlb_l2_cycles }, file)) => format!(

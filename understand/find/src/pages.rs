@@ -7,7 +7,7 @@
 use lineup_recording::PageCounts;
 use serde::Serialize;
 
-/// What a page costs, in cycles.
+/// Costs of a page, in cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PageCosts {
     /// For the first touch of a page of 4 KiB.

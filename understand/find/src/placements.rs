@@ -102,7 +102,7 @@ pub struct PlacementTrial {
     pub more_bytes: i64,
 }
 
-/// What other placements of the heap's small objects would save.
+/// The savings of other placements of the heap's small objects.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Placements {
     /// Small objects seen in the windows.

@@ -52,7 +52,7 @@ struct Sum {
     numbers: Vec<u32>,
 }
 
-/// What is known of the memory of sites' objects, by a number of [`Sites`].
+/// The memory of sites' objects, by a number of [`Sites`].
 pub(crate) struct SeenMemory<'a> {
     /// Bytes used of each line.
     pub(crate) used: &'a HashMap<u32, f64>,

@@ -102,7 +102,7 @@ fn first_touches_and_misses_of_translations_are_those_of_the_program() {
     assert_eq!(number(touch, "/pages/stall_cycles"), 2000.0 * (1000.0 + 30.0), "{touch}");
     let costs = &found["page_costs"];
     assert_eq!((costs["source"].as_str(), number(costs, "/first_touch_cycles")), (Some("given"), 1000.0));
-    // What the program needs itself: its stack, its data and the C library's.
+    // The program also needs its stack, its data and the C library's.
     let all = number(&found, "/pages/first_touches");
     assert!((2000.0..2100.0).contains(&all), "{all}");
 }

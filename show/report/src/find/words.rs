@@ -155,7 +155,7 @@ pub fn spread(finding: &Finding) -> Option<(f64, f64)> {
     Some((low, finding.gains.iter().copied().max_by(f64::total_cmp)?))
 }
 
-/// What pages cost the program, where they were counted.
+/// The costs of pages for the program, where they were counted.
 pub fn pages(findings: &Findings) -> Option<String> {
     let (pages, costs) = (findings.pages?, &findings.page_costs);
     let source = match costs.source {
