@@ -167,8 +167,31 @@ pub mod word {
     /// The signature with which the program registered memory for restartable sequences before the engine started; 0
     /// for the usual one.
     pub const SIGNATURE: usize = 60;
+    /// Chunks of the log that a burst fills; 0 when no bursts are wanted. A burst is a short stretch of a thread's run in
+    /// the code cache, from any instruction on. The command stops the thread, writes the address of its next
+    /// instruction and the mark of a busy thread into the engine's words of the thread, and lets it continue at
+    /// [`BURST_CODE`].
+    pub const BURST_CHUNKS: usize = 61;
+    /// The longest burst, in nanoseconds of processor time.
+    pub const BURST_MOST_NS: usize = 62;
+    /// The address of the code that begins a burst, once the engine has made it.
+    pub const BURST_CODE: usize = 63;
+    /// Bursts that have begun.
+    pub const BURSTS: usize = 64;
+    /// Bursts that have ended.
+    pub const BURSTS_ENDED: usize = 65;
+    /// Those that ended since the program continued natively: by a signal handler, or code that cannot be translated.
+    pub const BURSTS_LOST: usize = 66;
+    /// Those that reached [`BURST_MOST_NS`].
+    pub const BURSTS_CUT: usize = 67;
+    /// Processor time in bursts, in nanoseconds, without that of the program's system calls.
+    pub const BURST_NS: usize = 68;
+    /// The longest of them.
+    pub const LONGEST_BURST_NS: usize = 69;
+    /// Bursts that were not begun, since no chunk of the log was free.
+    pub const BURSTS_REFUSED: usize = 70;
     /// Number of the first region: see [`super::region`].
-    pub const FIRST_REGION: usize = 64;
+    pub const FIRST_REGION: usize = 72;
     /// Number of the first chunk's state: see [`super::chunk`].
     pub const FIRST_CHUNK: usize = 1024;
     /// Number of the first entry: see [`super::entry`].
@@ -463,6 +486,10 @@ pub mod record {
     /// A mapping of the process when a thread makes its first recorded call: its beginning, its end, and whether others
     /// share it.
     pub const MAPPING: u32 = 16;
+    /// A burst begins: its stack pointer, and the thread's base. It ends with [`LEAVE`] or [`LOST`].
+    pub const BURST: u32 = 17;
+    /// Words of [`BURST`].
+    pub const BURST_WORDS: usize = 3;
     /// Words of [`MAPPING`].
     pub const MAPPING_WORDS: usize = 4;
     /// Words of [`STACK`].

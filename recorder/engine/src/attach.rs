@@ -10,6 +10,7 @@
 //!    restores the handlers and masks that traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory.
 //!    The engine's own thread ends, and a thread of the program unloads the library.
 
+use crate::bursts;
 use crate::engine;
 use crate::handlers;
 use crate::holdings;
@@ -59,6 +60,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
         return 0;
     }
     patch::system_calls(engine);
+    bursts::prepare(engine);
     1
 }
 

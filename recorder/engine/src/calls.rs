@@ -98,6 +98,9 @@ impl Engine {
             _ => {}
         }
         slots.resume_pc = slots.pc - Host::SYSTEM_CALL_BYTES;
+        if self.ends_burst_before(slots, number) {
+            return self.lose(slots, slots.pc - Host::SYSTEM_CALL_BYTES);
+        }
         let tick = self.shared.tick();
         let head = u64::from(record::SYSTEM_CALL) << 32;
         self.log(slots, &[head, number as u64, first, second, third, fourth, tick]);
@@ -135,6 +138,7 @@ impl Engine {
         }
         if number == libc::SYS_exit {
             // The thread ends here, and does not return.
+            self.finish_burst(slots);
             self.hand_chunk_over(slots);
             self.retire(slots);
         }

@@ -90,7 +90,7 @@ impl Engine {
         let pc = slots.pc;
         slots.resume_pc = pc;
         let resume = match slots.reason {
-            reason::ENTER if attach::leaves() => {
+            reason::ENTER | reason::BURST if attach::leaves() => {
                 is_first = slots.thread == 0;
                 if is_first {
                     slots.own_stack = 0;
@@ -109,7 +109,7 @@ impl Engine {
                 self.lose(slots, pc)
             }
             // All threads begin on one stack, one at a time: slow work waits until they return here on their own stack.
-            reason::ENTER | reason::BEGIN if slots.thread == 0 => {
+            reason::ENTER | reason::BEGIN | reason::BURST if slots.thread == 0 => {
                 is_first = true;
                 match self.begin_thread(slots) {
                     true => self.gate,
@@ -128,7 +128,11 @@ impl Engine {
                 }
             }
             reason::INNER => self.inner(slots, registers),
-            reason::FULL => match self.make_room(slots) {
+            reason::BURST => match self.begin_burst(slots) {
+                true => self.go_into(slots, pc),
+                false => self.leave(slots, pc),
+            },
+            reason::FULL => match !self.is_burst_over(slots) && self.make_room(slots) {
                 true => self.go_into(slots, pc),
                 false => self.leave(slots, pc),
             },
@@ -145,7 +149,7 @@ impl Engine {
                 false => self.leave(slots, pc),
             },
             reason::SYSTEM_CALL => self.system_call(slots, registers),
-            reason::RETURNED => match self.log_time(slots) {
+            reason::RETURNED => match self.resume_burst(slots) && self.log_time(slots) {
                 true => self.find(slots, pc),
                 false => self.leave(slots, pc),
             },
@@ -168,6 +172,9 @@ impl Engine {
     /// Address in the cache where the program continues. Links the jump that led here to it.
     pub(crate) fn find(&self, slots: &mut Slots, pc: u64) -> u64 {
         if pc == Host::after_handler() {
+            return self.leave(slots, pc);
+        }
+        if self.ends_burst_at(slots, pc) {
             return self.leave(slots, pc);
         }
         choosers::notice(self, pc);
@@ -436,16 +443,19 @@ impl Engine {
     pub(crate) fn lose_by_signal(&self, slots: &mut Slots) {
         self.log(slots, &[u64::from(record::LOST) << 32]);
         self.commit(slots);
+        self.lose_burst(slots);
     }
 
     /// The rest of the call runs natively and is not recorded.
     pub(crate) fn lose(&self, slots: &mut Slots, pc: u64) -> u64 {
         self.log(slots, &[u64::from(record::LOST) << 32]);
+        self.lose_burst(slots);
         self.leave(slots, pc)
     }
 
     fn leave(&self, slots: &mut Slots, pc: u64) -> u64 {
         self.commit(slots);
+        self.finish_burst(slots);
         let signals = system::block_signals();
         let leave = self.code.with(|code| code.leave(self.slots, pc));
         system::restore_signals(signals);
@@ -477,7 +487,7 @@ fn time_record() -> [u64; record::TIME_WORDS] {
 }
 
 /// Writes to the log at its end: behind a full chunk there is room for more than two records.
-fn write(slots: &mut Slots, words: &[u64]) {
+pub(crate) fn write(slots: &mut Slots, words: &[u64]) {
     for word in words {
         // SAFETY: the thread's chunk has room.
         unsafe { (slots.log as *mut u64).write(*word) };

@@ -21,6 +21,7 @@ mod alone;
 mod attach;
 mod blocks;
 mod budget;
+mod bursts;
 mod cache;
 mod calls;
 mod choosers;

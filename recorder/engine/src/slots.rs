@@ -184,4 +184,6 @@ pub(crate) mod reason {
     pub(crate) const STATE: u64 = 11;
     /// The next store may begin a restartable sequence, see [`crate::sequences`].
     pub(crate) const SEQUENCE: u64 = 12;
+    /// The command begins a burst at `pc`, see [`crate::bursts`].
+    pub(crate) const BURST: u64 = 13;
 }

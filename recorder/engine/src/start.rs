@@ -302,6 +302,9 @@ fn parts(shared: &Shared) -> Option<Parts> {
         entry: 0..0,
     };
     let release_first = cache.put(&Host::release_first(&places))?;
+    // Before all blocks: a signal that comes there waits until the engine has begun.
+    let burst = cache.put(&Host::begin_burst(&places, gate))?;
+    shared.word(word::BURST_CODE).store(burst, Ordering::Relaxed);
     let entry_code = Host::entry(&places, gate);
     let entry = cache.put(&entry_code)?;
     let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };

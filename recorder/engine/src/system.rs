@@ -236,8 +236,17 @@ pub(crate) fn sleep_ns(ns: i64) {
 
 /// The monotonic clock.
 pub(crate) fn clock_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// The processor time of the calling thread.
+pub(crate) fn thread_time_ns() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock(which: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let arguments = [libc::CLOCK_MONOTONIC as u64, &raw mut time as u64, 0, 0, 0, 0];
+    let arguments = [which as u64, &raw mut time as u64, 0, 0, 0, 0];
     // SAFETY: the time is ours.
     unsafe { own(libc::SYS_clock_gettime, arguments) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -3,6 +3,7 @@
 use crate::allocations::Allocations;
 use crate::alone::Owned;
 use crate::budget::{Spent, Taken};
+use crate::bursts::Burst;
 use crate::engine::{self, Engine, Whole};
 use crate::machine::{Abi, Host, Translation};
 use crate::sieve;
@@ -39,6 +40,8 @@ pub(crate) struct Thread {
     /// The chunk that it fills, and the chunk's address; `None` between calls when chunks are scarce.
     pub(crate) chunk: Option<(usize, u64)>,
     memory: ThreadMemory,
+    /// The burst that it is in.
+    pub(crate) burst: Option<Burst>,
     /// When a whole program's allocations are noted.
     pub(crate) allocations: Option<Box<Allocations>>,
     /// Under a limit of calls a thread: this thread's recorded calls, by region.
@@ -71,8 +74,8 @@ impl Engine {
         if let Some(spent) = &spent {
             slots.own.calls.spent = std::ptr::from_ref(&**spent) as u64;
         }
-        let thread =
-            Thread { number, is_new: true, chunk: None, memory, allocations, taken: Vec::new(), spent };
+        let (chunk, burst, taken) = (None, None, Vec::new());
+        let thread = Thread { number, is_new: true, chunk, memory, burst, allocations, taken, spent };
         if let (Some(whole), Some((sieve, held)), false) = (&self.whole, memory.sieve, self.logs_all()) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }

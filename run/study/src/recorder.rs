@@ -22,7 +22,7 @@ pub use emulator::{
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use recorded_code::RecordedCode;
 pub use regions::without_inlined;
-pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
+pub use request::{BurstCost, BurstCounts, Engine, Interventions, RecordOutcome, RecordRequest};
 pub use sealing::{KeptCalls, ReducedRegion, keep_accesses, keep_same, thin_to_spread};
 pub use subject::Subject;
 
@@ -122,7 +122,7 @@ fn with(
         keeps_windows: request.keeps_windows,
         ..plan(header, subject)?
     };
-    let mut lacks = None;
+    let (mut lacks, mut bursts) = (None, None);
     let (output, recorded, plan, runs) = match recorder {
         Recorder::Emulator(emulator) => {
             let mut runs = Runs::new(request, subject, emulator, plan, interrupts)?;
@@ -139,13 +139,13 @@ fn with(
             let plan = Plan { task: Task::Record, ..plan };
             let task = native::Task { request, subject, engine: &engine, plan: &plan, output: &output };
             let made = native::record(&task, interrupts)?;
-            lacks = made.lacks;
+            (lacks, bursts) = (made.lacks, made.bursts);
             (output.clone(), made.recorded, plan, 1)
         }
     };
     let outcome = outcome((&output, plan, recorded), request, interrupts)?;
     notes.extend(outcome.notes);
-    Ok(RecordAttempt { outcome: RecordOutcome { runs, notes, ..outcome }, lacks })
+    Ok(RecordAttempt { outcome: RecordOutcome { runs, notes, bursts, ..outcome }, lacks })
 }
 
 /// Ends the recording's file, and sums up.
@@ -187,7 +187,8 @@ fn outcome(
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     let recorder = plan.header.emulator;
     let engine = if recorder == native::NAME { Engine::Native } else { Engine::Emulator };
-    Ok(RecordOutcome { ending, summary, recorder, engine, runs: 1, failure, finished, notes: Vec::new() })
+    let (notes, bursts) = (Vec::new(), None);
+    Ok(RecordOutcome { ending, summary, recorder, engine, runs: 1, failure, finished, notes, bursts })
 }
 
 /// The recorder, with its files.

@@ -6,6 +6,7 @@ mod contexts;
 mod diff;
 mod folded;
 mod kernel;
+mod live;
 mod placements;
 mod pprof;
 mod starter;
@@ -19,7 +20,7 @@ use crate::progress::{ReadInStage, Stages};
 use crate::record::kernel::KernelOptions;
 use crate::record::{host_caches, variable};
 use crate::sampled::{self, Symbols};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, seconds};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
@@ -37,6 +38,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `lineup find`.
 #[derive(Args)]
@@ -62,6 +64,16 @@ pub(crate) struct Options {
     /// the emulator, with the reason in a note]
     #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
     engine: Option<EngineName>,
+    /// Running process to look at, in short bursts at random times: Lineup attaches to it, and detaches after --seconds
+    /// or with Ctrl-C
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff), conflicts_with_all = ["kernel", "command", "environment", "drive", "stdin", "max_seconds", "stop_after"])]
+    pid: Option<u32>,
+    /// Seconds for which the process of --pid is looked at
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, requires = "pid")]
+    seconds: Duration,
+    /// Share of the processor time of the process of --pid that looking at it may take
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage, requires = "pid")]
+    overhead: f64,
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]
     no_clock: bool,
@@ -95,10 +107,10 @@ pub(crate) struct Options {
     #[command(flatten)]
     kernel: KernelOptions,
     /// A perf.data instead of a program: lists the findings of its samples, and recordings that would show more of each
-    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "caches", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
+    #[arg(value_name = "PERF_DATA", conflicts_with_all = ["command", "kernel", "pid", "caches", "windows", "engine", "page_cycles", "no_clock", "folded", "pprof", "html", "diff", "out", "environment"])]
     samples: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present_any = ["kernel", "samples"], value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present_any = ["kernel", "samples", "pid"], value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -163,9 +175,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
-    let FindOutcome { findings, crash } = match options.kernel.kernel.is_some() {
-        true => FindOutcome { findings: kernel::find(options, &stages, &interrupts)?, crash: None },
-        false => of_program(options, &stages, &interrupts)?,
+    let FindOutcome { findings, crash } = match (options.kernel.kernel.is_some(), options.pid) {
+        (true, _) => FindOutcome { findings: kernel::find(options, &stages, &interrupts)?, crash: None },
+        (_, Some(process)) => {
+            FindOutcome { findings: live::find(options, process, &stages, &interrupts)?, crash: None }
+        }
+        (_, None) => of_program(options, &stages, &interrupts)?,
     };
     stages.end();
     write(options, &findings)?;

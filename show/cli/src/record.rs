@@ -276,6 +276,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (None, None) => Engine::Fitting,
         },
         process: options.pid,
+        bursts: None,
         children: options.children,
         regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {

@@ -179,9 +179,14 @@ impl Attribution {
         })
     }
 
+    /// The number of the function of an instruction that accesses data, or that begins a run.
+    pub(crate) fn number_of(&self, pc: u64) -> Option<FunctionNumber> {
+        self.by_pc.get(&pc).copied()
+    }
+
     /// The function of an instruction that accesses data.
     pub(crate) fn function_of(&self, pc: u64) -> Option<&FunctionCounts> {
-        self.functions.get(*self.by_pc.get(&pc)?)
+        self.functions.get(self.number_of(pc)?)
     }
 }
 

@@ -61,8 +61,103 @@ pub struct Findings {
     /// The event of the samples; `None` without samples.
     #[serde(serialize_with = "by_name")]
     pub clock_event: Option<ClockEvent>,
+    /// The bursts of a process that ran already; `None` of a whole run.
+    pub bursts: Option<Bursts>,
     /// Further notes.
     pub notes: Vec<String>,
+}
+
+/// Bursts of a process that ran already: all counts are of them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Bursts {
+    /// How they were taken.
+    #[serde(flatten)]
+    pub taken: BurstsTaken,
+    /// Shares, and how sure they are.
+    #[serde(flatten)]
+    pub shares: BurstShares,
+}
+
+/// How bursts were taken, and what that cost the process.
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
+pub struct BurstsTaken {
+    /// The process.
+    pub process: u32,
+    /// The time for which it was watched.
+    pub watched_seconds: f64,
+    /// Processor time that it used meanwhile.
+    pub process_seconds: f64,
+    /// Bursts.
+    pub bursts: u64,
+    /// Those whose accesses were kept.
+    pub kept: u64,
+    /// Those that had not ended when the process was left.
+    pub unended: u64,
+    /// Those that a signal handler, or code that cannot be translated, ended.
+    pub lost: u64,
+    /// Those that took the longest time allowed.
+    pub cut: u64,
+    /// Instructions in all bursts.
+    pub instructions: u64,
+    /// Accesses in all bursts.
+    pub accesses: u64,
+    /// Threads that had a burst.
+    pub threads: u64,
+    /// Processor time in bursts, that of the program's own work in them included.
+    pub burst_seconds: f64,
+    /// Time that threads stood still for bursts to begin.
+    pub stopped_seconds: f64,
+    /// The longest burst, in microseconds.
+    pub longest_burst_us: f64,
+    /// The longest stop, in microseconds.
+    pub longest_stop_us: f64,
+    /// The allowed share of the process's processor time.
+    pub allowed: f64,
+    /// The share that bursts and stops took.
+    pub cost: f64,
+    /// Bursts that were not begun, by reason.
+    pub not_begun: Vec<BurstsNotBegun>,
+}
+
+/// Bursts that were not begun for a reason.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct BurstsNotBegun {
+    /// The reason.
+    pub reason: String,
+    /// How often.
+    pub times: u64,
+}
+
+/// Shares of modelled stalls in bursts.
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
+pub struct BurstShares {
+    /// Stalls if the caches hold what the thread's burst before has left: the estimate that all shares rest on.
+    pub stall_cycles: f64,
+    /// Stalls if they hold all that each burst uses.
+    pub stall_cycles_if_hits: f64,
+    /// Stalls if they hold nothing.
+    pub stall_cycles_if_misses: f64,
+    /// By the owner of the data.
+    pub owners: Vec<BurstShare>,
+    /// By function, for data and code.
+    pub functions: Vec<BurstShare>,
+}
+
+/// A share of the modelled stalls of all bursts.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BurstShare {
+    /// The owner, or the function.
+    pub name: String,
+    /// Its share.
+    pub share: f64,
+    /// The ends of the 95 % interval, with a burst as the unit that is drawn; `None` with fewer than eight bursts.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// Its share if the caches hold all that each burst uses.
+    pub if_hits: f64,
+    /// Its share if they hold nothing.
+    pub if_misses: f64,
 }
 
 fn by_name<S: Serializer>(event: &Option<ClockEvent>, serializer: S) -> Result<S::Ok, S::Error> {

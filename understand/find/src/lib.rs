@@ -12,6 +12,7 @@
 
 mod attribution;
 mod between;
+mod bursts;
 mod by_hand;
 mod by_time;
 mod clock;
@@ -44,9 +45,10 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ClockShare, ContextStalls, Coverage,
-    Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls,
-    NoFinding, OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
+    AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsNotBegun, BurstsTaken,
+    ClassShare, ClockContradiction, ClockShare, ContextStalls, Coverage, Evidence, Finding, Findings,
+    FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
+    Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
 pub use pages::{CostSource, PageCosts, PageStalls};
 pub use placements::{PlacementKind, PlacementTrial, Placements};

@@ -22,7 +22,7 @@ const KERNEL: u64 = 1 << 63;
 const KERNEL_GAP_PAGES: u64 = 2;
 
 /// The place of an access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Point {
     /// Number of its spot.
     pub(crate) spot: u32,

@@ -2,13 +2,14 @@
 
 use crate::attribution::{Attribution, FunctionCounts, Tally};
 use crate::between::Between;
+use crate::bursts;
 use crate::by_hand;
 use crate::by_time;
 use crate::clock::Clock;
 use crate::configurations::{Configuration, configurations};
 use crate::contexts;
 use crate::error::FindError;
-use crate::findings::{Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
+use crate::findings::{Bursts, BurstsTaken, Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
 use crate::gains::{self, Bench, Gain, Subject};
 use crate::member_map::member_map;
 use crate::naming::Naming;
@@ -46,6 +47,8 @@ pub struct Options {
     pub next: Option<NextWords>,
     /// The words with which a finding's next command runs the program.
     pub again: Again,
+    /// How bursts were taken, when the recording is of these.
+    pub bursts: Option<BurstsTaken>,
 }
 
 /// The functions that the next command records for a finding that names none.
@@ -86,6 +89,7 @@ impl Default for Options {
             page_costs: PageCosts::default(),
             next: None,
             again: Again::default(),
+            bursts: None,
         }
     }
 }
@@ -121,9 +125,15 @@ pub fn work_out(
         (options.latency, line_bytes(&specs, CacheLevel::L1i)),
         clock,
     )?;
+    let bursts = options.bursts.clone().map(|taken| {
+        let caches = (usual, specs.as_slice());
+        let shares = bursts::shares(recorded, &mut naming, &attribution, caches, options.latency);
+        Bursts { taken, shares }
+    });
     let between = match options.next {
-        None => between(recorded, &mut naming, line_bytes(&specs, CacheLevel::L1d)),
-        Some(_) => Between::default(),
+        // Bursts of different threads begin at different times.
+        None if bursts.is_none() => between(recorded, &mut naming, line_bytes(&specs, CacheLevel::L1d)),
+        _ => Between::default(),
     };
     let mut work =
         Work { recorded, options, program, attribution, naming, sites: &sites, watched: &watched, between };
@@ -142,6 +152,7 @@ pub fn work_out(
     let placements = work.placements(bench.configurations);
     let mut findings = work.findings(&bench, gains);
     findings.placements = placements;
+    findings.bursts = bursts;
     findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
@@ -306,6 +317,7 @@ impl Work<'_, '_> {
             stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),
             clock_event: None,
+            bursts: None,
             notes: self.notes(all_cycles),
         }
     }

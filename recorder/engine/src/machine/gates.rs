@@ -59,6 +59,11 @@ pub(crate) trait Gates {
     /// first stack and hands over. The slot `pc` holds the address where it continues.
     fn begin_thread(places: &Places, gate: u64) -> Vec<u8>;
 
+    /// Start of a burst, anywhere in the program: hands over with all registers as they are. The thread is marked busy,
+    /// and the slot `pc` holds the address where it continues. A thread without a stack of the engine's waits for the
+    /// first one.
+    fn begin_burst(places: &Places, gate: u64) -> Vec<u8>;
+
     /// For [`super::Abi::run_in_cache`]: continues in the cache at the given address.
     fn go_in(slots: i32) -> Vec<u8>;
 

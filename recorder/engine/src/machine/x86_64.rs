@@ -169,6 +169,10 @@ impl Gates for X86_64 {
         gates::begin_here(places, gate)
     }
 
+    fn begin_burst(places: &Places, gate: u64) -> Vec<u8> {
+        gates::begin_burst(places, gate)
+    }
+
     fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
         gates::begin_thread(places, gate)
     }

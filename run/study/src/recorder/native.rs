@@ -3,6 +3,7 @@
 
 mod ahead;
 mod attach;
+mod bursts;
 mod conduct;
 mod follower;
 mod followers;
@@ -22,7 +23,7 @@ pub(super) use conduct::Task;
 pub use times::{Mark, TimedRegion, Times, Trial, time};
 
 use super::runs::Recorded;
-use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
+use super::{BurstCost, BurstCounts, Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
 use crate::error::{Error, Result, in_full};
 use crate::interrupt::Interrupts;
@@ -157,6 +158,7 @@ pub fn command_of(process: u32) -> Result<Vec<OsString>> {
 pub(super) struct NativeRecording {
     pub(super) recorded: Recorded,
     pub(super) lacks: Option<String>,
+    pub(super) bursts: Option<(BurstCounts, BurstCost)>,
 }
 
 /// Runs the program once, and writes its calls to the output.
@@ -233,13 +235,14 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeR
     Ok(NativeRecording {
         recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
         lacks,
+        bursts: None,
     })
 }
 
 /// Runs the program once, and counts all of it.
 fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecording> {
-    if task.request.process.is_some() {
-        return refuse("a whole program is counted from its beginning on");
+    if let Some(process) = task.request.process {
+        return bursts::record(task, process, interrupts);
     }
     let specs = task.plan.header.caches.iter().map(|text| {
         text.parse().map_err(|error: SpecError| Error::argument(text.clone(), error.to_string()))
@@ -293,6 +296,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecord
     Ok(NativeRecording {
         recorded: Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished },
         lacks: None,
+        bursts: None,
     })
 }
 

@@ -9,6 +9,7 @@ use lineup_model::region::Regions;
 use lineup_recording::native::timed::Arm;
 use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The engine that records a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -48,6 +49,8 @@ pub struct RecordRequest {
     pub engine: Engine,
     /// The process that already runs it; `None` when it is to be started.
     pub process: Option<u32>,
+    /// Of a whole program that already runs: the share of its processor time that bursts may take.
+    pub bursts: Option<f64>,
     /// The native engine records the programs that the program starts, too. The emulator always does.
     pub children: bool,
     /// Functions to record; empty in whole-program mode.
@@ -93,6 +96,7 @@ impl RecordRequest {
             run,
             engine,
             process: None,
+            bursts: None,
             children: false,
             regions: Regions::default(),
             mode,
@@ -131,6 +135,64 @@ pub struct RecordOutcome {
     pub finished: Finished,
     /// Notes for the user: functions that are also inlined, blocks not seen.
     pub notes: Vec<String>,
+    /// The bursts of a running process, and what they cost it.
+    pub bursts: Option<(BurstCounts, BurstCost)>,
+}
+
+/// Bursts that were read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct BurstCounts {
+    /// All.
+    pub bursts: u64,
+    /// Those whose accesses were kept.
+    pub kept: u64,
+    /// Those that had not ended when the process was left.
+    pub unended: u64,
+    /// Instructions in all of them.
+    pub instructions: u64,
+    /// Their accesses.
+    pub accesses: u64,
+    /// Threads that had any.
+    pub threads: u64,
+}
+
+/// The cost of bursts.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct BurstCost {
+    /// Bursts that began.
+    pub begun: u64,
+    /// Those that ended.
+    pub ended: u64,
+    /// Those that a signal handler or code that cannot be translated ended.
+    pub lost: u64,
+    /// Those that took the longest time allowed.
+    pub cut: u64,
+    /// Processor time in bursts, with the time that the program's own work in them would have taken.
+    pub in_bursts: Duration,
+    /// The longest burst.
+    pub longest_burst: Duration,
+    /// Time that threads stood still for bursts to begin.
+    pub stopped: Duration,
+    /// The longest of these stops.
+    pub longest_stop: Duration,
+    /// Processor time of the process while it was watched.
+    pub process_time: Duration,
+    /// The time for which it was watched.
+    pub watched: Duration,
+    /// Bursts that were not begun, by reason.
+    pub not_begun: Vec<(String, u64)>,
+}
+
+impl BurstCost {
+    /// The whole cost.
+    pub fn spent(&self) -> Duration {
+        self.in_bursts + self.stopped
+    }
+
+    /// The share of the process's processor time.
+    pub fn share(&self) -> f64 {
+        self.spent().as_secs_f64() / self.process_time.as_secs_f64().max(1e-9)
+    }
 }
 
 impl RecordOutcome {

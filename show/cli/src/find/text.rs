@@ -56,6 +56,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
         let _ = writeln!(out, "{}", words::without_finding(one));
     }
     owners_text(&mut out, &findings.owners, top, style);
+    bursts_text(&mut out, findings, top, style);
     allocations_text(&mut out, findings, top, style);
     memory_text(&mut out, findings, top, style);
     contexts_text(&mut out, findings, top, style);
@@ -70,6 +71,9 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
 fn head(out: &mut String, findings: &Findings) {
     if let Some(unjudged) = words::unjudged(findings) {
         let _ = writeln!(out, "{unjudged}");
+    }
+    for line in findings.bursts.iter().flat_map(words::bursts) {
+        let _ = writeln!(out, "{line}");
     }
     let stalls = &findings.stalls;
     let all = stalls.cycles();
@@ -179,6 +183,28 @@ fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: Text
         let _ = write!(out, "\n{}", table.render(style));
     }
     more(out, owners.len(), top);
+}
+
+/// Shares in bursts, and how sure they are.
+fn bursts_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+    let Some(bursts) = &findings.bursts else { return };
+    for (what, all) in [("data", &bursts.shares.owners), ("function", &bursts.shares.functions)] {
+        let columns = ["stalls", "95 % interval", "if hits", "if misses"].map(|name| (name, Align::Right));
+        let mut table = Table::new(columns.into_iter().chain([(what, Align::Left)]));
+        for one in all.iter().take(top) {
+            let interval = one.low.zip(one.high);
+            table.row([
+                percent(one.share),
+                interval
+                    .map_or_else(String::new, |(low, high)| format!("{} to {}", percent(low), percent(high))),
+                percent(one.if_hits),
+                percent(one.if_misses),
+                shortened(&one.name, NAME),
+            ]);
+        }
+        let _ = write!(out, "\n{}", table.render(style));
+        more(out, all.len(), top);
+    }
 }
 
 /// Waits of threads for its lines.

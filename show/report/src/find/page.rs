@@ -47,6 +47,7 @@ fn lead(findings: &Findings) -> Markup {
     let all = findings.stalls.cycles();
     let of = |cycles: u64| share(cycles as f64 / all.max(1) as f64);
     html! {
+        @for line in findings.bursts.iter().flat_map(words::bursts) { p.muted { (shortened(&line, SENTENCE)) "." } }
         @if let Some(unjudged) = words::unjudged(findings) { p { b.worse { (shortened(&unjudged, SENTENCE)) } "." } }
         p.lead {
             (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "

@@ -3,7 +3,7 @@
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
 use lineup_find::{
-    BetweenThreads, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding,
+    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding,
 };
 use lineup_model::first_names;
 
@@ -136,6 +136,69 @@ pub fn between_threads(between: &BetweenThreads) -> String {
         times(between.waits.of_line_alone),
         between.wait_cycles
     )
+}
+
+/// That all counts are of bursts of a running process: how they were taken, their cost, and how sure shares are.
+pub fn bursts(bursts: &Bursts) -> Vec<String> {
+    let Bursts { taken, shares } = bursts;
+    let per_thousand = |cycles: f64| {
+        let instructions = taken.instructions as f64 * taken.kept as f64 / taken.bursts.max(1) as f64;
+        format!("{:.0}", 1000.0 * cycles / instructions.max(1.0))
+    };
+    let first = format!(
+        "sampled from running process {}: {} bursts with {} instructions on {} threads in {:.1} s, in which the process used \
+         {:.2} s of processor time",
+        taken.process,
+        whole(taken.bursts),
+        whole(taken.instructions),
+        whole(taken.threads),
+        taken.watched_seconds,
+        taken.process_seconds
+    );
+    let cost = format!(
+        "cost: {} of its processor time ({:.1} ms in bursts, {:.1} ms stopped; {} allowed); the longest burst took {:.0} µs, the \
+         longest stop {:.0} µs",
+        share(taken.cost),
+        1e3 * taken.burst_seconds,
+        1e3 * taken.stopped_seconds,
+        share(taken.allowed),
+        taken.longest_burst_us,
+        taken.longest_stop_us
+    );
+    let content = format!(
+        "what the caches held before a burst is not known: stalls of a thousand instructions are {} cycles if a thread's bursts \
+         followed each other (the estimate below), {} if all lines used in a burst were there, {} if none were",
+        per_thousand(shares.stall_cycles),
+        per_thousand(shares.stall_cycles_if_hits),
+        per_thousand(shares.stall_cycles_if_misses)
+    );
+    let widest =
+        shares.owners.iter().chain(&shares.functions).filter_map(|one| Some((one, one.high? - one.low?)));
+    let widest = widest.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let sure = widest.map(|(one, width)| {
+        format!(
+            "the widest 95 % interval is that of {}, ±{}; another {:.0} s would halve it",
+            one_line(&one.name),
+            share(width / 2.0),
+            3.0 * taken.watched_seconds
+        )
+    });
+    let mut seen = vec![
+        "not seen: allocations, waits between threads".to_owned(),
+        format!("{} bursts ended early", whole(taken.lost)),
+        format!("{} reached their longest time", whole(taken.cut)),
+        format!("{} had not ended", whole(taken.unended)),
+    ];
+    if taken.kept < taken.bursts {
+        seen.push(format!("{} of them were kept for want of memory (--windows)", whole(taken.kept)));
+    }
+    seen.extend(
+        taken
+            .not_begun
+            .iter()
+            .map(|one| format!("not begun {} times, since {}", whole(one.times), one.reason)),
+    );
+    [first, cost, content].into_iter().chain(sure).chain([seen.join("; ")]).collect()
 }
 
 /// An estimate as a number of times.

@@ -1,10 +1,10 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    AllocationStalls, BetweenThreads, ClassShare, ClockContradiction, ContextStalls, Coverage, Evidence,
-    Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls, NoFinding, OwnerStalls, PageCosts,
-    PageStalls, PlacementKind, PlacementTrial, Placements, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
-    WithoutFinding,
+    AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsTaken, ClassShare,
+    ClockContradiction, ContextStalls, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap,
+    MemberStalls, NoFinding, OwnerStalls, PageCosts, PageStalls, PlacementKind, PlacementTrial, Placements,
+    Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
 use lineup_report::find::{find_page, words};
 use scraper::{Html, Selector};
@@ -200,6 +200,20 @@ fn findings() -> Findings {
         ],
         clock_samples: None,
         clock_event: None,
+        bursts: Some(Bursts {
+            taken: BurstsTaken { process: 7, bursts: 9, kept: 9, ..BurstsTaken::default() },
+            shares: BurstShares {
+                owners: vec![BurstShare {
+                    name: HOSTILE.to_owned(),
+                    share: 0.5,
+                    low: Some(0.4),
+                    high: Some(0.6),
+                    if_hits: 0.3,
+                    if_misses: 0.7,
+                }],
+                ..BurstShares::default()
+            },
+        }),
         notes: vec![HOSTILE.to_owned()],
     }
 }

@@ -266,6 +266,43 @@ pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
     code.bytes
 }
 
+/// Start of a burst: the thread is busy, and its slots hold the address to continue at.
+pub(crate) fn begin_burst(places: &Places, gate: u64) -> Vec<u8> {
+    const R11: Gpr = Gpr(11);
+    let mut code = Code::default();
+    let kept = |number: i32| places.slots + at!(kept) + 8 * number;
+    code.store_slot(kept(0), RAX);
+    code.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+    code.store_slot(kept(1), RAX);
+    compare_slot(&mut code, places.slots, at!(own_stack));
+    let known = code.jump_if(5);
+    code.store_slot(kept(2), RCX);
+    code.store_slot(kept(3), R11);
+    let again = code.here();
+    code.move_value(R11, places.first_lock);
+    code.put(&[0xb9, 1, 0, 0, 0, 0x41, 0x87, 0x0b, 0x85, 0xc9]); // mov ecx, 1; xchg [r11], ecx; test ecx, ecx
+    let got = code.jump_short(&[0x74]);
+    // Takes `rax`, `rcx` and `r11`.
+    give_way(&mut code, places);
+    let back = again as i64 - (code.here() as i64 + 2);
+    code.put(&[0xeb, back as u8]);
+    code.land_short(got);
+    code.move_value(RAX, places.first_stack);
+    code.store_slot(places.slots + at!(own_stack), RAX);
+    code.move_value(RAX, places.first_vectors);
+    code.store_slot(places.slots + at!(vectors), RAX);
+    code.load_slot(RCX, kept(2));
+    code.load_slot(R11, kept(3));
+    code.land(known);
+    code.load_slot(RAX, kept(1));
+    code.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
+    code.load_slot(RAX, kept(0));
+    code.store_slot_value(places.slots + at!(link), 0);
+    code.store_slot_value(places.slots + at!(reason), reason::BURST);
+    code.jump_far(gate);
+    code.bytes
+}
+
 /// Lets another thread run, which may hold the resource that this one waits for. More threads may wait than there are
 /// processors, and each would spin for its whole time slice. Without a system call where the program has forbidden
 /// them. Takes `rax`, `rcx`, `r11` and the flags.

@@ -206,7 +206,7 @@ fn bring<'s>(
 }
 
 /// A process that was attached to at a time, and left running.
-fn left(begun: Instant) -> Finished {
+pub(super) fn left(begun: Instant) -> Finished {
     Finished {
         ending: Ending::Stopped,
         wall_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),

@@ -6,6 +6,8 @@
 mod attached;
 #[cfg(target_arch = "x86_64")]
 mod budgets;
+#[cfg(target_arch = "x86_64")]
+mod bursts;
 mod cachegrind;
 #[cfg(target_arch = "x86_64")]
 mod chosen;

@@ -5,6 +5,7 @@
 //! stopped only for moments, while its code is changed. Otherwise Lineup does not hold the process, and others may
 //! trace it.
 
+mod bursts;
 mod caller;
 mod changes;
 mod inject;
@@ -12,6 +13,7 @@ mod ptrace;
 mod refusals;
 mod threads;
 
+pub(super) use bursts::{Attempt, BurstStarter};
 pub(super) use changes::Change;
 use changes::Traps;
 pub(super) use inject::Starting;

@@ -149,22 +149,30 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) {
 
 /// Waits until a thread stands still; `None` when it does not within `patience`.
 pub(super) fn wait(tid: Tid, patience: Duration) -> Option<Stop> {
+    wait_since(tid, patience).map(|(stop, _)| stop)
+}
+
+/// As [`wait`], with the time of the last look at which it did not stand still yet.
+pub(super) fn wait_since(tid: Tid, patience: Duration) -> Option<(Stop, Instant)> {
     /// Most threads stop within that.
     const SHORT: Duration = Duration::from_micros(50);
     /// After these looks the pauses grow: each look takes processor time from the awaited thread.
     const LATE: u32 = 8;
     const PAUSES: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
     let begun = Instant::now();
+    let mut since = begun;
     loop {
+        let looked = Instant::now();
         let mut status = 0;
         // SAFETY: the kernel writes one number.
         let waited = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
         if waited == tid {
-            return Some(stop_of(status));
+            return Some((stop_of(status), since));
         }
         if waited == -1 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return Some(Stop::Gone);
+            return Some((Stop::Gone, since));
         }
+        since = looked;
         match begun.elapsed() {
             elapsed if elapsed > patience => return None,
             elapsed if elapsed < SHORT && URGENT.get() == 0 => std::thread::yield_now(),
@@ -236,6 +244,21 @@ pub(super) fn blocked(tid: Tid) -> io::Result<u64> {
 /// Sets them.
 pub(super) fn set_blocked(tid: Tid, mask: u64) -> io::Result<()> {
     request(SET_SIGNAL_MASK, tid, size_of::<u64>(), &raw const mask as usize)
+}
+
+/// Processor time that a process has used; zero when it is gone.
+pub(super) fn processor_time(process: Tid) -> Duration {
+    /// The kernel's number of the clock that the scheduler keeps.
+    const SCHEDULED: libc::clockid_t = 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the time alone.
+    let read = unsafe { libc::clock_gettime(!process << 3 | SCHEDULED, &raw mut time) };
+    let of = |number: i64| u64::try_from(number).unwrap_or_default();
+    if read == 0 {
+        Duration::from_secs(of(time.tv_sec)) + Duration::from_nanos(of(time.tv_nsec))
+    } else {
+        Duration::ZERO
+    }
 }
 
 #[cfg(target_env = "musl")]

@@ -55,6 +55,8 @@ pub(super) struct Still {
     /// The signal that it gets when it continues.
     signal: i32,
     is_gone: bool,
+    /// It has stood still from then on at the earliest.
+    pub(super) since: Instant,
 }
 
 /// The stop of one thread: its length is known when this is dropped, once the thread continues.
@@ -248,12 +250,13 @@ impl Process {
 impl StoppingThread {
     /// Waits until it stands still.
     fn wait(self, patience: Duration) -> Result<Still, StoppingThread> {
-        match ptrace::wait(self.tid, patience) {
-            Some(stop) => Ok(Still {
+        match ptrace::wait_since(self.tid, patience) {
+            Some((stop, since)) => Ok(Still {
                 tid: self.tid,
                 standing: Some(self.standing),
                 signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
                 is_gone: stop == Stop::Gone,
+                since,
             }),
             None => Err(self),
         }
