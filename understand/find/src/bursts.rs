@@ -1,6 +1,6 @@
 //! Bursts of a running process: counts from their windows, and how sure shares are.
 //!
-//! What the caches hold when a burst begins is not known. Three assumptions bound and estimate it:
+//! The content of the caches when a burst begins is not known. Three assumptions bound and estimate it:
 //!
 //! * *Misses*: they hold nothing. No other content has more misses, with the replacement of the line used longest ago.
 //! * *Hits*: of each set, they hold the lines that the burst uses there first. No other content has fewer.

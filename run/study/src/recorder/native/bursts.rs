@@ -17,7 +17,7 @@ use crate::recorder::{BurstCost, BurstCounts};
 use lineup_model::access::{ProcessId, StackRange, ThreadId};
 use lineup_model::process::Origin;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Definition, Form, each_piece, record, state, word};
+use lineup_recording::native::{Definition, Form, chunk, each_piece, record, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Misses, ProfileRun, ProgramExit, Summary, Window, WindowStep};
 use std::collections::{BTreeMap, HashMap};
@@ -131,8 +131,11 @@ impl Task<'_> {
         let mut cost = BurstCost::default();
         while attached.is_running() && engine_thread.exists() && !is_late() && !interrupts.take() {
             cost = cost_now(&starter);
+            // A burst that finds no room for its log costs a stop, and shows nothing.
+            let is_behind = memory.chunks(false).len() > chunk::COUNT / 2;
             let pause = match budget.pause(&cost) {
                 Some(pause) => pause,
+                None if is_behind => PAUSES.0,
                 None => {
                     let attempt = starter.begin(&mut |end| budget.random.below(end));
                     *budget.attempts.entry(attempt).or_default() += 1;

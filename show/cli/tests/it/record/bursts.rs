@@ -42,10 +42,11 @@ impl Begun {
         all
     }
 
-    /// What an attachment may leave behind: mappings, signals, threads, open files.
+    /// The traces that an attachment may leave: mappings, signals, threads, open files.
     fn traces(&self) -> (String, Vec<String>, Vec<String>, Vec<String>) {
         let status = self.file("status");
-        let signals = status.lines().filter(|line| line.starts_with("Sig") || line.starts_with("TracerPid"));
+        let names = ["SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "TracerPid"];
+        let signals = status.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
         (self.file("maps"), signals.map(str::to_owned).collect(), self.names("task"), self.names("fd"))
     }
 
