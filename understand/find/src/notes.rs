@@ -49,6 +49,7 @@ impl Work<'_, '_> {
         let is_guest = self.options.next.is_some();
         let is_told = !self.recorded.sites.is_empty();
         let why = match self.recorded.header.emulator.as_str() {
+            _ if self.options.bursts.is_some() => "it happened before, or outside bursts",
             NATIVE_ENGINE => "no allocator was called by a name that is known",
             _ => "the native engine sees that, and did not record here",
         };
