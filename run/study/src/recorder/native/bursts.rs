@@ -68,7 +68,7 @@ pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> 
         (watched, following.join().unwrap_or_else(failed))
     });
     let (cost, notes) = watched?;
-    let counts = reader.finish(notes, &cost, followed.as_ref().err().map(|error| in_full(error)))?;
+    let counts = reader.finish(notes, &cost, followed.as_ref().err().map(in_full))?;
     let journal = Journal { threads: counts.threads, processes: 1, ..Journal::default() };
     let finished = Some(super::conduct::left(begun));
     let exit = ProgramExit::Left;
