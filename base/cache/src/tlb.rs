@@ -80,7 +80,7 @@ impl Tlb {
         let is_there = match page {
             PageBytes::Small => self.second.access(address, size_bytes),
             // A number that no small page has, in the set after that of the huge page before.
-            PageBytes::Huge => self.second.touch(HUGE | address / page.bytes()),
+            PageBytes::Huge => self.second.touch(HUGE | (address / page.bytes())),
         };
         if is_there { Missed::L1 } else { Missed::L2 }
     }
