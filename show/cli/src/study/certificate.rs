@@ -51,6 +51,9 @@ fn beyond_maps(advice: &Advice) -> Option<String> {
     if let Some(gather) = advice.gathers.first() {
         return Some(format!("variables become members of {}", gather.name));
     }
+    if let Some(variable) = advice.variables.iter().flat_map(|one| &one.variables).next() {
+        return Some(format!("{variable} is declared otherwise"));
+    }
     let cold = advice.cold_parts.first()?;
     Some(format!("members of {} leave its objects", cold.type_name))
 }

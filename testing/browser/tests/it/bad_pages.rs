@@ -59,6 +59,6 @@ fn each_fault_is_found_and_a_page_without_one_has_none() {
         let said = problems.join("\n");
         assert_eq!(problems.is_empty(), fault.is_empty(), "{name}: {said}");
         assert!(said.contains(fault), "{name}: {said}");
-        assert!(folder.path().join(format!("{name}-400-dark.png")).is_file());
+        assert!(folder.path().join(format!("{name}-400-light.png")).is_file());
     }
 }
