@@ -13,15 +13,17 @@ pub struct Numbered<'a> {
     back: HashMap<&'a str, &'a str>,
 }
 
-/// A number that differs as the map says.
+/// A number that differs as the map says, or as its own line does.
 #[derive(Debug)]
 pub struct Explained {
     /// The line after the change.
     pub line: usize,
     /// The word.
     pub word: usize,
-    /// The type that explains it.
+    /// The type that explains it; empty for a list in another order and for a line's number.
     pub record: String,
+    /// True for the number of the statement's own line, as `__LINE__` has it.
+    pub is_line: bool,
 }
 
 fn stem(name: &str) -> Option<&str> {
@@ -74,7 +76,7 @@ pub fn compare<'a>(
         after: other.map_or("(nothing)", |line| line.text).into(),
     };
     let mut explained = Vec::new();
-    if same_words(&old.head.words, &new.head.words, numbered, pair, None).is_none() {
+    if same_words((&old.head, &new.head), numbered, pair, None).is_none() {
         return Err(differs(&old.head, Some(&new.head)));
     }
     let mut at = 0;
@@ -82,14 +84,14 @@ pub fn compare<'a>(
         let (one, Some(other)) = (&old.lines[at], new.lines.get(at)) else {
             return Err(differs(&old.lines[at], None));
         };
-        if let Some(found) = same_words(&one.words, &other.words, numbered, pair, Some(at)) {
+        if let Some(found) = same_words((one, other), numbered, pair, Some(at)) {
             explained.extend(found);
             at += 1;
             continue;
         }
         match permuted(old, new, at, pair) {
             Some(count) => {
-                explained.push(Explained { line: at, word: 0, record: String::new() });
+                explained.push(Explained { line: at, word: 0, record: String::new(), is_line: false });
                 at += count;
             }
             None => return Err(differs(one, Some(other))),
@@ -103,12 +105,13 @@ pub fn compare<'a>(
 
 /// Compares words; the numbers that the map explains.
 fn same_words<'a>(
-    old: &[Token<'a>],
-    new: &[Token<'a>],
+    (old_line, new_line): (&Line<'a>, &Line<'a>),
     numbered: &mut Numbered<'a>,
     pair: &Pair<'_>,
     line: Option<usize>,
 ) -> Option<Vec<Explained>> {
+    let (old, new) = (old_line.words.as_slice(), new_line.words.as_slice());
+    let lines = source_line(old_line).zip(source_line(new_line));
     let mut explained = Vec::new();
     if old.len() != new.len() {
         return None;
@@ -123,7 +126,7 @@ fn same_words<'a>(
                 if one.len() != other.len() || sorted_list(one) != sorted_list(other) {
                     return None;
                 }
-                explained.push(Explained { line: line?, word: at, record: String::new() });
+                explained.push(Explained { line: line?, word: at, record: String::new(), is_line: false });
                 at += one.len() + 2;
                 continue;
             }
@@ -131,8 +134,10 @@ fn same_words<'a>(
         match (old[at], new[at]) {
             (Token::Name(one), Token::Name(other)) if numbered.same(one, other) => {}
             (Token::Int(one), Token::Int(other)) if one != other => {
-                let record = pair.explains(one, other)?;
-                explained.push(Explained { line: line?, word: at, record });
+                let by_layout = pair.explains(one, other);
+                let is_line = by_layout.is_none() && lines == Some((one, other));
+                let record = if is_line { String::new() } else { by_layout? };
+                explained.push(Explained { line: line?, word: at, record, is_line });
             }
             (one, other) if one != other => return None,
             _ => {}
@@ -140,6 +145,11 @@ fn same_words<'a>(
         at += 1;
     }
     Some(explained)
+}
+
+/// The number of the line that a statement stands on, from its place `FILE:LINE:COLUMN`.
+fn source_line(line: &Line<'_>) -> Option<i128> {
+    line.place?.rsplit(':').nth(1)?.parse().ok()
 }
 
 fn braced<'w, 'a>(words: &'w [Token<'a>]) -> Option<&'w [Token<'a>]> {

@@ -58,6 +58,9 @@ pub fn look<'a>(
             plain: 0,
         };
         walk.all();
+        for number in explained.iter().filter(|number| number.is_line) {
+            walk.found.push((number.line, Kind::Constant, String::new(), Some("line-number")));
+        }
         findings.functions += 1;
         findings.explained += explained.len() as u64;
         findings.plain += walk.plain;

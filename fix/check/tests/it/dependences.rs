@@ -122,3 +122,19 @@ fn idle_assembler_and_a_part_given_as_its_own_type_are_discharged_by_rules() {
         assert_ne!(open(compiler, &body("\"mov %%eax, %%ebx\" ::: \"ebx\"")), Some(0));
     }
 }
+
+#[test]
+fn a_number_of_a_source_line_is_named_and_one_beside_it_ends_the_check() {
+    let after = AFTER.replacen('{', "{\n\n", 1);
+    let of = |body: &str| {
+        let folder = Folder::new();
+        let variants = variants("gcc", &folder, &format!("{HEAD}{body}"), (BEFORE, &after));
+        let map = map_of(&variants).expect("the map is in the debug information");
+        Some(check(&variants, &map).ok()?.obligations)
+    };
+    let called = "void line(int); int main(void) { line(__LINE__@); return shared.a; }";
+    let obligations = of(&called.replace('@', "")).expect("equal but for the layout and the lines");
+    assert_eq!(obligations.len(), 1, "{obligations:?}");
+    assert_eq!(obligations[0].rule, Some("line-number"));
+    assert!(of(&called.replace('@', " + 1")).is_none());
+}

@@ -136,12 +136,28 @@ pub fn certify(
                 "{unit}: {function} at {place}: clang's code differs, as it may where an offset becomes 0"
             ))
         }
+        Err(CheckError::Differs { function, place, .. }) if moves_lines(&request) => {
+            Certified::NotCovered(format!(
+                "{function} at {place} differs, as code and data may that hold the numbers of source lines: the patch \
+                 moves lines"
+            ))
+        }
         Err(CheckError::Differs { unit, function, place, before, after }) => Certified::Differs(format!(
             "{unit}: {function} at {place} is other code after the change, and the new layout does not explain it: \
              `{before}` became `{after}`"
         )),
         Err(error) => Certified::NotCovered(error.to_string()),
     })
+}
+
+/// True when an edited file has another number of lines, so that `__LINE__` changes behind the edit.
+fn moves_lines(request: &CertificateRequest<'_>) -> bool {
+    let lines = |tree: &Tree, file: &str| {
+        std::fs::read(tree.path.join(file))
+            .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+    };
+    let [before, after] = request.trees;
+    request.edited.iter().any(|file| lines(before, file) != lines(after, file))
 }
 
 /// The units of the build and records of their compilers, or why they have no forms.
