@@ -4,7 +4,7 @@
 
 # Make a real program faster and prove it; leaves demo-report/report.html.
 demo: setup-demo
-	cargo build --profile demo -p lineup -p lineup-engine -p lineup-heap
+	cargo build --profile demo -p lineup -p lineup-heap
 	scripts/demo
 
 # `make test LINT=1`, as .ci/run has it: clippy while it compiles, with warnings as errors. `cargo clippy` would first check
