@@ -33,6 +33,7 @@ use lineup_report::study::{Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SO
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
+use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
 use lineup_study::timing::{Placing, allowed_cpus};
@@ -62,6 +63,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let begun = SystemTime::now();
     let levers = Levers::of(&options, &interrupts)?;
     let mut plan = Plan::of(options, &interrupts, &stages)?;
+    if levers.as_ref().is_some_and(|levers| levers.layout_left_out().is_some()) {
+        plan.units = Units::Unread;
+    }
     let of_layout = levers.as_ref().map_or_else(|| interrupts.clone(), Levers::interrupts_of_layout);
     let result = match (study(&mut plan, levers.as_ref(), &of_layout, &stages), &levers) {
         (Err(error), Some(levers)) if levers.is_layout_cut(&of_layout) => {
