@@ -30,10 +30,16 @@ const TICK: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Interrupts {
     received: Arc<AtomicI32>,
-    groups: Arc<Mutex<Vec<Pid>>>,
+    groups: Arc<Mutex<Vec<Entrusted>>>,
     guardian: Arc<OnceLock<Arc<Guardian>>>,
     keeping: Arc<AtomicUsize>,
-    /// True once the time of [`Interrupts::for_at_most`] is over.
+    /// True once the time of [`Interrupts::for_at_most`] is over. Each part of the work has one of its own.
+    is_time_over: Arc<AtomicBool>,
+}
+
+/// A process group that is ended with the part of the work that entrusted it.
+struct Entrusted {
+    group: Pid,
     is_time_over: Arc<AtomicBool>,
 }
 
@@ -97,7 +103,7 @@ impl Interrupts {
             while let Some(signal) = signals.wait().next() {
                 let came = Instant::now();
                 watcher.received.store(signal, Ordering::SeqCst);
-                watcher.end_groups();
+                watcher.end_groups(|_| true);
                 let Some(last_words) = &last_words else { continue };
                 if watcher.is_still_at_work(came, &mut signals) {
                     let code = last_words(Interrupted { signal });
@@ -124,7 +130,7 @@ impl Interrupts {
             }
             let Some(is_time_over) = is_time_over.upgrade() else { return };
             is_time_over.store(true, Ordering::SeqCst);
-            whole.end_groups();
+            whole.end_groups(|entrusted| Arc::ptr_eq(&entrusted.is_time_over, &is_time_over));
         });
         part
     }
@@ -179,7 +185,7 @@ impl Interrupts {
 
     /// Entrusts a process group; it is ended when a signal comes, at once if one already has.
     pub fn entrust(&self, group: Pid) {
-        self.lock().push(group);
+        self.lock().push(Entrusted { group, is_time_over: self.is_time_over.clone() });
         if let Some(guardian) = self.guardian.get() {
             guardian.began(group);
         }
@@ -191,19 +197,18 @@ impl Interrupts {
 
     /// Takes a process group back, before its leader is reaped.
     pub fn release(&self, group: Pid) {
-        self.lock().retain(|entrusted| *entrusted != group);
+        self.lock().retain(|entrusted| entrusted.group != group);
         if let Some(guardian) = self.guardian.get() {
             guardian.ended(group);
         }
     }
 
-    /// Ends the groups that are entrusted now. Later ones belong to work that continues.
-    fn end_groups(&self) {
-        let ended = self.lock().clone();
+    /// Ends the groups that meet a condition.
+    fn end_groups(&self, is_ended: impl Fn(&Entrusted) -> bool) {
         for signal in [Signal::TERM, Signal::KILL] {
-            for group in self.lock().iter().filter(|group| ended.contains(group)) {
+            for entrusted in self.lock().iter().filter(|entrusted| is_ended(entrusted)) {
                 // A group that ended in the meantime needs no signal.
-                let _ = kill_process_group(*group, signal);
+                let _ = kill_process_group(entrusted.group, signal);
             }
             if signal == Signal::TERM {
                 std::thread::sleep(GRACE);
@@ -211,7 +216,7 @@ impl Interrupts {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Pid>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entrusted>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -220,18 +225,24 @@ impl Interrupts {
 mod tests {
     use super::*;
     use rustix::process::{getpid, kill_process};
-    use std::os::unix::process::CommandExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::Command;
 
     #[test]
     fn a_part_ends_with_its_time_and_the_rest_goes_on() {
         let whole = Interrupts::watch().expect("handlers");
         let part = whole.for_at_most(Duration::from_millis(50));
-        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep");
-        let group = Pid::from_child(&child);
+        let sleep = || Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep");
+        let [mut child, mut of_the_rest] = [sleep(), sleep()];
+        let [group, group_of_the_rest] = [&child, &of_the_rest].map(Pid::from_child);
+        // In front of the other, so that a signal to both would have reached it first.
+        whole.entrust(group_of_the_rest);
         part.entrust(group);
         assert!(!child.wait().expect("it ends").success());
         part.release(group);
+        whole.release(group_of_the_rest);
+        let ended = of_the_rest.kill().and_then(|()| of_the_rest.wait()).expect("it ends");
+        assert_eq!(ended.signal(), Some(libc::SIGKILL), "only this test ends work that continues");
         let cut = part.check().expect_err("its time is over");
         assert_eq!((cut.signal, cut.to_string()), (0, "its time is over".to_owned()));
         assert!(whole.check().is_ok() && whole.for_at_most(Duration::from_secs(600)).check().is_ok());
