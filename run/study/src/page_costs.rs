@@ -1,5 +1,6 @@
 //! The costs of pages on this machine: measured once, and kept in the user's cache folder.
 
+use lineup_stats::random::{Seed, shuffle};
 use std::fs;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -139,15 +140,11 @@ fn chase_ns(lines: usize, distance: usize) -> f64 {
     const STEPS: usize = 200_000;
     let step = distance / size_of::<u32>();
     let mut order: Vec<u32> = (0..lines as u32).collect();
-    let mut state = 1_u64;
-    // One cycle through all of them.
-    for last in (1..lines).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        order.swap(last, (state >> 33) as usize % last);
-    }
+    shuffle(&mut order, Seed(1));
     let mut next = vec![0_u32; lines * step];
-    for (from, to) in order.iter().enumerate() {
-        next[from * step] = to * step as u32;
+    // One cycle through all of them.
+    for (from, to) in order.iter().zip(order.iter().cycle().skip(1)) {
+        next[*from as usize * step] = to * step as u32;
     }
     let mut at = 0;
     shortest_ns(STEPS, || {

@@ -153,8 +153,7 @@ pub fn certify(
 /// True when an edited file has another number of lines, so that `__LINE__` changes behind the edit.
 fn moves_lines(request: &CertificateRequest<'_>) -> bool {
     let lines = |tree: &Tree, file: &str| {
-        std::fs::read(tree.path.join(file))
-            .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+        fs::read(tree.path.join(file)).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
     };
     let [before, after] = request.trees;
     request.edited.iter().any(|file| lines(before, file) != lines(after, file))

@@ -9,10 +9,11 @@ use crate::study::{code, outputs, placement};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use lineup_report::placement::Action;
-use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, ProofReport, StudyReport};
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, StudyReport};
 use lineup_study::bolt::Bolt;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::scratch::{Scratch, Tree};
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -61,6 +62,8 @@ pub(super) struct Levers {
     options: plan::Options,
     begun: Instant,
     interrupts: Interrupts,
+    /// True once the layout's part is done.
+    is_layout_done: Cell<bool>,
 }
 
 impl Levers {
@@ -76,6 +79,7 @@ impl Levers {
             options: options.clone(),
             begun: Instant::now(),
             interrupts: interrupts.clone(),
+            is_layout_done: Cell::new(false),
         }))
     }
 
@@ -107,7 +111,7 @@ impl Levers {
 
     /// True when the layout's part was ended by its time alone.
     pub(super) fn is_layout_cut(&self, of_layout: &Interrupts) -> bool {
-        of_layout.check().is_err() && self.interrupts.check().is_ok()
+        !self.is_layout_done.get() && of_layout.check().is_err() && self.interrupts.check().is_ok()
     }
 
     /// The other levers, where the layout's part was cut off: on a new build.
@@ -131,6 +135,7 @@ impl Levers {
         built: &Tree,
         stages: &Stages,
     ) -> Result<Vec<LeverReport>> {
+        self.is_layout_done.set(true);
         let mut levers = vec![layout];
         for lever in [Lever::Placement, Lever::Code] {
             let bounded = self.interrupts.for_at_most(self.left());
@@ -174,7 +179,7 @@ impl Levers {
             text: code.optimiser_command.clone(),
         });
         let lever = match &report.proof {
-            Some(proof) => of_proof(CODE_ORDER, proof, command),
+            Some(proof) => LeverReport::of_proof(CODE_ORDER, proof, command),
             None => LeverReport::without_time(CODE_ORDER, report.not_proven.clone().unwrap_or_default()),
         };
         Ok(LeverReport { page: Some(page("code")), ..lever })
@@ -191,17 +196,8 @@ pub(super) fn layout(report: &StudyReport) -> LeverReport {
     let apply = report.patch.as_ref().and_then(|_| report.commands.get(1));
     let apply = apply.map(|command| Action { purpose: command.purpose.clone(), text: command.text.clone() });
     match (&report.proof, &report.not_proven) {
-        (Some(proof), _) => of_proof(LAYOUT, proof, apply),
+        (Some(proof), _) => LeverReport::of_proof(LAYOUT, proof, apply),
         (None, Some(why)) => LeverReport::without_time(LAYOUT, why.clone()),
         (None, None) => LeverReport::without_time(LAYOUT, "no patch: nothing is changed"),
     }
-}
-
-/// A lever that was compared; the way to use it is shown where it gains.
-fn of_proof(lever: &'static str, proof: &ProofReport, action: Option<Action>) -> LeverReport {
-    let mut lever = LeverReport::of_proof(lever, proof, action.into_iter().collect());
-    if !lever.is_gain {
-        lever.actions.clear();
-    }
-    lever
 }

@@ -112,18 +112,16 @@ fn study(
     let mut why_found = None;
     if let Some(levers) = levers {
         let found = match levers.layout_left_out() {
-            Some(why) => Err(LeverReport::without_time(LAYOUT, why)),
-            None => found_regions::regions(plan, &built, stages, interrupts)?
-                .map_err(|nothing| LeverReport::without_time(LAYOUT, nothing)),
+            Some(why) => Err(why),
+            None => found_regions::regions(plan, &built, stages, interrupts)?,
         };
         match found {
             Ok(found) => {
                 plan.regions = found.regions;
                 why_found = Some(found.why);
             }
-            Err(layout) => {
-                let nothing = layout.result.clone();
-                let layout = LeverReport::without_time(LAYOUT, first_sentence(&nothing));
+            Err(nothing) => {
+                let layout = LeverReport::without_time(LAYOUT, first_line(&nothing));
                 let levers = levers.try_all(layout, plan, &built.tree, stages)?;
                 let _keeping = interrupts.keeping();
                 outputs::write_without_layout(plan, &nothing, levers)?;
@@ -235,8 +233,7 @@ fn study(
     }
 }
 
-/// The part of a message up to its first full stop.
-fn first_sentence(message: &str) -> &str {
+fn first_line(message: &str) -> &str {
     message.lines().next().unwrap_or(message)
 }
 

@@ -34,8 +34,8 @@ impl LeverReport {
         Self { lever, result: why.into(), elapsed: None, is_gain: false, actions: Vec::new(), page: None }
     }
 
-    /// A lever whose program was compared with the unchanged one.
-    pub fn of_proof(lever: &'static str, proof: &ProofReport, actions: Vec<Action>) -> Self {
+    /// A lever whose program was compared with the unchanged one. The way to use it is shown where it gains.
+    pub fn of_proof(lever: &'static str, proof: &ProofReport, action: Option<Action>) -> Self {
         let elapsed = proof
             .time
             .as_ref()
@@ -44,6 +44,7 @@ impl LeverReport {
             .time
             .as_ref()
             .is_some_and(|time| time.verdict == TimeVerdict::Changed && time.ratio < 1.0 - time.margin);
+        let actions = action.into_iter().filter(|_| is_gain).collect();
         Self { lever, result: proof.conclusion.clone(), elapsed, is_gain, actions, page: None }
     }
 

@@ -20,6 +20,9 @@ use lineup_recording::journal::Journal;
 use lineup_recording::native::{Definition, Form, chunk, each_piece, record, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Misses, ProfileRun, ProgramExit, Summary, Window, WindowStep};
+use lineup_stats::random::Seed;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,31 +80,15 @@ pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> 
     Ok(NativeRecording { recorded, lacks: None, bursts: Some((counts, cost)) })
 }
 
-/// Random numbers, after Marsaglia.
-struct Random(u64);
+/// The time until the next event of a process without memory, with this mean.
+fn interval(random: &mut ChaCha8Rng, mean: Duration) -> Duration {
+    mean.mul_f64(-(1.0 - random.random::<f64>()).ln())
+}
 
-impl Random {
-    fn new() -> Random {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Random(now.map_or(1, |now| now.as_nanos() as u64) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    /// The time until the next event of a process without memory, with this mean.
-    fn interval(&mut self, mean: Duration) -> Duration {
-        let uniform = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
-        mean.mul_f64(-(1.0 - uniform).ln())
-    }
+/// Other numbers in each run.
+fn seed() -> Seed {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Seed(now.map_or(1, |now| now.as_nanos() as u64))
 }
 
 impl Task<'_> {
@@ -123,7 +110,7 @@ impl Task<'_> {
         let is_late = || self.request.run.max_time.is_some_and(|most| begun.elapsed() >= most);
         let mut starter = BurstStarter::new(&attached)?;
         let (used_before, engine_thread) = (starter.used(), starter.engine_thread());
-        let mut budget = Budget { overhead, random: Random::new(), attempts: BTreeMap::new() };
+        let mut budget = Budget { overhead, random: seed().generator(), attempts: BTreeMap::new() };
         let cost_now = |starter: &BurstStarter<'_>| {
             let used = starter.used().saturating_sub(used_before);
             cost_of(memory, starter, begun.elapsed(), used)
@@ -137,7 +124,7 @@ impl Task<'_> {
                 Some(pause) => pause,
                 None if is_behind => PAUSES.0,
                 None => {
-                    let attempt = starter.begin(&mut |end| budget.random.below(end));
+                    let attempt = starter.begin(&mut |end| budget.random.random_range(0..end));
                     *budget.attempts.entry(attempt).or_default() += 1;
                     if matches!(attempt, Attempt::InNoFile | Attempt::Gone) {
                         starter.look();
@@ -173,7 +160,7 @@ impl Task<'_> {
 struct Budget {
     /// The allowed share of the process's processor time.
     overhead: f64,
-    random: Random,
+    random: ChaCha8Rng,
     attempts: BTreeMap<Attempt, u64>,
 }
 
@@ -199,7 +186,7 @@ impl Budget {
             Attempt::AllWait | Attempt::InNoFile | Attempt::Gone => PAUSES.0,
             Attempt::InKernel | Attempt::InSequence | Attempt::InEngine => SHORTEST,
         };
-        self.random.interval(mean)
+        interval(&mut self.random, mean)
     }
 }
 
@@ -607,7 +594,7 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_used_up_waits() {
-        let budget = Budget { overhead: 0.01, random: Random(1), attempts: BTreeMap::new() };
+        let budget = Budget { overhead: 0.01, random: Seed(1).generator(), attempts: BTreeMap::new() };
         let cost = |ended, ms| BurstCost {
             ended,
             in_bursts: Duration::from_millis(ms),
