@@ -115,7 +115,8 @@ impl Runner for Chosen<'_> {
 /// The most runs that an elimination of so many candidates takes, warm-up included.
 pub fn most_runs(candidates: usize) -> u64 {
     let lefts = std::iter::successors(Some(candidates), |&left| (left > 1).then(|| kept(left)));
-    lefts.zip(0..).map(|(left, round)| (left as u64 + 1) * (1 + 2 * blocks(round))).sum()
+    let runs = lefts.zip(0..).map(|(left, round)| (left as u64 + 1) * 2 * blocks(round));
+    candidates as u64 + 1 + runs.sum::<u64>()
 }
 
 /// The number of candidates that a round keeps: half of them, and at least one where there is one.
@@ -181,6 +182,9 @@ fn round_plan(plan: &EliminationPlan, round: usize, rounds: u64, variants: usize
     own.variants = variants;
     own.max_blocks = blocks(round);
     own.max_time_ns = plan.max_time_ns / rounds.max(1);
+    // A round only drops the slower half, and the first one has warmed up what later ones find.
+    own.least_blocks = 2;
+    own.warm_up = if round == 0 { plan.compare.warm_up } else { 0 };
     own.stop.target_width = 0.0;
     own.stop.level = plan.level();
     // Every round has an order and environments of its own.

@@ -138,6 +138,20 @@ pub fn resolve(repository: &Path, revision: &str) -> Result<Commit> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// The author of commits made in a folder, as mails name them.
+pub fn author_in(folder: &Path) -> String {
+    let asked = succeed(command_in(folder, &["var", "GIT_AUTHOR_IDENT"]), "git var").ok();
+    let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let author = said.and_then(|said| Some(format!("{}>", said.split_once('>')?.0)));
+    author.unwrap_or_else(|| "Lineup <lineup@localhost>".to_owned())
+}
+
+/// A folder's path below the top of its repository, empty at the top; `None` outside of repositories.
+pub fn place_in_repository(folder: &Path) -> Option<String> {
+    let output = succeed(command_in(folder, &["rev-parse", "--show-prefix"]), "git rev-parse").ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim_end().trim_end_matches('/').to_owned())
+}
+
 fn command_in(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.current_dir(directory).args(arguments);

@@ -101,6 +101,22 @@ impl Candidates {
     }
 }
 
+impl Candidate {
+    /// The same placement for another program: pools are planned by a run of it, with the plan in `folder`. Anything
+    /// else is as it was.
+    ///
+    /// # Errors
+    /// When the program cannot be run, or a plan cannot be written.
+    pub fn planned_for(&self, run: &Run, folder: &Path, interrupts: &Interrupts) -> Result<Candidate> {
+        if POOLS.iter().all(|pools| pools.name != self.name) {
+            return Ok(self.clone());
+        }
+        let mut planned = Candidates { loads_libraries: true, ..Candidates::default() };
+        planned.add_pools(run, folder, interrupts)?;
+        Ok(planned.list.into_iter().find(|one| one.name == self.name).unwrap_or_else(|| self.clone()))
+    }
+}
+
 fn candidate(name: &str, library: &Path, plan: PathBuf) -> Candidate {
     Candidate {
         name: name.to_owned(),

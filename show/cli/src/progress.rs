@@ -24,6 +24,8 @@ const STILL_AT_IT: Duration = Duration::from_secs(15);
 pub(crate) struct Stages {
     now: Arc<Mutex<Option<Stage>>>,
     is_terminal: bool,
+    /// Ends the reading of files when the time of a part of the work is over.
+    part: Option<Interrupts>,
 }
 
 struct Stage {
@@ -37,7 +39,12 @@ struct Stage {
 impl Stages {
     /// No stage has begun yet.
     pub(crate) fn new() -> Self {
-        Stages { now: Arc::default(), is_terminal: std::io::stderr().is_terminal() }
+        Stages { now: Arc::default(), is_terminal: std::io::stderr().is_terminal(), part: None }
+    }
+
+    /// The stages of a part of the work, in which reading a file ends with the part's time.
+    pub(crate) fn of_part(&self, part: &Interrupts) -> Stages {
+        Stages { now: self.now.clone(), is_terminal: self.is_terminal, part: Some(part.clone()) }
     }
 
     /// Watches for signals. A stage that does not end in time after one is cut off, with an error that names it.
@@ -96,6 +103,9 @@ impl<'s> ReadInStage<'s> {
 
 impl Read for ReadInStage<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(part) = &self.stages.part {
+            part.check().map_err(std::io::Error::other)?;
+        }
         let count = self.file.read_at(buffer, self.read_bytes)?;
         let before = self.read_bytes >> 20;
         self.read_bytes += count as u64;

@@ -1,6 +1,6 @@
 //! The message of a patch: the gains, and the losses.
 
-use crate::study::{HintsReport, LineKind, ProposalStatus, StudyReport, TimeReport};
+use crate::study::{HintsReport, LineKind, Proposal, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
 use lineup_advise::proposal::PART;
 use lineup_prove::links::of_links;
@@ -8,35 +8,82 @@ use std::fmt::Write;
 
 /// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
 pub fn commit_message(report: &StudyReport) -> String {
-    let in_patch = || report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
-    let targets: Vec<&str> = in_patch().map(|one| one.target.as_str()).collect();
-    let only_parts = !targets.is_empty() && in_patch().all(|one| one.kind == PART);
-    let purpose = match only_parts {
-        true => "keep what different threads use on cache lines of its own",
-        false => "put what hot paths use together on fewer cache lines",
-    };
+    let all: Vec<&Proposal> = in_patch(report).collect();
+    let targets: Vec<&str> = all.iter().map(|one| one.target.as_str()).collect();
     let mut text = format!(
-        "{}: {purpose}\n\nLineup recorded calls of {}, in the unchanged and in the changed program.\n",
+        "{}: {}\n\nLineup recorded calls of {}, in the unchanged and in the changed program.\n",
         targets.join(", "),
+        purpose(&all),
         report.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")
     );
-    let [better, worse] = changes(report);
-    for (heading, changes) in [("Better", better), ("Worse", worse)] {
-        // Writing into a String cannot fail.
-        let _ = match changes.is_empty() {
-            true => write!(text, "\n{heading}: nothing that was measured.\n"),
-            false => write!(text, "\n{heading}:\n{}", changes.concat()),
-        };
-    }
-    for (target, predicted) in in_patch().filter_map(|one| Some((&one.target, one.predicted?))) {
+    text.push_str(&lists(report));
+    for (target, predicted) in all.iter().filter_map(|one| Some((&one.target, one.predicted?))) {
         let _ = write!(text, "\nOf {target}: {}\n", predicted.in_words());
     }
-    text.push_str(&judged_by_hand(report));
+    text.push_str(&judged_by_hand(&all));
     if let Some(proof) = &report.proof {
         let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);
     }
     text.push_str("---\n");
     text
+}
+
+/// The message of one commit of a series, which changes these types or variables: what is known of it alone, and the
+/// result of the whole series.
+pub fn series_message(report: &StudyReport, owners: &[String], [number, total]: [usize; 2]) -> String {
+    let is_own = |one: &&Proposal| owners.contains(&one.target);
+    let own: Vec<&Proposal> = in_patch(report).filter(is_own).collect();
+    let mut text = format!("{}: {}\n", owners.join(", "), purpose(&own));
+    for one in &own {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "\n{}: {}\n", one.target, one.summary);
+        for saved in &one.worth {
+            let region = report.regions.get(saved.region).map_or("", |region| region.name.as_str());
+            let _ = writeln!(text, "    predicted of it alone: {} per call of {region}", saved.lines());
+        }
+    }
+    for (target, predicted) in own.iter().filter_map(|one| Some((&one.target, one.predicted?))) {
+        let _ = write!(text, "\nOf {target}: {}\n", predicted.in_words());
+    }
+    let sizes = own.iter().flat_map(|one| one.sizes.iter().map(move |size| (&one.target, size)));
+    for (target, size) in sizes.filter(|(_, size)| size.before_bytes != size.after_bytes) {
+        let _ = write!(
+            text,
+            "\nSize of {target} in bytes ({}): {} -> {}\n",
+            size.data_model, size.before_bytes, size.after_bytes
+        );
+    }
+    text.push_str(&judged_by_hand(&own));
+    if let Some(proof) = &report.proof {
+        let of = if total > 1 { format!("All {total} commits together") } else { "Altogether".to_owned() };
+        let _ = write!(text, "\n{of}: {}.\n", proof.conclusion);
+    }
+    if number == total {
+        text.push_str(&lists(report));
+    }
+    text + "---\n"
+}
+
+/// The proposals that a patch holds.
+fn in_patch(report: &StudyReport) -> impl Iterator<Item = &Proposal> {
+    report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch)
+}
+
+fn purpose(proposals: &[&Proposal]) -> &'static str {
+    match !proposals.is_empty() && proposals.iter().all(|one| one.kind == PART) {
+        true => "keep what different threads use on cache lines of its own",
+        false => "put what hot paths use together on fewer cache lines",
+    }
+}
+
+/// The figures that fell and those that rose, with headings.
+fn lists(report: &StudyReport) -> String {
+    let [better, worse] = changes(report);
+    let list = |(heading, changes): (&str, Vec<String>)| match changes.is_empty() {
+        true => format!("\n{heading}: nothing that was measured.\n"),
+        false => format!("\n{heading}:\n{}", changes.concat()),
+    };
+    [("Better", better), ("Worse", worse)].map(list).concat()
 }
 
 /// The message above a patch of hints, likewise.
@@ -95,9 +142,8 @@ pub fn kernel_order_message(report: &StudyReport) -> String {
 }
 
 /// Uses that would have held a type, had nobody judged them.
-fn judged_by_hand(report: &StudyReport) -> String {
-    let in_patch = report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
-    let judged = in_patch.flat_map(|one| {
+fn judged_by_hand(proposals: &[&Proposal]) -> String {
+    let judged = proposals.iter().flat_map(|one| {
         let notes = one.constraints.iter().filter(|note| note.rule == Constraint::Reviewed.describe());
         notes.map(move |note| {
             let at = note.at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();

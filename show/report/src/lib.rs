@@ -36,5 +36,5 @@ pub mod text;
 pub mod trace;
 pub mod visible;
 
-pub use commit_message::{commit_message, hints_message, kernel_order_message};
+pub use commit_message::{commit_message, hints_message, kernel_order_message, series_message};
 pub use error::ReportError;

@@ -4,18 +4,20 @@
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::plan::{self, Plan};
+use crate::study::together::Together;
 use crate::study::variant::Variant;
 use crate::study::{code, outputs, placement};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use lineup_report::placement::Action;
-use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, StudyReport};
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, StudyReport, TOGETHER};
 use lineup_study::bolt::Bolt;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::placements::Candidate;
 use lineup_study::source::scratch::{Scratch, Tree};
 use std::cell::Cell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Arguments that choose levers.
@@ -32,6 +34,11 @@ pub(crate) struct LeverOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, conflicts_with_all = ["regions", "lever", "kernel_source"])]
     budget: u64,
 }
+
+/// The folders of the levers' own studies, below that of the results.
+pub(super) const PLACEMENT_FOLDER: &str = "placement";
+pub(super) const CODE_FOLDER: &str = "code";
+pub(super) const TOGETHER_FOLDER: &str = "together";
 
 /// The share of the budget after which the layout's part is cut off.
 const LAYOUT_SHARE: f64 = 0.6;
@@ -54,6 +61,22 @@ impl Lever {
             Lever::Placement => PLACEMENT,
             Lever::Code => CODE_ORDER,
         }
+    }
+}
+
+/// The results of levers that a program with all of them needs.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// The placement that gains.
+    pub(super) placement: Option<Candidate>,
+    /// The program in a new order, and the copies that hold it.
+    ordered: Option<(Variant, Scratch)>,
+}
+
+impl Kept {
+    /// The program in a new order.
+    pub(super) fn ordered(&self) -> Option<&Variant> {
+        self.ordered.as_ref().map(|(variant, _)| variant)
     }
 }
 
@@ -120,60 +143,123 @@ impl Levers {
         let built = Variant::build(plan, &scratch, None, stages)?;
         let nothing = format!("not studied to its end, with more than half of --budget used: {why}");
         let layout = LeverReport::without_time(LAYOUT, nothing.clone());
-        let levers = self.try_all(layout, plan, &built.tree, stages)?;
+        let levers = self.try_all(layout, plan, (&built.tree, None), stages)?;
         scratch.check_untouched()?;
         let _keeping = self.interrupts.keeping();
         outputs::write_without_layout(plan, &nothing, levers)?;
         Ok(Outcome::Done)
     }
 
-    /// All levers, those beside the layout tried on a copy of the program as it was built.
+    /// All levers, those beside the layout tried on a copy of the program as it was built, and then those that gain
+    /// together. `patched` is a copy with the layout's patch.
     pub(super) fn try_all(
         &self,
         layout: LeverReport,
         plan: &Plan,
-        built: &Tree,
+        (built, patched): (&Tree, Option<&Tree>),
         stages: &Stages,
     ) -> Result<Vec<LeverReport>> {
         self.is_layout_done.set(true);
         let mut levers = vec![layout];
+        let mut kept = Kept::default();
         for lever in [Lever::Placement, Lever::Code] {
             let bounded = self.interrupts.for_at_most(self.left());
+            let stages = &stages.of_part(&bounded);
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
-                None if lever == Lever::Placement => self.placement(plan, built, (&bounded, stages)),
-                None => self.code_order(plan, (&bounded, stages)),
+                None if lever == Lever::Placement => {
+                    self.placement(plan, built, &mut kept, (&bounded, stages))
+                }
+                None => self.code_order(plan, &mut kept, (&bounded, stages)),
             };
-            stages.end();
-            self.interrupts.check()?;
-            levers.push(tried.unwrap_or_else(|error| {
-                LeverReport::without_time(lever.name(), format!("not tried to its end: {error:#}"))
-            }));
+            levers.push(self.reported(lever.name(), tried, stages)?);
+        }
+        let gains: Vec<&LeverReport> = levers.iter().filter(|lever| lever.is_gain).collect();
+        if gains.len() > 1 {
+            let tried = self.together(&gains, plan, (built, patched), &kept, stages);
+            let together = self.reported(TOGETHER, tried, stages)?;
+            levers.push(together);
         }
         Ok(levers)
+    }
+
+    /// A lever's report; its error, unless the study was ended, is the reason why it has no figures.
+    fn reported(
+        &self,
+        name: &'static str,
+        tried: Result<LeverReport>,
+        stages: &Stages,
+    ) -> Result<LeverReport> {
+        stages.end();
+        self.interrupts.check()?;
+        Ok(tried.unwrap_or_else(|error| {
+            LeverReport::without_time(name, format!("not tried to its end: {error:#}"))
+        }))
+    }
+
+    /// The levers that gain, in one program.
+    fn together(
+        &self,
+        gains: &[&LeverReport],
+        plan: &Plan,
+        (built, patched): (&Tree, Option<&Tree>),
+        kept: &Kept,
+        stages: &Stages,
+    ) -> Result<LeverReport> {
+        let gains_by = |name: &str| gains.iter().any(|lever| lever.lever == name);
+        let is_ordered_anew = gains_by(LAYOUT) && gains_by(CODE_ORDER);
+        // The order of the patched program's code is found and compared first.
+        let comparisons = if is_ordered_anew { 3 } else { 2 };
+        if self.left() < Duration::from_secs(self.options.max_time.saturating_mul(comparisons)) {
+            let budget = self.options.levers.budget;
+            let why =
+                format!("not tried: less than {comparisons} times --max-time was left of --budget {budget}");
+            return Ok(LeverReport::without_time(TOGETHER, why));
+        }
+        let bounded = self.interrupts.for_at_most(self.left());
+        let stages = &stages.of_part(&bounded);
+        let both = match is_ordered_anew {
+            true => {
+                let patch = Some(plan.out.join(outputs::PATCH));
+                code::study(self.code_options(plan, TOGETHER_FOLDER, patch), (&bounded, stages))?.ordered
+            }
+            false => None,
+        };
+        if is_ordered_anew && both.is_none() {
+            let why = "the patched program in a new order cannot be compared";
+            return Ok(LeverReport::without_time(TOGETHER, why));
+        }
+        let options = &self.options;
+        let together = Together { options, plan, built, patched, kept, interrupts: &bounded, stages };
+        together.confirm(gains, both.as_ref().map(|(variant, _)| variant))
     }
 
     fn placement(
         &self,
         plan: &Plan,
         built: &Tree,
+        kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
     ) -> Result<LeverReport> {
-        let out = plan.out.join("placement");
+        let out = plan.out.join(PLACEMENT_FOLDER);
         fs::create_dir_all(&out)?;
-        let report = placement::of_built(&self.options, plan.run(built)?, &out, (interrupts, stages))?;
-        Ok(LeverReport::of_placement(&report, page("placement")))
+        let studied = placement::of_built(&self.options, plan.run(built)?, &out, (interrupts, stages))?;
+        kept.placement = studied.better;
+        Ok(LeverReport::of_placement(&studied.report, page(PLACEMENT_FOLDER)))
     }
 
-    fn code_order(&self, plan: &Plan, (interrupts, stages): (&Interrupts, &Stages)) -> Result<LeverReport> {
+    fn code_order(
+        &self,
+        plan: &Plan,
+        kept: &mut Kept,
+        (interrupts, stages): (&Interrupts, &Stages),
+    ) -> Result<LeverReport> {
         if let Err(missing) = Bolt::find(None) {
             return Ok(LeverReport::without_time(CODE_ORDER, format!("not tried: {missing}")));
         }
-        let mut options = self.options.clone();
-        options.code.code = true;
-        options.out = plan.out.join("code");
-        options.overwrite = true;
-        let report = code::study(options, (interrupts, stages))?.report;
+        let studied = code::study(self.code_options(plan, CODE_FOLDER, None), (interrupts, stages))?;
+        kept.ordered = studied.ordered;
+        let report = studied.report;
         let command = report.code.as_ref().map(|code| Action {
             purpose: "order the program's code after linking it with -Wl,--emit-relocs".into(),
             text: code.optimiser_command.clone(),
@@ -182,7 +268,17 @@ impl Levers {
             Some(proof) => LeverReport::of_proof(CODE_ORDER, proof, command),
             None => LeverReport::without_time(CODE_ORDER, report.not_proven.clone().unwrap_or_default()),
         };
-        Ok(LeverReport { page: Some(page("code")), ..lever })
+        Ok(LeverReport { page: Some(page(CODE_FOLDER)), ..lever })
+    }
+
+    /// The options of a study of code in a folder below that of the results.
+    fn code_options(&self, plan: &Plan, folder: &str, patch: Option<PathBuf>) -> plan::Options {
+        let mut options = self.options.clone();
+        options.code.code = true;
+        options.code.patch = patch;
+        options.out = plan.out.join(folder);
+        options.overwrite = true;
+        options
     }
 }
 

@@ -4,6 +4,7 @@ mod audit;
 mod call_times;
 mod certificate;
 mod code;
+mod confirm;
 mod contention;
 mod found_regions;
 mod from_caches;
@@ -15,6 +16,8 @@ mod output_folder;
 mod outputs;
 mod placement;
 pub(crate) mod plan;
+mod series;
+mod together;
 mod trials;
 mod variant;
 
@@ -67,7 +70,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         plan.units = Units::Unread;
     }
     let of_layout = levers.as_ref().map_or_else(|| interrupts.clone(), Levers::interrupts_of_layout);
-    let result = match (study(&mut plan, levers.as_ref(), &of_layout, &stages), &levers) {
+    let stages_of_layout = stages.of_part(&of_layout);
+    let result = match (study(&mut plan, levers.as_ref(), &of_layout, &stages_of_layout), &levers) {
         (Err(error), Some(levers)) if levers.is_layout_cut(&of_layout) => {
             levers.without_layout(&plan, &format!("{error:#}"), &stages)
         }
@@ -122,7 +126,7 @@ fn study(
             }
             Err(nothing) => {
                 let layout = LeverReport::without_time(LAYOUT, first_line(&nothing));
-                let levers = levers.try_all(layout, plan, &built.tree, stages)?;
+                let levers = levers.try_all(layout, plan, (&built.tree, None), stages)?;
                 let _keeping = interrupts.keeping();
                 outputs::write_without_layout(plan, &nothing, levers)?;
                 return Ok(Outcome::Done);
@@ -211,13 +215,19 @@ fn study(
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
     report.certificate = certificate;
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
+    if after.is_some() {
+        let commits = series::write(plan, &report, &advice, &sources)?;
+        report.commands.extend(series::command(plan, commits));
+    }
     outputs::write(&plan.out, &report, diff)?;
     drop(keeping);
     if let Some(levers) = levers {
         let layout = levers::layout(&report);
-        let tried = levers.try_all(layout, plan, before.tree(), stages);
+        let trees = (before.tree(), after.as_ref().map(Variant::tree));
+        let tried = levers.try_all(layout, plan, trees, stages);
         report.levers = tried
             .with_context(|| format!("the layout was studied: {}", plan.out.join(outputs::PAGE).display()))?;
+        series::write_settings(&plan.out, &report)?;
         outputs::write(&plan.out, &report, diff)?;
     }
     let _keeping = interrupts.keeping();

@@ -1,6 +1,8 @@
 //! The folder for the results of a study. Results of an earlier one stay where they are.
 
+use super::levers::{CODE_FOLDER, PLACEMENT_FOLDER, TOGETHER_FOLDER};
 use super::outputs::{LOCK, PAGE, PATCH, REJECTED, REPORT, UNPROVEN};
+use super::series;
 use anyhow::{Context, Result, bail};
 use lineup_check::certificate::{FORMS, NAME as CERTIFICATE};
 use lineup_study::heap_pools::PLAN_FILES;
@@ -13,8 +15,11 @@ use std::path::{Path, PathBuf};
 /// The files with a study's conclusions.
 const RESULTS: [&str; 7] = [PAGE, REPORT, PATCH, UNPROVEN, REJECTED, LOCK, CERTIFICATE];
 
-/// The folders of a study's recordings, and of what its certificate compares.
-const FOLDERS: [&str; 4] = ["before", "after", "counts", FORMS];
+/// The folders of a study's recordings.
+const RECORDINGS: [&str; 3] = ["before", "after", "counts"];
+
+/// The folders of what a certificate compares, of the levers and of the series of commits.
+const FOLDERS: [&str; 5] = [FORMS, PLACEMENT_FOLDER, CODE_FOLDER, TOGETHER_FOLDER, series::FOLDER];
 
 /// Makes the output folder and checks that it can be written, before any long work. If it holds a study's results,
 /// another folder next to it is made, unless these are to be overwritten.
@@ -68,14 +73,16 @@ fn remove_earlier(out: &Path) -> Result<()> {
             _ => {}
         }
     }
-    // Forms of another certificate would belong to none.
-    let forms = out.join(FORMS);
-    match fs::remove_dir_all(&forms) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove the earlier {}", forms.display()))
+    for name in FOLDERS {
+        let path = out.join(name);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove the earlier {}", path.display()));
+            }
+            _ => {}
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// Refuses a folder in which files of someone else's would be replaced.
@@ -91,6 +98,7 @@ fn check(out: &Path, source: &Path) -> Result<()> {
     let mut taken = RESULTS
         .iter()
         .chain(&PLAN_FILES)
+        .chain(&RECORDINGS)
         .chain(&FOLDERS)
         .map(|name| out.join(name))
         .filter(|path| path.exists());

@@ -3,6 +3,7 @@
 use crate::advice_options::ReportOptions;
 use crate::files;
 use crate::study::plan::Plan;
+use crate::study::series;
 use crate::study::variant::{RECORDING, VARIANTS};
 use crate::typed;
 use anyhow::{Context, Result};
@@ -47,6 +48,7 @@ pub(crate) fn write_without_layout(plan: &Plan, nothing: &str, levers: Vec<Lever
         commands: vec![repeat()],
         ..StudyReport::new(plan.started.display().to_string())
     };
+    series::write_settings(&plan.out, &report)?;
     write(&plan.out, &report, None)?;
     let page = plan.out.join(PAGE);
     files::print(&match plan.json {

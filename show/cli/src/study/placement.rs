@@ -1,38 +1,32 @@
 //! `lineup study --placement`: the same program under other allocators, settings of the C library, huge pages and
 //! Lineup's pools. No source is needed: paired runs choose a candidate, and runs of their own confirm it.
 
-use crate::compare::collect_shown;
 use crate::figures::change;
 use crate::files;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
+use crate::study::confirm::{BoxedError, Confirmation, SEED, change_of, is_less, ratio};
 use crate::study::output_folder;
 use crate::study::outputs::{self, PAGE, REPORT};
 use crate::study::plan;
 use crate::typed;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, judge_all};
-use lineup_prove::effects::RepeatedEffects;
-use lineup_prove::elimination::{Chosen, Elimination, EliminationPlan, Fate, Round, eliminate, most_runs};
+use lineup_prove::compare::ComparePlan;
+use lineup_prove::detectable_in_words;
+use lineup_prove::elimination::{Elimination, EliminationPlan, Fate, eliminate, most_runs};
 use lineup_prove::metric::ELAPSED;
-use lineup_prove::run::{Ending, RunResult, Runner, Slot, Variant};
-use lineup_prove::{ProofPlan, detectable_in_words};
+use lineup_prove::run::{Ending, Runner, Slot, Variant};
 use lineup_report::placement::{
-    Action, CandidateReport, Change, Confirmed, ConfirmedInput, NotTried, PlacementReport, placement_page,
-    placement_text,
+    Action, CandidateReport, Confirmed, NotTried, PlacementReport, placement_page, placement_text,
 };
-use lineup_stats::random::Seed;
-use lineup_stats::verdict::Verdict;
-use lineup_study::effects::observe;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::placements::{Candidate, Candidates, candidates};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::cmp::{Ordering, Reverse};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup study --placement`.
@@ -53,8 +47,6 @@ const MORE_MEMORY: f64 = 0.1;
 /// A program that is studied, with its options.
 struct Study<'s> {
     options: &'s plan::Options,
-    /// The program as the user names it.
-    program: OsString,
     /// The run that chooses.
     run: Run,
     /// Another run, on which the chosen candidate is confirmed.
@@ -72,9 +64,8 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     let run = options.surroundings.run(&options.command, &[], &interrupts, &stages)?;
     let second = options.code.second_run(&run, &interrupts)?;
     let out = output_folder::prepare(&options.out, Path::new("/"), options.overwrite)?;
-    let program = run.command.first().cloned().unwrap_or_default();
-    let study = Study { options, program, run, second, interrupts: &interrupts, out: &out, stages: &stages };
-    let (report, cut_short) = study.report()?;
+    let study = Study { options, run, second, interrupts: &interrupts, out: &out, stages: &stages };
+    let (Studied { report, .. }, cut_short) = study.report()?;
     let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
     stages.end();
     let json = write(&report, &out)?;
@@ -92,22 +83,27 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     })
 }
 
-/// Studies a program that another study has built: its run there, and the user's name for the program. Writes page and
-/// values into a folder.
+/// A study's report.
+pub(super) struct Studied {
+    pub(super) report: PlacementReport,
+    /// The confirmed candidate; `None` where nothing is better.
+    pub(super) better: Option<Candidate>,
+}
+
+/// Studies a program that another study has built: its run there. Writes page and values into a folder.
 pub(super) fn of_built(
     options: &plan::Options,
     run: Run,
     out: &Path,
     (interrupts, stages): (&Interrupts, &Stages),
-) -> Result<PlacementReport> {
+) -> Result<Studied> {
     let second = options.code.second_run(&run, interrupts)?;
-    let program = options.command.first().cloned().unwrap_or_default();
-    let (report, cut_short) = Study { options, program, run, second, interrupts, out, stages }.report()?;
+    let (studied, cut_short) = Study { options, run, second, interrupts, out, stages }.report()?;
     if let Some(error) = cut_short {
         return Err(anyhow::Error::from_boxed(error));
     }
-    write(&report, out)?;
-    Ok(report)
+    write(&studied.report, out)?;
+    Ok(studied)
 }
 
 /// Writes page and values; returns the values.
@@ -118,11 +114,9 @@ fn write(report: &PlacementReport, out: &Path) -> Result<String> {
     Ok(json)
 }
 
-type BoxedError = Box<dyn std::error::Error + Send + Sync>;
-
 impl Study<'_> {
-    fn report(&self) -> Result<(PlacementReport, Option<BoxedError>)> {
-        let mut report = PlacementReport::new(self.in_words(&self.run));
+    fn report(&self) -> Result<(Studied, Option<BoxedError>)> {
+        let mut report = PlacementReport::new(self.confirmation().in_words(&self.run));
         report.margin = self.options.margin.0;
         report.machine = machine::facts();
         report.repeat = typed::line(std::env::args_os());
@@ -137,7 +131,7 @@ impl Study<'_> {
             .extend(NEVER_TRIED.map(|(name, why)| NotTried { name: name.into(), why: why.into() }));
         let plan = self.elimination(candidates.list.len());
         report.level = plan.level();
-        let mut runner = self.runner(&candidates, &self.run)?;
+        let mut runner = self.confirmation().runner(self.variants(&candidates))?;
         self.stages
             .stage(&format!("running the program as it is and under {} placements in turn", plan.candidates));
         let (mut done, total) = (0, most_runs(plan.candidates));
@@ -161,21 +155,19 @@ impl Study<'_> {
         }));
         if let Some(error) = cut_short {
             report.verdict = format!("The study was cut short: {error}. No placement is confirmed.");
-            return Ok((report, Some(error)));
+            return Ok((Studied { report, better: None }, Some(error)));
         }
         let Some(last) = result.last() else {
             report.verdict = "Nothing is better: every placement changes what the program does.".into();
-            return Ok((report, None));
+            return Ok((Studied { report, better: None }, None));
         };
         let candidate = &candidates.list[last.0 - 1];
-        let (confirmed, cut_short) =
-            self.confirm(&candidates, (last, candidate), result.unrepeatable.is_some())?;
+        let (confirmed, cut_short) = self.confirm(candidate, result.unrepeatable.is_some())?;
         report.verdict = verdict(&confirmed, plan.candidates, self.options.margin.0);
-        if is_better(&confirmed, self.options.margin.0) {
-            report.actions = self.actions(candidate);
-        }
+        let better = is_better(&confirmed, self.options.margin.0).then(|| candidate.clone());
+        report.actions = better.as_ref().map(|better| self.actions(better)).unwrap_or_default();
         report.confirmed = Some(confirmed);
-        Ok((report, cut_short))
+        Ok((Studied { report, better }, cut_short))
     }
 
     /// The placements to try. The program runs once as it is, once for each other allocator, and once while its
@@ -203,23 +195,16 @@ impl Study<'_> {
         EliminationPlan { candidates, compare, max_time_ns }
     }
 
-    /// A runner of the program as it is and under each candidate.
-    fn runner(&self, candidates: &Candidates, run: &Run) -> Result<ProcessRunner> {
-        let placed = candidates.list.iter().map(|candidate| candidate.on(run));
-        let variants = std::iter::once(run.clone()).chain(placed).collect();
-        let options = RunnerOptions {
-            placing: self.options.cpus.clone(),
-            vary_environment: Some(SEED),
-            ..RunnerOptions::default()
-        };
-        Ok(ProcessRunner::new(variants, options, self.interrupts)?)
+    /// The program as it is and under each candidate.
+    fn variants(&self, candidates: &Candidates) -> Vec<Run> {
+        let placed = candidates.list.iter().map(|candidate| candidate.on(&self.run));
+        std::iter::once(self.run.clone()).chain(placed).collect()
     }
 
-    /// Compares the last candidate with the unchanged program in new runs, on each input.
+    /// Compares a candidate with the unchanged program in new runs, on each input.
     fn confirm(
         &self,
-        candidates: &Candidates,
-        (last, candidate): (Variant, &Candidate),
+        candidate: &Candidate,
         is_unrepeatable: bool,
     ) -> Result<(Confirmed, Option<BoxedError>)> {
         let mut inputs = Vec::new();
@@ -228,79 +213,23 @@ impl Study<'_> {
         for (run, is_second) in runs.into_iter().flatten() {
             let input = if is_second { "the second input" } else { "new runs" };
             self.stages.stage(&format!("confirming {} in {input}", candidate.name));
-            let mut runner = self.runner(candidates, run)?;
-            let mut chosen = Chosen { runner: &mut runner, variants: vec![Variant::BEFORE, last] };
-            let plan = ComparePlan {
-                margin: self.options.margin.0,
-                max_blocks: ProofPlan::default().max_blocks,
-                max_time_ns: self.options.max_time.saturating_mul(1_000_000_000),
-                // Not the order of the runs that chose it.
-                seed: Seed(SEED.part(u64::from(is_second) + 1000).0),
-                ..ComparePlan::default()
-            };
-            let collected = collect_shown(&mut chosen, &plan, self.stages);
-            let comparison = match (judge_all(&collected, &plan), collected.stopped) {
-                (Err(_), Stopped::Failed(error)) => {
-                    cut_short = Some(error);
-                    break;
-                }
-                (comparison, stopped) => {
-                    if let Stopped::Failed(error) = stopped {
-                        cut_short = Some(error);
-                    }
-                    comparison?
-                }
-            };
-            let difference = difference(&collected.runs, is_unrepeatable);
-            let round = Round { variants: vec![Variant::BEFORE, last], comparison };
-            let contrast = round.contrast(last, ELAPSED).context("the elapsed time was not compared")?;
-            inputs.push(ConfirmedInput {
-                command: self.in_words(run),
-                is_second,
-                blocks: round.comparison.blocks,
-                verdict: contrast.verdict.word(),
-                elapsed: change_of(contrast).context("the elapsed time was not compared")?,
-                smallest_detectable: contrast.smallest_detectable,
-                peak_memory_ratio: ratio(&round, last, "peak-memory"),
-                page_faults_ratio: ratio(&round, last, "page-faults"),
-                difference,
-            });
+            let variants = vec![run.clone(), candidate.on(run)];
+            let (confirmed, error) = self.confirmation().on_input(variants, (is_second, is_unrepeatable))?;
+            inputs.extend(confirmed);
+            cut_short = error;
             if cut_short.is_some() {
                 break;
             }
         }
         let effects = match cut_short.is_some() {
             true => "not observed: the study was cut short".to_owned(),
-            false => self.effects(candidate)?,
+            false => self.confirmation().effects([&self.run, &candidate.on(&self.run)])?,
         };
         Ok((Confirmed { name: candidate.name.clone(), inputs, effects }, cut_short))
     }
 
-    /// The effects of the program's processes as they are, and under the candidate.
-    fn effects(&self, candidate: &Candidate) -> Result<String> {
-        self.stages.stage("observing the effects of the processes");
-        let mut seen = Vec::new();
-        for run in [self.run.clone(), candidate.on(&self.run)] {
-            let mut both = Vec::new();
-            for _ in 0..2 {
-                match observe(&run, false, self.interrupts)? {
-                    Ok(observed) => both.push(observed.effects),
-                    Err(why) => return Ok(format!("not observed: {why}")),
-                }
-            }
-            let first = both.remove(0);
-            seen.push(RepeatedEffects { first, others: both });
-        }
-        Ok(match seen[0].agreement(&seen[1]) {
-            Ok(_) => "equal: output, files, arguments of system calls, signals and exit".into(),
-            Err(difference) => format!("{} differs: {}", difference.effect, difference.how),
-        })
-    }
-
-    /// A run's command as the user's shell takes it.
-    fn in_words(&self, run: &Run) -> String {
-        let arguments = run.command.iter().skip(1).cloned();
-        typed::line(std::iter::once(self.program.clone()).chain(arguments))
+    fn confirmation(&self) -> Confirmation<'_> {
+        Confirmation { options: self.options, interrupts: self.interrupts, stages: self.stages }
     }
 
     /// The ways to use a candidate.
@@ -308,7 +237,7 @@ impl Study<'_> {
         let words = candidate.in_front_of_a_command();
         let mut actions = vec![Action {
             purpose: "start the program with".into(),
-            text: format!("{words} {}", self.in_words(&self.run)),
+            text: format!("{words} {}", self.confirmation().in_words(&self.run)),
         }];
         let file = candidate.library.as_ref().and_then(|library| library.file_name());
         if let Some(file) = file {
@@ -323,24 +252,6 @@ impl Study<'_> {
 
 /// Placements that this version never tries.
 const NEVER_TRIED: [(&str, &str); 1] = [("huge pages for code", "this version has no means to make them")];
-
-/// Order of runs and environments follow from this.
-const SEED: Seed = Seed(1);
-
-fn change_of(contrast: &Contrast) -> Option<Change> {
-    match &contrast.estimate {
-        Estimated::Ratio { judged, .. } => {
-            Some(Change { ratio: judged.ratio, interval: [judged.interval.low, judged.interval.high] })
-        }
-        Estimated::Difference(_) => None,
-    }
-}
-
-/// A metric's mean ÷ that of the unchanged program.
-fn ratio(round: &Round, candidate: Variant, metric: &str) -> Option<f64> {
-    let (before, after) = (round.mean(Variant::BEFORE, metric)?, round.mean(candidate, metric)?);
-    (before > 0.0).then(|| after / before)
-}
 
 fn of_candidate(at: Variant, candidate: &Candidate, result: &Elimination) -> CandidateReport {
     let round = result.last_round(at);
@@ -371,24 +282,9 @@ fn order(one: &CandidateReport) -> (bool, Reverse<Option<usize>>, f64) {
     (one.difference.is_some(), Reverse(one.round), ratio)
 }
 
-/// The first difference from the unchanged program in output or ending.
-fn difference(runs: &[(Slot, RunResult)], is_unrepeatable: bool) -> Option<String> {
-    let (_, first) = runs.iter().find(|(slot, _)| slot.variant == Variant::BEFORE)?;
-    let others = runs.iter().filter(|(slot, _)| slot.variant != Variant::BEFORE);
-    others.into_iter().find_map(|(_, run)| match is_unrepeatable {
-        false => first.difference(run),
-        true => first.ending_difference(run),
-    })
-}
-
 /// True when every input takes less time beyond doubt and the margin, and nothing differs.
 fn is_better(confirmed: &Confirmed, margin: f64) -> bool {
-    !confirmed.inputs.is_empty()
-        && confirmed.inputs.iter().all(|input| {
-            input.difference.is_none()
-                && input.verdict == Verdict::Changed.word()
-                && input.elapsed.ratio < 1.0 - margin
-        })
+    !confirmed.inputs.is_empty() && confirmed.inputs.iter().all(|input| is_less(input, margin))
 }
 
 /// The result in one sentence.

@@ -493,6 +493,59 @@ fn apply_command(report: &Value) -> Option<String> {
 
 /// The source folder below the top of a repository, next to one, and as the current folder; a relative folder for
 /// results; blanks in every name.
+/// Two types, each with two hot members that lie far apart.
+const TWO_TYPES: &str = r#"
+#include <stdio.h>
+struct one { long first; char cold[120]; long second; };
+struct other { long begin; char cold[120]; long end; };
+static struct one ones[64] __attribute__((aligned(64)));
+static struct other others[64] __attribute__((aligned(64)));
+__attribute__((noinline)) long touch(struct one *a, struct other *b)
+{
+	a->first += 3;
+	a->second += a->first;
+	b->begin += 5;
+	b->end += b->begin;
+	return a->second + b->end;
+}
+int main(void)
+{
+	long sum = 0;
+	for (int i = 0; i < 6400; i++)
+		sum += touch(&ones[i % 64], &others[i % 64]);
+	printf("%ld\n", sum);
+	return 0;
+}
+"#;
+
+#[test]
+fn a_series_has_a_commit_for_each_fix_and_leads_to_what_the_patch_leads_to() {
+    let program = Program::new();
+    program.write("main.c", TWO_TYPES);
+    program.run("git init -q .. && git add -A && git -c user.name=A -c user.email=a@b.c commit -q -m begin");
+    program.run("git config user.name 'Some One' && git config user.email one@some.org");
+    let mut command = program.command("gcc -g -O2 main.c -o walk", "walk");
+    let report = report(program.undisturbed(&mut command));
+    let commands = report["commands"].as_array().expect("commands");
+    let series = commands.iter().find(|one| one["purpose"].as_str().unwrap().contains("commits"));
+    let series =
+        series.unwrap_or_else(|| panic!("no series: {commands:#?}"))["text"].as_str().expect("words");
+    let apply = apply_command(&report).expect("a command");
+    program.run(&apply);
+    let by_patch = fs::read_to_string(program.source().join("main.c")).expect("a file");
+    program.run("git checkout -q .").run(series);
+    assert_eq!(fs::read_to_string(program.source().join("main.c")).expect("a file"), by_patch);
+    program.run("git log --format='%an <%ae>: %s%n%b' -2 >../log.txt");
+    let log = fs::read_to_string(program.root.path().join("log.txt")).expect("a file");
+    for owner in ["one", "other"] {
+        let subject = format!("Some One <one@some.org>: {owner}: put what hot paths use together");
+        assert!(log.contains(&subject), "{log}");
+        assert!(log.contains(&format!("\n{owner}: ")), "{log}");
+    }
+    assert!(log.contains("predicted of it alone: ") && log.contains("per call of touch"), "{log}");
+    assert!(log.contains("All 2 commits together: "), "{log}");
+}
+
 #[test]
 fn the_printed_command_applies_the_patch_from_where_the_user_stands() {
     for (is_repository, source, here) in

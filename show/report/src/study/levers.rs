@@ -11,14 +11,17 @@ pub const PLACEMENT: &str = "placement";
 /// The program's code in another order.
 pub const CODE_ORDER: &str = "code order";
 
+/// All levers that gain.
+pub const TOGETHER: &str = "together";
+
 /// One lever.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LeverReport {
-    /// [`LAYOUT`], [`PLACEMENT`] or [`CODE_ORDER`].
+    /// [`LAYOUT`], [`PLACEMENT`], [`CODE_ORDER`] or [`TOGETHER`].
     pub lever: &'static str,
     /// The result in one sentence; the reason where the lever was not tried.
     pub result: String,
-    /// The program's elapsed time with this change alone; `None` where none was measured.
+    /// The program's elapsed time with this change alone, or with all; `None` where none was measured.
     pub elapsed: Option<Change>,
     /// True where the time is less beyond doubt and beyond the margin.
     pub is_gain: bool,
@@ -72,16 +75,47 @@ impl StudyReport {
         if self.levers.is_empty() {
             return None;
         }
-        let gains: Vec<String> = self
-            .levers
-            .iter()
-            .filter(|lever| lever.is_gain)
-            .map(|lever| format!("by {} {}", lever.lever, lever.time_in_words()))
-            .collect();
-        Some(match gains.as_slice() {
-            [] => "No lever takes less time beyond doubt.".to_owned(),
-            [one] => format!("Less time, changed: {one}."),
-            several => format!("Less time, changed: {}; each alone.", several.join(", ")),
+        let gains = self.levers.iter().filter(|lever| lever.is_gain);
+        let (together, alone): (Vec<_>, Vec<_>) = gains.partition(|lever| lever.lever == TOGETHER);
+        let by: Vec<String> =
+            alone.iter().map(|lever| format!("by {} {}", lever.lever, lever.time_in_words())).collect();
+        Some(match (together.first(), by.as_slice()) {
+            (_, []) => "No lever takes less time beyond doubt.".to_owned(),
+            (_, [one]) => format!("Less time, changed: {one}."),
+            (Some(all), several) => {
+                format!("Less time, changed: {}; each alone {}.", all.time_in_words(), several.join(", "))
+            }
+            (None, several) => format!("Less time, changed: {}; each alone.", several.join(", ")),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gains(lever: &'static str, ratio: f64) -> LeverReport {
+        let elapsed = Some(Change { ratio, interval: [ratio - 0.01, ratio + 0.01] });
+        LeverReport { elapsed, is_gain: true, ..LeverReport::without_time(lever, "less time") }
+    }
+
+    fn answer(levers: Vec<LeverReport>) -> String {
+        StudyReport { levers, ..StudyReport::new("demo") }.answer().expect("levers")
+    }
+
+    #[test]
+    fn the_answer_is_what_all_levers_gain_together_where_that_was_confirmed() {
+        let alone = [gains(PLACEMENT, 0.8), gains(CODE_ORDER, 0.9)];
+        let together = gains(TOGETHER, 0.7);
+        let not_confirmed = LeverReport { is_gain: false, ..together.clone() };
+        let of = |last: &[LeverReport]| answer([&alone[..], last].concat());
+        assert!(
+            of(&[together]).starts_with("Less time, changed: −30.00 % [−31.00 %, −29.00 %]; each alone by")
+        );
+        for last in [vec![not_confirmed], Vec::new()] {
+            let said = of(&last);
+            assert!(said.starts_with("Less time, changed: by placement −20.00 %"), "{said}");
+            assert!(said.ends_with("; each alone."), "{said}");
+        }
     }
 }

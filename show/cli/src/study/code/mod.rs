@@ -77,6 +77,8 @@ impl Order {
 pub(in crate::study) struct Studied {
     pub(in crate::study) plan: Plan,
     pub(in crate::study) report: StudyReport,
+    /// The program in the new order, where it was compared; its folder goes with these copies.
+    pub(in crate::study) ordered: Option<(Variant, Scratch)>,
     /// The reason why the order is no gain, after the program's name; `None` where it may be used.
     worse: Option<&'static str>,
 }
@@ -88,7 +90,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     }
     let stages = Stages::new();
     let interrupts = stages.watch_signals()?;
-    let Studied { plan, report, worse } = study(options, (&interrupts, &stages))?;
+    let Studied { plan, report, worse, .. } = study(options, (&interrupts, &stages))?;
     files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
     Ok(gates::outcome(changed(report.code.as_ref().is_some_and(|code| code.patch.is_some())), worse))
 }
@@ -206,7 +208,8 @@ pub(in crate::study) fn study(
     };
     outputs::write(&plan.out, &report, None)?;
     let worse = gates::worse(&compared);
-    Ok(Studied { plan, report, worse })
+    let ordered = after.filter(|_| compared.is_ok()).map(|after| (after.variant, scratch));
+    Ok(Studied { plan, report, ordered, worse })
 }
 
 /// The file's own name.

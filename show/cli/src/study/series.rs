@@ -1,0 +1,96 @@
+//! A study's patch as a series of mails, one commit for each fix, and the settings that need no source.
+
+use crate::study::outputs::put;
+use crate::study::plan::Plan;
+use crate::typed;
+use anyhow::{Context, Result};
+use lineup_advise::patch::diff_of_texts;
+use lineup_advise::proposal::Advice;
+use lineup_advise::sources::Sources;
+use lineup_report::series_message;
+use lineup_report::study::{CommandLine, StudyReport};
+use lineup_study::git;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+/// The folder of the series.
+pub(super) const FOLDER: &str = "series";
+
+/// The settings that need no source.
+const SETTINGS: &str = "settings.txt";
+
+/// Characters of a file's name that come from the type.
+const NAME_CHARACTERS: usize = 40;
+
+/// Writes a mail for each commit; returns their number.
+pub(super) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, sources: &Sources) -> Result<usize> {
+    let folder = plan.out.join(FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let author = git::author_in(&plan.source);
+    let steps = advice.steps();
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for (number, step) in (1..).zip(&steps) {
+        let original = |path: &String| {
+            let text = texts.get(path).map(String::as_str).or_else(|| sources.get(path)).unwrap_or_default();
+            (path.clone(), text.to_owned())
+        };
+        let before: BTreeMap<String, String> = step.edited.keys().map(original).collect();
+        let diff = diff_of_texts(&before, &step.edited);
+        let message = series_message(report, &step.owners, [number, steps.len()]);
+        let name = step.owners.first().map(|owner| file_name(owner)).unwrap_or_default();
+        let mail = mail(&author, &message, &diff, [number, steps.len()]);
+        put(&folder, &format!("{number:04}-{name}.patch"), &mail)?;
+        texts.clone_from(&step.edited);
+    }
+    Ok(steps.len())
+}
+
+/// Writes the words that use levers without sources; nothing where there are none.
+pub(super) fn write_settings(out: &Path, report: &StudyReport) -> Result<()> {
+    let used = report.levers.iter().filter(|lever| lever.is_gain && lever.page.is_some());
+    let lines: Vec<String> = used
+        .flat_map(|lever| lever.actions.iter().map(move |action| (lever.lever, action)))
+        .map(|(lever, action)| format!("# {lever}: {}\n{}\n", action.purpose, action.text))
+        .collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let folder = out.join(FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    put(&folder, SETTINGS, &lines.concat())
+}
+
+/// The command that makes commits of a series of several; `None` where the source folder is in no repository.
+pub(super) fn command(plan: &Plan, commits: usize) -> Option<CommandLine> {
+    if commits < 2 {
+        return None;
+    }
+    let below = git::place_in_repository(&plan.source)?;
+    let folder = std::path::absolute(plan.out.join(FOLDER)).ok()?;
+    let mut words: Vec<OsString> = ["git", "-C"].map(OsString::from).to_vec();
+    words.extend([plan.source.clone().into(), "am".into()]);
+    if !below.is_empty() {
+        words.push(format!("--directory={below}").into());
+    }
+    let text = format!("{} {}/*.patch", typed::line(words), typed::line([folder.into_os_string()]));
+    Some(CommandLine { purpose: "or make commits of it, one for each fix".into(), text })
+}
+
+/// A commit as `git am` reads it.
+fn mail(author: &str, message: &str, diff: &str, [number, total]: [usize; 2]) -> String {
+    let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
+    format!(
+        "From {:040} Mon Sep 17 00:00:00 2001\nFrom: {author}\nSubject: [PATCH {number}/{total}] {subject}\n\n{}\n{diff}-- \nlineup {}\n\n",
+        0,
+        body.trim_start(),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// A type's name as part of a file's.
+fn file_name(owner: &str) -> String {
+    let kept = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
+    owner.chars().map(kept).take(NAME_CHARACTERS).collect()
+}
