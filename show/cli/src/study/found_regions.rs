@@ -19,6 +19,14 @@ const MOST_FINDINGS: usize = 3;
 /// A finding whose upper bound is smaller is not worth a study.
 const LEAST_GAIN: f64 = 0.01;
 
+/// What the whole program's run shows.
+pub(super) struct Found {
+    /// The functions that a study is to measure; the reason in sentences where there are none.
+    pub(super) regions: Result<FoundRegions, String>,
+    /// Where the modelled cycles go.
+    pub(super) cycles: String,
+}
+
 /// The functions that a study is to measure.
 pub(super) struct FoundRegions {
     /// The functions.
@@ -27,14 +35,13 @@ pub(super) struct FoundRegions {
     pub(super) why: String,
 }
 
-/// Finds regions that are worth a study in the program as it was built; when there are none, returns the reason in
-/// sentences.
+/// Finds regions that are worth a study in the program as it was built.
 pub(super) fn regions(
     plan: &Plan,
     built: &Built,
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<Result<FoundRegions, String>> {
+) -> Result<Found> {
     let run = plan.run(&built.tree)?;
     let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
     let subject = Subject::load(&run, named.as_deref())?;
@@ -53,11 +60,11 @@ pub(super) fn regions(
         again: Again::default(),
     };
     let findings = find::find(wanted, subject, stages, interrupts)?.whole()?;
-    let found = choose(&findings, plan.advice.allow_growth);
-    if let Ok(found) = &found {
+    let regions = choose(&findings, plan.advice.allow_growth);
+    if let Ok(found) = &regions {
         stages.line(&format!("lineup: {}", found.why));
     }
-    Ok(found)
+    Ok(Found { regions, cycles: words::cycles_in_words(&findings) })
 }
 
 /// The best findings of a layout, and the functions in which they stall; or, when there are no such findings, the

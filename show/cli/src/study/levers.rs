@@ -146,7 +146,7 @@ impl Levers {
         let levers = self.try_all(layout, plan, (&built.tree, None), stages)?;
         scratch.check_untouched()?;
         let _keeping = self.interrupts.keeping();
-        outputs::write_without_layout(plan, &nothing, levers)?;
+        outputs::write_without_layout(plan, &nothing, levers, None)?;
         Ok(Outcome::Done)
     }
 

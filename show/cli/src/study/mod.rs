@@ -32,7 +32,7 @@ use anyhow::{Context, Result};
 use audit::Audited;
 use levers::Levers;
 use lineup_report::commit_message;
-use lineup_report::study::{Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SOURCES, StudyReport};
+use lineup_report::study::{CYCLES, Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -113,11 +113,15 @@ fn study(
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
     let scratch = links::linked(plan, scratch, interrupts)?;
     let built = Variant::build(plan, &scratch, None, stages)?;
-    let mut why_found = None;
+    let (mut why_found, mut cycles) = (None, None);
     if let Some(levers) = levers {
         let found = match levers.layout_left_out() {
             Some(why) => Err(why),
-            None => found_regions::regions(plan, &built, stages, interrupts)?,
+            None => {
+                let found = found_regions::regions(plan, &built, stages, interrupts)?;
+                cycles = Some(Fact { name: CYCLES.into(), value: found.cycles });
+                found.regions
+            }
         };
         match found {
             Ok(found) => {
@@ -128,7 +132,7 @@ fn study(
                 let layout = LeverReport::without_time(LAYOUT, first_line(&nothing));
                 let levers = levers.try_all(layout, plan, (&built.tree, None), stages)?;
                 let _keeping = interrupts.keeping();
-                outputs::write_without_layout(plan, &nothing, levers)?;
+                outputs::write_without_layout(plan, &nothing, levers, cycles)?;
                 return Ok(Outcome::Done);
             }
         }
@@ -191,6 +195,7 @@ fn study(
             .chain(serialised(&before))
             .chain(waits([Some(&before), after.as_ref()]))
             .chain(fetched)
+            .chain(cycles)
             .collect(),
         machine: machine::facts(),
         line: plan.line(),

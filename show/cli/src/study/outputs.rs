@@ -8,7 +8,7 @@ use crate::study::variant::{RECORDING, VARIANTS};
 use crate::typed;
 use anyhow::{Context, Result};
 use lineup_report::html::study_page;
-use lineup_report::study::{CommandLine, LeverReport, StudyReport};
+use lineup_report::study::{CommandLine, Fact, LeverReport, StudyReport};
 use lineup_report::text::{levers_text, study_text};
 use std::ffi::OsString;
 use std::fs;
@@ -40,9 +40,16 @@ pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) ->
     put_or_remove(out, REJECTED, rejected)
 }
 
-/// Writes and prints a report of the levers beside the layout, with the reason why no layout was studied.
-pub(crate) fn write_without_layout(plan: &Plan, nothing: &str, levers: Vec<LeverReport>) -> Result<()> {
+/// Writes and prints a report of the levers beside the layout, with the reason why no layout was studied, and with where
+/// the cycles go.
+pub(crate) fn write_without_layout(
+    plan: &Plan,
+    nothing: &str,
+    levers: Vec<LeverReport>,
+    cycles: Option<Fact>,
+) -> Result<()> {
     let report = StudyReport {
+        setting: cycles.into_iter().collect(),
         not_proven: Some(nothing.to_owned()),
         levers,
         commands: vec![repeat()],

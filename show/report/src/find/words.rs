@@ -3,7 +3,7 @@
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
 use lineup_find::{
-    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, WithoutFinding,
+    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, Stalls, WithoutFinding,
 };
 use lineup_model::first_names;
 
@@ -47,6 +47,23 @@ pub fn base(finding: &Finding) -> &'static str {
         Kind::OwnLines => "modelled stalls and waits of threads",
         _ => "modelled stalls",
     }
+}
+
+/// Where the modelled cycles of the whole program go, with one cycle for each instruction: no lever gains more than the
+/// stalls that it is for.
+pub fn cycles_in_words(findings: &Findings) -> String {
+    let of_pages = findings.pages.map_or(0, |pages| pages.stall_cycles);
+    let Stalls { data_cycles, code_cycles } = findings.stalls;
+    let all = (findings.instructions + data_cycles + code_cycles + of_pages).max(1) as f64;
+    let of = |cycles: u64| share(cycles as f64 / all);
+    format!(
+        "{} stall for data beyond L1, {} for code, {} for pages; {} execute instructions on what L1 holds, \
+         which neither layout nor placement makes less",
+        of(data_cycles),
+        of(code_cycles),
+        of(of_pages),
+        of(findings.instructions)
+    )
 }
 
 /// A gain as a change of all modelled stalls.

@@ -125,6 +125,9 @@ pub struct Fact {
 /// Name of the fact with the extent of the compiler's view of the sources.
 pub const SOURCES: &str = "sources";
 
+/// Name of the fact that says where the program's modelled cycles go.
+pub const CYCLES: &str = "modelled cycles";
+
 /// Name of the fact with the regions' weights, where they come from samples.
 pub const WEIGHTS: &str = "weights";
 

@@ -11,7 +11,7 @@ use crate::study::{
     CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, Refusal, RegionReport, StudyReport,
     region_letter,
 };
-use crate::study::{SOURCES, WEIGHTS};
+use crate::study::{CYCLES, SOURCES, WEIGHTS};
 use crate::visible::{one_line, shortened};
 use lineup_model::first_names;
 use lineup_prove::links::OF_ONE_LINK;
@@ -107,6 +107,9 @@ impl Writer {
         let gains = report.levers.iter().filter(|lever| lever.is_gain);
         for action in gains.filter_map(|lever| lever.actions.first()) {
             self.unbroken(&format!("  {}    # {}", one_line(&action.text), one_line(&action.purpose)));
+        }
+        for fact in report.setting.iter().filter(|fact| fact.name == CYCLES) {
+            self.line(&format!("Of the modelled cycles {}.", one_line(&fact.value)));
         }
     }
 
