@@ -32,10 +32,8 @@ pub struct ComparePlan {
     pub primary: String,
     /// Blocks after which to stop: two or more.
     pub max_blocks: u64,
-    /// Time spent on all timed runs after which to stop, once the fewest blocks are complete.
+    /// Time spent on all timed runs after which to stop, once three blocks are complete.
     pub max_time_ns: u64,
-    /// The fewest blocks, however long they take: two or more.
-    pub least_blocks: u64,
     /// Untimed runs of each variant at the start.
     pub warm_up: u32,
     /// Order and resampling follow from this.
@@ -54,7 +52,6 @@ impl Default for ComparePlan {
             primary: ELAPSED.into(),
             max_blocks: 10,
             max_time_ns: u64::MAX,
-            least_blocks: 3,
             warm_up: 1,
             seed: Seed::default(),
             links: 1,
@@ -127,7 +124,7 @@ pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
             collected.stopped = Stopped::Width;
             return collected;
         }
-        if collected.blocks >= plan.least_blocks.max(2) && spent_ns >= plan.max_time_ns {
+        if collected.blocks >= 3 && spent_ns >= plan.max_time_ns {
             collected.stopped = Stopped::Time;
             return collected;
         }

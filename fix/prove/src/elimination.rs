@@ -182,8 +182,7 @@ fn round_plan(plan: &EliminationPlan, round: usize, rounds: u64, variants: usize
     own.variants = variants;
     own.max_blocks = blocks(round);
     own.max_time_ns = plan.max_time_ns / rounds.max(1);
-    // A round only drops the slower half, and the first one has warmed up what later ones find.
-    own.least_blocks = 2;
+    // The first round has warmed up what later ones find.
     own.warm_up = if round == 0 { plan.compare.warm_up } else { 0 };
     own.stop.target_width = 0.0;
     own.stop.level = plan.level();

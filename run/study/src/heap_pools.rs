@@ -23,31 +23,19 @@ struct Pools {
     with_huge_pages: bool,
 }
 
+/// The names of Lineup's pools, for which a model of the run predicts the gain.
+pub const POOL_NAMES: [&str; 4] = [
+    "Lineup's pools: by size",
+    "Lineup's pools: by size, huge pages",
+    "Lineup's pools: by site",
+    "Lineup's pools: by site, huge pages",
+];
+
 const POOLS: [Pools; 4] = [
-    Pools {
-        name: "Lineup's pools: by size",
-        file: PLAN_FILES[0],
-        style: Style::BySize,
-        with_huge_pages: false,
-    },
-    Pools {
-        name: "Lineup's pools: by size, huge pages",
-        file: PLAN_FILES[1],
-        style: Style::BySize,
-        with_huge_pages: true,
-    },
-    Pools {
-        name: "Lineup's pools: by site",
-        file: PLAN_FILES[2],
-        style: Style::BySite,
-        with_huge_pages: false,
-    },
-    Pools {
-        name: "Lineup's pools: by site, huge pages",
-        file: PLAN_FILES[3],
-        style: Style::BySite,
-        with_huge_pages: true,
-    },
+    Pools { name: POOL_NAMES[0], file: PLAN_FILES[0], style: Style::BySize, with_huge_pages: false },
+    Pools { name: POOL_NAMES[1], file: PLAN_FILES[1], style: Style::BySize, with_huge_pages: true },
+    Pools { name: POOL_NAMES[2], file: PLAN_FILES[2], style: Style::BySite, with_huge_pages: false },
+    Pools { name: POOL_NAMES[3], file: PLAN_FILES[3], style: Style::BySite, with_huge_pages: true },
 ];
 
 /// The files of plans, beside a study's report.

@@ -55,6 +55,8 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Settings of the GNU C library, from `info libc "Memory Allocation Tunables"`. 32 MiB is the largest threshold that it
 /// takes.
+/// The name of the setting for huge pages.
+pub const HUGE_HEAP_NAME: &str = "huge pages for the heap";
 const HUGE_HEAP: &str = "glibc.malloc.hugetlb=1";
 const KEPT_MEMORY: &str = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216";
 const THREAD_CACHES: &str = "glibc.malloc.tcache_count=2000";
@@ -129,7 +131,7 @@ pub fn candidates(program: &Path, named: &[PathBuf], is_parallel: bool) -> Resul
         found.leave_out("other allocators", "the program is linked statically and loads no library".into());
     }
     let settings = [
-        ("huge pages for the heap", HUGE_HEAP.to_owned(), huge.not_to_be_had()),
+        (HUGE_HEAP_NAME, HUGE_HEAP.to_owned(), huge.not_to_be_had()),
         ("freed memory is kept", KEPT_MEMORY.to_owned(), None),
         ("huge pages, freed memory is kept", format!("{HUGE_HEAP}:{KEPT_MEMORY}"), huge.not_to_be_had()),
         ("larger caches of threads", THREAD_CACHES.to_owned(), None),

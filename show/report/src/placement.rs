@@ -55,6 +55,9 @@ pub struct CandidateReport {
     pub name: String,
     /// The variables that make it.
     pub environment: String,
+    /// The share of the stalls for caches and translations that it saves in the model of the run; `None` where the model
+    /// says nothing about it.
+    pub modelled_gain: Option<f64>,
     /// Elapsed time against the unchanged program; `None` where it was not compared.
     pub elapsed: Option<Change>,
     /// Peak memory ÷ that of the unchanged program.
@@ -167,6 +170,11 @@ fn changed(ratio: Option<f64>) -> String {
 }
 
 impl CandidateReport {
+    /// The modelled change of stalls; a dash where the model says nothing.
+    fn modelled_in_words(&self) -> String {
+        changed(self.modelled_gain.map(|gain| 1.0 - gain))
+    }
+
     /// The time, or the difference that makes it irrelevant.
     fn time_in_words(&self) -> String {
         match (&self.difference, &self.elapsed) {
@@ -242,9 +250,9 @@ fn confirmed(report: &PlacementReport) -> Markup {
 fn candidates(report: &PlacementReport) -> Markup {
     let table = html! {
         table {
-            thead { tr { th { "placement" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
+            thead { tr { th { "placement" } th { "modelled stalls" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
             tbody { @for one in &report.candidates { tr {
-                td { (one.name) } td { (one.time_in_words()) }
+                td { (one.name) } td { (one.modelled_in_words()) } td { (one.time_in_words()) }
                 td { (changed(one.peak_memory_ratio)) } td { (changed(one.page_faults_ratio)) }
                 td { (one.end) @if let Some(round) = one.round { ", round " (round) } }
                 td { code { (one.environment) } }

@@ -3,13 +3,19 @@
 //!
 //! Objects of at most 1024 bytes move, as into the pools of Lineup's heap library. Larger objects and all other data
 //! stay in place. First touches are counted and not part of a gain, since a huge page's has no measured cost.
+//!
+//! Each instruction's savings in the windows are scaled to its stalls in the whole run, which are known exactly. So a
+//! phase of the run that few windows are of counts for as much as it stalls. Instructions that the windows hardly have
+//! count as unchanged.
 
 use crate::configurations::Configuration;
 use crate::pages::PageCosts;
 use crate::replay::{count, cycles};
 use foldhash::{HashMap, HashSet};
-use lineup_cache::{CacheLevel, Missed, PageBytes, Tlb};
-use lineup_recording::{HeapObject, Latency, Misses, PageCounts, Window, WindowObjects, WindowStep};
+use lineup_cache::{CacheLevel, PageBytes, Tlb};
+use lineup_recording::{
+    HeapObject, Latency, Misses, PageCounts, ProfileInstruction, Window, WindowObjects, WindowStep,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -73,6 +79,11 @@ impl PlacementKind {
         !matches!(self, PlacementKind::AsIs | PlacementKind::FirstVisit)
     }
 
+    /// Whether objects have `malloc`'s headers.
+    fn has_headers(self) -> bool {
+        matches!(self, PlacementKind::AsIs | PlacementKind::HugePages)
+    }
+
     fn is_huge(self) -> bool {
         use PlacementKind::{HugePages, PoolsBySiteHuge, PoolsBySizeHuge};
         matches!(self, HugePages | PoolsBySiteHuge | PoolsBySizeHuge)
@@ -107,6 +118,9 @@ pub struct PlacementTrial {
 pub struct Placements {
     /// Small objects seen in the windows.
     pub objects: u64,
+    /// The share of the run's stalls for data that is of instructions which the windows hardly have. Gains count them as
+    /// unchanged.
+    pub unobserved: f64,
     /// The windows as they were.
     pub as_is: PlacementTrial,
     /// The placements that were tried, the largest gain first.
@@ -136,16 +150,50 @@ pub(crate) struct Bench<'a> {
     by_address: Vec<Vec<u32>>,
     /// The rank of each object among those of its class, by first visit.
     first_visits: Vec<u32>,
+    /// The words in front of the objects, in which `malloc` keeps sizes.
+    headers: HashSet<u64>,
     prices: (Latency, PageCosts),
+    run: WholeRun<'a>,
+}
+
+/// The exact counts of the whole run.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeRun<'a> {
+    /// Of instructions that access data.
+    pub(crate) instructions: &'a [ProfileInstruction],
+    /// Stalls for code.
+    pub(crate) code_cycles: u64,
 }
 
 /// Counts of a replay.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Outcome {
-    code: Misses,
     data: Misses,
     pages: PageCounts,
+    by_instruction: HashMap<u64, InWindows>,
 }
+
+/// An instruction's counts in the windows.
+#[derive(Clone, Copy, Default)]
+struct InWindows {
+    accesses: u64,
+    misses: Misses,
+    translations: PageCounts,
+}
+
+/// The factors from an instruction's stalls in the windows to those in the run.
+struct Scales {
+    by_instruction: HashMap<u64, f64>,
+    /// Stalls of instructions that have no factor.
+    unobserved_cycles: f64,
+    /// All stalls for data.
+    data_cycles: f64,
+}
+
+/// An instruction that misses as often in the windows is scaled by its misses.
+const ENOUGH_MISSES: u64 = 20;
+/// Else one that accesses data as often there is scaled by its accesses.
+const ENOUGH_ACCESSES: u64 = 50;
 
 impl<'a> Bench<'a> {
     /// `None` where the windows have no small objects.
@@ -153,6 +201,7 @@ impl<'a> Bench<'a> {
         windows: &'a [Window],
         objects: &[WindowObjects],
         prices: (Latency, PageCosts),
+        run: WholeRun<'a>,
     ) -> Option<Bench<'a>> {
         let mut numbers: HashMap<HeapObject, u32> = HashMap::default();
         let (mut all, mut uses, mut by_address) = (Vec::new(), Vec::new(), Vec::new());
@@ -173,7 +222,18 @@ impl<'a> Bench<'a> {
             by_address.push(sorted);
         }
         let first_visits = first_visits(&all, &uses);
-        (!all.is_empty()).then_some(Bench { windows, uses, objects: all, by_address, first_visits, prices })
+        let headers = all.iter().flat_map(|object| [8, 16].map(|bytes| object.address.wrapping_sub(bytes)));
+        let headers = headers.collect();
+        (!all.is_empty()).then_some(Bench {
+            windows,
+            uses,
+            objects: all,
+            by_address,
+            first_visits,
+            headers,
+            prices,
+            run,
+        })
     }
 
     /// Tries all placements. `site_objects` is the largest number of small objects in use at a time.
@@ -186,6 +246,7 @@ impl<'a> Bench<'a> {
     ) -> Option<Placements> {
         let usual = configurations.first()?;
         let base = self.replay(usual, PlacementKind::AsIs);
+        let scales = self.scales(&base);
         let all: Vec<(PlacementKind, Outcome)> =
             PlacementKind::TRIED.par_iter().map(|kind| (*kind, self.replay(usual, *kind))).collect();
         let trial = |kind: PlacementKind, outcome: &Outcome| PlacementTrial {
@@ -196,7 +257,7 @@ impl<'a> Bench<'a> {
             dtlb_l1_misses: outcome.pages.translations.l1,
             dtlb_l2_misses: outcome.pages.translations.l2,
             pages: outcome.pages.first_touches,
-            gain: self.gain(&base, outcome),
+            gain: self.gain(&scales, &base, outcome),
             more_bytes: self.more_bytes(kind, live_objects),
         };
         let mut trials: Vec<PlacementTrial> =
@@ -207,22 +268,56 @@ impl<'a> Bench<'a> {
         let gains: Vec<f64> = best.map_or_else(Vec::new, |best| {
             let gain = |configuration: &Configuration| {
                 let base = self.replay(configuration, PlacementKind::AsIs);
-                self.gain(&base, &self.replay(configuration, best.kind))
+                self.gain(&scales, &base, &self.replay(configuration, best.kind))
             };
             configurations.par_iter().map(gain).collect()
         });
         let next = if best.is_some() { next() } else { String::new() };
         let as_is = trial(PlacementKind::AsIs, &base);
-        Some(Placements { objects: self.objects.len() as u64, as_is, trials, gains, next })
+        let unobserved = scales.unobserved_cycles / scales.data_cycles.max(1.0);
+        Some(Placements { objects: self.objects.len() as u64, unobserved, as_is, trials, gains, next })
     }
 
-    /// The share of stalls that a placement saves.
-    fn gain(&self, base: &Outcome, outcome: &Outcome) -> f64 {
+    /// The factors from the windows, as they were, to the run.
+    fn scales(&self, as_is: &Outcome) -> Scales {
+        let (latency, _) = &self.prices;
+        let (mut unobserved_cycles, mut data_cycles) = (0.0, 0.0);
+        let mut by_instruction = HashMap::default();
+        for counts in self.run.instructions {
+            let of_run = cycles(counts.load_misses, *latency) + cycles(counts.store_misses, *latency);
+            data_cycles += of_run as f64;
+            let own = as_is.by_instruction.get(&counts.pc).copied().unwrap_or_default();
+            let accesses = counts.loads + counts.stores;
+            let scale = if own.misses.l1 >= ENOUGH_MISSES {
+                Some(of_run as f64 / cycles(own.misses, *latency).max(1) as f64)
+            } else if own.accesses >= ENOUGH_ACCESSES.min(accesses.max(1)) {
+                Some(accesses as f64 / own.accesses as f64)
+            } else {
+                None
+            };
+            match scale {
+                Some(scale) => drop(by_instruction.insert(counts.pc, scale)),
+                None => unobserved_cycles += of_run as f64,
+            }
+        }
+        Scales { by_instruction, unobserved_cycles, data_cycles }
+    }
+
+    /// The share of the run's stalls that a placement saves.
+    fn gain(&self, scales: &Scales, base: &Outcome, outcome: &Outcome) -> f64 {
         let (latency, costs) = &self.prices;
         let of = |one: &Outcome| {
-            cycles(one.code, *latency) + cycles(one.data, *latency) + costs.translation_cycles(one.pages)
+            // Sums of floats in one order, so that the same recording has the same gain.
+            let mut all: Vec<(&u64, &InWindows)> = one.by_instruction.iter().collect();
+            all.sort_by_key(|(pc, _)| **pc);
+            let scaled = all.into_iter().filter_map(|(pc, own)| {
+                let stalls = cycles(own.misses, *latency) + costs.translation_cycles(own.translations);
+                Some(scales.by_instruction.get(pc)? * stalls as f64)
+            });
+            scaled.sum::<f64>()
         };
-        (of(base) as f64 - of(outcome) as f64) / (of(base) as f64).max(1.0)
+        let (as_is, placed) = (of(base), of(outcome));
+        (as_is - placed) / (as_is + scales.unobserved_cycles + self.run.code_cycles as f64).max(1.0)
     }
 
     /// Bytes more than those of `malloc`: by the mean over the objects seen, for as many as were in use at a time.
@@ -279,10 +374,15 @@ impl<'a> Bench<'a> {
             for step in &window.steps {
                 match *step {
                     WindowStep::Fetch { pc, size_bytes } => {
-                        count(&mut outcome.code, caches.fetch(pc, u64::from(size_bytes)));
+                        caches.fetch(pc, u64::from(size_bytes));
                     }
-                    WindowStep::Access { address, size_shift, .. } => {
+                    WindowStep::Access { pc, address, size_shift, .. } => {
                         let object = uses.next().copied().unwrap_or(0);
+                        if object == 0 && !kind.has_headers() && self.headers.contains(&(address & !7)) {
+                            // The object's header, which a pool has not.
+                            outcome.by_instruction.entry(pc).or_default().accesses += 1;
+                            continue;
+                        }
                         let address = match object.checked_sub(1) {
                             Some(at) => {
                                 let offset = address.wrapping_sub(self.objects[at as usize].address);
@@ -294,10 +394,14 @@ impl<'a> Bench<'a> {
                         if object > 0 {
                             pages.insert(address / page.bytes());
                         }
-                        count(&mut outcome.data, caches.data(address, 1 << size_shift));
+                        let own = outcome.by_instruction.entry(pc).or_default();
+                        own.accesses += 1;
+                        let missed = caches.data(address, 1 << size_shift);
+                        count(&mut outcome.data, missed);
+                        count(&mut own.misses, missed);
                         let missed = tlb.access(address, 1 << size_shift, page);
-                        outcome.pages.translations.l1 += u64::from(missed != Missed::Nothing);
-                        outcome.pages.translations.l2 += u64::from(missed == Missed::L2);
+                        count(&mut outcome.pages.translations, missed);
+                        count(&mut own.translations.translations, missed);
                     }
                 }
             }
@@ -407,12 +511,30 @@ mod tests {
 
     fn tried(count: u32, step: u32) -> Placements {
         let (window, objects) = walk(count, step);
+        let (windows, objects) = (vec![window], vec![objects]);
+        let of_walk = instruction(0x40_0000, u64::from(count), 32_768);
+        tried_in(&windows, &objects, &[of_walk])
+    }
+
+    /// An instruction of the whole run.
+    fn instruction(pc: u64, loads: u64, missed: u64) -> ProfileInstruction {
+        let load_misses = Misses { l1: missed, l2: missed };
+        let (load_address, stores, store_misses, store_address) = Default::default();
+        ProfileInstruction { pc, loads, load_misses, load_address, stores, store_misses, store_address }
+    }
+
+    fn tried_in(
+        windows: &[Window],
+        objects: &[WindowObjects],
+        instructions: &[ProfileInstruction],
+    ) -> Placements {
         let specs = ["l1d=32K,8,64", "l2=256K,8,64"];
         let specs: Vec<CacheSpec> = specs.map(|text| text.parse().expect("a cache")).to_vec();
-        let (windows, objects) = (vec![window], vec![objects]);
         let prices = (Latency { l2_cycles: 14, memory_cycles: 200 }, PageCosts::default());
-        let bench = Bench::of(&windows, &objects, prices).expect("objects");
-        bench.tried(&configurations(&specs), 0.01, f64::from(count), || "next".to_owned()).expect("trials")
+        let run = WholeRun { instructions, code_cycles: 0 };
+        let bench = Bench::of(windows, objects, prices, run).expect("objects");
+        let count = objects.iter().map(|own| own.objects.len()).sum::<usize>();
+        bench.tried(&configurations(&specs), 0.01, count as f64, || "next".to_owned()).expect("trials")
     }
 
     fn of(placements: &Placements, kind: PlacementKind) -> &PlacementTrial {
@@ -445,5 +567,47 @@ mod tests {
         // 4 MiB: 1,024 pages of 4 KiB, two of 2 MiB.
         assert_eq!((found.as_is.pages, huge.pages), (1024, 2));
         assert!(found.as_is.dtlb_l1_misses > 100_000 && huge.dtlb_l1_misses == 2, "{huge:?}");
+    }
+
+    /// The windows have the walk alone; of the run's stalls another instruction has as many, and a third one has most.
+    #[test]
+    fn instructions_that_the_windows_lack_count_as_unchanged_and_others_by_their_stalls_in_the_run() {
+        let (window, objects) = walk(65_536, 1);
+        let (windows, objects) = (vec![window], vec![objects]);
+        let of_walk = instruction(0x40_0000, 65_536, 32_768);
+        let elsewhere = instruction(0x40_1000, 50_000, 32_768);
+        let found = tried_in(&windows, &objects, &[of_walk, elsewhere]);
+        assert!((found.unobserved - 0.5).abs() < 0.01, "{}", found.unobserved);
+        let gain = of(&found, PlacementKind::PoolsBySize).gain;
+        assert!((gain - 0.25).abs() < 0.01, "half of the half that was seen: {gain}");
+        // Ten times as often in the run as in the windows, and missing as much more.
+        let often = instruction(0x40_0000, 655_360, 327_680);
+        let found = tried_in(&windows, &objects, &[often, elsewhere]);
+        let gain = of(&found, PlacementKind::PoolsBySize).gain;
+        assert!((gain - 0.5 * 10.0 / 11.0).abs() < 0.01, "{gain}");
+    }
+
+    /// `malloc` writes the size in front of each object, which a pool does not.
+    #[test]
+    fn headers_are_not_written_in_pools() {
+        let (mut window, mut objects) = walk(65_536, 1);
+        let header = |object: &HeapObject| WindowStep::Access {
+            pc: 0x50_0000,
+            address: object.address - 8,
+            size_shift: 3,
+            is_store: true,
+        };
+        let written: Vec<WindowStep> = objects.objects.iter().map(header).collect();
+        window.steps.splice(0..0, written);
+        objects.uses.splice(0..0, vec![0; 65_536]);
+        let mut of_headers = instruction(0x50_0000, 0, 0);
+        of_headers.stores = 65_536;
+        of_headers.store_misses = Misses { l1: 32_768, l2: 32_768 };
+        let counts = [instruction(0x40_0000, 65_536, 32_768), of_headers];
+        let found = tried_in(&[window], &[objects], &counts);
+        assert_eq!(found.as_is.l1_misses, 65_536);
+        let by_size = of(&found, PlacementKind::PoolsBySize);
+        assert_eq!(by_size.l1_misses, 16_384);
+        assert!((by_size.gain - 0.75).abs() < 0.01, "{}", by_size.gain);
     }
 }

@@ -214,7 +214,11 @@ impl Work<'_, '_> {
     /// Other placements of the heap's small objects.
     fn placements(&self, configurations: &[Configuration]) -> Option<Placements> {
         let prices = (self.options.latency, self.options.page_costs);
-        let bench = placements::Bench::of(&self.recorded.windows, &self.recorded.objects, prices)?;
+        let run = placements::WholeRun {
+            instructions: &self.recorded.instructions,
+            code_cycles: self.stalls().code_cycles,
+        };
+        let bench = placements::Bench::of(&self.recorded.windows, &self.recorded.objects, prices, run)?;
         let live_objects = self.sites.live_small_objects(placements::MOST_SMALL_BYTES);
         bench.tried(configurations, self.options.least_gain, live_objects, || self.next_of_placement())
     }

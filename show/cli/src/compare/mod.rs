@@ -275,7 +275,6 @@ fn plan(compare: &Compare) -> Result<ComparePlan> {
         warm_up: compare.warm_up,
         seed: Seed(compare.seed),
         links,
-        ..ComparePlan::default()
     })
 }
 

@@ -5,26 +5,31 @@ use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::Built;
 use anyhow::{Context, Result};
-use lineup_find::{Again, Finding, Findings, Kind};
+use lineup_cache::CacheSpec;
+use lineup_find::{Again, Finding, Findings, Kind, Placements};
 use lineup_model::region::{Region, Regions};
 use lineup_report::find::words;
 use lineup_report::visible::one_line;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::Subject;
+use lineup_study::recorder::{Engine, Subject};
+use lineup_study::run::Run;
+use std::path::Path;
 
 /// Findings that are studied together at most.
 const MOST_FINDINGS: usize = 3;
 /// A finding whose upper bound is smaller is not worth a study.
 const LEAST_GAIN: f64 = 0.01;
 
-/// What the whole program's run shows.
+/// The findings of the whole program's run that a study needs.
 pub(super) struct Found {
     /// The functions that a study is to measure; the reason in sentences where there are none.
     pub(super) regions: Result<FoundRegions, String>,
     /// Where the modelled cycles go.
     pub(super) cycles: String,
+    /// Placements in a model of the run.
+    pub(super) placements: Option<Placements>,
 }
 
 /// The functions that a study is to measure.
@@ -36,20 +41,30 @@ pub(super) struct FoundRegions {
 }
 
 /// Finds regions that are worth a study in the program as it was built.
-pub(super) fn regions(
-    plan: &Plan,
-    built: &Built,
+pub(super) fn regions(plan: &Plan, built: &Built, stages: &Stages, interrupts: &Interrupts) -> Result<Found> {
+    let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
+    let run = plan.run(&built.tree)?;
+    let findings = whole_run((run, named.as_deref()), (plan.engine, &plan.caches), stages, interrupts)?;
+    let regions = choose(&findings, plan.advice.allow_growth);
+    if let Ok(found) = &regions {
+        stages.line(&format!("lineup: {}", found.why));
+    }
+    Ok(Found { regions, cycles: words::cycles_in_words(&findings), placements: findings.placements })
+}
+
+/// The findings of a whole run; `named` is the program that is looked at, where the run starts it in turn.
+pub(super) fn whole_run(
+    (run, named): (Run, Option<&Path>),
+    (engine, caches): (Engine, &[CacheSpec]),
     stages: &Stages,
     interrupts: &Interrupts,
-) -> Result<Found> {
-    let run = plan.run(&built.tree)?;
-    let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
-    let subject = Subject::load(&run, named.as_deref())?;
+) -> Result<Findings> {
+    let subject = Subject::load(&run, named)?;
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let wanted = FindRequest {
         run,
-        engine: plan.engine,
-        caches: plan.caches.clone(),
+        engine,
+        caches: caches.to_vec(),
         window_mib: WINDOW_MIB,
         page_costs: None,
         recording: scratch.path().join("find.rec"),
@@ -59,12 +74,7 @@ pub(super) fn regions(
         asks_clock: false,
         again: Again::default(),
     };
-    let findings = find::find(wanted, subject, stages, interrupts)?.whole()?;
-    let regions = choose(&findings, plan.advice.allow_growth);
-    if let Ok(found) = &regions {
-        stages.line(&format!("lineup: {}", found.why));
-    }
-    Ok(Found { regions, cycles: words::cycles_in_words(&findings) })
+    find::find(wanted, subject, stages, interrupts)?.whole()
 }
 
 /// The best findings of a layout, and the functions in which they stall; or, when there are no such findings, the

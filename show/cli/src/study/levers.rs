@@ -9,6 +9,7 @@ use crate::study::variant::Variant;
 use crate::study::{code, outputs, placement};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use lineup_find::Placements;
 use lineup_report::placement::Action;
 use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, StudyReport, TOGETHER};
 use lineup_study::bolt::Bolt;
@@ -73,11 +74,29 @@ pub(super) struct Kept {
     ordered: Option<(Variant, Scratch)>,
 }
 
+impl<'p> Programs<'p> {
+    /// The unchanged program alone.
+    pub(super) fn unchanged(built: &'p Tree) -> Programs<'p> {
+        Programs { built, patched: None, modelled: None }
+    }
+}
+
 impl Kept {
     /// The program in a new order.
     pub(super) fn ordered(&self) -> Option<&Variant> {
         self.ordered.as_ref().map(|(variant, _)| variant)
     }
+}
+
+/// The programs that levers change.
+#[derive(Clone)]
+pub(super) struct Programs<'p> {
+    /// The unchanged program.
+    pub(super) built: &'p Tree,
+    /// The program with the layout's patch.
+    pub(super) patched: Option<&'p Tree>,
+    /// Placements in a model of the unchanged program's run.
+    pub(super) modelled: Option<Placements>,
 }
 
 /// The levers of a study that was given no region.
@@ -143,7 +162,7 @@ impl Levers {
         let built = Variant::build(plan, &scratch, None, stages)?;
         let nothing = format!("not studied to its end, with more than half of --budget used: {why}");
         let layout = LeverReport::without_time(LAYOUT, nothing.clone());
-        let levers = self.try_all(layout, plan, (&built.tree, None), stages)?;
+        let levers = self.try_all(layout, plan, Programs::unchanged(&built.tree), stages)?;
         scratch.check_untouched()?;
         let _keeping = self.interrupts.keeping();
         outputs::write_without_layout(plan, &nothing, levers, None)?;
@@ -151,12 +170,12 @@ impl Levers {
     }
 
     /// All levers, those beside the layout tried on a copy of the program as it was built, and then those that gain
-    /// together. `patched` is a copy with the layout's patch.
+    /// together.
     pub(super) fn try_all(
         &self,
         layout: LeverReport,
         plan: &Plan,
-        (built, patched): (&Tree, Option<&Tree>),
+        Programs { built, patched, modelled }: Programs<'_>,
         stages: &Stages,
     ) -> Result<Vec<LeverReport>> {
         self.is_layout_done.set(true);
@@ -168,7 +187,7 @@ impl Levers {
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
                 None if lever == Lever::Placement => {
-                    self.placement(plan, built, &mut kept, (&bounded, stages))
+                    self.placement(plan, (built, modelled.clone()), &mut kept, (&bounded, stages))
                 }
                 None => self.code_order(plan, &mut kept, (&bounded, stages)),
             };
@@ -237,13 +256,14 @@ impl Levers {
     fn placement(
         &self,
         plan: &Plan,
-        built: &Tree,
+        (built, modelled): (&Tree, Option<Placements>),
         kept: &mut Kept,
         (interrupts, stages): (&Interrupts, &Stages),
     ) -> Result<LeverReport> {
         let out = plan.out.join(PLACEMENT_FOLDER);
         fs::create_dir_all(&out)?;
-        let studied = placement::of_built(&self.options, plan.run(built)?, &out, (interrupts, stages))?;
+        let studied =
+            placement::of_built(&self.options, (plan.run(built)?, modelled), &out, (interrupts, stages))?;
         kept.placement = studied.better;
         Ok(LeverReport::of_placement(&studied.report, page(PLACEMENT_FOLDER)))
     }

@@ -30,7 +30,7 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
 use audit::Audited;
-use levers::Levers;
+use levers::{Levers, Programs};
 use lineup_report::commit_message;
 use lineup_report::study::{CYCLES, Fact, LAYOUT, LeverReport, Patch, ProgramFindings, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
@@ -113,13 +113,14 @@ fn study(
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
     let scratch = links::linked(plan, scratch, interrupts)?;
     let built = Variant::build(plan, &scratch, None, stages)?;
-    let (mut why_found, mut cycles) = (None, None);
+    let (mut why_found, mut cycles, mut modelled) = (None, None, None);
     if let Some(levers) = levers {
         let found = match levers.layout_left_out() {
             Some(why) => Err(why),
             None => {
                 let found = found_regions::regions(plan, &built, stages, interrupts)?;
                 cycles = Some(Fact { name: CYCLES.into(), value: found.cycles });
+                modelled = found.placements;
                 found.regions
             }
         };
@@ -130,7 +131,8 @@ fn study(
             }
             Err(nothing) => {
                 let layout = LeverReport::without_time(LAYOUT, first_line(&nothing));
-                let levers = levers.try_all(layout, plan, (&built.tree, None), stages)?;
+                let programs = Programs { modelled, ..Programs::unchanged(&built.tree) };
+                let levers = levers.try_all(layout, plan, programs, stages)?;
                 let _keeping = interrupts.keeping();
                 outputs::write_without_layout(plan, &nothing, levers, cycles)?;
                 return Ok(Outcome::Done);
@@ -228,8 +230,9 @@ fn study(
     drop(keeping);
     if let Some(levers) = levers {
         let layout = levers::layout(&report);
-        let trees = (before.tree(), after.as_ref().map(Variant::tree));
-        let tried = levers.try_all(layout, plan, trees, stages);
+        let patched = after.as_ref().map(Variant::tree);
+        let programs = Programs { built: before.tree(), patched, modelled };
+        let tried = levers.try_all(layout, plan, programs, stages);
         report.levers = tried
             .with_context(|| format!("the layout was studied: {}", plan.out.join(outputs::PAGE).display()))?;
         series::write_settings(&plan.out, &report)?;

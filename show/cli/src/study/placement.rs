@@ -1,18 +1,20 @@
 //! `lineup study --placement`: the same program under other allocators, settings of the C library, huge pages and
 //! Lineup's pools. No source is needed: paired runs choose a candidate, and runs of their own confirm it.
 
-use crate::figures::change;
+use crate::figures::{change, percent};
 use crate::files;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::confirm::{BoxedError, Confirmation, SEED, change_of, is_less, ratio};
+use crate::study::found_regions;
 use crate::study::output_folder;
 use crate::study::outputs::{self, PAGE, REPORT};
 use crate::study::plan;
 use crate::typed;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lineup_find::{PlacementKind, Placements};
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
 use lineup_prove::elimination::{Elimination, EliminationPlan, Fate, eliminate, most_runs};
@@ -21,13 +23,15 @@ use lineup_prove::run::{Ending, Runner, Slot, Variant};
 use lineup_report::placement::{
     Action, CandidateReport, Confirmed, NotTried, PlacementReport, placement_page, placement_text,
 };
+use lineup_study::heap_pools::POOL_NAMES;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::placements::{Candidate, Candidates, candidates};
+use lineup_study::placements::{Candidate, Candidates, HUGE_HEAP_NAME, candidates};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `lineup study --placement`.
 #[derive(Args, Clone)]
@@ -40,6 +44,12 @@ pub(crate) struct PlacementOptions {
     #[arg(long = "allocator", value_name = "FILE", requires = "placement")]
     allocators: Vec<PathBuf>,
 }
+
+/// The longest time for recording and modelling the run.
+const MOST_MODELLING: Duration = Duration::from_secs(120);
+
+/// With a larger share of stalls of which the model's windows have nothing, it predicts nothing.
+const MOST_UNOBSERVED: f64 = 0.2;
 
 /// Peak memory that grows by more than this share is said with the verdict.
 const MORE_MEMORY: f64 = 0.1;
@@ -55,6 +65,8 @@ struct Study<'s> {
     /// The folder of the report, and of plans.
     out: &'s Path,
     stages: &'s Stages,
+    /// The placements that were tried in a model of the run.
+    modelled: Option<Placements>,
 }
 
 /// Runs the study.
@@ -64,8 +76,10 @@ pub(super) fn run(options: &plan::Options) -> Result<Outcome> {
     let run = options.surroundings.run(&options.command, &[], &interrupts, &stages)?;
     let second = options.code.second_run(&run, &interrupts)?;
     let out = output_folder::prepare(&options.out, Path::new("/"), options.overwrite)?;
-    let study = Study { options, run, second, interrupts: &interrupts, out: &out, stages: &stages };
-    let (Studied { report, .. }, cut_short) = study.report()?;
+    let (modelled, not_modelled) = modelled(options, &run, (&interrupts, &stages))?;
+    let study = Study { options, run, second, interrupts: &interrupts, out: &out, stages: &stages, modelled };
+    let (Studied { mut report, .. }, cut_short) = study.report()?;
+    report.remarks.extend(not_modelled);
     let _keeping = cut_short.as_ref().map(|_| interrupts.keeping());
     stages.end();
     let json = write(&report, &out)?;
@@ -90,15 +104,32 @@ pub(super) struct Studied {
     pub(super) better: Option<Candidate>,
 }
 
-/// Studies a program that another study has built: its run there. Writes page and values into a folder.
+/// Placements in a model of the run, made within [`MOST_MODELLING`]; else the reason why there are none.
+fn modelled(
+    options: &plan::Options,
+    run: &Run,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<(Option<Placements>, Option<String>)> {
+    let bounded = interrupts.for_at_most(MOST_MODELLING);
+    let recorder = (options.engine(), &options.caches[..]);
+    let found = found_regions::whole_run((run.clone(), None), recorder, &stages.of_part(&bounded), &bounded);
+    interrupts.check()?;
+    Ok(match found {
+        Ok(findings) => (findings.placements, None),
+        Err(why) => (None, Some(format!("placements were not modelled: {why:#}"))),
+    })
+}
+
+/// Studies a program that another study has built: its run there, and the placements in a model of it. Writes page and
+/// values into a folder.
 pub(super) fn of_built(
     options: &plan::Options,
-    run: Run,
+    (run, modelled): (Run, Option<Placements>),
     out: &Path,
     (interrupts, stages): (&Interrupts, &Stages),
 ) -> Result<Studied> {
     let second = options.code.second_run(&run, interrupts)?;
-    let (studied, cut_short) = Study { options, run, second, interrupts, out, stages }.report()?;
+    let (studied, cut_short) = Study { options, run, second, interrupts, out, stages, modelled }.report()?;
     if let Some(error) = cut_short {
         return Err(anyhow::Error::from_boxed(error));
     }
@@ -145,8 +176,19 @@ impl Study<'_> {
         report.candidates = (1..)
             .map(Variant)
             .zip(&candidates.list)
-            .map(|(at, one)| of_candidate(at, one, &result))
+            .map(|(at, one)| CandidateReport {
+                modelled_gain: self.modelled_gain(one),
+                ..of_candidate(at, one, &result)
+            })
             .collect();
+        report.remarks.extend(
+            self.modelled.as_ref().filter(|modelled| modelled.unobserved > MOST_UNOBSERVED).map(|modelled| {
+                format!(
+                    "nothing is predicted: {} of the modelled stalls for data are of instructions that the kept windows of the run hardly have",
+                    percent(modelled.unobserved)
+                )
+            }),
+        );
         report.candidates.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(Ordering::Equal));
         report.remarks.extend(result.unrepeatable.iter().map(|difference| {
             format!(
@@ -187,6 +229,24 @@ impl Study<'_> {
         self.stages.stage("counting allocations by site");
         candidates.add_pools(&self.run, self.out, self.interrupts)?;
         Ok(candidates)
+    }
+
+    /// The share of stalls that a candidate saves in the model of the run.
+    fn modelled_gain(&self, candidate: &Candidate) -> Option<f64> {
+        let kind = match candidate.name.as_str() {
+            HUGE_HEAP_NAME => PlacementKind::HugePages,
+            name => {
+                let kinds = [
+                    PlacementKind::PoolsBySize,
+                    PlacementKind::PoolsBySizeHuge,
+                    PlacementKind::PoolsBySite,
+                    PlacementKind::PoolsBySiteHuge,
+                ];
+                POOL_NAMES.iter().zip(kinds).find(|(own, _)| **own == name)?.1
+            }
+        };
+        let modelled = self.modelled.as_ref().filter(|modelled| modelled.unobserved <= MOST_UNOBSERVED)?;
+        modelled.trials.iter().find(|trial| trial.kind == kind).map(|trial| trial.gain)
     }
 
     fn elimination(&self, candidates: usize) -> EliminationPlan {
@@ -259,6 +319,7 @@ fn of_candidate(at: Variant, candidate: &Candidate, result: &Elimination) -> Can
     CandidateReport {
         name: candidate.name.clone(),
         environment: candidate.in_front_of_a_command(),
+        modelled_gain: None,
         elapsed: round.and_then(|round| round.contrast(at, ELAPSED)).and_then(change_of),
         peak_memory_ratio: round.and_then(|round| ratio(round, at, "peak-memory")),
         page_faults_ratio: round.and_then(|round| ratio(round, at, "page-faults")),

@@ -188,9 +188,17 @@ pub(crate) struct Plan {
     pub(crate) leftovers: Leftovers,
 }
 
+impl Options {
+    /// The recorder.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine.map_or(Engine::Fitting, Engine::from)
+    }
+}
+
 impl Plan {
     /// Checks the options and prepares the output folder.
     pub(crate) fn of(options: Options, interrupts: &Interrupts, stages: &Stages) -> Result<Plan> {
+        let engine = options.engine();
         let regions = Regions::from_iter(options.regions);
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
@@ -217,7 +225,7 @@ impl Plan {
             },
             warmup: options.warmup,
             audits: options.audits,
-            engine: options.engine.map_or(Engine::Fitting, Engine::from),
+            engine,
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,

@@ -3,7 +3,8 @@
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
 use lineup_find::{
-    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, Stalls, WithoutFinding,
+    BetweenThreads, Bursts, CostSource, Evidence, Finding, Findings, Kind, NoFinding, Sign, Stalls,
+    WithoutFinding,
 };
 use lineup_model::first_names;
 
@@ -288,6 +289,12 @@ pub fn placement(findings: &Findings) -> Vec<String> {
         ),
         format!("else {}", others.collect::<Vec<_>>().join("; ")),
     ];
+    if placements.unobserved >= MUCH_UNNAMED {
+        lines.push(format!(
+            "{} of the stalls for data are of instructions that the windows hardly have; they count as unchanged",
+            share(placements.unobserved)
+        ));
+    }
     if let Some((low, high)) = low.zip(high).filter(|_| placements.gains.len() > 1) {
         let caches = placements.gains.len();
         lines.push(format!("under {caches} caches from {} to {}", saved(low), saved(high)));

@@ -27,6 +27,7 @@ pub fn placement_text(report: &PlacementReport, style: TextStyle) -> String {
         line(&mut out, "");
         let columns = [
             ("placement", Align::Left),
+            ("modelled stalls", Align::Right),
             ("time", Align::Right),
             ("peak memory", Align::Right),
             ("page faults", Align::Right),
@@ -36,6 +37,7 @@ pub fn placement_text(report: &PlacementReport, style: TextStyle) -> String {
         for one in &report.candidates {
             table.row([
                 one.name.clone(),
+                one.modelled_in_words(),
                 one.time_in_words(),
                 changed(one.peak_memory_ratio),
                 changed(one.page_faults_ratio),

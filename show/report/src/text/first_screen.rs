@@ -7,11 +7,11 @@ use super::{Align, Table};
 use crate::figure::{
     NO_ESTIMATE, UNKNOWN, change, estimated, factor, is_estimate, mean, mean_or_unknown, share, whole,
 };
+use crate::study::{CYCLES, SOURCES, WEIGHTS};
 use crate::study::{
     CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, Refusal, RegionReport, StudyReport,
     region_letter,
 };
-use crate::study::{CYCLES, SOURCES, WEIGHTS};
 use crate::visible::{one_line, shortened};
 use lineup_model::first_names;
 use lineup_prove::links::OF_ONE_LINK;

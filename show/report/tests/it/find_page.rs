@@ -174,6 +174,7 @@ fn findings() -> Findings {
         }]),
         placements: Some(Placements {
             objects: 3,
+            unobserved: 0.0,
             as_is: placement(PlacementKind::AsIs, 0.0),
             trials: vec![
                 placement(PlacementKind::FirstVisit, 0.5),

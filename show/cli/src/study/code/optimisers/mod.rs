@@ -165,8 +165,9 @@ fn timed(
         primary: USER.into(),
         max_blocks: proof.max_blocks,
         max_time_ns: proof.max_time_ns,
+        warm_up: 1,
         seed: proof.seed,
-        ..ComparePlan::default()
+        links: 1,
     };
     let runs = entries.iter().map(|entry| study.plan.run(entry.tree)).collect::<Result<_>>()?;
     let options = RunnerOptions { placing: study.plan.cpus.clone(), ..RunnerOptions::default() };
