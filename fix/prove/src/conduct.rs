@@ -24,6 +24,8 @@ pub struct Conduct {
     pub input: Output,
     /// Calls of every region.
     pub calls: Vec<RegionCalls>,
+    /// The same of further recordings of this variant; empty where its counts do not depend on the time.
+    pub repeated_calls: Vec<Vec<RegionCalls>>,
     /// Its ending.
     pub ending: Ending,
     /// Its standard output.
@@ -65,6 +67,7 @@ impl Conduct {
         Conduct {
             input: none.clone(),
             calls,
+            repeated_calls: Vec::new(),
             ending: Ending::Exited(0),
             stdout: none.clone(),
             stderr: none,
@@ -92,11 +95,19 @@ impl Conduct {
         }
     }
 
-    /// The same work: the same input, and as many calls of every region, but for a share `apart`.
+    /// The regions whose calls differ from another recording's.
+    pub fn unlike_calls<'c>(&'c self, after: &'c Conduct) -> impl Iterator<Item = &'c RegionCalls> {
+        let others = |id| after.calls.iter().find(move |calls| calls.id == id);
+        self.calls.iter().filter(move |calls| others(calls.id).is_some_and(|other| other != *calls))
+    }
+
+    /// The same work: the same input, and as many calls of every region, but for a share `apart`, and for what further
+    /// recordings of this variant allow. Returns the differences that these allowed, in words.
     ///
     /// # Errors
     /// The difference.
-    pub(crate) fn require_same_work(&self, after: &Conduct, apart: f64) -> Result<(), ProveError> {
+    pub(crate) fn require_same_work(&self, after: &Conduct, apart: f64) -> Result<Vec<String>, ProveError> {
+        let mut allowed = Vec::new();
         if let Some(difference) = self.input.difference(&after.input) {
             return Err(ProveError::Inputs { difference });
         }
@@ -111,12 +122,39 @@ impl Conduct {
             };
             let counts = [("made", made, made_after), ("recorded", before.recorded, after.recorded)];
             let differ = |before: u64, after: u64| before.abs_diff(after) as f64 > apart * before as f64;
-            let other = counts.into_iter().find(|(_, before, after)| differ(*before, *after));
-            if let Some((what, before, after)) = other {
-                return Err(ProveError::Calls { region: region.clone(), what, before, after });
+            for (what, count, count_after) in counts {
+                if !differ(count, count_after) {
+                    continue;
+                }
+                let repeated = self.repeated(before.id, what).chain([count]);
+                let (least, most) =
+                    repeated.fold((count, count), |(least, most), one| (least.min(one), most.max(one)));
+                let spread = most - least;
+                let range = match self.repeated_calls.len() {
+                    0 => String::new(),
+                    more => {
+                        format!("{} recordings of the unchanged program {what} {least} to {most}", more + 1)
+                    }
+                };
+                if (least.saturating_sub(spread)..=most + spread).contains(&count_after) {
+                    allowed.push(format!(
+                        "calls of {region} {what}: {count} before the change, {count_after} after; {range}"
+                    ));
+                } else {
+                    let (region, range) =
+                        (region.clone(), if range.is_empty() { range } else { format!("; {range}") });
+                    return Err(ProveError::Calls { region, what, before: count, after: count_after, range });
+                }
             }
         }
-        Ok(())
+        Ok(allowed)
+    }
+
+    /// The counts of a region in the further recordings.
+    fn repeated(&self, id: RegionId, what: &str) -> impl Iterator<Item = u64> {
+        let of_region = self.repeated_calls.iter().flatten().filter(move |calls| calls.id == id);
+        let is_made = what == "made";
+        of_region.filter_map(move |calls| if is_made { calls.made } else { Some(calls.recorded) })
     }
 
     /// The other's difference in words, as far as it can be seen from outside.

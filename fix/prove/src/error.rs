@@ -56,7 +56,7 @@ pub enum ProveError {
     },
     /// The variants called a region different numbers of times.
     #[error(
-        "calls of {region} {what}: {before} before the change, {after} after it. The two recordings are not of the same work; nothing is proven"
+        "calls of {region} {what}: {before} before the change, {after} after it{range}. The two recordings are not of the same work; nothing is proven"
     )]
     Calls {
         /// The region.
@@ -67,6 +67,8 @@ pub enum ProveError {
         before: u64,
         /// After it.
         after: u64,
+        /// The counts of further recordings of the unchanged program, in words; empty without any.
+        range: String,
     },
     /// Nobody counted the calls of a region.
     #[error(

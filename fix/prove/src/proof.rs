@@ -76,6 +76,11 @@ pub struct Proof {
     pub time: Result<TimeChange, NotTimed>,
     /// The equal effects of the variants' processes, or the reason why they were not observed.
     pub effects: Result<EffectsAgreement, String>,
+    /// Differences between the numbers of calls that recordings of the unchanged program show as well, in words.
+    pub calls_within: Vec<String>,
+    /// The difference between outputs of one variant that timed runs leave out, in words. Only where a client drives the
+    /// program and its effects, with the answers to the client, were compared.
+    pub output_left_out: Option<String>,
     /// Weighted mean change of the plan's lines per call; `None` without regions.
     pub lines_difference: Option<f64>,
     /// The plan's noise: a difference up to this one is no result.
@@ -224,11 +229,19 @@ pub fn prove(
     plan: &ProofPlan,
 ) -> Result<Proven<Proof>, ProveError> {
     let footprints = footprint::compare(&before.footprints, &after.footprints)?;
-    before.conduct.require_same_work(&after.conduct, plan.calls_apart)?;
+    let calls_within = before.conduct.require_same_work(&after.conduct, plan.calls_apart)?;
     let effects = before.conduct.require_same_effects(&after.conduct)?;
     let lines_of = plan.lines_of;
     let lines_difference = weighted_difference(&footprints, lines_of, plan.line);
-    let mut session = Session { runner, recorded: [before, after], first: [None, None], runs: 0 };
+    let is_driven = before.conduct.client_stdout.is_some();
+    let mut session = Session {
+        runner,
+        recorded: [before, after],
+        first: [None, None],
+        runs: 0,
+        may_print_otherwise: is_driven && effects.is_ok(),
+        output_left_out: None,
+    };
     let mut schedule = Schedule::new(2, Order::Mirrored, plan.seed);
     let (time, blocks) = match session.warm_up(schedule.warm_up(plan.warm_up.max(2)))? {
         Some(reason) => (Err(NotTimed::OutputNotRepeatable(reason)), 0),
@@ -242,6 +255,8 @@ pub fn prove(
             footprints,
             time,
             effects,
+            calls_within,
+            output_left_out: session.output_left_out,
             lines_difference,
             lines_noise: plan.lines_noise,
             lines_of,
@@ -259,6 +274,11 @@ struct Session<'r> {
     /// The first result of each variant, for comparison with all later ones.
     first: [Option<RunResult>; 2],
     runs: u64,
+    /// True when output may differ from run to run: a server's log has times, and its client prints rates. The answers
+    /// were compared in observed runs.
+    may_print_otherwise: bool,
+    /// The first such difference between runs of one variant.
+    output_left_out: Option<String>,
 }
 
 impl Session<'_> {
@@ -272,6 +292,15 @@ impl Session<'_> {
         }
         if unsteady.is_some() {
             return Ok(unsteady);
+        }
+        if self.output_left_out.is_some() {
+            return match &self.first {
+                [Some(before), Some(after)] => match before.ending_difference(after) {
+                    Some(difference) => Err(ProveError::Differs { difference }),
+                    None => Ok(None),
+                },
+                _ => Ok(None),
+            };
         }
         if let [Some(before), Some(after)] = &self.first
             && let Some(difference) = before.difference(after)
@@ -338,6 +367,10 @@ impl Session<'_> {
         if let Some(first) = self.first.get_mut(variant.0) {
             let first = first.get_or_insert_with(|| result.clone());
             unlike = first.difference(&result).map(|difference| OutputNotRepeatable { variant, difference });
+            if self.may_print_otherwise && first.ending == result.ending {
+                let left_out = unlike.take().map(|unlike| unlike.difference);
+                self.output_left_out = self.output_left_out.take().or(left_out);
+            }
         }
         Ok((result, unlike))
     }

@@ -179,7 +179,9 @@ impl Waiting {
 
     /// Releases a child that a tracer is attached to, and does not wait.
     pub(crate) fn release_observed(&mut self) -> Result<()> {
-        self.wire.send(launch::OBSERVED).doing("releasing the child")
+        let is_driven = self.run.drive.is_some();
+        let word = if is_driven { launch::OBSERVED_WITH_CLIENT } else { launch::OBSERVED };
+        self.wire.send(word).doing("releasing the child")
     }
 
     /// The files that its standard output and standard error go to; `None` when they are not kept.

@@ -2,7 +2,7 @@
 //! becomes the measured program. Not for users: it lets the parent attach counters before the first instruction and
 //! subtract the usage before the start.
 
-use crate::effects;
+use crate::effects::{self, Scope};
 use crate::error::{Doing, Error, Result, in_full};
 use crate::placed::Placed;
 use crate::timing::keep_on;
@@ -23,6 +23,8 @@ use std::process::Command;
 pub(crate) const ALONE: u8 = b'\n';
 /// The word that lets the program run under the tracer that the parent has attached.
 pub(crate) const OBSERVED: u8 = b'o';
+/// The same, with the bytes that a client sends.
+pub(crate) const OBSERVED_WITH_CLIENT: u8 = b'c';
 
 /// A program to become.
 pub struct Launch {
@@ -74,8 +76,10 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
     control.write_all(own_usage()?.as_bytes()).doing("reporting to the parent")?;
     let mut word = [0u8; 1];
     control.read_exact(&mut word).doing("waiting for the parent's word")?;
-    if word == [OBSERVED] {
-        effects::install()?;
+    match word {
+        [OBSERVED] => effects::install(Scope::Effects)?,
+        [OBSERVED_WITH_CLIENT] => effects::install(Scope::WithClient)?,
+        _ => {}
     }
     let error = command.exec();
     Err(error).doing_with(|| format!("cannot run {}", program.to_string_lossy()))

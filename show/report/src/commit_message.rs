@@ -270,6 +270,7 @@ mod tests {
                 output: OutputCheck::Equal,
                 effects: None,
                 effects_not_observed: None,
+                calls_within: Vec::new(),
                 time: Some(time),
                 time_not_claimed: None,
             });

@@ -1,7 +1,7 @@
 //! Comparison of two variants of a program by the effects of their processes.
 
 use super::compare::{Effect, Key, Mask, difference, listed};
-use super::{CallSite, Effects, Target};
+use super::{CallSite, Effects, Target, exchanges};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two variants that do the same as far as their effects could be compared. Only [`RepeatedEffects::agreement`] makes
@@ -81,6 +81,9 @@ fn agreement(
     before: (&Effects, &[Effects]),
     after: (&Effects, &[Effects]),
 ) -> Result<EffectsAgreement, EffectDifference> {
+    let connections = exchanges::agree([before, after].map(|(first, others)| {
+        std::iter::once(first).chain(others).map(|effects| effects.connections.as_slice()).collect()
+    }))?;
     let masks = both(masks(before), masks(after));
     let (first, second) = (listed(before.0), listed(after.0));
     let keys: BTreeSet<&Key<'_>> = first.keys().chain(second.keys()).collect();
@@ -102,8 +105,12 @@ fn agreement(
     }
     let all = || std::iter::once(before.0).chain(before.1).chain(std::iter::once(after.0)).chain(after.1);
     Ok(EffectsAgreement {
-        compared: summary(&first, &masks),
-        not_compared: left_out(&masks, &[&first, &second]),
+        compared: connections.compared.into_iter().chain(summary(&first, &masks)).collect(),
+        not_compared: connections
+            .not_compared
+            .into_iter()
+            .chain(left_out(&masks, &[&first, &second]))
+            .collect(),
         not_observed: all().flat_map(|effects| effects.not_observed.iter().cloned()).collect(),
         runs: all().count() as u64,
     })

@@ -281,13 +281,13 @@ fn content_differs(one: &Content, other: &Content, atom: usize) -> String {
     }
 }
 
-fn first_unlike(one: &[u8], other: &[u8], from: usize) -> Option<usize> {
+pub(super) fn first_unlike(one: &[u8], other: &[u8], from: usize) -> Option<usize> {
     let pairs = one.iter().zip(other).enumerate().skip(from);
     pairs.filter(|(_, (a, b))| a != b).map(|(at, _)| at).next()
 }
 
 /// Some bytes from this offset on, of both.
-fn shown(one: &[u8], other: &[u8], at: usize) -> String {
+pub(super) fn shown(one: &[u8], other: &[u8], at: usize) -> String {
     let hex = |bytes: &[u8]| {
         bytes.iter().skip(at).take(8).fold(String::new(), |mut text, byte| {
             // Writing to a string cannot fail.

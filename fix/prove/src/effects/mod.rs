@@ -6,9 +6,13 @@
 
 mod agreement;
 mod compare;
+mod connections;
 mod content;
+mod exchanges;
+mod positions;
 
 pub use agreement::{EffectDifference, EffectsAgreement, NotCompared, RepeatedEffects};
+pub use connections::{Connection, ConnectionCollector, Exchange, Piece, StreamTotal};
 pub use content::{Content, ContentCollector, hide_folder};
 
 use crate::run::Ending;
@@ -22,6 +26,8 @@ pub struct Effects {
     pub processes: BTreeMap<ProcessPath, ProcessEffects>,
     /// Files that the run left in the file system, by path: relative to the run's folder, absolute outside it.
     pub files: BTreeMap<String, FileLeft>,
+    /// Connections that the run accepted from the client that drove it.
+    pub connections: Vec<Connection>,
     /// Actions of the run that could not be observed, one sentence each.
     pub not_observed: BTreeSet<String>,
 }

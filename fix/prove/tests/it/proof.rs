@@ -288,3 +288,61 @@ fn variants_that_print_the_same_but_leave_another_file_prove_nothing() {
     let proof = prove_with(leaves(b"one"), ConductEffects::NotObserved("not allowed".into())).unwrap();
     assert_eq!(proof.value().effects, Err("not allowed".into()));
 }
+
+/// A recording in which the region was called so often, and further recordings of the same program.
+fn calls(made: u64, repeated: &[u64]) -> Recorded {
+    let of =
+        |made| vec![RegionCalls { id: RegionId(0), region: "hot".into(), made: Some(made), recorded: 8 }];
+    let repeated_calls = repeated.iter().map(|made| of(*made)).collect();
+    let conduct = Conduct { repeated_calls, ..Conduct::quiet(of(made)) };
+    Recorded { footprints: vec![region(3)], conduct }
+}
+
+#[test]
+fn calls_may_differ_by_as_much_as_those_of_the_unchanged_program_do() {
+    let prove_with = |before: &Recorded, made_after| {
+        let mut runner = |slot: &Slot| Ok(same(slot));
+        prove(before, &calls(made_after, &[]), &mut runner, &ProofPlan { is_emulated: true, ..patient() })
+    };
+    let before = calls(63_034, &[63_020, 63_041]);
+    let proof = prove_with(&before, 63_024).unwrap();
+    assert_eq!(
+        proof.value().calls_within,
+        [
+            "calls of hot made: 63034 before the change, 63024 after; 3 recordings of the unchanged program made 63020 to 63041"
+        ]
+    );
+    let error = prove_with(&before, 62_900).unwrap_err();
+    assert!(error.is_other_work());
+    assert!(
+        error.to_string().contains("3 recordings of the unchanged program made 63020 to 63041"),
+        "{error}"
+    );
+    assert!(prove_with(&calls(100, &[]), 99).is_err(), "without further recordings counts are exact");
+    assert!(prove_with(&calls(100, &[100, 100]), 99).is_err(), "and where these repeat them");
+    assert!(prove_with(&calls(100, &[]), 100).unwrap().value().calls_within.is_empty());
+}
+
+#[test]
+fn a_driven_program_whose_log_and_client_print_times_is_timed_once_its_effects_agree() {
+    let driven = |lines| {
+        let Recorded { footprints, conduct } = recorded(lines);
+        let client_stdout = Some(Output::of(b"1,000 requests a second"));
+        Recorded { footprints, conduct: Conduct { client_stdout, effects: leaves(b"same"), ..conduct } }
+    };
+    let plan = ProofPlan { max_blocks: 3, ..ProofPlan::default() };
+    let prints = |ending: fn(&Slot) -> Ending| {
+        let mut runner = |slot: &Slot| {
+            let text = format!("started at {}", slot.number);
+            let run = RunResult::finished(0, text.as_bytes(), b"", 1_000_000 + slot.number % 3);
+            Ok(RunResult { ending: ending(slot), client_stdout: Some(Output::of(b"")), ..run })
+        };
+        prove(&driven(3), &driven(2), &mut runner, &plan)
+    };
+    let proof = prints(|_| Ending::Stopped).unwrap();
+    assert!(proof.value().time.is_ok(), "{:?}", proof.value().time);
+    assert!(proof.value().output_left_out.as_ref().is_some_and(|words| words.contains("standard output")));
+    let worse =
+        |slot: &Slot| if slot.variant == Variant::AFTER { Ending::Exited(3) } else { Ending::Stopped };
+    assert!(matches!(prints(worse), Err(ProveError::Differs { .. })));
+}

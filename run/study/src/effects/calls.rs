@@ -18,6 +18,18 @@ pub(super) enum Meaning {
     SendMessages,
     /// Bytes that the kernel moves to the file in this place.
     Transfer(usize),
+    /// Bytes of a file that the kernel moves to another: file 0, from file 1, address of the offset 2.
+    SendFile,
+    /// A connection that a client made.
+    Accept,
+    /// Bytes from a file: file 0, bytes 1.
+    Read,
+    /// Bytes from a file to several places: file 0, list 1, length of the list 2.
+    ReadVector,
+    /// A message that came in: socket 0, header 1.
+    ReceiveMessage,
+    /// Messages that came in: socket 0, headers 1.
+    ReceiveMessages,
     /// File 0, request 1, argument 2.
     Ioctl,
     /// Socket 0, level 1, option 2, value 3, its size 4.
@@ -105,7 +117,7 @@ const EVERYWHERE: &[SystemCall] = {
         sendto = SYS_sendto: SendTo;
         sendmsg = SYS_sendmsg: SendMessage;
         sendmmsg = SYS_sendmmsg: SendMessages;
-        sendfile = SYS_sendfile: Transfer(0);
+        sendfile = SYS_sendfile: SendFile;
         splice = SYS_splice: Transfer(2);
         tee = SYS_tee: Transfer(1);
         copy_file_range = SYS_copy_file_range: Transfer(2);
@@ -155,6 +167,20 @@ const EVERYWHERE: &[SystemCall] = {
     }
 };
 
+/// The calls through which a client's bytes come in. They are observed where a client drives the program.
+const FROM_CLIENTS: &[SystemCall] = {
+    use Meaning::*;
+    calls! {
+        accept = SYS_accept: Accept;
+        accept4 = SYS_accept4: Accept;
+        read = SYS_read: Read;
+        readv = SYS_readv: ReadVector;
+        recvfrom = SYS_recvfrom: Read;
+        recvmsg = SYS_recvmsg: ReceiveMessage;
+        recvmmsg = SYS_recvmmsg: ReceiveMessages;
+    }
+};
+
 /// Older forms of the same calls that only this machine has.
 #[cfg(target_arch = "x86_64")]
 const ONLY_HERE: &[SystemCall] = {
@@ -183,14 +209,24 @@ const ONLY_HERE: &[SystemCall] = calls! {
     renameat = SYS_renameat: Meaning::Paths(at(0, 1), Some(at(2, 3)));
 };
 
+/// The extent of an observation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// What leaves the processes.
+    Effects,
+    /// What a client sends them, too.
+    WithClient,
+}
+
 /// All that are observed.
-pub(super) fn all() -> impl Iterator<Item = &'static SystemCall> {
-    EVERYWHERE.iter().chain(ONLY_HERE)
+pub(super) fn all(scope: Scope) -> impl Iterator<Item = &'static SystemCall> {
+    let from_clients = FROM_CLIENTS.iter().filter(move |_| scope == Scope::WithClient);
+    EVERYWHERE.iter().chain(ONLY_HERE).chain(from_clients)
 }
 
 /// The call with this number, when it is observed.
 pub(super) fn by_number(number: i64) -> Option<&'static SystemCall> {
-    all().find(|call| call.number == number)
+    all(Scope::WithClient).find(|call| call.number == number)
 }
 
 #[cfg(test)]
@@ -200,6 +236,7 @@ mod tests {
 
     #[test]
     fn every_number_and_name_stands_for_one_call() {
+        let all = || all(Scope::WithClient);
         let numbers: BTreeSet<i64> = all().map(|call| call.number).collect();
         let names: BTreeSet<&str> = all().map(|call| call.name).collect();
         assert_eq!((numbers.len(), names.len()), (all().count(), all().count()));

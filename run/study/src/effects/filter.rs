@@ -1,7 +1,7 @@
 //! The filter that stops a process at the system calls that are observed, and lets all others run at full speed.
 
 use super::EffectsError;
-use super::calls::{self, Meaning};
+use super::calls::{self, Meaning, Scope};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition,
     SeccompFilter, SeccompRule, TargetArch,
@@ -19,13 +19,13 @@ const MACHINE: TargetArch = TargetArch::aarch64;
 ///
 /// # Errors
 /// When the kernel refuses.
-pub(crate) fn install() -> Result<(), EffectsError> {
-    let program = program().map_err(|error| EffectsError::Filter(error.to_string()))?;
+pub(crate) fn install(scope: Scope) -> Result<(), EffectsError> {
+    let program = program(scope).map_err(|error| EffectsError::Filter(error.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|error| EffectsError::Filter(error.to_string()))
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
-    let rules = calls::all().map(|call| Ok((call.number, rules(call.meaning, call.name)?)));
+fn program(scope: Scope) -> Result<BpfProgram, seccompiler::BackendError> {
+    let rules = calls::all(scope).map(|call| Ok((call.number, rules(call.meaning, call.name)?)));
     let rules = rules.collect::<Result<BTreeMap<_, _>, seccompiler::BackendError>>()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trace(0), MACHINE)?;
     let mut program: BpfProgram = filter.try_into()?;
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_filter_ends_no_process() {
-        let program = program().unwrap();
+        let program = program(Scope::WithClient).unwrap();
         let returns = program.iter().filter(|one| one.code == (libc::BPF_RET | libc::BPF_K) as u16);
         let actions: std::collections::BTreeSet<u32> = returns.map(|one| one.k).collect();
         assert_eq!(actions, [libc::SECCOMP_RET_TRACE, libc::SECCOMP_RET_ALLOW].into());

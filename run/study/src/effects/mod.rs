@@ -10,9 +10,11 @@
 //! 32-bit programs beyond their end. The effects report those of these that Lineup can notice.
 
 mod calls;
+mod clients;
 mod filter;
 mod left;
 mod memory;
+mod messages;
 mod observer;
 mod ptrace;
 mod run;
@@ -21,6 +23,7 @@ mod targets;
 mod tracer;
 mod words;
 
+pub(crate) use calls::Scope;
 pub(crate) use filter::install;
 pub use run::{Observed, observe, observe_variants};
 pub use snapshot::Snapshot;

@@ -2,8 +2,10 @@
 
 use super::Scene;
 use super::calls::{self, Meaning, PathArgument, SystemCall};
+use super::clients::Clients;
 use super::left::{self, Changed};
 use super::memory;
+use super::messages::{MESSAGE_BYTES, MOST_PARTS, each_part_of, file_offset, is_peek, message_size, parts};
 use super::ptrace::{SystemCallEntry, Tid};
 use super::targets::{self, Numbers, Opened};
 use super::words;
@@ -21,9 +23,6 @@ use std::path::{Path, PathBuf};
 /// Values below are numbers where an address could stand as well: the first page is never mapped.
 const FIRST_ADDRESS: u64 = 4096;
 
-/// The most parts of one vector.
-const MOST_PARTS: u64 = 1024;
-
 /// A call that a thread is in.
 pub(super) struct Entered {
     call: &'static SystemCall,
@@ -38,6 +37,8 @@ enum PriorValues {
     /// Paths, each with true when something stood there.
     Paths(Vec<(PathBuf, bool)>),
     Words(String),
+    /// The place in a file from which bytes are moved.
+    Offset(u64),
 }
 
 /// The known state of one process.
@@ -77,6 +78,7 @@ pub(super) struct Observer {
     processes: HashMap<Tid, Traced>,
     done: BTreeMap<ProcessPath, ProcessEffects>,
     changed: Changed,
+    clients: Clients,
     not_observed: BTreeSet<String>,
     has_moved_output: bool,
 }
@@ -84,6 +86,7 @@ pub(super) struct Observer {
 impl Observer {
     pub(super) fn new(root: Tid, scene: Scene) -> Self {
         Self {
+            clients: Clients::new(scene.hidden()),
             scene,
             processes: [(root, Traced::new(ProcessPath::root()))].into(),
             done: BTreeMap::new(),
@@ -150,7 +153,8 @@ impl Observer {
             let root = self.done.entry(ProcessPath::root()).or_default();
             root.streams.insert(target, Stream { written_by, content });
         }
-        Effects { processes: self.done, files, not_observed: self.not_observed }
+        let connections = self.clients.finish();
+        Effects { processes: self.done, files, connections, not_observed: self.not_observed }
     }
 
     /// A thread is about to make a call; `None` when its result does not matter.
@@ -177,6 +181,7 @@ impl Observer {
             Meaning::Execute(path, list) => {
                 PriorValues::Words(self.command(tid, value(path.path), value(list)))
             }
+            Meaning::SendFile => PriorValues::Offset(file_offset(tid, value(1), value(2))),
             _ => PriorValues::Nothing,
         };
         Some(Entered { call, arguments, seen })
@@ -207,15 +212,36 @@ impl Observer {
             }
             (Meaning::SendMessage, _) => self.message(tid, process, name, value(0), value(1), done),
             (Meaning::SendMessages, _) => {
-                // Each header is followed by the number of bytes sent, 64 bytes in all.
                 for index in 0..done.min(MOST_PARTS) {
-                    let header = value(1).wrapping_add(64 * index);
-                    let sent = memory::bytes(tid, header.wrapping_add(56), 4);
-                    let sent = sent.first_chunk::<4>().map_or(0, |sent| u64::from(u32::from_ne_bytes(*sent)));
-                    self.message(tid, process, name, value(0), header, sent);
+                    let header = value(1).wrapping_add(MESSAGE_BYTES * index);
+                    self.message(tid, process, name, value(0), header, message_size(tid, header));
                 }
             }
             (Meaning::Transfer(to), _) => self.moved(tid, process, name, value(to)),
+            (Meaning::SendFile, PriorValues::Offset(offset)) => {
+                let connection = self.clients.of(tid, value(0));
+                let is_seen = connection.is_some_and(|connection| {
+                    self.clients.sent_from_file(connection, (tid, value(1)), offset, done)
+                });
+                if !is_seen {
+                    self.moved(tid, process, name, value(0));
+                }
+            }
+            (Meaning::Accept, _) => self.clients.accepted(tid, done),
+            (Meaning::Read, _) if name == "recvfrom" && is_peek(value(3)) => {}
+            (Meaning::Read, _) => self.received(tid, value(0), &[(value(1), done)]),
+            (Meaning::ReadVector, _) => {
+                self.received(tid, value(0), &parts(tid, value(1), value(2), done));
+            }
+            (Meaning::ReceiveMessage, _) if is_peek(value(2)) => {}
+            (Meaning::ReceiveMessage, _) => self.received_message(tid, value(0), value(1), done),
+            (Meaning::ReceiveMessages, _) if is_peek(value(3)) => {}
+            (Meaning::ReceiveMessages, _) => {
+                for index in 0..done.min(MOST_PARTS) {
+                    let header = value(1).wrapping_add(MESSAGE_BYTES * index);
+                    self.received_message(tid, value(0), header, message_size(tid, header));
+                }
+            }
             (Meaning::Ioctl, PriorValues::Bytes(bytes)) => {
                 self.request(tid, process, value(0), value(1), value(2), &bytes, result);
             }
@@ -269,6 +295,12 @@ impl Observer {
         parts: &[(u64, u64)],
         what: &str,
     ) {
+        if let Some(connection) = self.clients.of(tid, number) {
+            if !what.is_empty() {
+                self.clients.called(connection, name, &Call::new(what, &[]));
+            }
+            return each_part_of(tid, parts, |bytes| self.clients.sent(connection, bytes));
+        }
         let opened = self.file(tid, process, number);
         // Bytes written to the null device have no effect.
         let Some(opened) = opened.filter(|opened| opened.target != Target::Path("/dev/null".into())) else {
@@ -294,6 +326,19 @@ impl Observer {
         }
     }
 
+    /// Bytes came from an open file; those of a client's connection are kept.
+    fn received(&mut self, tid: Tid, number: u64, parts: &[(u64, u64)]) {
+        if let Some(connection) = self.clients.of(tid, number) {
+            each_part_of(tid, parts, |bytes| self.clients.received(connection, bytes));
+        }
+    }
+
+    fn received_message(&mut self, tid: Tid, number: u64, header: u64, size_bytes: u64) {
+        if let [_, _, list, count, ..] = memory::words(tid, header, 4)[..] {
+            self.received(tid, number, &parts(tid, list, count, size_bytes));
+        }
+    }
+
     /// One `struct msghdr`: address and its size, list of parts and its length, control data and their size.
     fn message(&mut self, tid: Tid, process: Tid, name: &'static str, number: u64, header: u64, sent: u64) {
         let words = memory::words(tid, header, 6);
@@ -315,6 +360,9 @@ impl Observer {
 
     /// The kernel moved bytes from one file to another.
     fn moved(&mut self, tid: Tid, process: Tid, name: &'static str, to: u64) {
+        if self.clients.of(tid, to).is_some() {
+            return self.note(format!("bytes that the kernel moved to clients ({name})"));
+        }
         let Some(opened) = self.file(tid, process, to) else { return };
         match (opened.target, opened.path) {
             (Target::StandardOutput | Target::StandardError, _) => self.has_moved_output = true,
@@ -339,8 +387,11 @@ impl Observer {
         if request.is_query {
             return;
         }
-        let Some(opened) = self.file(tid, process, number) else { return };
         let mut what = format!("{}{}", request.words, error(result));
+        if let Some(connection) = self.clients.of(tid, number) {
+            return self.clients.called(connection, "ioctl", &Call::new(what, bytes));
+        }
+        let Some(opened) = self.file(tid, process, number) else { return };
         if request.size_bytes.is_none() && argument < FIRST_ADDRESS {
             what = format!("{what} with {argument}");
         } else if request.size_bytes.is_none() {
@@ -374,6 +425,9 @@ impl Observer {
     }
 
     fn on_file(&mut self, tid: Tid, process: Tid, name: &'static str, number: u64, call: Call) {
+        if let Some(connection) = self.clients.of(tid, number) {
+            return self.clients.called(connection, name, &call);
+        }
         if let Some(opened) = self.file(tid, process, number) {
             self.push(process, name, opened.target, call);
         }
@@ -457,19 +511,6 @@ fn error(result: i64) -> String {
         Ok(code @ ..0) => format!(", refused ({})", std::io::Error::from_raw_os_error(-code)),
         _ => String::new(),
     }
-}
-
-/// The parts of a vector (`struct iovec`: address, size), cut to at most `bytes` bytes in all.
-fn parts(tid: Tid, list: u64, count: u64, bytes: u64) -> Vec<(u64, u64)> {
-    let words = memory::words(tid, list, 2 * count.min(MOST_PARTS));
-    let mut left = bytes;
-    let mut parts = Vec::new();
-    for part in words.chunks_exact(2) {
-        let size_bytes = part[1].min(left);
-        left -= size_bytes;
-        parts.push((part[0], size_bytes));
-    }
-    parts
 }
 
 /// An absolute path, its folder without symbolic links.

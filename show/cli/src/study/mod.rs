@@ -180,11 +180,13 @@ fn study(
     stages.end();
     let keeping = interrupts.keeping();
     let built = &after.as_ref().unwrap_or(&before).recorded;
+    // A comparison that ended without a proof leaves a patch that nobody should take for a proven one.
+    let name = if proof.is_some() { outputs::PATCH } else { outputs::UNPROVEN };
     let lock = plan.guard.then(|| {
         guard::write(&plan.out.join(outputs::LOCK), &advice.guard, Some((built.types(), built.abi())))
     });
     let left = Left {
-        patch: after.is_some(),
+        patch: after.as_ref().map(|_| name),
         recording: after.is_none(),
         lock: lock.transpose()?.unwrap_or_default(),
     };
@@ -219,7 +221,7 @@ fn study(
     }
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;
-    report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
+    report.patch = after.is_some().then(|| Patch { file: name.into(), text });
     report.certificate = certificate;
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
     if after.is_some() {

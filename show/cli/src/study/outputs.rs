@@ -22,7 +22,7 @@ pub(crate) const REPORT: &str = "report.json";
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
 
-/// Name of a patch to a kernel that was built and booted, but whose recordings cannot be compared.
+/// Name of a patch that was built and run, but whose recordings cannot be compared.
 pub(crate) const UNPROVEN: &str = "unproven.patch";
 
 /// Name of a patch that failed: nobody applies it by mistake.
@@ -93,8 +93,8 @@ fn put_or_remove(out: &Path, name: &str, text: Option<&str>) -> Result<()> {
 /// The results of a study that next steps can use.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Left {
-    /// [`PATCH`].
-    pub(crate) patch: bool,
+    /// [`PATCH`] or [`UNPROVEN`].
+    pub(crate) patch: Option<&'static str>,
     /// [`LOCK`].
     pub(crate) lock: bool,
     /// No change, but the recording, which shows the goal of a change by hand.
@@ -104,9 +104,10 @@ pub(crate) struct Left {
 /// Commands that repeat a study, and commands for next steps, for the user's current folder.
 pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLine> {
     let mut commands = vec![repeat()];
-    if left.patch {
-        let apply = apply(&plan.source, &plan.out.join(PATCH));
-        commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
+    if let Some(patch) = left.patch {
+        let apply = apply(&plan.source, &plan.out.join(patch));
+        let purpose = if patch == PATCH { "apply the patch" } else { "apply the patch, which is not proven" };
+        commands.push(CommandLine { purpose: purpose.into(), text: typed::line(apply) });
     }
     if left.recording {
         let recording = plan.out.join(VARIANTS[0]).join(RECORDING);

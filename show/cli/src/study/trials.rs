@@ -219,6 +219,7 @@ pub(super) fn compare(
     stages.stage("observing the effects of the processes of both variants");
     let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
     let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
+    before.repeat_calls(plan, after, interrupts).map_err(cannot)?;
     stages.stage("running both variants in turn");
     let links = programs.map(|programs| Links { programs, seed: proof.seed });
     let is_emulated = !before.recorded.abi().machine.is_host();

@@ -23,6 +23,7 @@ use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{Links, Placing, ProcessRunner, RunnerOptions};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,9 @@ pub(super) const RECORDING: &str = "calls.rec";
 
 /// Accesses of all regions that are kept, unless the user says a number of calls: these are read in about half a minute.
 const MAX_ACCESSES: u64 = 16 << 20;
+
+/// Further recordings of a driven program whose calls depend on the time.
+const REPEATED_RECORDINGS: usize = 4;
 
 /// A variant with its recording.
 pub(crate) struct Variant {
@@ -48,6 +52,8 @@ pub(crate) struct Variant {
     engine: Engine,
     /// The recorded calls that were kept.
     kept: KeptCalls,
+    /// Calls in further recordings, once these were made.
+    repeated_calls: OnceCell<Vec<Vec<RegionCalls>>>,
 }
 
 /// Texts that change, and the judge that compiles them.
@@ -184,7 +190,8 @@ impl Variant {
         let engine = outcome.engine;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
-        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept })
+        let repeated_calls = OnceCell::new();
+        Ok(Variant { tree, program, recorded, reading, conduct, engine, kept, repeated_calls })
     }
 
     /// The program that was studied, relative to the source folder.
@@ -204,9 +211,37 @@ impl Variant {
 
     /// The recording in the proof's form, with the processes' effects.
     pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
-        let conduct = Conduct { effects, ..self.conduct.clone() };
+        let repeated_calls = self.repeated_calls.get().cloned().unwrap_or_default();
+        let conduct = Conduct { effects, repeated_calls, ..self.conduct.clone() };
         let regions = self.recorded.explanation.regions.iter();
         lineup_prove::Recorded { footprints: regions.map(RegionFootprint::of_explained).collect(), conduct }
+    }
+
+    /// Records this variant again where a client drives it and another variant's calls are not as many: how many a
+    /// server makes depends on the time, and these recordings show by how much.
+    pub(crate) fn repeat_calls(&self, plan: &Plan, after: &Variant, interrupts: &Interrupts) -> Result<()> {
+        let differ = self.conduct.unlike_calls(&after.conduct).next().is_some();
+        if plan.drive.is_none() || !differ || self.repeated_calls.get().is_some() {
+            return Ok(());
+        }
+        let folder = interrupts.temporary_folder().context("cannot make a folder for recordings")?;
+        let named = plan.program.as_ref().map(|program| self.tree.path.join(program));
+        let mut repeated = Vec::new();
+        for number in 0..REPEATED_RECORDINGS {
+            let run = plan.run(&self.tree)?;
+            let subject = Subject::load(&run, named.as_deref())?;
+            let recording = folder.path().join(format!("{number}.rec"));
+            let outcome = record((plan, self.engine), run, &subject, &recording, interrupts)?;
+            let of_region = |calls: &RegionCalls| {
+                let counts = outcome.summary.regions.get(usize::from(calls.id.0))?;
+                let is_reduced = self.kept.reduced.iter().any(|reduced| reduced.region == calls.id);
+                let recorded = if is_reduced { calls.recorded } else { counts.recorded };
+                Some(asked_for(plan, RegionCalls { made: Some(counts.seen), recorded, ..calls.clone() }))
+            };
+            repeated.push(self.conduct.calls.iter().filter_map(of_region).collect());
+        }
+        self.repeated_calls.get_or_init(|| repeated);
+        Ok(())
     }
 
     /// The run of this variant for timing: with the input that was recorded.
@@ -333,6 +368,7 @@ fn conduct(plan: &Plan, recorded: &Explained, finished: Finished) -> Conduct {
     Conduct {
         input: plan.input.content(),
         calls: RegionCalls::of_explained(recorded).into_iter().map(|calls| asked_for(plan, calls)).collect(),
+        repeated_calls: Vec::new(),
         ending: finished.ending,
         stdout: finished.stdout,
         stderr: finished.stderr,

@@ -486,3 +486,42 @@ fn a_study_of_a_driven_server_proves_a_patch() {
     assert!(is_proven(&report), "{report}");
     place.assert_clean();
 }
+
+/// The server with a loop over its clients that also calls `handle` each time when nothing came in for a while, and a
+/// log that begins with the time: neither repeats.
+fn timed_server() -> String {
+    SERVER
+        .replace("#include <signal.h>", "#include <poll.h>\n#include <signal.h>\n#include <stdio.h>\n#include <time.h>")
+        .replace("    for (int n = 0;;) {", "    struct timespec now;\n    clock_gettime(CLOCK_REALTIME, &now);\n    printf(\"%ld.%09ld ready\\n\", now.tv_sec, now.tv_nsec);\n    fflush(stdout);\n    for (int n = 0;;) {")
+        .replace(
+            "        while (read(peer",
+            "        struct pollfd in = { .fd = peer, .events = POLLIN };\n        while (poll(&in, 1, 2) >= 0 && !in.revents) handle(0);\n        while (read(peer",
+        )
+}
+
+/// The client, which waits before it asks: sometimes a little longer.
+fn waiting_client() -> String {
+    CLIENT
+        .replace("#include <unistd.h>", "#include <time.h>\n#include <unistd.h>")
+        .replace(
+            "        for (int n = 0; n < 50; n++)",
+            "        struct timespec now;\n        clock_gettime(CLOCK_REALTIME, &now);\n        usleep(60000 + now.tv_nsec / 1000 % 60000);\n        for (int n = 0; n < 50; n++)",
+        )
+}
+
+#[test]
+fn calls_of_a_driven_server_that_depend_on_the_time_are_compared_within_what_its_own_runs_show() {
+    let place = Place::new(&[("server", &timed_server()), ("client", &waiting_client())]);
+    let report = study(&place, &["--drive", "./client at"], &["server", "at"]);
+    assert!(is_proven(&report), "{report}");
+    let effects = &report["proof"]["effects"]["compared"];
+    assert!(effects.to_string().contains("50 of 50 answers on 1 connections"), "{report}");
+    // The log differs from run to run, and the time is claimed all the same.
+    assert_eq!(report["proof"]["output"]["outcome"], "not-repeatable", "{report}");
+    assert!(!report["proof"]["time"].is_null(), "{report}");
+    let within = report["proof"]["calls_within"].as_array().expect("a list");
+    let is_told =
+        |one: &Value| one.as_str().is_some_and(|one| one.contains("5 recordings of the unchanged program"));
+    assert!(within.iter().all(is_told), "{report}");
+    place.assert_clean();
+}

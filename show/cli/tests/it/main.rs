@@ -12,6 +12,7 @@ mod daemons;
 mod dockerfile;
 mod doctor;
 mod effects;
+mod effects_clients;
 mod explain_page;
 mod exports;
 mod fetched;

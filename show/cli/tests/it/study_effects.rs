@@ -176,3 +176,25 @@ fn a_proof_says_which_effects_were_compared_and_which_were_not() {
     assert_eq!(effects["not_compared"][0]["share"], "1 of 2 lines or pieces");
     assert!(folder.path().join("out/fix.patch").exists());
 }
+
+/// Calls `work` once more for each word between two members: the changed program does other work and prints the same.
+#[test]
+fn a_patch_whose_recordings_are_of_other_work_is_written_as_unproven() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let main = MAIN
+        .replace("n < 400", "n < 400 + ((char *)&items[0].c - (char *)&items[0].a) / 8")
+        .replace("printf(\"%ld\\n\", sum);", "if (!sum) puts(\"nothing\");");
+    let output = study(folder.path(), &main, KEEPS_NOTHING);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let reason = report["not_proven"].as_str().expect("a reason");
+    assert!(reason.contains("calls of work made: 408 before the change, 401 after it. The two"), "{reason}");
+    assert!(report["proof"].is_null());
+    let out = folder.path().join("out");
+    let patch = fs::read_to_string(out.join("unproven.patch")).expect("the patch that was not proven");
+    assert!(patch.contains("struct item"), "{patch}");
+    assert!(!out.join("fix.patch").exists() && !out.join("rejected.patch").exists());
+    let commands = report["commands"].to_string();
+    assert!(commands.contains("unproven.patch") && commands.contains("which is not proven"), "{commands}");
+}

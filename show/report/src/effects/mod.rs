@@ -19,6 +19,8 @@ pub struct EffectsReport {
     pub processes: Vec<ProcessReport>,
     /// The files that the run left.
     pub files: Vec<FileReport>,
+    /// Connections that the run accepted from the client that drove it, in their order.
+    pub connections: Vec<ConnectionReport>,
     /// Actions of the run that were not observed.
     pub not_observed: Vec<String>,
 }
@@ -96,6 +98,25 @@ pub struct FileReport {
     pub changed_by: Vec<String>,
 }
 
+/// A connection that the run accepted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ConnectionReport {
+    /// The number of requests and answers that took turns.
+    pub exchanges: u64,
+    /// Bytes that came in.
+    pub received_bytes: u64,
+    /// A fingerprint of all of them.
+    pub received_fingerprint: String,
+    /// Bytes that were sent.
+    pub sent_bytes: u64,
+    /// A fingerprint of all of them.
+    pub sent_fingerprint: String,
+    /// The first bytes of the first request in hexadecimal.
+    pub first_request: String,
+    /// The first bytes of the answer to it in hexadecimal.
+    pub first_answer: String,
+}
+
 /// The most calls of one site that the report shows.
 const SHOWN_CALLS: usize = 100;
 
@@ -110,6 +131,7 @@ impl EffectsReport {
             command,
             processes: effects.processes.iter().map(|(path, process)| report(path, process)).collect(),
             files: effects.files.iter().map(|(path, left)| file(path, left)).collect(),
+            connections: effects.connections.iter().map(connection).collect(),
             not_observed: effects.not_observed.iter().cloned().collect(),
         }
     }
@@ -171,6 +193,20 @@ fn file(path: &str, left: &effects::FileLeft) -> FileReport {
         size_bytes: left.content.whole.size_bytes,
         sha256: hex(&left.content.whole.fingerprint),
         changed_by: names(&left.changed_by),
+    }
+}
+
+fn connection(connection: &effects::Connection) -> ConnectionReport {
+    let first = connection.exchanges.first();
+    let head = |piece: &effects::Piece| hex(piece.bytes.get(..SHOWN_BYTES).unwrap_or(&piece.bytes));
+    ConnectionReport {
+        exchanges: connection.exchanges.len() as u64 + connection.further,
+        received_bytes: connection.received.size_bytes,
+        received_fingerprint: hex(&connection.received.fingerprint),
+        sent_bytes: connection.sent.size_bytes,
+        sent_fingerprint: hex(&connection.sent.fingerprint),
+        first_request: first.map(|exchange| head(&exchange.request)).unwrap_or_default(),
+        first_answer: first.map(|exchange| head(&exchange.answer)).unwrap_or_default(),
     }
 }
 

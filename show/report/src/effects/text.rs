@@ -1,6 +1,6 @@
 //! Effects as text.
 
-use super::{CallsReport, EffectsCheck, EffectsReport, ProcessReport};
+use super::{CallsReport, ConnectionReport, EffectsCheck, EffectsReport, ProcessReport};
 use crate::figure::whole;
 use crate::text::{Align, Table, TextStyle};
 use crate::visible::{one_line, shortened};
@@ -34,6 +34,16 @@ pub fn effects_text(report: &EffectsReport, style: TextStyle) -> String {
             table.row([&file.path, file.kind, &file.permissions, &whole(file.size_bytes), fingerprint, &by]);
         }
         text += &table.render(style);
+    }
+    if !report.connections.is_empty() {
+        let total = |of: fn(&ConnectionReport) -> u64| whole(report.connections.iter().map(of).sum());
+        text += &format!(
+            "{} connections from clients: {} exchanges, {} bytes in, {} bytes out\n",
+            whole(report.connections.len() as u64),
+            total(|one| one.exchanges),
+            total(|one| one.received_bytes),
+            total(|one| one.sent_bytes)
+        );
     }
     for one in &report.not_observed {
         text += &format!("not observed: {}\n", one_line(one));

@@ -23,8 +23,12 @@ pub(super) fn proof(proof: Option<&ProofReport>, not_proven: Option<&str>) -> Ma
             dd {
                 @match &proof.output {
                     OutputCheck::Equal => { "standard output, standard error and exit status equal in all " (whole(proof.runs)) " runs" }
-                    OutputCheck::NotRepeatable(difference) => { "not repeatable, so no time is claimed: " (sentence(difference)) }
+                    OutputCheck::NotRepeatable(difference) => { (proof.not_repeatable()) ": " (sentence(difference)) }
                 }
+            }
+            @for within in &proof.calls_within {
+                dt { "Counted as equal" }
+                dd { (sentence(within)) }
             }
             @if let Some(reason) = &proof.time_not_claimed {
                 dt { "Whole-process time" }

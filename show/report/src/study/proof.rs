@@ -23,6 +23,8 @@ pub struct ProofReport {
     pub effects: Option<EffectsCheck>,
     /// The reason why effects beyond output and exit were not observed.
     pub effects_not_observed: Option<String>,
+    /// Differences between the numbers of calls that recordings of the unchanged program show as well.
+    pub calls_within: Vec<String>,
     /// The finding about time; `None` when time is not claimed.
     pub time: Option<TimeReport>,
     /// The reason why time is not claimed, when output is not the reason.
@@ -30,6 +32,14 @@ pub struct ProofReport {
 }
 
 impl ProofReport {
+    /// The meaning of output that does not repeat, up to the difference.
+    pub fn not_repeatable(&self) -> &'static str {
+        match self.time {
+            Some(_) => "differs from run to run, and is not compared in timed runs",
+            None => "does not repeat, so no time is claimed",
+        }
+    }
+
     /// The compared effects of the variants, and those that were not compared, in one sentence.
     pub fn effects_sentence(&self) -> String {
         match (&self.effects, &self.effects_not_observed) {
@@ -46,7 +56,8 @@ impl ProofReport {
 pub enum OutputCheck {
     /// Every run of both variants printed the same and ended the same.
     Equal,
-    /// Runs of one variant differ among themselves; time is not claimed.
+    /// Runs of one variant differ among themselves. Time is claimed only where a client drives the program and its
+    /// answers were compared.
     NotRepeatable(String),
 }
 
@@ -89,7 +100,10 @@ impl From<&Proven<Proof>> for ProofReport {
     fn from(proven: &Proven<Proof>) -> Self {
         let (proof, evidence) = (proven.value(), proven.evidence());
         let (output, time_not_claimed) = match &proof.time {
-            Ok(_) => (OutputCheck::Equal, None),
+            Ok(_) => match &proof.output_left_out {
+                Some(difference) => (OutputCheck::NotRepeatable(difference.clone()), None),
+                None => (OutputCheck::Equal, None),
+            },
             Err(NotTimed::OutputNotRepeatable(reason)) => {
                 (OutputCheck::NotRepeatable(reason.difference.clone()), None)
             }
@@ -103,6 +117,7 @@ impl From<&Proven<Proof>> for ProofReport {
             output,
             effects: proof.effects.as_ref().ok().map(EffectsCheck::from),
             effects_not_observed: proof.effects.as_ref().err().cloned(),
+            calls_within: proof.calls_within.clone(),
             time: proof.time.as_ref().ok().map(TimeReport::from),
             time_not_claimed,
         }

@@ -143,12 +143,13 @@ impl Writer {
                 self.line(&format!("Output and exit status equal in all {} runs.", whole(proof.runs)))
             }
             OutputCheck::NotRepeatable(difference) => {
-                self.line(&format!(
-                    "Output does not repeat, so no time is claimed: {}",
-                    one_line(difference)
-                ));
+                self.line(&format!("Output {}: {}", proof.not_repeatable(), one_line(difference)));
             }
         }
+        proof
+            .calls_within
+            .iter()
+            .for_each(|within| self.line(&format!("Counted as equal: {}.", one_line(within))));
         if let Some(time) = &proof.time {
             self.line(&time_sentence(time, proof.blocks));
         }

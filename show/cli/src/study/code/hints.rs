@@ -162,7 +162,7 @@ fn conclude(
         commands: outputs::commands(
             plan,
             before.variant.program(),
-            Left { patch: is_proposed, ..Left::default() },
+            Left { patch: is_proposed.then_some(outputs::PATCH), ..Left::default() },
         ),
         setting: gates.setting(None),
         machine: machine::facts(),

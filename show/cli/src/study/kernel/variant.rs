@@ -202,6 +202,7 @@ impl Variant {
         let conduct = Conduct {
             input: none,
             calls: RegionCalls::of_explained(&self.recorded),
+            repeated_calls: Vec::new(),
             ending: Ending::Exited(self.status),
             stdout: Output::of(self.printed.workload_printed(varying).as_bytes()),
             stderr: Output::of(self.printed.kernel_said(varying).as_bytes()),
