@@ -212,9 +212,9 @@ const ONLY_HERE: &[SystemCall] = calls! {
 /// The extent of an observation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// What leaves the processes.
+    /// Everything that leaves the processes.
     Effects,
-    /// What a client sends them, too.
+    /// The same, and the bytes that a client sends them.
     WithClient,
 }
 
