@@ -63,7 +63,7 @@ fn ids_and_times_are_left_out_by_their_place_in_an_answer() {
             let id = ids[(turn as usize - 1) + if name == "a" { 0 } else { 2 }];
             format!("{name} id={id:08x} value={value}\n")
         };
-        two_clients(text, ids[0] % 2 == 0)
+        two_clients(text, ids[0].is_multiple_of(2))
     };
     let before = runs(at([1, 0x50, 7, 9], 5), at([0x22, 4, 8, 0x30], 5));
     let after = runs(at([3, 6, 0x11, 0x12], 5), at([0x70, 0x80, 0x13, 0x14], 5));
