@@ -10,6 +10,7 @@ use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
 use crate::read::{SeenFunctions, normal, read};
+use crate::split_facts::SplitFacts;
 use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use crate::variants::Variants;
@@ -373,6 +374,11 @@ fn types(
     let is_own =
         |record: &RecordFact| !record.is_foreign && !record.members.is_empty() && !record.names.is_empty();
     let own = facts.records.iter().filter(|(_, record)| is_own(record));
+    let has_one_thread = has_one_thread(facts);
+    let split = |usr: &str, members: &[String]| {
+        let split = facts.splitting.of(usr, members, |path| relative(path, root))?;
+        Some(SplitFacts { has_one_thread, ..split })
+    };
     own.map(|(usr, record)| {
         let found = findings.get(usr).into_iter().flatten();
         let uses = found.map(|finding| Use {
@@ -385,7 +391,7 @@ fn types(
         });
         let members: Vec<String> = record.members.iter().map(|member| member.name.to_string()).collect();
         let ty = CheckedType {
-            split: facts.splitting.of(usr, &members, |path| relative(path, root)),
+            split: split(usr, &members),
             names: record.names.clone(),
             path: relative(&record.at.file, root),
             copies: record.copies.iter().map(|copy| relative(copy, root)).collect(),
@@ -396,6 +402,13 @@ fn types(
         (usr.to_string(), ty)
     })
     .collect()
+}
+
+/// True of a program of C in which nothing was found that could start a thread.
+fn has_one_thread(facts: &Facts) -> bool {
+    let found = &facts.splitting;
+    let is_defined = |usr: &String| facts.defined.contains(usr.as_str());
+    facts.read_as_cpp.is_empty() && !found.starts_threads && found.own_declarations.iter().all(is_defined)
 }
 
 /// The most of a line that is quoted, in characters.

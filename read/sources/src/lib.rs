@@ -40,5 +40,5 @@ pub use error::Error;
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 pub use libclang::{Libclang, installed_libclang};
 pub use read::normal;
-pub use split_facts::{MemberName, SplitFacts, SplitHold};
+pub use split_facts::{HeapCall, HeapFunction, MemberName, SeenBy, SplitFacts, SplitHold};
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

@@ -205,6 +205,8 @@ pub(crate) struct Location {
     pub(crate) column: u32,
     /// True when it is an argument of a macro. libclang does not report nodes from a macro's body: see `read.rs`.
     pub(crate) is_in_macro: bool,
+    /// Line and column in which an argument of a macro is written; the same as above for others.
+    pub(crate) written: (u32, u32),
 }
 
 impl<'u> Cursor<'u> {
@@ -470,6 +472,7 @@ impl<'u> Cursor<'u> {
             // SAFETY: a file of the live unit.
             false => text(unsafe { clang_getFileName(file) }),
         };
-        Location { file, line, column, is_in_macro: (line, column) != (spelled_line, spelled_column) }
+        let written = (spelled_line, spelled_column);
+        Location { file, line, column, is_in_macro: (line, column) != written, written }
     }
 }

@@ -251,9 +251,12 @@ impl<'u, 'r> Reader<'u, 'r> {
             let operands = self.operands(site);
             self.tree.operands.insert(id, operands);
         }
-        let notes_splitting = self.tree.is_cpp && self.known.is_none();
+        let notes_splitting = self.known.is_none();
         if notes_splitting {
-            self.note_splitting(cursor, &children);
+            match self.tree.is_cpp {
+                true => self.note_splitting(cursor, &children),
+                false => self.note_heap_object(cursor, &children),
+            }
             self.splitting.above.push(cursor);
         }
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());

@@ -1,5 +1,5 @@
-//! The facts about a class of C++ that an edit needs which moves members out of the object: each place that names a
-//! member, and each use that the edit could not follow.
+//! The facts about a class of C++ or a struct of C that an edit needs which moves members out of the object: each place
+//! that names a member, each place that makes or ends objects, and each use that the edit could not follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +30,40 @@ pub struct MemberName {
     pub member: String,
 }
 
+/// A call that makes objects of a struct of C, or ends them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct HeapCall {
+    /// File, relative to the source folder where it lies in it.
+    pub path: String,
+    /// Line of the function's name, from 1.
+    pub line: u32,
+    /// Column of the function's name in bytes, from 1.
+    pub column: u32,
+    /// The function.
+    pub function: HeapFunction,
+}
+
+/// A function of the C library that gives memory or takes it back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HeapFunction {
+    /// `malloc`, of a size in which the object's is one of at most two operands. The text has to show that they are
+    /// multiplied.
+    Malloc,
+    /// `calloc(n, sizeof(T))`.
+    Calloc,
+    /// `free(pointer)`.
+    Free,
+}
+
+/// The languages of the units that see a type.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SeenBy {
+    /// Units of C.
+    pub c: bool,
+    /// Units of C++.
+    pub cpp: bool,
+}
+
 /// The facts about one class.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SplitFacts {
@@ -41,6 +75,12 @@ pub struct SplitFacts {
     pub initialised: BTreeSet<MemberName>,
     /// The compiler compares two objects member by member.
     pub is_compared: bool,
+    /// The calls that make and end objects of a struct of C.
+    pub heap_calls: BTreeSet<HeapCall>,
+    /// The languages of the units that declare it.
+    pub seen_by: SeenBy,
+    /// The program is of C, and calls nothing that could start a thread.
+    pub has_one_thread: bool,
 }
 
 /// The facts of one unit, or of the whole program.
@@ -50,6 +90,13 @@ pub(crate) struct AllSplitFacts {
     pub(crate) classes: BTreeMap<String, SplitFacts>,
     /// Members that templates name in objects whose type only an instance knows.
     pub(crate) in_templates: BTreeMap<String, (String, u32)>,
+    /// Functions of the program that take the place of the C library's `malloc`, `calloc` or `free`.
+    pub(crate) allocators: BTreeSet<(String, String, u32)>,
+    /// Code that may start threads.
+    pub(crate) starts_threads: bool,
+    /// Functions that the program declares by itself, by libclang's name: where it does not define them, they may start
+    /// threads.
+    pub(crate) own_declarations: BTreeSet<String>,
 }
 
 impl AllSplitFacts {
@@ -60,10 +107,16 @@ impl AllSplitFacts {
             known.named.extend(facts.named);
             known.initialised.extend(facts.initialised);
             known.is_compared |= facts.is_compared;
+            known.heap_calls.extend(facts.heap_calls);
+            known.seen_by.c |= facts.seen_by.c;
+            known.seen_by.cpp |= facts.seen_by.cpp;
         }
         for (member, at) in other.in_templates {
             self.in_templates.entry(member).or_insert(at);
         }
+        self.allocators.extend(other.allocators);
+        self.starts_threads |= other.starts_threads;
+        self.own_declarations.extend(other.own_declarations);
     }
 
     /// The facts about a class, with the paths that `relative` gives.
@@ -81,11 +134,24 @@ impl AllSplitFacts {
             path: path.clone(),
             line: *line,
         }));
+        if facts.seen_by.c {
+            facts.holds.extend(self.allocators.iter().map(|(name, path, line)| SplitHold {
+                member: None,
+                reason: format!("the program has a function {name} of its own"),
+                path: path.clone(),
+                line: *line,
+            }));
+        }
         let holds = facts.holds.into_iter().map(|hold| SplitHold { path: relative(&hold.path), ..hold });
         let named = |names: BTreeSet<MemberName>| {
             names.into_iter().map(|name| MemberName { path: relative(&name.path), ..name }).collect()
         };
+        let heap_calls = facts.heap_calls.into_iter();
+        let heap_calls = heap_calls.map(|call| HeapCall { path: relative(&call.path), ..call }).collect();
         Some(SplitFacts {
+            heap_calls,
+            seen_by: facts.seen_by,
+            has_one_thread: false,
             holds: holds.collect(),
             named: named(facts.named),
             initialised: named(facts.initialised),

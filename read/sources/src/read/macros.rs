@@ -68,6 +68,23 @@ impl Macros {
         self.bodies.get(word(text).0).map(Vec::as_slice)
     }
 
+    /// True when the macro that stands here, or one that it names, may write its arguments out as text or join them with
+    /// other words. `assert` does so only when the program ends.
+    pub(super) fn spells_arguments(&self, text: &[u8]) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut names = vec![word(text).0];
+        while let Some(name) = names.pop() {
+            let Some(body) = self.bodies.get(name).filter(|_| seen.insert(name) && name != b"assert") else {
+                continue;
+            };
+            if body.contains(&b'#') {
+                return true;
+            }
+            names.extend(body.split(|byte| !is_word(*byte)).filter(|name| !name.is_empty()));
+        }
+        false
+    }
+
     /// The operator of the macro that stands here, when its text has exactly one that joins two numbers.
     pub(super) fn operator(&self, text: &[u8]) -> Option<Operator> {
         let body = self.bodies.get(word(text).0)?;

@@ -3,7 +3,9 @@
 //!
 //! Every rule here errs towards holding. A name that is missed stops the edited program from compiling.
 
+mod heap_objects;
 mod initialised;
+mod thread_starts;
 
 use super::Reader;
 use crate::libclang::{Cursor, Location, Type as ClangType};
@@ -54,6 +56,8 @@ pub(super) struct Splitting<'u> {
     pub(super) above: Vec<Cursor<'u>>,
     /// The project's classes that objects of a class hold by value, by the class's identity.
     held: HashMap<usize, BTreeSet<String>>,
+    /// Measurements of objects for calls that make them, by the identity of the expression.
+    measured_to_make: BTreeSet<usize>,
 }
 
 impl<'u> Reader<'u, '_> {
@@ -383,7 +387,7 @@ impl<'u> Reader<'u, '_> {
 
     fn note_class(&mut self, cursor: Cursor<'u>) {
         let Some(class) = self.name_of_class(cursor) else { return };
-        self.splitting.facts.classes.entry(class.clone()).or_default();
+        self.splitting.facts.classes.entry(class.clone()).or_default().seen_by.cpp = true;
         let parent = cursor.parent().map(Cursor::kind);
         let is_plain =
             matches!(parent, Some(CXCursor_TranslationUnit | CXCursor_Namespace | CXCursor_LinkageSpec));

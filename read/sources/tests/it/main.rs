@@ -8,6 +8,7 @@ mod exactness;
 mod fixed_places;
 mod headers;
 mod headers_before_objects;
+mod heap_objects;
 mod hidden_order;
 mod kernel;
 mod many_types;

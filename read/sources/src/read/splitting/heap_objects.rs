@@ -1,0 +1,380 @@
+//! Objects of C's structs: where they are made, where they end, and each use of one that an edit could not follow which
+//! keeps some of its members in memory of their own.
+//!
+//! Every object has to come from a call of `malloc` or `calloc` that is seen here. So each other way to get one holds:
+//! a variable, a member or a parameter of the type, a value of it, a pointer that was one to something else.
+
+use super::super::Reader;
+use super::{is_array_kind, is_attribute, is_function, is_number, unqualified};
+use crate::libclang::{Cursor, Location, Type as ClangType};
+use crate::split_facts::{HeapCall, HeapFunction, MemberName};
+use crate::tree::Site;
+use clang_sys::*;
+use std::collections::BTreeSet;
+
+/// Functions whose place a program's own function takes when it has that name.
+const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "free"];
+
+/// The size of a pointer: no object that a split makes smaller has it.
+const POINTER_BYTES: i64 = 8;
+
+const AS_OTHER: &str = "a pointer to an object comes from one to something else, or becomes one";
+
+impl<'u> Reader<'u, '_> {
+    /// Notes what a node says. The nodes around it are known.
+    pub(in super::super) fn note_heap_object(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) {
+        self.note_thread_start(cursor);
+        match cursor.kind() {
+            CXCursor_MemberRefExpr => self.note_member_of_struct(cursor, children),
+            CXCursor_MemberRef => self.note_member_ref(cursor),
+            CXCursor_VarDecl | CXCursor_ParmDecl => {
+                let held = self.classes_in(cursor.ty());
+                self.forbid(held, "a variable is or holds an object", cursor);
+            }
+            CXCursor_FieldDecl => {
+                let held = self.classes_in(cursor.ty());
+                self.forbid(held, "another type holds an object by value", cursor);
+            }
+            CXCursor_CStyleCastExpr | CXCursor_UnexposedExpr => self.note_pointer_cast(cursor, children),
+            CXCursor_UnaryExpr => self.note_size(cursor),
+            CXCursor_CallExpr => self.note_end(cursor),
+            CXCursor_StructDecl if cursor.is_definition() => self.note_struct(cursor),
+            CXCursor_UnionDecl if cursor.is_definition() => self.note_union(cursor),
+            CXCursor_FunctionDecl if cursor.is_definition() => self.note_allocator(cursor),
+            _ => {}
+        }
+        if (CXCursor_UnexposedExpr..CXCursor_UnexposedStmt).contains(&cursor.kind()) {
+            self.note_value(cursor);
+        }
+    }
+
+    /// `p->m`, `a[i].m`.
+    fn note_member_of_struct(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) {
+        let Some(field) = cursor.referenced() else { return };
+        let Some(class) = self.class_of(field) else { return };
+        let member = field.spelling();
+        if children.first().is_some_and(|object| is_null(*object)) {
+            return self.hold(class, None, "its offsets are measured", cursor);
+        }
+        // `&p->m` of no object is null, and programs ask for that.
+        if field.offset_bits() == Some(0) && self.is_address(cursor) {
+            let reason = "its address, which is that of the object, is taken";
+            return self.hold(class, Some(member), reason, cursor);
+        }
+        let Some((path, line, column)) = self.written_place(cursor.name_location(), &member) else {
+            return self.hold(class, Some(member), "a macro names it", cursor);
+        };
+        let named = MemberName { path, line, column, member };
+        self.splitting.facts.classes.entry(class).or_default().named.insert(named);
+    }
+
+    /// True of `&p->m`, and of an array.
+    fn is_address(&self, member: Cursor<'u>) -> bool {
+        let above = self.splitting.above.iter().rev();
+        let operator = above.take(2).find(|above| above.kind() == CXCursor_UnaryOperator);
+        let is_taken = operator.is_some_and(|one| one.ty().canonical().kind() == CXType_Pointer);
+        is_taken || is_array_kind(member.ty().canonical().kind())
+    }
+
+    /// File, line and column where a file has this word for a node; `None` where a macro has it, or may write it out.
+    fn written_place(&mut self, at: Location, word: &str) -> Option<(String, u32, u32)> {
+        let file = self.file(at.file.clone());
+        let site = |(line, column)| Site { file, line, column, is_in_macro: false };
+        if at.is_in_macro {
+            let macro_name = self.texts.line_from(&self.tree, site((at.line, at.column)))?;
+            if self.macros.spells_arguments(macro_name) {
+                return None;
+            }
+        }
+        let (line, column) = at.written;
+        let is_there = self.is_there(&Location { line, column, ..at }, word);
+        is_there.then(|| (self.tree.files[file].to_string(), line, column))
+    }
+
+    /// An object as a value: only its members may be asked for, and its address and size.
+    fn note_value(&mut self, cursor: Cursor<'u>) {
+        let held = self.classes_in(cursor.ty());
+        if held.is_empty() {
+            return;
+        }
+        let is_place = matches!(
+            cursor.kind(),
+            CXCursor_UnaryOperator
+                | CXCursor_ArraySubscriptExpr
+                | CXCursor_ParenExpr
+                | CXCursor_DeclRefExpr
+                | CXCursor_MemberRefExpr
+        );
+        let above = self.splitting.above.last().copied();
+        let is_looked_into = above.is_some_and(|above| match above.kind() {
+            CXCursor_MemberRefExpr | CXCursor_ParenExpr | CXCursor_UnaryExpr => true,
+            CXCursor_UnaryOperator => above.ty().canonical().kind() == CXType_Pointer,
+            _ => false,
+        });
+        if !is_place || !is_looked_into {
+            self.forbid(held, "an object is copied or made as a value", cursor);
+        }
+    }
+
+    /// Pointers to objects that become, or come from, pointers to something else.
+    fn note_pointer_cast(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) {
+        let Some(inner) = children.last().copied() else { return };
+        let (to, from) = (cursor.ty().canonical(), inner.ty().canonical());
+        let (target, source) = (self.pointed_to(to), self.pointed_to(from));
+        if target != source {
+            if !target.is_empty() {
+                self.note_new_pointer(cursor, inner, (to, &target));
+            }
+            let is_dropped = matches!(to.kind(), CXType_Void | CXType_Bool);
+            if !source.is_empty() && !is_dropped && !(is_void_pointer(to) && self.is_given_to_free()) {
+                let by = self.called().filter(|_| is_void_pointer(to));
+                let reason = by.map_or(AS_OTHER.to_owned(), |name| format!("{name}() is given an object"));
+                self.forbid(source, &reason, cursor);
+            }
+            return;
+        }
+        // Functions and arrays become pointers to what they are.
+        let is_same = unqualified(to) == unqualified(from)
+            || is_array_kind(from.kind())
+            || matches!(from.kind(), CXType_FunctionProto | CXType_FunctionNoProto);
+        if target.is_empty() && !is_same && !is_void_pointer(to) && !is_void_pointer(from) {
+            let mut held = self.classes_behind(to);
+            held.extend(self.classes_behind(from));
+            if !is_null(inner) {
+                self.forbid(held, "a pointer to pointers to objects changes its type", cursor);
+            }
+        }
+    }
+
+    /// A pointer to an object that was none before: null, or memory for objects.
+    fn note_new_pointer(
+        &mut self,
+        cursor: Cursor<'u>,
+        inner: Cursor<'u>,
+        (to, target): (ClangType<'u>, &BTreeSet<String>),
+    ) {
+        if is_null(inner) {
+            return;
+        }
+        let call = bare(inner);
+        let function = (call.kind() == CXCursor_CallExpr).then(|| self.heap_function(call)).flatten();
+        let Some(function) = function.filter(|one| *one != HeapFunction::Free) else {
+            let name = called_name(call).filter(|_| call.kind() == CXCursor_CallExpr);
+            let reason = name.map_or(AS_OTHER.to_owned(), |name| format!("{name}() gives an object"));
+            return self.forbid(target.clone(), &reason, cursor);
+        };
+        let sizes: Vec<Cursor<'u>> = match function {
+            HeapFunction::Malloc => call.arguments().into_iter().flat_map(factors).collect(),
+            _ => call.arguments().into_iter().map(bare).collect(),
+        };
+        let measures = |size: &&Cursor<'u>| size.kind() == CXCursor_UnaryExpr;
+        let own = sizes.iter().filter(measures).find(|size| self.measured(**size) == *target).copied();
+        let place = self.written_place(call.location(), name_of(function));
+        match (own, place) {
+            (Some(size), Some((path, line, column))) if to.pointee().is_some() => {
+                self.splitting.measured_to_make.insert(size.expression_identity());
+                let made = HeapCall { path, line, column, function };
+                for class in target {
+                    let facts = self.splitting.facts.classes.entry(class.clone()).or_default();
+                    facts.heap_calls.insert(made.clone());
+                }
+            }
+            (None, _) => {
+                let reason = "memory is asked for by another size than that of its objects";
+                self.forbid(target.clone(), reason, cursor);
+            }
+            _ => self.forbid(target.clone(), "a macro makes its objects", cursor),
+        }
+    }
+
+    /// `free(p)`.
+    fn note_end(&mut self, call: Cursor<'u>) {
+        if self.heap_function(call) != Some(HeapFunction::Free) {
+            return;
+        }
+        let Some(&pointer) = call.arguments().first() else { return };
+        let ended = self.pointed_to(uncast(pointer).ty().canonical());
+        if ended.is_empty() {
+            return;
+        }
+        match self.written_place(call.location(), "free") {
+            Some((path, line, column)) => {
+                let ended_by = HeapCall { path, line, column, function: HeapFunction::Free };
+                for class in ended {
+                    let facts = self.splitting.facts.classes.entry(class).or_default();
+                    facts.heap_calls.insert(ended_by.clone());
+                }
+            }
+            None => self.forbid(ended, "a macro ends its objects", call),
+        }
+    }
+
+    fn note_size(&mut self, cursor: Cursor<'u>) {
+        if !self.splitting.measured_to_make.contains(&cursor.expression_identity()) {
+            let held = self.measured(cursor);
+            self.forbid(held, "sizeof measures it", cursor);
+        }
+    }
+
+    /// The types of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the type's name alone.
+    fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
+        if size.evaluate() == Some(POINTER_BYTES) {
+            return BTreeSet::new();
+        }
+        size.children().into_iter().flat_map(|child| self.classes_in(child.ty())).collect()
+    }
+
+    fn note_struct(&mut self, cursor: Cursor<'u>) {
+        let Some(class) = self.name_of_class(cursor) else { return };
+        self.splitting.facts.classes.entry(class.clone()).or_default().seen_by.c = true;
+        let is_inside = |above: &Cursor<'u>| {
+            matches!(above.kind(), CXCursor_StructDecl | CXCursor_UnionDecl) || is_function(above.kind())
+        };
+        if self.splitting.above.iter().any(is_inside) {
+            self.hold(class.clone(), None, "it is declared inside another type or a function", cursor);
+        }
+        for child in cursor.children() {
+            match child.kind() {
+                CXCursor_FieldDecl => {
+                    if let Some(reason) = self.stays(child) {
+                        self.hold(class.clone(), Some(child.spelling()), reason, child);
+                    }
+                }
+                kind if is_attribute(kind) => {
+                    self.hold(class.clone(), None, "its declaration has an attribute", child);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Pointers of several types in one place: one could be written as a pointer to something else.
+    fn note_union(&mut self, cursor: Cursor<'u>) {
+        let members = cursor.children().into_iter().filter(|member| member.kind() == CXCursor_FieldDecl);
+        let pointers: Vec<ClangType<'u>> =
+            members.map(|member| member.ty().canonical()).filter(|ty| ty.kind() == CXType_Pointer).collect();
+        if pointers.len() > 1 {
+            let held = pointers.into_iter().flat_map(|pointer| self.pointed_to(pointer)).collect();
+            self.forbid(held, "a union holds a pointer to an object or to something else", cursor);
+        }
+    }
+
+    fn note_allocator(&mut self, cursor: Cursor<'u>) {
+        let name = cursor.spelling();
+        if ALLOCATORS.contains(&&*name) {
+            let site = self.site(cursor);
+            let path = self.tree.files[site.file].to_string();
+            self.splitting.facts.allocators.insert((name, path, site.line));
+        }
+    }
+
+    /// The C library's function that a call names.
+    fn heap_function(&mut self, call: Cursor<'u>) -> Option<HeapFunction> {
+        let function = call.referenced().filter(|called| called.kind() == CXCursor_FunctionDecl)?;
+        let found = match &*function.spelling() {
+            "malloc" => HeapFunction::Malloc,
+            "calloc" => HeapFunction::Calloc,
+            "free" => HeapFunction::Free,
+            _ => return None,
+        };
+        (call.arguments().len() == if found == HeapFunction::Calloc { 2 } else { 1 }).then_some(found)
+    }
+
+    /// True when the present node is what `free` is given.
+    fn is_given_to_free(&mut self) -> bool {
+        let above = self.splitting.above.last().copied();
+        let call = above.filter(|above| above.kind() == CXCursor_CallExpr);
+        call.is_some_and(|call| self.heap_function(call) == Some(HeapFunction::Free))
+    }
+
+    /// The function that the present node is given to.
+    fn called(&self) -> Option<String> {
+        let above = self.splitting.above.iter().rev();
+        let call = above
+            .skip_while(|above| matches!(above.kind(), CXCursor_UnexposedExpr | CXCursor_ParenExpr))
+            .take(1)
+            .find(|above| above.kind() == CXCursor_CallExpr)?;
+        called_name(*call)
+    }
+
+    /// The project's struct that a pointer leads to.
+    fn pointed_to(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+        match ty.kind() {
+            CXType_Pointer => ty.pointee().map(|to| self.classes_in(to.canonical())).unwrap_or_default(),
+            kind if is_array_kind(kind) => self.classes_in(ty),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// The project's structs that pointers lead to which a pointer leads to, also as parameters and results.
+    fn classes_behind(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+        let ty = ty.canonical();
+        let inner = match ty.kind() {
+            CXType_Pointer => ty.pointee().into_iter().collect(),
+            CXType_FunctionProto | CXType_FunctionNoProto => {
+                ty.parameters().into_iter().chain(ty.result()).collect()
+            }
+            kind if is_array_kind(kind) => ty.element().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let mut found = self.pointed_to(ty);
+        for one in inner {
+            found.extend(self.classes_behind(one));
+        }
+        found
+    }
+}
+
+/// The function's name in the sources.
+fn name_of(function: HeapFunction) -> &'static str {
+    match function {
+        HeapFunction::Malloc => "malloc",
+        HeapFunction::Calloc => "calloc",
+        HeapFunction::Free => "free",
+    }
+}
+
+fn called_name(call: Cursor<'_>) -> Option<String> {
+    call.referenced().map(Cursor::spelling).filter(|name| !name.is_empty())
+}
+
+/// An expression without parentheses and conversions that are not written.
+fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
+    while matches!(cursor.kind(), CXCursor_ParenExpr | CXCursor_UnexposedExpr) {
+        let [inner] = cursor.children()[..] else { break };
+        cursor = inner;
+    }
+    cursor
+}
+
+/// The same, without casts.
+fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
+    loop {
+        cursor = bare(cursor);
+        let inner = cursor.children().last().copied();
+        match inner.filter(|_| cursor.kind() == CXCursor_CStyleCastExpr) {
+            Some(inner) => cursor = inner,
+            None => return cursor,
+        }
+    }
+}
+
+/// A size, and the two operands where it is made of two.
+fn factors(size: Cursor<'_>) -> Vec<Cursor<'_>> {
+    let size = bare(size);
+    match size.kind() {
+        CXCursor_BinaryOperator => size.children().into_iter().map(bare).collect(),
+        _ => vec![size],
+    }
+}
+
+/// `0`, `NULL`, `(void *)0`.
+fn is_null(cursor: Cursor<'_>) -> bool {
+    let inner = uncast(cursor);
+    is_number(inner.ty()) && inner.kind() == CXCursor_IntegerLiteral && inner.evaluate() == Some(0)
+}
+
+fn is_void_pointer(ty: ClangType<'_>) -> bool {
+    let to = ty.pointee().map(|to| to.canonical().kind());
+    ty.kind() == CXType_Pointer && to == Some(CXType_Void)
+}

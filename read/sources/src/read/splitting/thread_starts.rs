@@ -1,0 +1,119 @@
+//! Code that may start threads: functions of libraries, and OpenMP.
+
+use super::super::Reader;
+use crate::libclang::Cursor;
+use clang_sys::*;
+
+/// Headers whose functions start no threads in which they call the program's own.
+const HEADERS: [&str; 59] = [
+    "alloca.h",
+    "arpa/inet.h",
+    "assert.h",
+    "byteswap.h",
+    "complex.h",
+    "ctype.h",
+    "dirent.h",
+    "endian.h",
+    "err.h",
+    "errno.h",
+    "error.h",
+    "fcntl.h",
+    "fenv.h",
+    "float.h",
+    "fnmatch.h",
+    "getopt.h",
+    "glob.h",
+    "grp.h",
+    "inttypes.h",
+    "iso646.h",
+    "libgen.h",
+    "limits.h",
+    "locale.h",
+    "malloc.h",
+    "math.h",
+    "memory.h",
+    "netdb.h",
+    "netinet/in.h",
+    "poll.h",
+    "pwd.h",
+    "regex.h",
+    "search.h",
+    "setjmp.h",
+    "signal.h",
+    "stdalign.h",
+    "stdarg.h",
+    "stdbool.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "stdnoreturn.h",
+    "string.h",
+    "strings.h",
+    "sys/ioctl.h",
+    "sys/mman.h",
+    "sys/param.h",
+    "sys/resource.h",
+    "sys/select.h",
+    "sys/socket.h",
+    "sys/stat.h",
+    "sys/time.h",
+    "sys/times.h",
+    "sys/types.h",
+    "sys/wait.h",
+    "termios.h",
+    "time.h",
+    "unistd.h",
+    "wchar.h",
+];
+
+/// Functions of these headers that may.
+const STARTERS: [&str; 3] = ["timer_create", "getaddrinfo_a", "syscall"];
+
+impl<'u> Reader<'u, '_> {
+    pub(super) fn note_thread_start(&mut self, cursor: Cursor<'u>) {
+        let is_openmp = (CXCursor_OMPParallelDirective..CXCursor_TranslationUnit).contains(&cursor.kind());
+        let function = cursor.referenced().filter(|function| {
+            cursor.kind() == CXCursor_DeclRefExpr && function.kind() == CXCursor_FunctionDecl
+        });
+        let Some(function) = function.filter(|function| function.definition().is_none()) else {
+            self.splitting.facts.starts_threads |= is_openmp;
+            return;
+        };
+        let site = self.site(function);
+        if !self.is_foreign_file[site.file] {
+            self.splitting.facts.own_declarations.insert(function.usr());
+        } else if !is_quiet_header(&self.tree.files[site.file]) || STARTERS.contains(&&*function.spelling()) {
+            self.splitting.facts.starts_threads = true;
+        }
+    }
+}
+
+/// True of a header of the C library, and of a function that the compiler knows by itself.
+fn is_quiet_header(path: &str) -> bool {
+    let is_system = |folder: &str| {
+        folder.ends_with("/include") || folder.rsplit('/').next().is_some_and(|last| last.contains("linux"))
+    };
+    path.is_empty()
+        || path.contains("/bits/")
+        || HEADERS.iter().any(|header| {
+            let folder = path.strip_suffix(header).and_then(|folder| folder.strip_suffix('/'));
+            folder.is_some_and(is_system)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_the_c_librarys_by_their_folder() {
+        for path in ["", "/usr/include/stdio.h", "/usr/include/x86_64-linux-gnu/sys/time.h"] {
+            assert!(is_quiet_header(path), "{path}");
+        }
+        for path in ["/usr/include/pthread.h", "/usr/include/other/signal.h", "/usr/include/glib-2.0/glib.h"]
+        {
+            assert!(!is_quiet_header(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Where members of structs of C are named, where objects of them are made and ended, and what keeps them in one piece.
+
+use crate::program::Program;
+use lineup_sources::SplitFacts;
+
+const STRUCT: &str = "#include <stdlib.h>
+#include <string.h>
+#include <assert.h>
+struct t { int key; struct t *next; char name[48]; double mass; long made_at; };
+struct t *first;
+";
+
+fn facts(code: &str) -> SplitFacts {
+    let checked = Program::c(&format!("{STRUCT}{code}\n")).check();
+    let ty = checked.named("t").next().expect("the type t");
+    ty.split.clone().expect("a struct of C")
+}
+
+/// `function line:column`, in order.
+fn calls(code: &str) -> Vec<String> {
+    let calls = facts(code).heap_calls;
+    calls.iter().map(|call| format!("{:?} {}:{}", call.function, call.line - 5, call.column)).collect()
+}
+
+/// `member: reason` of each hold, `*` for all members.
+fn holds(code: &str) -> Vec<String> {
+    let holds = facts(code).holds;
+    holds.iter().map(|hold| format!("{}: {}", hold.member.as_deref().unwrap_or("*"), hold.reason)).collect()
+}
+
+#[track_caller]
+fn held(code: &str, hold: &str) {
+    let found = holds(code);
+    assert!(found.iter().any(|one| one.starts_with(hold)), "{hold}: {found:#?}");
+}
+
+#[track_caller]
+fn free(code: &str) {
+    assert_eq!(holds(code), Vec::<String>::new(), "{code}");
+}
+
+#[test]
+fn calls_that_make_and_end_objects_have_their_places() {
+    let code = "struct t *made(size_t n) { struct t *p = malloc(sizeof *p);
+  if (!p) p = (struct t *)calloc(n, sizeof(struct t)); assert((first = malloc(n * sizeof(*first))));
+  free(p); free((void *)first); return NULL; }";
+    let found = calls(code);
+    let expected = ["Malloc 1:42", "Calloc 2:27", "Malloc 2:72", "Free 3:3", "Free 3:12"];
+    assert_eq!(found, expected);
+    free(code);
+}
+
+#[test]
+fn members_have_their_places_in_arguments_of_macros_too() {
+    let code = "#define TWICE(x) ((x) + (x))
+int f(struct t *p) { assert(p->mass > 0); return TWICE(p->key) + (*p).key + first[2].next->key; }";
+    let found: Vec<String> = facts(code)
+        .named
+        .iter()
+        .map(|one| format!("{} {}:{}", one.member, one.line - 5, one.column))
+        .collect();
+    assert_eq!(found, ["mass 2:32", "key 2:59", "key 2:71", "next 2:86", "key 2:92"]);
+    free(code);
+}
+
+#[test]
+fn ordinary_use_of_pointers_holds_nothing() {
+    free(
+        "struct t **table; double *kept;
+        static int less(const void *a, const void *b) { return (*(struct t *const *)a)->key < (*(struct t **)b)->key; }
+        void f(struct t *p, size_t n) { table = malloc(n * sizeof(struct t *)); table[0] = p; kept = &p->mass;
+        qsort(table, n, sizeof *table, less); memset(p->name, 0, sizeof p->name); if (p == NULL || !first) p = 0;
+        for (const struct t *one = p; one; one = one->next) { strcpy(first->name, one->name); } free(table); }
+        union both { struct t *t; long number; }; struct holder { struct t *t[4]; };",
+    );
+}
+
+#[test]
+fn objects_that_no_call_makes_hold_all_members() {
+    held("struct t one;", "*: a variable is or holds an object");
+    held("void f(void) { struct t all[3]; all[0].key = 1; }", "*: a variable is or holds an object");
+    held("int f(struct t p) { return p.key; }", "*: a variable is or holds an object");
+    held("struct u { int a; struct t t; };", "*: another type holds an object by value");
+    held("union u { struct t t; long words[9]; };", "*: another type holds an object by value");
+    held("void f(struct t *p, struct t *q) { *p = *q; }", "*: an object is copied or made as a value");
+    held("void f(struct t *p) { *p = (struct t){.key = 1}; }", "*: an object is copied or made as a value");
+    held("struct t f(void); int g(void) { return f().key; }", "*: an object is copied or made as a value");
+}
+
+#[test]
+fn pointers_that_were_to_something_else_hold_all_members() {
+    held("void *f(struct t *p) { return p; }", "*: a pointer to an object comes from");
+    held("struct t *f(void *p) { return p; }", "*: a pointer to an object comes from");
+    held("long f(struct t *p) { return (long)p; }", "*: a pointer to an object comes from");
+    held(
+        "struct t *f(double *mass) { return (struct t *)((char *)mass - 64); }",
+        "*: a pointer to an object",
+    );
+    held("void f(struct t *p) { memset(p, 0, 80); }", "*: memset() is given an object");
+    held("void f(struct t *p, struct t *q) { memcpy(p, q, 80); }", "*: memcpy() is given an object");
+    held("int f(struct t *p, struct t *q) { return memcmp(p, q, 80); }", "*: memcmp() is given an object");
+    held("void f(struct t *p) { p = realloc(p, 800); }", "*: realloc() gives an object");
+    held("void f(void *p) { struct t **q = (struct t **)(long **)p; }", "*: a pointer to pointers");
+    held("void f(int *(*g)(int *)) { ((int (*)(struct t *))g)(first); }", "*: a pointer to pointers");
+    held("union u { struct t *t; double *d; };", "*: a union holds a pointer");
+    held("void *m(size_t); void f(void) { first = m(sizeof(struct t)); }", "*: m() gives an object");
+}
+
+#[test]
+fn memory_of_another_size_and_measured_objects_hold_all_members() {
+    held("void f(void) { first = malloc(80); }", "*: memory is asked for by another size");
+    held("void f(void) { first = malloc(sizeof(first)); }", "*: memory is asked for by another size");
+    held("unsigned long f(void) { return sizeof(struct t); }", "*: sizeof measures it");
+    held("#include <stddef.h>\nunsigned long f(void) { return offsetof(struct t, mass); }", "*: offsetof");
+    held("long f(void) { return (long)&((struct t *)0)->mass; }", "*: its offsets are measured");
+    held(
+        "int *f(struct t *p) { return &p->key; }",
+        "key: its address, which is that of the object, is taken",
+    );
+    held("#define NEW(p) p = malloc(sizeof *(p))\nvoid f(void) { NEW(first); }", "*: a macro makes");
+    held("#define END(p) free(p)\nvoid f(void) { END(first); }", "*: a macro ends");
+    held("void *malloc(size_t n) { return first + n; }", "*: the program has a function malloc of its own");
+}
+
+#[test]
+fn members_that_a_macro_may_spell_stay() {
+    held("#define OF(p) ((p)->mass)\ndouble f(void) { return OF(first); }", "mass: a macro names it");
+    held("#define TEXT(x) (#x, x)\ndouble f(void) { return TEXT(first->mass); }", "mass: a macro names it");
+    held(
+        "#define IN(x) TEXT(x)\n#define TEXT(x) (#x, x)\ndouble f(void) { return IN(first->mass); }",
+        "mass: a macro",
+    );
+}
+
+#[test]
+fn a_program_has_one_thread_where_nothing_starts_another() {
+    let has_one = |code: &str| facts(code).has_one_thread;
+    assert!(has_one(
+        "#include <stdio.h>\n#include <time.h>\nvoid f(void) { printf(\"%ld\", (long)time(NULL)); }"
+    ));
+    assert!(has_one(
+        "#ifdef THREADS\n#include <pthread.h>\n#endif\nvoid g(void);\nvoid f(void) { g(); }\nvoid g(void) {}"
+    ));
+    for code in [
+        "#include <pthread.h>\nvoid f(void *(*g)(void *)) { pthread_t t; pthread_create(&t, NULL, g, NULL); }",
+        "#include <dlfcn.h>\nvoid *f(void) { return dlopen(\"x\", RTLD_NOW); }",
+        "#include <signal.h>\n#include <time.h>\nvoid f(timer_t *t) { timer_create(0, NULL, t); }",
+        "void start(void (*f)(void));\nvoid g(void) {}\nvoid f(void) { start(g); }",
+    ] {
+        assert!(!has_one(code), "{code}");
+    }
+}
