@@ -1,19 +1,22 @@
-//! Members that no hot call uses, moved out of the objects of a class of C++ into memory of their own.
+//! Members that no hot call uses, moved out of the objects of a class of C++ or a struct of C into memory of their own.
 //!
-//! The class keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed with
-//! it, and it never changes its memory in between: each object keeps its own values, moved-from objects included, and
-//! threads that read an object write nothing. Whatever the edit cannot follow keeps a member, or all of them, in place.
+//! A class of C++ keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed
+//! with it, and it never changes its memory in between: each object keeps its own values, moved-from objects included,
+//! and threads that read an object write nothing. A struct of C keeps a pointer to that memory, which the calls that make
+//! its objects ask for and those that end them give back. Whatever the edit cannot follow keeps a member, or all of
+//! them, in place.
 
 use crate::cold_part_text::{self, ColdText};
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::groundwork::Groundwork;
+use crate::heap_part_text;
 use crate::judge::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::lex::Lexed;
-use crate::meaning::{Effect, SplitMeaning};
+use crate::meaning::{Effect, HeapFunction, SeenBy, SplitMeaning};
 use crate::problem::Subject;
-use crate::proposal::{Advice, Check, ColdPartProposal, RegionLines, SPLIT, SizeChange};
+use crate::proposal::{Advice, Check, ColdPartProposal, HeapChange, RegionLines, SPLIT, SizeChange};
 use crate::reasons::member_name;
 use crate::sketch;
 use crate::sources::Sources;
@@ -129,6 +132,7 @@ fn write(
         lines: lines(task, subject, (cold.used_bytes, after_bytes)),
         sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
         check,
+        heap: text.heap,
         edited: text.texts,
     }))
 }
@@ -157,7 +161,11 @@ fn plan(
     if !options.meaning.is_of_all_units {
         return Err(refused("clang did not read every unit of the program"));
     }
-    program_allows(sources)?;
+    match meaning.seen_by {
+        SeenBy::Cpp => program_allows(sources)?,
+        SeenBy::C => heap_allows(meaning)?,
+        SeenBy::Both => return Err(refused("units of C and of C++ use it")),
+    }
     let ground = Groundwork::lay(subject, spelling, sources, options)
         .map_err(|all| all.into_iter().next().unwrap_or_else(|| refused("its text is not understood")))?;
     let path = &ground.body.found.path;
@@ -180,15 +188,19 @@ fn plan(
         task.types.size_bytes(subject.aggregate.members[field].ty).unwrap_or(0)
     });
     let moved: BTreeSet<usize> = units.iter().flat_map(|&unit| ground.ranges[unit].clone()).collect();
-    if moved.len() < LEAST_MEMBERS {
+    let least = if meaning.seen_by == SeenBy::Cpp { LEAST_MEMBERS } else { 1 };
+    if moved.len() < least {
         let because = meaning.holds.iter().find(|hold| !hold.names.is_empty());
         let why =
             because.map_or(String::new(), |hold| format!("; {}", hold.detail.clone().unwrap_or_default()));
-        return Err(refused(format!("fewer than {LEAST_MEMBERS} members could leave the object{why}")));
+        return Err(refused(format!("fewer than {least} members could leave the object{why}")));
     }
     let names = |field: &usize| member_name(subject.aggregate, *field);
     let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
-    let text = cold_part_text::write(sources, &ground, &units, &moved_names, meaning)?;
+    let text = match meaning.seen_by {
+        SeenBy::Cpp => cold_part_text::write(sources, &ground, &units, &moved_names, meaning)?,
+        _ => heap_part_text::write(sources, &ground, &units, &moved_names, meaning)?,
+    };
     if let Some(path) = text.texts.keys().find(|path| advice.edited.contains_key(*path)) {
         return Err(refused(format!("another change edits {path}")));
     }
@@ -205,6 +217,12 @@ const ABOUT_ORDER: [Constraint; 7] = [
     Constraint::OneThing,
     Constraint::KeptApart,
 ];
+
+/// Refuses structs of C of whose objects no call was seen that makes them.
+fn heap_allows(meaning: &SplitMeaning) -> Result<(), Binding> {
+    let is_made = meaning.heap_calls.iter().any(|call| call.function != HeapFunction::Free);
+    is_made.then_some(()).ok_or_else(|| refused("no call is seen that makes its objects"))
+}
 
 /// Refuses programs in which memory of an object's own may not be there, or not be that of one process.
 fn program_allows(sources: &Sources) -> Result<(), Binding> {
@@ -304,16 +322,11 @@ fn describe(one: &ColdPartProposal) -> Description {
         count(|size| size.before_bytes),
         count(|size| size.after_bytes)
     );
-    let reasons = vec![
-        format!("In the object stay {}.", first_names(&one.kept, NAMED)),
-        format!(
-            "{} is a value: it is copied, assigned and destroyed with the object. The price is one more allocation for each \
-             object, and one more load for each use of a moved member.",
-            one.member
-        ),
-        "Where memory runs out, making or copying an object can fail, and moving one ends the program."
-            .to_owned(),
-    ];
+    let mut reasons = vec![format!("In the object stay {}.", first_names(&one.kept, NAMED))];
+    reasons.extend(match one.heap {
+        Some(heap) => in_two_parts(&one.member, heap),
+        None => as_a_value(&one.member),
+    });
     Description {
         reasons,
         lines: one.lines.clone(),
@@ -322,6 +335,41 @@ fn describe(one: &ColdPartProposal) -> Description {
         is_in_patch: !one.edited.is_empty(),
         ..Description::told(SPLIT, &one.type_name, summary)
     }
+}
+
+/// A class of C++.
+fn as_a_value(member: &str) -> Vec<String> {
+    vec![
+        format!(
+            "{member} is a value: it is copied, assigned and destroyed with the object. The price is one more allocation for \
+             each object, and one more load for each use of a moved member."
+        ),
+        "Where memory runs out, making or copying an object can fail, and moving one ends the program."
+            .to_owned(),
+    ]
+}
+
+/// A struct of C.
+fn in_two_parts(member: &str, heap: HeapChange) -> Vec<String> {
+    let times = |count: usize| match count {
+        0 => "no call".to_owned(),
+        1 => "one call".to_owned(),
+        count => format!("{count} calls"),
+    };
+    let mut reasons = vec![
+        format!(
+            "{member} points to them: {} make objects with both parts, and {} end both. The price is one more allocation \
+             where objects are made, and one more load for each use of a moved member.",
+            times(heap.makes),
+            times(heap.ends)
+        ),
+        "Where memory for one part runs out, the call gives back the other and NULL, as it did for the whole."
+            .to_owned(),
+    ];
+    if heap.in_blocks {
+        reasons.push("Hot parts come in blocks of 64, which the program keeps until it ends.".to_owned());
+    }
+    reasons
 }
 
 /// The texts of every file that a proposal edits.

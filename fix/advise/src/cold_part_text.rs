@@ -7,6 +7,7 @@ use crate::constructor_list;
 use crate::groundwork::Groundwork;
 use crate::lex::Kind;
 use crate::meaning::SplitMeaning;
+use crate::proposal::HeapChange;
 use crate::sources::{Sources, has_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,6 +17,8 @@ use std::ops::Range;
 pub(crate) struct ColdText {
     /// The name of the member that owns the cold part.
     pub(crate) member: String,
+    /// The calls that make and end objects.
+    pub(crate) heap: Option<HeapChange>,
     /// Whole texts by path.
     pub(crate) texts: BTreeMap<String, String>,
 }
@@ -43,7 +46,7 @@ pub(crate) fn leaving_units(
 }
 
 /// An edit of one text: these bytes become this.
-type Edit = (Range<usize>, String);
+pub(crate) type Edit = (Range<usize>, String);
 
 /// The texts with these units in a cold part.
 pub(crate) fn write(
@@ -61,11 +64,7 @@ pub(crate) fn write(
         return Err(unclear("members share lines with others"));
     }
     let names = Names::of(sources, ground)?;
-    let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
-    for named in meaning.named.iter().filter(|named| moved.contains(&named.member)) {
-        let at = place(sources, named.path.as_str(), (named.line, named.column), &named.member)?;
-        edits.entry(named.path.clone()).or_default().push((at..at, format!("{}->", names.member)));
-    }
+    let mut edits = through(sources, meaning, moved, &names.member)?;
     let mut listed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for named in meaning.initialised.iter().filter(|named| moved.contains(&named.member)) {
         let at = place(sources, &named.path, (named.line, named.column), &named.member)?;
@@ -88,6 +87,30 @@ pub(crate) fn write(
     let own = edits.entry(path.clone()).or_default();
     own.push((first.clone(), block));
     own.extend(spans.iter().skip(1).map(|span| (span.clone(), String::new())));
+    Ok(ColdText { member: names.member, heap: None, texts: applied(sources, edits, unclear)? })
+}
+
+/// The edits, by path, that reach moved members through the new one.
+pub(crate) fn through(
+    sources: &Sources,
+    meaning: &SplitMeaning,
+    moved: &BTreeSet<String>,
+    member: &str,
+) -> Result<BTreeMap<String, Vec<Edit>>, Binding> {
+    let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+    for named in meaning.named.iter().filter(|named| moved.contains(&named.member)) {
+        let at = place(sources, named.path.as_str(), (named.line, named.column), &named.member)?;
+        edits.entry(named.path.clone()).or_default().push((at..at, format!("{member}->")));
+    }
+    Ok(edits)
+}
+
+/// The texts with all edits.
+pub(crate) fn applied(
+    sources: &Sources,
+    edits: BTreeMap<String, Vec<Edit>>,
+    unclear: impl Fn(&str) -> Binding,
+) -> Result<BTreeMap<String, String>, Binding> {
     let mut texts = BTreeMap::new();
     for (path, edits) in edits {
         let Some(text) = sources.get(&path) else {
@@ -96,7 +119,7 @@ pub(crate) fn write(
         let new = apply(text, edits).ok_or_else(|| unclear("two edits meet in one place"))?;
         texts.insert(path, new);
     }
-    Ok(ColdText { member: names.member, texts })
+    Ok(texts)
 }
 
 /// The text with these edits; `None` where they overlap.
@@ -113,7 +136,12 @@ fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
 }
 
 /// The first byte of a member's name, where the text has it there: after `.` or `->`, or alone.
-fn place(sources: &Sources, path: &str, (line, column): (u32, u32), member: &str) -> Result<usize, Binding> {
+pub(crate) fn place(
+    sources: &Sources,
+    path: &str,
+    (line, column): (u32, u32),
+    member: &str,
+) -> Result<usize, Binding> {
     let unclear = || {
         let why = format!("{member} is not at column {column}");
         Binding::new(Constraint::UnclearSource).at(path, line).because(why)
@@ -129,6 +157,33 @@ fn place(sources: &Sources, path: &str, (line, column): (u32, u32), member: &str
     (is_name && lexed.str(index) == member && !is_scoped).then_some(at).ok_or_else(unclear)
 }
 
+/// The stems of new names: the first that the sources do not have is taken.
+pub(crate) const STEMS: [&str; 3] = ["cold", "seldom", "rarely"];
+
+/// The name of a new member in the style of the others.
+pub(crate) fn member_in_style(ground: &Groundwork<'_>, stem: &str) -> String {
+    let members: Vec<&String> = ground.body.units.iter().flat_map(|unit| &unit.names).collect();
+    let of_half = |has: fn(&str) -> bool| 2 * members.iter().filter(|name| has(name)).count() > members.len();
+    let (ends, begins) = (of_half(|name| name.ends_with('_')), of_half(|name| name.starts_with("m_")));
+    match (begins, ends) {
+        (true, _) => format!("m_{stem}"),
+        (_, true) => format!("{stem}_"),
+        _ => stem.to_owned(),
+    }
+}
+
+/// True when no source has this word.
+pub(crate) fn is_free(sources: &Sources, name: &str) -> bool {
+    !sources.iter().any(|(_, text)| has_word(text, name))
+}
+
+/// The reason why there is no name for the new member.
+pub(crate) fn taken(ground: &Groundwork<'_>) -> Binding {
+    let why = "the sources have the names cold, seldom and rarely already";
+    let found = &ground.body.found;
+    Binding::new(Constraint::UnclearSource).at(&found.path, found.line()).because(why)
+}
+
 /// The names that the edit gives.
 struct Names {
     /// The struct of the cold members.
@@ -142,18 +197,8 @@ struct Names {
 impl Names {
     /// Names in the style of the class that no source has.
     fn of(sources: &Sources, ground: &Groundwork<'_>) -> Result<Names, Binding> {
-        let lexed = &ground.body.found.lexed;
-        let members: Vec<&String> = ground.body.units.iter().flat_map(|unit| &unit.names).collect();
-        let of_half =
-            |has: fn(&str) -> bool| 2 * members.iter().filter(|name| has(name)).count() > members.len();
-        let (ends, begins) = (of_half(|name| name.ends_with('_')), of_half(|name| name.starts_with("m_")));
         let tag = ground.body.found.declaration.tag.clone().unwrap_or_default();
         let is_snake = tag.starts_with(|c: char| c.is_ascii_lowercase());
-        let in_style = |stem: &str| match (begins, ends) {
-            (true, _) => format!("m_{stem}"),
-            (_, true) => format!("{stem}_"),
-            _ => stem.to_owned(),
-        };
         let types = |stem: &str| match is_snake {
             true => (format!("{stem}_part"), format!("{stem}_box")),
             false => {
@@ -163,16 +208,13 @@ impl Names {
                 (format!("{upper}Part"), format!("{upper}Box"))
             }
         };
-        let is_free = |name: &str| !sources.iter().any(|(_, text)| has_word(text, name));
-        for stem in ["cold", "seldom", "rarely"] {
-            let (member, (part, owner)) = (in_style(stem), types(stem));
-            if is_free(&member) && is_free(&part) && is_free(&owner) {
+        for stem in STEMS {
+            let (member, (part, owner)) = (member_in_style(ground, stem), types(stem));
+            if [&member, &part, &owner].into_iter().all(|name| is_free(sources, name)) {
                 return Ok(Names { part, owner, member });
             }
         }
-        let line = lexed.line_at(lexed.tokens[ground.body.found.declaration.keyword].start());
-        let why = "the sources have the names cold, seldom and rarely already";
-        Err(Binding::new(Constraint::UnclearSource).at(&ground.body.found.path, line).because(why))
+        Err(taken(ground))
     }
 
     /// The struct, the class and the member, at the place of the first unit.

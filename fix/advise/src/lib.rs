@@ -69,6 +69,8 @@ mod groundwork;
 mod group_text;
 mod guarding;
 mod headings;
+mod heap_calls;
+mod heap_part_text;
 mod holders;
 mod immediate;
 mod initialisers;

@@ -19,11 +19,11 @@ pub struct Meaning {
     pub outside: Option<BTreeMap<String, u64>>,
     /// Uses that a person has looked at and found harmless.
     pub reviewed: Vec<Reviewed>,
-    /// The places that name members of classes of C++.
+    /// The places that name members of classes of C++ and structs of C.
     pub splits: Vec<SplitMeaning>,
 }
 
-/// The facts that an edit needs which moves members of a class out of its objects.
+/// The facts that an edit needs which moves members of a class of C++ or a struct of C out of its objects.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SplitMeaning {
     /// The class's names.
@@ -36,6 +36,59 @@ pub struct SplitMeaning {
     pub initialised: Vec<NamedMember>,
     /// The compiler compares two objects member by member.
     pub is_compared: bool,
+    /// The units that see it.
+    pub seen_by: SeenBy,
+    /// The calls that make and end objects of a struct of C.
+    pub heap_calls: Vec<HeapCall>,
+    /// The program calls nothing that could start a thread.
+    pub has_one_thread: bool,
+}
+
+/// The languages of the units that see a type.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SeenBy {
+    /// C++ alone.
+    #[default]
+    Cpp,
+    /// C alone.
+    C,
+    /// Both.
+    Both,
+}
+
+/// A call that makes objects of a struct of C, or ends them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeapCall {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line of the function's name, from 1.
+    pub line: u32,
+    /// Column of the function's name in bytes, from 1.
+    pub column: u32,
+    /// The function.
+    pub function: HeapFunction,
+}
+
+/// A function of the C library that gives memory or takes it back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HeapFunction {
+    /// `malloc`.
+    Malloc,
+    /// `calloc`.
+    Calloc,
+    /// `free`.
+    Free,
+}
+
+impl HeapFunction {
+    /// Its name in the sources.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Malloc => "malloc",
+            Self::Calloc => "calloc",
+            Self::Free => "free",
+        }
+    }
 }
 
 /// A place that names a member: `x.m`, `p->m`, or `m` in a method.

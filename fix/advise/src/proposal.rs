@@ -173,6 +173,17 @@ impl PredictedWaits {
     }
 }
 
+/// The calls of the C library that a cold part changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeapChange {
+    /// Calls that make objects.
+    pub makes: usize,
+    /// Calls that end them.
+    pub ends: usize,
+    /// Hot parts come from blocks.
+    pub in_blocks: bool,
+}
+
 /// Members that leave the objects of a class for memory of their own.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ColdPartProposal {
@@ -193,6 +204,9 @@ pub struct ColdPartProposal {
     pub sizes: Vec<SizeChange>,
     /// The check of its size.
     pub check: Check,
+    /// The calls that make and end its objects; `None` of a class of C++, whose objects make their parts themselves.
+    #[serde(skip)]
+    pub heap: Option<HeapChange>,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,

@@ -118,6 +118,7 @@ fn options(text: &str, holds: Vec<Binding>) -> Options {
         named: named(text),
         initialised: initialised(text),
         is_compared: text.contains("operator=="),
+        ..SplitMeaning::default()
     };
     let meaning = Meaning { splits: vec![split], is_of_all_units: true, ..Meaning::default() };
     Options { meaning, ..Options::default() }
@@ -125,15 +126,35 @@ fn options(text: &str, holds: Vec<Binding>) -> Options {
 
 /// Calls load the key of sixteen objects.
 pub(crate) fn advised(text: &str, options: &Options) -> Advice {
-    let (types, ty) = types();
-    let bytes = vec![ByteUse { offset: 0, size_bytes: 8, loads: 1, stores: 0 }];
+    advised_of(&[("a.cc", text)], options, types())
+}
+
+/// The same for a type whose first member has eight bytes.
+pub(crate) fn advised_of(
+    files: &[(&str, &str)],
+    options: &Options,
+    ty: (Types, lineup_model::types::TypeId),
+) -> Advice {
+    let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+    advised_with(files.collect(), options, ty, &[(0, 8)])
+}
+
+/// The same for calls that load these bytes, each by offset and size.
+pub(crate) fn advised_with(
+    files: Vec<(String, String)>,
+    options: &Options,
+    (types, ty): (Types, lineup_model::types::TypeId),
+    hot: &[(u64, u64)],
+) -> Advice {
+    let used = |&(offset, size_bytes): &(u64, u64)| ByteUse { offset, size_bytes, loads: 1, stores: 0 };
+    let bytes = hot.iter().map(used).collect();
     let patterns = vec![ObjectPattern::alone(0, bytes, 160)];
     let used = TypeUse { region: RegionId(0), ty, calls: 10, patterns, used_as: BTreeSet::new() };
     let regions = Regions::from_iter([Region::named("sum")]);
     let scale = Scale { data_lines: Some([40.0, 32.0, 20.0]), ..Scale::default() };
     let scales = [(RegionId(0), scale)].into();
     let usage = Usage { regions, scales, types: vec![used], ..Usage::empty(Abi::X86_64) };
-    let sources = Sources::new([("a.cc".to_owned(), text.to_owned())]);
+    let sources = Sources::new(files);
     advise(&usage, &types, &sources, options, &mut NoCompiler).expect("advice")
 }
 

@@ -2,18 +2,34 @@
 
 use crate::cold_part::{PROGRAM, advised, output, refused};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{Meaning, NamedMember, SplitMeaning};
+use lineup_advise::meaning::{HeapCall, HeapFunction, Meaning, NamedMember, SeenBy, SplitMeaning};
 use lineup_advise::options::Options;
 use std::collections::BTreeSet;
+use std::path::Path;
 
-/// Reads a program's sources as a study does.
+/// Reads a program of C++ as a study does.
 fn read(text: &str) -> Meaning {
+    read_files(&[("a.cc", text)], &["c++ -std=c++17 -c a.cc"], "Item")
+}
+
+/// Reads the uses of a type in these files, by these compiler calls.
+pub(crate) fn read_files(files: &[(&str, &str)], calls: &[&str], name: &str) -> Meaning {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("a.cc"), text).expect("writes");
-    let arguments = ["c++", "-std=c++17", "-c", "a.cc"].map(str::to_owned).to_vec();
+    for (path, text) in files {
+        std::fs::write(folder.path().join(path), text).expect("writes");
+    }
+    read_calls(folder.path(), calls, name)
+}
+
+/// The same for files that are there.
+pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
+    let command = |call: &&str| lineup_sources::CompileCommand {
+        directory: folder.to_owned(),
+        arguments: call.split(' ').map(str::to_owned).collect(),
+    };
     let build = lineup_sources::Build {
-        commands: vec![lineup_sources::CompileCommand { directory: folder.path().to_owned(), arguments }],
-        root: folder.path().to_owned(),
+        commands: calls.iter().map(command).collect(),
+        root: folder.to_owned(),
         installed_headers: BTreeSet::new(),
         compiler_headers: None,
         standards: lineup_sources::Standards::default(),
@@ -21,7 +37,7 @@ fn read(text: &str) -> Meaning {
     };
     let checked = lineup_sources::check(&build, &|_, _| {}).expect("libclang reads it");
     assert!(checked.unread.is_empty(), "{:?}", checked.unread);
-    let ty = checked.named("Item").next().expect("the class");
+    let ty = checked.named(name).next().expect("the type");
     let facts = ty.split.as_ref().expect("facts");
     let place = |name: &lineup_sources::MemberName| NamedMember {
         path: name.path.clone(),
@@ -39,8 +55,24 @@ fn read(text: &str) -> Meaning {
         named: facts.named.iter().map(place).collect(),
         initialised: facts.initialised.iter().map(place).collect(),
         is_compared: facts.is_compared,
+        seen_by: match facts.seen_by {
+            lineup_sources::SeenBy { c: true, cpp: true } => SeenBy::Both,
+            lineup_sources::SeenBy { c: true, cpp: false } => SeenBy::C,
+            _ => SeenBy::Cpp,
+        },
+        heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        has_one_thread: facts.has_one_thread,
     };
     Meaning { splits: vec![split], is_of_all_units: true, ..Meaning::default() }
+}
+
+fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
+    let function = match call.function {
+        lineup_sources::HeapFunction::Malloc => HeapFunction::Malloc,
+        lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
+        lineup_sources::HeapFunction::Free => HeapFunction::Free,
+    };
+    HeapCall { path: call.path.clone(), line: call.line, column: call.column, function }
 }
 
 /// Splits a program by what libclang says of it, and holds the outputs against each other.

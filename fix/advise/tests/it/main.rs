@@ -8,6 +8,7 @@ mod constraints;
 mod contracts;
 mod gathering;
 mod guard;
+mod heap_part;
 mod hints;
 mod hostile;
 mod kernel;

@@ -4,7 +4,9 @@ use crate::error::{Doing, Result};
 use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{Effect, Hold, Meaning, NamedMember, SplitMeaning, TypeMeaning, Unchecked};
+use lineup_advise::meaning::{
+    Effect, HeapCall, HeapFunction, Hold, Meaning, NamedMember, SeenBy, SplitMeaning, TypeMeaning, Unchecked,
+};
 use lineup_advise::sources::Sources;
 use lineup_sources::{
     Build, Checked, CheckedType, CompileCommand, Definers, Error, MemberName, SplitHold, Standards, Use,
@@ -254,7 +256,27 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         named: facts.named.iter().map(named).collect(),
         initialised: facts.initialised.iter().map(named).collect(),
         is_compared: facts.is_compared,
+        seen_by: match facts.seen_by {
+            lineup_sources::SeenBy { c: true, cpp: true } => SeenBy::Both,
+            lineup_sources::SeenBy { c: true, cpp: false } => SeenBy::C,
+            _ => SeenBy::Cpp,
+        },
+        heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        has_one_thread: facts.has_one_thread,
     })
+}
+
+fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
+    HeapCall {
+        path: call.path.clone(),
+        line: call.line,
+        column: call.column,
+        function: match call.function {
+            lineup_sources::HeapFunction::Malloc => HeapFunction::Malloc,
+            lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
+            lineup_sources::HeapFunction::Free => HeapFunction::Free,
+        },
+    }
 }
 
 /// A type's constraints, for every file that declares it: debug info may name any.
