@@ -260,6 +260,27 @@ fn cold_members_of_particles_leave_their_objects() {
 }
 
 #[test]
+fn cold_members_of_parcels_leave_their_objects() {
+    let folder = Folder::of("parcels");
+    let command = ["./parcels", "20000", "2"];
+    let studied = folder.study(&["depot_lookup"], &["--calls", "200"], "make", &command);
+    let splits = studied.proposals("split");
+    let [split] = splits.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(split["target"], "parcel");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    for line in [
+        "+    struct parcel *parcel = parcel_new();",
+        "+    parcel->cold->price = 3 + 2 * parcel->cold->weight_kg;",
+        "+    parcel_free(gone);",
+    ] {
+        assert!(patch.contains(line), "{line}\n{patch}");
+    }
+    assert!(!patch.contains("cold->next") && !patch.contains("cold->number"), "{patch}");
+    studied.needs_no_more_lines();
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn a_rust_program_is_explained_and_left_as_it_is() {
     let folder = Folder::of("rust");
     let region = ["events::network::Network::arrive"];
