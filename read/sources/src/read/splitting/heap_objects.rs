@@ -126,7 +126,8 @@ impl<'u> Reader<'u, '_> {
                 self.note_new_pointer(cursor, inner, (to, &target));
             }
             let is_dropped = matches!(to.kind(), CXType_Void | CXType_Bool);
-            if !source.is_empty() && !is_dropped && !(is_void_pointer(to) && self.is_given_to_free()) {
+            let is_freed = is_void_pointer(to) && self.is_given_to_free();
+            if !(source.is_empty() || is_dropped || is_freed) {
                 let by = self.called().filter(|_| is_void_pointer(to));
                 let reason = by.map_or(AS_OTHER.to_owned(), |name| format!("{name}() is given an object"));
                 self.forbid(source, &reason, cursor);
