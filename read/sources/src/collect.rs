@@ -181,10 +181,7 @@ impl Collector<'_> {
                 Vec::new()
             }
             Kind::Assembly => self.assembly(id),
-            Kind::New => {
-                self.visit(children);
-                vec![self.memory_given(id)]
-            }
+            Kind::New => self.new_object(id),
             Kind::Integer | Kind::This | Kind::TypeRef | Kind::MemberRef => Vec::new(),
             Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Count | Kind::Other => {
                 self.note_volatile(id);
@@ -202,12 +199,16 @@ impl Collector<'_> {
     fn assembly(&mut self, id: NodeId) -> Vec<Value> {
         let node = self.tree.node(id);
         let is_passing = self.is_kernel && node.site.is_in_macro;
+        let operands = self.tree.operands.get(&id).copied();
+        let is_unused = operands.is_some_and(|operands| operands.are_unused);
         for &child in &node.children {
-            let values = self.pointer(child);
-            if let Some(&operands) = self.tree.operands.get(&id) {
+            let mut values = self.pointer(child);
+            // `"+m"(*x)`.
+            values.extend(self.object_given(child).filter(|_| !self.is_kernel));
+            if let Some(operands) = operands.filter(|_| !is_unused) {
                 self.note_operand(id, child, &values, operands);
             }
-            if !is_passing {
+            if !is_passing && !is_unused {
                 self.act(&values, &Act::Assembly, id);
             }
         }

@@ -118,6 +118,8 @@ pub(crate) enum Shape {
 pub(crate) enum Act {
     /// Used as a pointer to something else, whose type has this spelling.
     As(Shape, Name),
+    /// The place of a new object of this type, by C++'s placement `new`.
+    Placed(Shape, Name),
     /// Declared as this type by another file, whose objects have their own type.
     Declared(Shape, Name),
     /// Read or written byte by byte.

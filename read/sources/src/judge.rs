@@ -20,7 +20,7 @@ mod used_as;
 
 pub(crate) use further::unread_functions;
 
-use crate::facts::{Facts, RecordFact, Saying, Where};
+use crate::facts::{Facts, RecordFact, Saying, Shape, Slot, Where};
 use crate::points_to::PointsTo;
 use crate::relation::Relations;
 use crate::tree::Name;
@@ -50,6 +50,14 @@ fn is_harmless_name(function: &str) -> bool {
     crate::library_functions::ends_life(function)
 }
 
+/// The function and the record of a parameter that is a pointer to the record.
+fn taken_by_type(slot: &Slot) -> Option<(Name, Name)> {
+    match &slot.shape {
+        Shape::Record(record) => Some((slot.function.clone(), record.clone())),
+        _ => None,
+    }
+}
+
 /// Every finding, by record.
 pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet<Finding>> {
     let points_to = PointsTo::of(facts);
@@ -63,12 +71,16 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
         signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
         generated: BTreeSet::new(),
         measured: facts.sayings.iter().filter_map(offset).collect(),
+        seen_arrays: BTreeSet::new(),
+        taken_by_type: facts.signatures.iter().filter_map(taken_by_type).collect(),
+        followed: BTreeMap::new(),
         behind: BTreeMap::new(),
         alone_in_bytes: BTreeSet::new(),
         found: BTreeMap::new(),
     };
     judge.generated = judge.generated_code();
     judge.acts();
+    judge.reached_from_outside();
     judge.copies();
     judge.signatures();
     judge.looked_up();
@@ -121,6 +133,12 @@ struct Judge<'f> {
     generated: BTreeSet<Name>,
     /// The records of whose members offsets are taken.
     measured: BTreeSet<Name>,
+    /// Arrays of bytes whose addresses go to code that is not compiled here.
+    seen_arrays: BTreeSet<Name>,
+    /// Functions, and the records of objects that they take by their types.
+    taken_by_type: BTreeSet<(Name, Name)>,
+    /// Records of objects that code which is not compiled here looks into: the first such function, and the place.
+    followed: BTreeMap<Name, (Name, Where)>,
     /// The records of objects in the memory behind those of each record.
     behind: BTreeMap<Name, BTreeSet<Name>>,
     /// Records, and the reason of a refusal that concerns nothing behind their objects: there is no room.

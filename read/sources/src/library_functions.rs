@@ -30,8 +30,7 @@ pub(crate) enum Rule {
 
 /// The rule for a function, by name.
 pub(crate) fn rule(name: &str) -> Option<Rule> {
-    let plain = name.strip_prefix("__builtin_").unwrap_or(name);
-    let plain = plain.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(plain);
+    let plain = plain_spelling(name);
     Some(match plain {
         "memcpy" | "memmove" | "mempcpy" => Rule::Copies { to: 0, from: 1, size: 2 },
         "bcopy" => Rule::Copies { to: 1, from: 0, size: 2 },
@@ -59,6 +58,12 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         _ if is_harmless(name, plain) => Rule::Harmless,
         _ => return None,
     })
+}
+
+/// A function's name without what the compiler puts around it.
+fn plain_spelling(name: &str) -> &str {
+    let plain = name.strip_prefix("__builtin_").unwrap_or(name);
+    plain.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(plain)
 }
 
 /// Families that take pointers to members or print addresses.
@@ -134,6 +139,30 @@ fn is_harmless(name: &str, plain: &str) -> bool {
 /// True for functions that give fresh memory, by the usual ways to name them.
 pub(crate) fn gives_fresh_memory(name: &str) -> bool {
     rule(name) == Some(Rule::Allocates) || name.to_ascii_lowercase().contains("alloc")
+}
+
+/// True for functions of the C library that use one number at the address of a floating-point number.
+pub(crate) fn takes_one_number(name: &str) -> bool {
+    name.contains("scanf") || ["modf", "sincos", "frexp", "strto"].iter().any(|start| name.starts_with(start))
+}
+
+/// True for functions of text that are given the number of its bytes.
+fn takes_size_of_text(name: &str) -> bool {
+    const NAMES: [&str; 7] = ["snprintf", "vsnprintf", "strncpy", "stpncpy", "strncat", "strnlen", "memchr"];
+    NAMES.contains(&name)
+}
+
+/// The same, by any of the compiler's spellings.
+pub(crate) fn takes_size(name: &str) -> bool {
+    takes_size_of_text(plain_spelling(name))
+}
+
+/// True for functions that hand an object to the kernel, which follows the pointers in it.
+pub(crate) fn is_kernels(name: &str) -> bool {
+    matches!(
+        name,
+        "ioctl" | "syscall" | "fcntl" | "prctl" | "ptrace" | "bpf" | "setsockopt" | "getsockopt" | "keyctl"
+    )
 }
 
 /// The index of the file argument, for functions that map a file, or fresh memory without one.

@@ -243,8 +243,9 @@ impl<'u, 'r> Reader<'u, 'r> {
         if kind == Kind::Wrap && child_count > 1 && ATOMIC.iter().any(|name| self.is_written(site, name)) {
             self.tree.atomics.insert(id);
         }
-        if matches!(kind, Kind::Step | Kind::Subscript | Kind::Member) && self.known.is_none() {
-            let asked = children.first().and_then(|pointer| asked_alignment(pointer.ty()));
+        if matches!(kind, Kind::Step | Kind::Subscript | Kind::Member | Kind::New) && self.known.is_none() {
+            let pointer = if kind == Kind::New { Some(&cursor) } else { children.first() };
+            let asked = pointer.and_then(|pointer| asked_alignment(pointer.ty()));
             self.tree.asked_alignments.extend(asked.map(|bytes| (id, bytes)));
         }
         if kind == Kind::Assembly && self.known.is_none() {

@@ -83,6 +83,10 @@ pub(crate) struct Operands {
     pub(crate) is_moved: bool,
     /// They must lie at multiples of this many bytes, which are used as one.
     pub(crate) vector_bytes: Option<u64>,
+    /// An instruction uses this many bytes, at any place.
+    pub(crate) word_bytes: Option<u64>,
+    /// There is no instruction: the statement only keeps the compiler from moving or removing others.
+    pub(crate) are_unused: bool,
 }
 
 /// Operators of numbers that carry information about addresses and strides.
@@ -95,6 +99,7 @@ pub(crate) enum Operator {
     ShiftRight,
     Divide,
     And,
+    Or,
     Remainder,
     Assign,
 }

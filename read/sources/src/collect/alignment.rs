@@ -95,6 +95,8 @@ impl Collector<'_> {
         let number = tree.node(tree.bare(right)).value.and_then(|number| u64::try_from(number).ok());
         let bytes = match (tree.node(id).operator, number) {
             (Some(Operator::And), Some(mask)) => mask.checked_add(1),
+            // A mark in the lowest bits, which are free where the address is aligned.
+            (Some(Operator::Or), Some(mark @ 1..)) => mark.checked_add(1).map(u64::next_power_of_two),
             (Some(Operator::Remainder), number @ Some(_)) => number,
             (Some(Operator::And), None) if self.is_one_less(right) => Some(library_functions::MOST_ALIGNMENT),
             (Some(Operator::Remainder), None) => Some(library_functions::MOST_ALIGNMENT),
@@ -144,6 +146,9 @@ impl Collector<'_> {
                 self.act(&[Value::origin(Origin::Object(record))], &Act::Assembly, id);
             }
             self.act(&reached, &Act::AssemblyBeyond, id);
+        }
+        if let Some(bytes) = operands.word_bytes {
+            self.act(&reached, &Act::Spans(bytes), id);
         }
         if let Some(bytes) = operands.vector_bytes {
             self.act(&reached, &Act::AlignedMember(bytes, "an instruction".into()), id);

@@ -62,6 +62,9 @@ impl Collector<'_> {
         }
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
+        if library_functions::takes_size(function) {
+            self.note_sizes(id, arguments);
+        }
         if library_functions::ends_life(function) {
             self.act(&values.concat(), &Act::Freed, id);
         }
@@ -84,6 +87,7 @@ impl Collector<'_> {
                     for &(from, to) in passes {
                         match &called.source {
                             Source::Function(usr) => {
+                                self.note_key(arguments[from], PointerPlace::Parameter(usr.clone(), to));
                                 self.flow(&value(from), &PointerPlace::Parameter(usr.clone(), to))
                             }
                             _ => self.given_through(arguments[function], &value(from), to, id),
@@ -102,11 +106,54 @@ impl Collector<'_> {
         }
     }
 
+    /// `bsearch(&key, …)` of a variable that is a number: the parameter leads to that alone.
+    fn note_key(&mut self, argument: NodeId, to: PointerPlace) {
+        let tree = self.tree;
+        let inner = tree.node(tree.uncast(argument));
+        let Some(&variable) = inner.children.first().filter(|_| inner.kind == Kind::AddressOf) else {
+            return;
+        };
+        let ty = tree.ty(tree.node(variable).ty);
+        let is_variable = tree.node(tree.bare(variable)).kind == Kind::DeclRef;
+        if let (true, TypeKind::Scalar | TypeKind::Pointer(_)) = (is_variable, ty.kind) {
+            let used = Act::As(self.shape(tree.node(variable).ty), ty.spelling.clone());
+            self.act(&[Value::place(to)], &used, argument);
+        }
+    }
+
     /// The memory that a call gives.
     pub(super) fn memory_given(&self, id: NodeId) -> Value {
         let site = self.tree.node(id).site;
         let place = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
         Value::origin(Origin::Memory(place.into(), 0))
+    }
+
+    /// `new T`, `new (place) T`: with a place, the object lies there.
+    pub(super) fn new_object(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let node = tree.node(id);
+        let type_at = node.children.iter().position(|&child| tree.node(child).kind == Kind::TypeRef);
+        let (places, rest) = node.children.split_at(type_at.unwrap_or(0));
+        let is_pointer = |&place: &NodeId| tree.pointee(tree.node(place).ty).is_some();
+        let mut values = Vec::new();
+        for place in places {
+            let found = self.pointer(*place);
+            values.extend(if is_pointer(place) { found } else { Vec::new() });
+        }
+        self.visit(rest);
+        let Some(ahead) = tree.pointee(node.ty).filter(|_| !values.is_empty()) else {
+            return vec![self.memory_given(id)];
+        };
+        if matches!(tree.ty(ahead).kind, TypeKind::Record(_)) {
+            let placed = Act::Placed(self.shape(ahead), tree.ty(ahead).spelling.clone());
+            self.act(&values, &placed, id);
+        }
+        self.note_aligned_target(&values, id);
+        // In a template the type is not known: the place is what its users take the result for.
+        match tree.ty(ahead).kind {
+            TypeKind::Dependent => values,
+            _ => vec![self.memory_given(id)],
+        }
     }
 
     /// Functions that take text, and are given an object as if it were one.
@@ -139,6 +186,7 @@ impl Collector<'_> {
             self.note_given_for(id, argument, arguments);
         }
         self.note_sizes(id, arguments);
+        self.note_array_parameters(id, decl, &given);
         self.note_library_bytes(id, decl, arguments);
         self.note_direct_file(decl, arguments);
         self.note_given_by_value(id, decl);
@@ -157,6 +205,9 @@ impl Collector<'_> {
             }
         }
         let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
+        if let Some(template) = &decl.template {
+            self.flow(&[Value::place(PointerPlace::Return(template.clone()))], &result);
+        }
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {
             return Vec::new();
@@ -187,6 +238,16 @@ impl Collector<'_> {
         values
     }
 
+    /// `int pipe(int ends[2])`: the function uses that many elements from the address on.
+    fn note_array_parameters(&mut self, id: NodeId, decl: &Decl, given: &[Vec<Value>]) {
+        for (&ty, values) in decl.signature.takes.iter().zip(given) {
+            let ty = self.tree.ty(ty);
+            if let (TypeKind::Array(_, Some(2..)), Some(bytes)) = (ty.kind, ty.size_bytes) {
+                self.act(&Self::objects(values), &Act::Spans(bytes), id);
+            }
+        }
+    }
+
     /// True for `mmap(…, -1, …)`: without a file nobody else has laid out the memory.
     fn is_anonymous_mapping(&self, decl: &Decl, arguments: &[NodeId]) -> bool {
         let file = library_functions::file_of_mapping(&decl.name).and_then(|at| arguments.get(at));
@@ -211,7 +272,7 @@ impl Collector<'_> {
     }
 
     /// An object that is given whole, or by reference.
-    fn object_given(&self, argument: NodeId) -> Option<Value> {
+    pub(super) fn object_given(&self, argument: NodeId) -> Option<Value> {
         let record = self.tree.record_of(self.tree.node(argument).ty)?;
         Some(Value::origin(Origin::Object(self.usr(record)?)))
     }

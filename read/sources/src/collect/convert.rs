@@ -109,7 +109,13 @@ impl Collector<'_> {
         let ty = tree.ty(ahead);
         let shape = match ty.kind {
             TypeKind::Record(record) if tree.records[record].is_complete => self.shape(ahead),
-            TypeKind::Array(of, _) => return self.note_use_as(values, of, at),
+            TypeKind::Array(of, _) => {
+                // `(int (*)[4])&x->a`.
+                if let Some(bytes) = ty.size_bytes.filter(|&bytes| bytes > 0) {
+                    self.act(&Self::objects(values), &Act::Spans(bytes), at);
+                }
+                return self.note_use_as(values, of, at);
+            }
             TypeKind::Scalar => self.shape(ahead),
             TypeKind::Pointer(_) => Shape::Pointer,
             _ => return,

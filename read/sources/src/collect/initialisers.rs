@@ -84,6 +84,7 @@ impl Collector<'_> {
             }
             position += 1;
         }
+        self.note_span_given(record, &values, id);
         self.note_worked_out(&usr, &values, converted, id);
         let is_zero = by_position == 1 && node.children.len() == 1 && self.is_zero(node.children[0]);
         // C++ takes designated values in the order of the members, too.

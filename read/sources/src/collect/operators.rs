@@ -196,6 +196,7 @@ impl Collector<'_> {
         if !found.is_foreign || self.holds_cookie(found, member) {
             return;
         }
+        self.note_span_assigned(record, from);
         let name = found.names.first().map_or("a system's type", String::as_str);
         let mut values = values.to_vec();
         values.extend(self.typed_object(self.tree.uncast(from)));

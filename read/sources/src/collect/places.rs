@@ -145,7 +145,14 @@ impl Collector<'_> {
         }
         match tree.ty(to).kind {
             // `x + 1` is where a payload behind the object begins.
-            TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),
+            TypeKind::Record(record) if literal == Some(1) && tree.node(at).kind == Kind::Binary => {
+                if let Some(bytes) =
+                    self.record_bytes(record).filter(|_| !self.is_kernel && !tree.node(at).is_minus)
+                {
+                    self.act(&Self::objects(&values), &Act::Past(bytes), at);
+                }
+                Vec::new()
+            }
             kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
                 // An array that is stepped through is no object that its elements lead to.

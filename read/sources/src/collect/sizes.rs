@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::Saying;
-use crate::tree::{Kind, Name, NodeId, TypeId, TypeKind};
+use crate::tree::{Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
 impl Collector<'_> {
     /// `x->name[12]` where `name` has eight elements: the code means the bytes after the member.
@@ -25,7 +25,17 @@ impl Collector<'_> {
     pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
         let tree = self.tree;
         let is_measured = arguments.iter().any(|&argument| self.measures(argument));
-        let sizes: Vec<u64> = arguments.iter().filter_map(|&argument| self.size_given(argument)).collect();
+        // `read((char *)&x->a, 8)` of a stream of C++ takes a signed size.
+        let takes_bytes = |&argument: &NodeId| {
+            let to = tree.pointee(tree.node(argument).ty);
+            to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void))
+        };
+        let takes_bytes = arguments.iter().any(takes_bytes);
+        let size = |&argument: &NodeId| {
+            let is_signed = takes_bytes && tree.ty(tree.node(argument).ty).spelling.starts_with("long");
+            self.size_given(argument).or_else(|| self.number_given(argument).filter(|_| is_signed))
+        };
+        let sizes: Vec<u64> = arguments.iter().filter_map(size).collect();
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
         for &argument in arguments {
             self.note_part_given(id, argument, bytes);
@@ -48,6 +58,57 @@ impl Collector<'_> {
                 let at = self.at(id);
                 self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
             }
+        }
+    }
+
+    /// `struct iovec v = { &x->a, 8 }`: an address and the number of bytes there, for the system.
+    pub(super) fn note_span_given(&mut self, record: RecordId, values: &[(Name, NodeId)], id: NodeId) {
+        if !self.tree.records[record].is_foreign {
+            return;
+        }
+        let bytes = values.iter().filter_map(|(_, value)| self.number_given(*value)).max();
+        for (_, value) in values {
+            self.note_span(*value, bytes, id);
+        }
+    }
+
+    /// `v.iov_base = &x->a; v.iov_len = 8;` in one function.
+    pub(super) fn note_span_assigned(&mut self, record: &Name, from: NodeId) {
+        let tree = self.tree;
+        let Some(&function) = self.above.iter().find(|&&above| tree.node(above).kind == Kind::Function)
+        else {
+            return;
+        };
+        let is_of_it = |left: NodeId| {
+            let is_number = tree.ty(tree.node(left).ty).kind == TypeKind::Scalar;
+            is_number && self.member_named(tree.bare(left)).is_some_and(|(of, _)| of == *record)
+        };
+        let assigned =
+            tree.below(function).into_iter().filter_map(|below| match tree.node(below).children[..] {
+                [left, right] if tree.node(below).kind == Kind::Binary && is_of_it(left) => {
+                    self.number_given(right)
+                }
+                _ => None,
+            });
+        let bytes = assigned.max();
+        self.note_span(from, bytes, from);
+    }
+
+    /// A member's address that is given with a number of bytes beyond the member.
+    fn note_span(&mut self, value: NodeId, bytes: Option<u64>, at: NodeId) {
+        let tree = self.tree;
+        let inner = tree.uncast(value);
+        let Some(&child) =
+            tree.node(inner).children.first().filter(|_| tree.node(inner).kind == Kind::AddressOf)
+        else {
+            return;
+        };
+        let target = tree.bare(child);
+        let Some((record, member)) = self.member_named(target) else { return };
+        let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
+        if let Some(bytes) = bytes.filter(|&bytes| own > 0 && bytes > own) {
+            let at = self.at(at);
+            self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
         }
     }
 
@@ -89,10 +150,13 @@ impl Collector<'_> {
 
     /// The value of an argument that is a number of bytes or of things.
     fn size_given(&self, argument: NodeId) -> Option<u64> {
-        let tree = self.tree;
-        let inner = tree.bare(argument);
-        let is_size = tree.ty(tree.node(argument).ty).spelling.starts_with("unsigned long");
-        let value = tree.node(inner).value.filter(|_| is_size || self.measures(argument))?;
+        let is_size = self.tree.ty(self.tree.node(argument).ty).spelling.starts_with("unsigned long");
+        self.number_given(argument).filter(|_| is_size || self.measures(argument))
+    }
+
+    /// The value of an argument, where the compiler knows it and it is above zero.
+    fn number_given(&self, argument: NodeId) -> Option<u64> {
+        let value = self.tree.node(self.tree.bare(argument)).value?;
         u64::try_from(value).ok().filter(|&value| value > 0)
     }
 

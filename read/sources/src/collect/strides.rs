@@ -29,7 +29,8 @@ impl Collector<'_> {
         if self.is_kernel {
             return;
         }
-        let whole = tree.node(tree.bare(index)).value.and_then(|value| u64::try_from(value).ok());
+        let known = |id: NodeId| tree.node(id).value.and_then(|value| u64::try_from(value).ok());
+        let whole = known(tree.bare(index)).or_else(|| known(tree.uncast(index)));
         if tree.has_below(index, &[Kind::SizeOf]) {
             if let Some(bytes) = whole.filter(|_| element_bytes == 1 && !tree.node(at).is_minus) {
                 self.act(&Self::objects(values), &Act::Past(bytes), at);

@@ -24,7 +24,7 @@ pub(super) struct Blocks {
 impl Blocks {
     pub(super) fn note(&mut self, block: &Name, act: &Act, at: &Where) {
         let crossing = match act {
-            Act::As(Shape::Record(record), _) => {
+            Act::As(Shape::Record(record), _) | Act::Placed(Shape::Record(record), _) => {
                 let block = self.blocks.entry(block.clone()).or_default();
                 block.used_at.get_or_insert_with(|| at.clone());
                 if !block.used_as.contains(record) {

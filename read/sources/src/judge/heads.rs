@@ -1,6 +1,7 @@
 //! Objects of which code uses the first bytes alone: other things follow in their memory.
 
 use super::Judge;
+use super::direct_uses::keep;
 use crate::facts::{Act, PointerPlace, Reach, Shape, Source, Where};
 use crate::tree::Name;
 use crate::uses::UseKind;
@@ -51,5 +52,19 @@ impl<'f> Judge<'f> {
         };
         let reason = format!("other things are put behind its first {bytes} bytes");
         self.find(record, self.keep_first(found, bytes), UseKind::PartialMemory, at, reason);
+    }
+
+    /// `(int *)(&x->head + 1)`: the member after the head stays behind it.
+    pub(super) fn member_passed(&mut self, (record, member): (&Name, &Name), bytes: u64, at: &Where) {
+        let Some(found) = self.own(record) else { return };
+        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
+        let end = known.offset_bits / 8 + known.size_bytes;
+        let is_last = end >= found.size_bytes;
+        if known.record.is_none() || known.is_array || bytes != known.size_bytes || is_last {
+            return;
+        }
+        let reason = format!("code finds what lies behind {member}");
+        let verdict = keep(found, known.offset_bits / 8, Some(bytes.saturating_add(1)));
+        self.find(record, verdict, UseKind::PartialMemory, at, reason);
     }
 }

@@ -3,7 +3,7 @@
 use super::Judge;
 use super::blocks::Blocks;
 use super::direct_uses::keep;
-use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where, behind};
+use crate::facts::{Act, Member, Origin, PointerPlace, Reach, Shape, Source, Value, Where, behind};
 use crate::library_functions;
 use crate::points_to::{Objects, Pointed};
 use crate::tree::Name;
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Judge<'_> {
     pub(super) fn acts(&mut self) {
         let facts = self.facts;
+        self.seen_arrays = self.arrays_that_others_see();
         let mut memory = Blocks::default();
         let mut many = Many::default();
         let made = self.made();
@@ -56,6 +57,22 @@ impl Judge<'_> {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
         self.hold_headers(&memory);
+    }
+
+    /// The arrays of bytes whose addresses go to code that is not compiled here.
+    fn arrays_that_others_see(&self) -> BTreeSet<Name> {
+        let mut seen = BTreeSet::new();
+        for (value, act, _) in &self.facts.acts {
+            if !matches!(act, Act::Given(..) | Act::Leaves(_)) || self.is_harmless(act) {
+                continue;
+            }
+            let objects = self.points_to.objects(value).each;
+            seen.extend(objects.into_iter().filter_map(|(origin, ..)| match origin {
+                Origin::Bytes(array) => Some(array),
+                _ => None,
+            }));
+        }
+        seen
     }
 
     /// Objects behind a header are aligned as far as the header's size aligns them.
@@ -115,6 +132,19 @@ impl Judge<'_> {
 
     fn act(&mut self, origin: &Origin, reach: Reach, of: (&Value, &Act), is_generic: bool, at: &Where) {
         let (value, act) = of;
+        if let Act::Placed(shape, spelling) = act {
+            // Other memory only makes room for the object.
+            let is_seen = match origin {
+                Origin::Bytes(array) => self.seen_arrays.contains(array),
+                Origin::Foreign(..) => true,
+                _ => false,
+            };
+            let used = Act::As(shape.clone(), spelling.clone());
+            if is_seen {
+                self.act(origin, reach, (value, &used), is_generic, at);
+            }
+            return;
+        }
         if reach == Reach::Before {
             return self.before(origin, act, at);
         }
@@ -165,12 +195,16 @@ impl Judge<'_> {
                     self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
                 }
             }
+            (Origin::MemberOf(record, member), Act::Past(bytes)) if reach == Reach::Start => {
+                self.member_passed((record, member), *bytes, at);
+            }
             (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
                 let is_direct = matches!(value.source, Source::Origin(_));
                 self.walked(record, member, spelling, is_direct, at);
             }
             (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Given(_, name)) => {
                 self.member_in_vector(record, member, name, at);
+                self.member_in_run((record, member), reach, name, at);
                 self.member_in_file(record, member, name, at);
             }
             (Origin::MemberOf(record, member) | Origin::Numbers(record, member), Act::Aligned(bytes, by))
@@ -231,7 +265,11 @@ impl Judge<'_> {
             Act::Walk(spelling, true) if reach == Reach::Start => {
                 (UseKind::Walk, format!("it is stepped through as an array of {spelling}"))
             }
-            Act::Given(_, name) => {
+            Act::Given(usr, name) => {
+                if self.is_looked_into(usr, name, record) {
+                    let given = (name.clone(), at.clone());
+                    self.followed.entry(record.clone()).or_insert(given);
+                }
                 (UseKind::Crossing, format!("it is given to {name}(), which is not compiled here"))
             }
             Act::GivenThrough(signature) if self.generated.contains(signature) => {
@@ -265,6 +303,7 @@ impl Judge<'_> {
             Act::Part
             | Act::Walk(..)
             | Act::As(..)
+            | Act::Placed(..)
             | Act::Declared(..)
             | Act::AsHandle(..)
             | Act::Text
@@ -281,6 +320,58 @@ impl Judge<'_> {
             }
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
+    }
+
+    /// True for a function that is not compiled here and follows the pointers in an object of this record: it takes
+    /// the object by its type, or is the kernel's.
+    fn is_looked_into(&self, usr: &Name, name: &Name, record: &Name) -> bool {
+        library_functions::is_kernels(name) || self.taken_by_type.contains(&(usr.clone(), record.clone()))
+    }
+
+    /// The objects that the pointers in an object lead to, for code that looks into the object.
+    pub(super) fn reached_from_outside(&mut self) {
+        let facts = self.facts;
+        let mut work: Vec<Name> = self.followed.keys().cloned().collect();
+        while let Some(outer) = work.pop() {
+            let (Some(found), Some((by, at))) =
+                (facts.records.get(&outer), self.followed.get(&outer).cloned())
+            else {
+                continue;
+            };
+            for member in &found.members {
+                // Objects inside it are refused with it.
+                if let Some(inner) = &member.record {
+                    self.followed.entry(inner.clone()).or_insert_with(|| {
+                        work.push(inner.clone());
+                        (by.clone(), at.clone())
+                    });
+                }
+                for record in self.targets(&outer, member) {
+                    if self.own(&record).is_none() || self.followed.contains_key(&record) {
+                        continue;
+                    }
+                    let reason = format!(
+                        "{} of {} leads to it, and {by}(), which is not compiled here, is given that",
+                        member.name,
+                        self.name(&outer)
+                    );
+                    self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
+                    self.followed.insert(record.clone(), (by.clone(), at.clone()));
+                    work.push(record);
+                }
+            }
+        }
+    }
+
+    /// The records of the objects that a member leads to, by its type and by its values.
+    fn targets(&self, outer: &Name, member: &Member) -> BTreeSet<Name> {
+        let place = PointerPlace::Member(outer.clone(), member.name.clone());
+        let objects = self.points_to.objects(&Value::place(place)).each;
+        let kept = objects.into_iter().filter_map(|(origin, ..)| match origin {
+            Origin::Object(record) | Origin::Number(record) => Some(record),
+            _ => None,
+        });
+        kept.chain(member.points_to.clone()).collect()
     }
 }
 

@@ -3,7 +3,10 @@
 use super::Judge;
 use super::direct_uses::keep;
 use crate::facts::{Reach, Shape, Source, Value, Where};
-use crate::library_functions::vectors::{self, VectorAccess};
+use crate::library_functions::{
+    self,
+    vectors::{self, VectorAccess},
+};
 use crate::relation::{Relation, begins_with_text, first_leaf};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -190,6 +193,29 @@ impl Judge<'_> {
         }
         let reason = format!("{what} from {member} on are a vector of {function}()");
         self.find(record, verdict, UseKind::PartialMemory, at, reason);
+    }
+
+    /// `glVertex3fv(&v->x)`: a function that is not compiled here may use further numbers of the member's type. Most
+    /// take the address of an integer to put one there.
+    pub(super) fn member_in_run(
+        &mut self,
+        (record, member): (&Name, &Name),
+        reach: Reach,
+        function: &Name,
+        at: &Where,
+    ) {
+        let Some(found) = self.own(record).filter(|_| reach == Reach::Start) else { return };
+        let Some(start) = found.members.iter().position(|known| known.name == *member) else { return };
+        let ty = &found.members[start].ty;
+        if !matches!(&**ty, "float" | "double") || library_functions::takes_one_number(function) {
+            return;
+        }
+        let run = found.members[start..].iter().take_while(|known| known.ty == *ty);
+        let names: Vec<String> = run.map(|known| known.name.to_string()).collect();
+        if names.len() > 1 {
+            let reason = format!("{function}() is given the address of {member} and may use what follows it");
+            self.find(record, Verdict::Keep(names), UseKind::Walk, at, reason);
+        }
     }
 
     /// A list's head that links are compared with and its entries: both begin with the same links.

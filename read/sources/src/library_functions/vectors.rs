@@ -9,8 +9,21 @@ pub(crate) enum VectorAccess {
     Scattered,
 }
 
+/// Intrinsics that move a cache line and read nothing.
+const LINE_ONLY: [&str; 4] = ["_clflush", "_clwb", "_cldemote", "_mm_prefetch"];
+
+/// Intrinsics that save or load the state of the processor's vectors, and the bytes of which its address is a multiple.
+/// The state is at least as long.
+const STATES: [(&str, u64); 4] = [("_fxsave", 16), ("_fxrstor", 16), ("_xsave", 64), ("_xrstor", 64)];
+
 /// The access of a function of this name at an address that it is given, if it is an intrinsic of x86 or of Arm.
 pub(crate) fn access(name: &str) -> Option<VectorAccess> {
+    if LINE_ONLY.iter().any(|word| name.contains(word)) {
+        return None;
+    }
+    if let Some((_, bytes)) = STATES.iter().find(|(start, _)| name.starts_with(start)) {
+        return Some(VectorAccess::Bytes(*bytes));
+    }
     let of_x86 = [("_mm512_", 64), ("_mm256_", 32), ("_mm_", 16), ("_m_", 8), ("__builtin_ia32_", 64)];
     let bytes = of_x86.iter().find(|(start, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
     let bytes = bytes.or_else(|| of_arm(name))?;
@@ -26,7 +39,10 @@ pub(crate) fn is_aligned(name: &str) -> bool {
     let is_of_x86 = name.starts_with("_mm");
     let is_broadcast = matches!(name, "_mm_load_ps1" | "_mm_load_pd1");
     let is_part = PARTS.iter().any(|end| name.ends_with(end)) || is_broadcast;
-    WHOLE.contains(&name) || (is_of_x86 && !is_part && ALIGNED.iter().any(|word| name.contains(word)))
+    let is_state = STATES.iter().any(|(start, _)| name.starts_with(start));
+    is_state
+        || WHOLE.contains(&name)
+        || (is_of_x86 && !is_part && ALIGNED.iter().any(|word| name.contains(word)))
 }
 
 /// `vld1q_f32`, `vst3_u8`, `vld1q_s32_x4`: registers of 8 bytes, with `q` of 16.

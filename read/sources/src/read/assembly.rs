@@ -38,7 +38,10 @@ impl Reader<'_, '_> {
             }
         }
         let body = self.macros.body(&text).map_or(text.clone(), <[u8]>::to_vec);
-        operands(&self.template(&String::from_utf8_lossy(&body), 0))
+        let text = String::from_utf8_lossy(&body);
+        let mut operands = operands(&self.template(&text, 0));
+        operands.are_unused &= text.contains('"');
+        operands
     }
 
     /// The instructions, which come before the first colon outside of quotes, with the texts of macros between them.
@@ -70,9 +73,53 @@ fn has_ended(text: &[u8]) -> bool {
     count(b'(') <= count(b')')
 }
 
-fn operands(template: &str) -> Operands {
+fn operands(written: &str) -> Operands {
+    let template = &*written.replace("\\n", "\n").replace("\\t", " ");
     let vector = ALIGNED.iter().find(|(name, _)| template.contains(name)).map(|(_, bytes)| *bytes);
-    Operands { is_moved: moves_operand(template) || moves_register(template), vector_bytes: vector }
+    let mnemonics: Vec<&str> = template.split(SEPARATORS).filter_map(mnemonic).collect();
+    let has_wide = mnemonics.iter().any(|name| name.ends_with('q') && !NO_MEMORY.contains(name));
+    Operands {
+        is_moved: moves_operand(template)
+            || moves_register(template)
+            || template.split(SEPARATORS).any(reaches_further),
+        vector_bytes: vector,
+        word_bytes: has_wide.then_some(WORD_BYTES),
+        are_unused: template.trim().is_empty(),
+    }
+}
+
+/// The ends of instructions.
+const SEPARATORS: [char; 2] = [';', '\n'];
+
+/// The bytes that an instruction with the suffix `q` uses.
+const WORD_BYTES: u64 = 8;
+
+/// Instructions that end in `q` and use no memory that is their operand, or only its address.
+const NO_MEMORY: [&str; 5] = ["leaq", "callq", "jmpq", "retq", "cltq"];
+
+/// The name of an instruction, without labels and prefixes before it.
+fn mnemonic(instruction: &str) -> Option<&str> {
+    instruction.split_whitespace().find(|word| !PREFIXES.contains(word) && !word.ends_with(':'))
+}
+
+const PREFIXES: [&str; 4] = ["lock", "rep", "repe", "repne"];
+
+/// String instructions move on from their operands, those that name a bit reach others by its number, and a second
+/// register in an address is a distance.
+fn reaches_further(instruction: &str) -> bool {
+    let name = mnemonic(instruction).unwrap_or_default();
+    let is_repeated = instruction.split_whitespace().any(|word| word.starts_with("rep"));
+    let is_of_bit = ["bt", "bts", "btr", "btc"].iter().any(|known| {
+        let rest = name.strip_prefix(known);
+        rest.is_some_and(|rest| matches!(rest, "" | "w" | "l" | "q"))
+    });
+    let by_register =
+        instruction.split_once(name).is_some_and(|(_, rest)| !rest.trim_start().starts_with('$'));
+    let is_indexed = instruction.match_indices("(%").any(|(at, _)| {
+        let inside = instruction[at..].split(')').next().unwrap_or_default();
+        inside.contains(",%") || inside.contains(", %")
+    });
+    is_repeated || (is_of_bit && by_register) || is_indexed
 }
 
 /// `128(%1)`, `%c2(%1)`: an operand's register with a number before it; any register, where one is given an address
@@ -139,8 +186,23 @@ mod tests {
     #[test]
     fn instructions_of_the_template_alone_count() {
         let aligned = operands("lock cmpxchg16b %0");
-        assert_eq!(aligned, Operands { is_moved: false, vector_bytes: Some(16) });
+        assert_eq!(aligned, Operands { vector_bytes: Some(16), ..Operands::default() });
         assert_eq!(operands("nop"), Operands::default());
+        assert!(operands("").are_unused);
+        assert_eq!(operands("movq %1, %%xmm0").word_bytes, Some(8));
+        assert_eq!(operands("leaq %1, %%rax").word_bytes, None);
+    }
+
+    #[test]
+    fn instructions_may_reach_beyond_their_operand() {
+        for text in
+            ["rep stosb", "btsl %1, %0", "lock; btcq %1,%0", "mov (%1,%2,8), %0", "1: lock btr %1, %0"]
+        {
+            assert!(operands(text).is_moved, "{text}");
+        }
+        for text in ["btsl $3, %0", "mov (%1), %0", "lock xaddl %0, %1", "addq $1,%0\\n\\taddq $2,%1"] {
+            assert!(!operands(text).is_moved, "{text}");
+        }
     }
 
     #[test]

@@ -113,7 +113,20 @@ impl Macros {
 
     /// The operation on an address of the macro that stands here, when it only takes some of the address's lowest bits.
     pub(super) fn masks(&self, text: &[u8]) -> Option<Operator> {
-        let body = self.bodies.get(word(text).0)?;
+        let (name, rest) = word(text);
+        let own = self.bodies.get(name)?;
+        if let Some(operator) = Self::mask_in(own) {
+            return Some(operator);
+        }
+        // `assert(IS_ALIGNED(x->v, 16))`.
+        let given = behind_brackets(rest).map_or(&[][..], |behind| &rest[..rest.len() - behind.len()]);
+        let words = given.split(|byte| !is_word(*byte)).filter(|word| !word.is_empty());
+        let mut found = words.filter_map(|word| self.bodies.get(word)).map(|body| Self::mask_in(body));
+        let first = found.next()??;
+        found.all(|other| other == Some(first)).then_some(first)
+    }
+
+    fn mask_in(body: &[u8]) -> Option<Operator> {
         let count = |byte: u8| body.iter().filter(|&&known| known == byte).count();
         let is_double = body.windows(2).any(|pair| pair == b"&&");
         match (count(b'&'), count(b'%')) {

@@ -61,6 +61,7 @@ fn operator(text: &[u8]) -> Option<Operator> {
         b"+=" => Operator::Plus,
         b"-=" => Operator::Minus,
         b"&" => Operator::And,
+        b"|" => Operator::Or,
         b"%" => Operator::Remainder,
         b"=" => Operator::Assign,
         _ => return None,
