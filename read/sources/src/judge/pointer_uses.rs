@@ -62,6 +62,10 @@ impl Judge<'_> {
     /// The arrays of bytes whose addresses go to code that is not compiled here.
     fn arrays_that_others_see(&self) -> BTreeSet<Name> {
         let mut seen = BTreeSet::new();
+        // Only placed objects ask for them.
+        if !self.facts.acts.iter().any(|(_, act, _)| matches!(act, Act::Placed(..))) {
+            return seen;
+        }
         for (value, act, _) in &self.facts.acts {
             if !matches!(act, Act::Given(..) | Act::Leaves(_)) || self.is_harmless(act) {
                 continue;
