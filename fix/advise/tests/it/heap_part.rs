@@ -93,7 +93,7 @@ fn types() -> (Types, TypeId) {
 }
 
 /// The files of a program whose struct is declared in a header, or in its only file.
-fn files<'t>(program: &'t str) -> Vec<(&'t str, &'t str)> {
+fn files(program: &str) -> Vec<(&str, &str)> {
     let has_header = program.contains("\"item.h\"");
     let header = has_header.then_some(("item.h", HEADER));
     header.into_iter().chain([("a.c", program)]).collect()
@@ -382,8 +382,7 @@ fn objects_that_are_not_made_by_calls_that_are_seen_stay_whole() {
 fn declarations_that_say_more_keep_their_objects_or_members() {
     let declared = |from: &str, to: &str| {
         let text = &HEADER[HEADER.find("struct item").expect("it")..HEADER.len() - 8];
-        let text = PROGRAM.replace("#include \"item.h\"\n", &text.replace(from, to));
-        text.replace("{\n    long key;", "{\n    long key;")
+        PROGRAM.replace("#include \"item.h\"\n", &text.replace(from, to))
     };
     refused(&declared("};", "} __attribute__((packed));"), "its declaration has an attribute");
     for (from, to) in [("double mass;", "volatile double mass;"), ("double mass;", "_Atomic double mass;")] {
