@@ -35,6 +35,7 @@ use emulator::Emulator;
 use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Ending, Header, Mode, ProgramExit, Selection};
 use runs::{Recorded, Runs};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
@@ -67,7 +68,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
             let (why, has_run) = match native() {
                 Ok(RecordAttempt { outcome, lacks: None }) => return Ok(outcome),
                 Ok(made) if Emulator::find(abi.machine).is_err() => return Ok(made.outcome),
-                Ok(made) => (made.lacks.unwrap_or_default(), true),
+                Ok(made) => return completed(made, request, emulated, interrupts),
                 Err(Error::Unfit { why, has_run }) => (why, has_run),
                 Err(other) => return Err(other),
             };
@@ -81,6 +82,37 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
                 emulated(&RecordRequest { streams, ..request.clone() }).doing_with(|| why.clone())?;
             made.outcome.notes.push(format!("recorded under the emulator: {why}"));
             Ok(made.outcome)
+        }
+    }
+}
+
+/// The emulator's recording of a program of which the native one lacks calls. Where the emulator fails, the native one
+/// stays, and a note says why.
+fn completed(
+    native: RecordAttempt,
+    request: &RecordRequest,
+    emulated: impl Fn(&RecordRequest) -> Result<RecordAttempt>,
+    interrupts: &Interrupts,
+) -> Result<RecordOutcome> {
+    let why = native.lacks.unwrap_or_default();
+    let mut beside = request.output.clone().into_os_string();
+    beside.push(".emulated");
+    let beside = PathBuf::from(beside);
+    let output = beside.clone();
+    match emulated(&RecordRequest { streams: Streams::Captured, output, ..request.clone() }) {
+        Ok(mut made) => {
+            fs::rename(&beside, &request.output)
+                .doing_with(|| format!("cannot write {}", request.output.display()))?;
+            made.outcome.notes.push(format!("recorded under the emulator: {why}"));
+            Ok(made.outcome)
+        }
+        Err(error) => {
+            // It may not have been made.
+            let _ = fs::remove_file(&beside);
+            interrupts.check()?;
+            let mut outcome = native.outcome;
+            outcome.notes.push(format!("{why}, and neither does the emulator: {error}"));
+            Ok(outcome)
         }
     }
 }

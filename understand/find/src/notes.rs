@@ -2,7 +2,7 @@
 
 use crate::replay::cycles;
 use crate::work_out::Work;
-use lineup_recording::Summary;
+use lineup_recording::{ProgramExit, Summary};
 use std::collections::BTreeMap;
 
 /// A file whose debug information lacks something is reported when its code has at least this share of all stalls.
@@ -41,7 +41,20 @@ impl Work<'_, '_> {
              by side, since each had a stack of its own"
                 .to_owned()
         });
-        self.uncounted().into_iter().chain(in_turn).chain(told).chain(self.unseen()).chain(lacks).collect()
+        let failed = match self.recorded.ending.as_ref().map(|ending| ending.exit) {
+            Some(ProgramExit::Exited(status)) if status != 0 => Some(format!(
+                "the program ended with exit status {status}; one that fails early shows little of what it does"
+            )),
+            _ => None,
+        };
+        self.uncounted()
+            .into_iter()
+            .chain(failed)
+            .chain(in_turn)
+            .chain(told)
+            .chain(self.unseen())
+            .chain(lacks)
+            .collect()
     }
 
     /// The reason why allocation sites are unknown; `None` for guests, whose sites are never known.

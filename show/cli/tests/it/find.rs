@@ -314,6 +314,17 @@ fn what_cannot_be_done_is_refused() {
 }
 
 #[test]
+fn an_exit_status_that_is_not_zero_is_said() {
+    let place = Place::new("int main(int count, char **words) { return 12 * (count > 1); }", &[]);
+    let said = |words: &[&str]| {
+        let output = place.lineup(&[&["find", "--no-clock", "--", "./program"], words].concat()).output();
+        String::from_utf8_lossy(&output.expect("lineup runs").stdout).into_owned()
+    };
+    assert!(said(&["fail"]).contains("the program ended with exit status 12; one that fails early"));
+    assert!(!said(&[]).contains("exit status"));
+}
+
+#[test]
 fn a_program_that_another_starts_is_named() {
     let place = Place::new("int main(void) { return 0; }", &[]);
     for engine in ["native", "qemu"] {

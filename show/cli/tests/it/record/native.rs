@@ -1,8 +1,11 @@
 //! The native engine's own behaviour: its exceptions, and its messages.
 
 use super::program::{X86_64, build, c};
+use crate::installed;
 use lineup_model::access::CallEnd;
 use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -250,6 +253,36 @@ fn a_program_goes_on_when_its_log_is_not_read() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("recording ended before the program, and later calls were not counted"), "{said}");
     assert!(output.status.success());
+}
+
+/// An emulator that runs no program with the recorder in it.
+const BROKEN_EMULATOR: &str = "#!/bin/sh\ncase \"$*\" in *-plugin*) exit 12;; esac\nexec \"$REAL\" \"$@\"\n";
+
+#[test]
+fn a_native_recording_stays_where_the_emulator_cannot_complete_it() {
+    let source = "#include <sys/wait.h>\n#include <unistd.h>\nvolatile int cell;\n\
+                  __attribute__((noinline)) void region(int n) { cell = n; }\n\
+                  int main(void) { if (!fork()) { region(9); _exit(0); } wait(0); region(1); region(2); }\n";
+    let program = c(X86_64, source, &[]);
+    let real = lineup_study::recorder::on_path(Path::new("qemu-x86_64")).expect("the emulator");
+    let broken = program.folder.path().join("qemu-x86_64");
+    std::fs::write(&broken, BROKEN_EMULATOR).expect("a script");
+    std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).expect("sets");
+    let path = std::env::var("PATH").expect("a path");
+    let output = installed::lineup()
+        .current_dir(program.folder.path())
+        .env("PATH", format!("{}:{path}", program.folder.path().display()))
+        .env("REAL", real)
+        .args(["record", "--region", "region", "--", "./program"])
+        .output()
+        .expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("processes that were forked off: 1"), "{said}");
+    assert!(said.contains("and neither does the emulator"), "{said}");
+    let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+    assert_eq!(lineup_recording::read_all(&bytes).expect("whole").calls.len(), 2);
+    assert!(!program.folder.path().join("lineup.rec.emulated").exists());
 }
 
 #[test]

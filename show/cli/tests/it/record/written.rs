@@ -229,3 +229,41 @@ fn handlers_interrupt_code_that_was_written() {
         assert!(output.status.success() && said.contains(alone.trim()), "{alone}: {said}");
     }
 }
+
+/// Code that writes the instruction behind the one that writes, and code that writes one further on.
+const WRITES_ITSELF: &str = r#"
+    #define _GNU_SOURCE
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    typedef int (*function)(char *);
+    static unsigned char *code;
+    /* mov byte [rip + 1], 42; mov eax, 7, of which the first byte is then 42; ret */
+    static const unsigned char next[] = {0xc6, 0x05, 1, 0, 0, 0, 42, 0xb8, 7, 0, 0, 0, 0xc3};
+    /* mov byte [rdi], 43; nop; nop; mov eax, 7; ret */
+    static const unsigned char further[] = {0xc6, 0x07, 43, 0x90, 0x90, 0xb8, 7, 0, 0, 0, 0xc3};
+    __attribute__((noinline)) long work(int n) {
+        memcpy(code, next, sizeof next);
+        memcpy(code + 256, further, sizeof further);
+        return ((function)code)(0) * 1000 + ((function)(code + 256))((char *)code + 256 + 6) + n;
+    }
+    int main(void) {
+        code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        long sum = 0;
+        for (int n = 0; n < 50; n++) sum += work(n);
+        printf("sum %ld\n", sum);
+        return 0;
+    }
+"#;
+
+#[test]
+fn code_that_writes_its_next_instructions_does_as_it_does_alone() {
+    let program = c(X86_64, WRITES_ITSELF, &[]);
+    let expected = format!("sum {}", 50 * 42_043 + 49 * 50 / 2);
+    for what in [&["--region", "work"][..], &["--whole-program"]] {
+        let with = ["--engine", "native", "--", "./program"];
+        let output = lineup_record(program.folder.path(), &[what, &with].concat());
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains(&expected), "{what:?}: {said}");
+    }
+}

@@ -1,9 +1,11 @@
 //! Selects the instructions of a block, and the registers that they leave to it.
 
 use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
-use crate::machine::x86_64::assembly::{Gpr, RCX};
+use crate::machine::x86_64::assembly::{Gpr, RCX, RSP};
 use crate::machine::x86_64::restarts::{self, Beginning};
-use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
+};
 use lineup_recording::native::Definition;
 
 /// The general registers that an instruction uses, as bits.
@@ -109,6 +111,9 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
             definition.stands_alone = true;
             break;
         }
+        if task.is_changeable && may_change_next(&mut factory, &instruction) {
+            break;
+        }
     }
     let Some(whole) = task.whole else {
         let holds_counter = false;
@@ -131,6 +136,16 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     pieces::mark_idle_flags(&mut steps);
     let holds_counter = all_used & 1 << RCX.0 == 0;
     Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, begins_sequence, definition }
+}
+
+/// Whether an instruction of code that may change may write the instruction behind it: a block ends there, and the next
+/// one is checked against the code as it is then. Code is not reached by the stack pointer.
+pub(super) fn may_change_next(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> bool {
+    instruction.flow_control() == FlowControl::Next
+        && factory.info(instruction).used_memory().iter().any(|used| {
+            let reads = [OpAccess::None, OpAccess::Read, OpAccess::CondRead, OpAccess::NoMemAccess];
+            !reads.contains(&used.access()) && gpr(used.base()) != Some(RSP)
+        })
 }
 
 pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {

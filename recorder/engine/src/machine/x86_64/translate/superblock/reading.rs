@@ -6,7 +6,7 @@ use crate::machine::x86_64::assembly::{Gpr, RSP};
 use crate::machine::x86_64::restarts::{self, Beginning};
 use crate::machine::x86_64::translate::accesses::{self, AddressForm, Planned, Plans};
 use crate::machine::x86_64::translate::gpr;
-use crate::machine::x86_64::translate::reading::{is_translatable, unlogged, used};
+use crate::machine::x86_64::translate::reading::{is_translatable, may_change_next, unlogged, used};
 use crate::machine::{Source, Task, Unlogged};
 use crate::sequences::Zones;
 use iced_x86::{
@@ -165,10 +165,11 @@ impl Reading<'_> {
         self.words += plans.all.iter().map(words_of).sum::<usize>() + usize::from(used & 1 << RSP.0 != 0);
         let bytes = rest[..instruction.len()].to_vec();
         let writes_log_register = used & 1 << LOG.0 != 0 && writes(&mut self.factory, &instruction, LOG);
+        let may_change_next = self.zones.1 && may_change_next(&mut self.factory, &instruction);
         let (ends_part, is_taken) = (false, false);
         let step = Step { instruction, bytes, plans, used, writes_log_register, ends_part, is_taken };
         self.path.steps.push(step);
-        if repeats {
+        if repeats || may_change_next {
             return self.end(End::Falls(instruction.next_ip()));
         }
         self.follow(&instruction, source)
