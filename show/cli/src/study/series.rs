@@ -8,7 +8,7 @@ use lineup_advise::patch::diff_of_texts;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_report::series_message;
-use lineup_report::study::{CommandLine, StudyReport};
+use lineup_report::study::{CommandLine, LAYOUT, StudyReport};
 use lineup_study::git;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -49,7 +49,7 @@ pub(super) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, sources:
 
 /// Writes the words that use levers without sources; nothing where there are none.
 pub(super) fn write_settings(out: &Path, report: &StudyReport) -> Result<()> {
-    let used = report.levers.iter().filter(|lever| lever.is_gain && lever.page.is_some());
+    let used = report.levers.iter().filter(|lever| lever.is_gain && lever.lever != LAYOUT);
     let lines: Vec<String> = used
         .flat_map(|lever| lever.actions.iter().map(move |action| (lever.lever, action)))
         .map(|(lever, action)| format!("# {lever}: {}\n{}\n", action.purpose, action.text))

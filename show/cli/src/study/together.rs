@@ -7,7 +7,7 @@ use crate::study::levers::{Kept, TOGETHER_FOLDER};
 use crate::study::plan::{self, Plan};
 use crate::study::variant::Variant;
 use anyhow::Result;
-use lineup_report::placement::ConfirmedInput;
+use lineup_report::placement::{Action, ConfirmedInput};
 use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, TOGETHER};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::placements::Candidate;
@@ -59,7 +59,12 @@ impl Together<'_> {
             inputs.extend(<[ConfirmedInput; 2]>::try_from(confirmed));
         }
         let effects = confirmation.effects([&unchanged, &all])?;
-        Ok(report((&name, best.lever), &inputs, &effects, self.options.margin.0))
+        let report = report((&name, best.lever), &inputs, &effects, self.options.margin.0);
+        let starts = placement.filter(|_| report.is_gain).map(|placement| Action {
+            purpose: "start the changed program with".into(),
+            text: format!("{} {}", placement.in_front_of_a_command(), confirmation.in_words(&all)),
+        });
+        Ok(LeverReport { actions: starts.into_iter().collect(), ..report })
     }
 
     fn is_patched(&self, gains: &[&LeverReport]) -> bool {
