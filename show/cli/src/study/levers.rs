@@ -65,20 +65,13 @@ impl Lever {
     }
 }
 
-/// The results of levers that a program with all of them needs.
+/// The results of levers that gain, for a program with all of them.
 #[derive(Default)]
 pub(super) struct Kept {
     /// The placement that gains.
     pub(super) placement: Option<Candidate>,
     /// The program in a new order, and the copies that hold it.
     ordered: Option<(Variant, Scratch)>,
-}
-
-impl<'p> Programs<'p> {
-    /// The unchanged program alone.
-    pub(super) fn unchanged(built: &'p Tree) -> Programs<'p> {
-        Programs { built, patched: None, modelled: None }
-    }
 }
 
 impl Kept {
@@ -97,6 +90,13 @@ pub(super) struct Programs<'p> {
     pub(super) patched: Option<&'p Tree>,
     /// Placements in a model of the unchanged program's run.
     pub(super) modelled: Option<Placements>,
+}
+
+impl<'p> Programs<'p> {
+    /// The unchanged program alone.
+    pub(super) fn unchanged(built: &'p Tree) -> Programs<'p> {
+        Programs { built, patched: None, modelled: None }
+    }
 }
 
 /// The levers of a study that was given no region.
@@ -225,8 +225,8 @@ impl Levers {
         kept: &Kept,
         stages: &Stages,
     ) -> Result<LeverReport> {
-        let gains_by = |name: &str| gains.iter().any(|lever| lever.lever == name);
-        let is_ordered_anew = gains_by(LAYOUT) && gains_by(CODE_ORDER);
+        let patched = patched.filter(|_| gains.iter().any(|lever| lever.lever == LAYOUT));
+        let is_ordered_anew = patched.is_some() && kept.ordered().is_some();
         // The order of the patched program's code is found and compared first.
         let comparisons = if is_ordered_anew { 3 } else { 2 };
         if self.left() < Duration::from_secs(self.options.max_time.saturating_mul(comparisons)) {
@@ -278,7 +278,6 @@ impl Levers {
             return Ok(LeverReport::without_time(CODE_ORDER, format!("not tried: {missing}")));
         }
         let studied = code::study(self.code_options(plan, CODE_FOLDER, None), (interrupts, stages))?;
-        kept.ordered = studied.ordered;
         let report = studied.report;
         let command = report.code.as_ref().map(|code| Action {
             purpose: "order the program's code after linking it with -Wl,--emit-relocs".into(),
@@ -288,6 +287,7 @@ impl Levers {
             Some(proof) => LeverReport::of_proof(CODE_ORDER, proof, command),
             None => LeverReport::without_time(CODE_ORDER, report.not_proven.clone().unwrap_or_default()),
         };
+        kept.ordered = studied.ordered.filter(|_| lever.is_gain);
         Ok(LeverReport { page: Some(page(CODE_FOLDER)), ..lever })
     }
 

@@ -224,7 +224,8 @@ fn study(
     report.patch = after.is_some().then(|| Patch { file: name.into(), text });
     report.certificate = certificate;
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
-    if after.is_some() {
+    // Commits are for a patch that is proven.
+    if after.is_some() && name == outputs::PATCH {
         let commits = series::write(plan, &report, &advice, &sources)?;
         report.commands.extend(series::command(plan, commits));
     }

@@ -22,7 +22,7 @@ pub(super) struct Together<'t> {
     pub(super) plan: &'t Plan,
     /// The unchanged program.
     pub(super) built: &'t Tree,
-    /// The program with the patch.
+    /// The program with the patch, where that gains.
     pub(super) patched: Option<&'t Tree>,
     /// The results of the other levers.
     pub(super) kept: &'t Kept,
@@ -38,7 +38,7 @@ impl Together<'_> {
         let best = gains.iter().min_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         let Some(best) = best else { return Ok(LeverReport::without_time(TOGETHER, "no lever gains")) };
         let ordered = both.or(self.kept.ordered()).map(Variant::tree);
-        let tree = ordered.or(self.patched.filter(|_| self.is_patched(gains))).unwrap_or(self.built);
+        let tree = ordered.or(self.patched).unwrap_or(self.built);
         let placement = self.placement(tree)?;
         let placed = |run: Run| placement.as_ref().map_or(run.clone(), |placement| placement.on(&run));
         let all = placed(self.plan.run(tree)?);
@@ -65,10 +65,6 @@ impl Together<'_> {
             text: format!("{} {}", placement.in_front_of_a_command(), confirmation.in_words(&all)),
         });
         Ok(LeverReport { actions: starts.into_iter().collect(), ..report })
-    }
-
-    fn is_patched(&self, gains: &[&LeverReport]) -> bool {
-        gains.iter().any(|lever| lever.lever == LAYOUT)
     }
 
     /// The placement for a program: pools are planned anew for another one's code.
