@@ -367,7 +367,8 @@ fn in_two_parts(member: &str, heap: HeapChange) -> Vec<String> {
             .to_owned(),
     ];
     if heap.in_blocks {
-        reasons.push("Hot parts come in blocks of 64, which the program keeps until it ends.".to_owned());
+        let block = heap_part_text::BLOCK;
+        reasons.push(format!("Hot parts come in blocks of {block}, which the program keeps until it ends."));
     }
     reasons
 }

@@ -56,20 +56,16 @@ pub(crate) fn write(
     moved: &BTreeSet<String>,
     meaning: &SplitMeaning,
 ) -> Result<ColdText, Binding> {
-    let body = &ground.body;
-    let path = &body.found.path;
-    let unclear =
-        |why: &str| Binding::new(Constraint::UnclearSource).at(path, body.found.line()).because(why);
-    if body.mode != Mode::Lines {
-        return Err(unclear("members share lines with others"));
-    }
+    let path = &ground.body.found.path;
+    let spans = leaving_lines(ground, units)?;
     let names = Names::of(sources, ground)?;
     let mut edits = through(sources, meaning, moved, &names.member)?;
     let mut listed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for named in meaning.initialised.iter().filter(|named| moved.contains(&named.member)) {
         let at = place(sources, &named.path, (named.line, named.column), &named.member)?;
-        let lexed =
-            sources.lexed(&named.path).ok_or_else(|| unclear("a constructor is not in the sources"))?;
+        let lexed = sources
+            .lexed(&named.path)
+            .ok_or_else(|| unclear(ground, "a constructor is not in the sources"))?;
         let index = lexed.tokens.partition_point(|token| token.start() < at);
         listed.entry(&named.path).or_default().push(index);
     }
@@ -77,17 +73,34 @@ pub(crate) fn write(
         let found = sources
             .lexed(path)
             .and_then(|lexed| constructor_list::moved(&lexed, &names_listed, &names.member));
-        let found = found.ok_or_else(|| unclear("the list of a constructor is not understood"))?;
+        let found = found.ok_or_else(|| unclear(ground, "the list of a constructor is not understood"))?;
         edits.entry(path.to_owned()).or_default().extend(found);
     }
-    let text = body.found.lexed.text;
+    let block = names.block(ground.body.found.lexed.text, &spans, meaning.is_compared);
+    edits.entry(path.clone()).or_default().extend(replaced(&spans, block));
+    Ok(ColdText { member: names.member, heap: None, texts: applied(sources, edits, ground)? })
+}
+
+/// The reason that the text of a declaration is not understood.
+pub(crate) fn unclear(ground: &Groundwork<'_>, why: &str) -> Binding {
+    let found = &ground.body.found;
+    Binding::new(Constraint::UnclearSource).at(&found.path, found.line()).because(why)
+}
+
+/// The lines of these units, at least one.
+pub(crate) fn leaving_lines(ground: &Groundwork<'_>, units: &[usize]) -> Result<Vec<Range<usize>>, Binding> {
+    let body = &ground.body;
+    if body.mode != Mode::Lines {
+        return Err(unclear(ground, "members share lines with others"));
+    }
     let spans: Vec<Range<usize>> = units.iter().map(|&unit| body.span(&body.units[unit])).collect();
-    let Some(first) = spans.first() else { return Err(unclear("no member leaves")) };
-    let block = names.block(text, &spans, meaning.is_compared);
-    let own = edits.entry(path.clone()).or_default();
-    own.push((first.clone(), block));
-    own.extend(spans.iter().skip(1).map(|span| (span.clone(), String::new())));
-    Ok(ColdText { member: names.member, heap: None, texts: applied(sources, edits, unclear)? })
+    if spans.is_empty() { Err(unclear(ground, "no member leaves")) } else { Ok(spans) }
+}
+
+/// Edits that put a text in place of the first of these lines, and remove the others.
+pub(crate) fn replaced(spans: &[Range<usize>], by: String) -> impl Iterator<Item = Edit> {
+    let texts = std::iter::once(by).chain(std::iter::repeat(String::new()));
+    spans.iter().cloned().zip(texts)
 }
 
 /// The edits, by path, that reach moved members through the new one.
@@ -109,14 +122,14 @@ pub(crate) fn through(
 pub(crate) fn applied(
     sources: &Sources,
     edits: BTreeMap<String, Vec<Edit>>,
-    unclear: impl Fn(&str) -> Binding,
+    ground: &Groundwork<'_>,
 ) -> Result<BTreeMap<String, String>, Binding> {
     let mut texts = BTreeMap::new();
     for (path, edits) in edits {
         let Some(text) = sources.get(&path) else {
             return Err(Binding::new(Constraint::OutsideSource).because(format!("{path} uses its members")));
         };
-        let new = apply(text, edits).ok_or_else(|| unclear("two edits meet in one place"))?;
+        let new = apply(text, edits).ok_or_else(|| unclear(ground, "two edits meet in one place"))?;
         texts.insert(path, new);
     }
     Ok(texts)
@@ -179,9 +192,7 @@ pub(crate) fn is_free(sources: &Sources, name: &str) -> bool {
 
 /// The reason why there is no name for the new member.
 pub(crate) fn taken(ground: &Groundwork<'_>) -> Binding {
-    let why = "the sources have the names cold, seldom and rarely already";
-    let found = &ground.body.found;
-    Binding::new(Constraint::UnclearSource).at(&found.path, found.line()).because(why)
+    unclear(ground, "the sources have the names cold, seldom and rarely already")
 }
 
 /// The names that the edit gives.

@@ -5,7 +5,6 @@
 //! hot ones, and no line would hold more of them than before. So hot parts of single objects come from blocks, which a
 //! program of one thread can keep without a lock.
 
-use crate::body::Mode;
 use crate::cold_part_text::{self, ColdText, Edit, STEMS, is_free, member_in_style, place, taken};
 use crate::constraint::{Binding, Constraint};
 use crate::groundwork::Groundwork;
@@ -19,7 +18,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 /// Hot parts in a block.
-const BLOCK: u32 = 64;
+pub(crate) const BLOCK: u32 = 64;
 
 /// The texts with these units in a cold part.
 pub(crate) fn write(
@@ -31,11 +30,7 @@ pub(crate) fn write(
 ) -> Result<ColdText, Binding> {
     let body = &ground.body;
     let path = &body.found.path;
-    let unclear =
-        |why: &str| Binding::new(Constraint::UnclearSource).at(path, body.found.line()).because(why);
-    if body.mode != Mode::Lines {
-        return Err(unclear("members share lines with others"));
-    }
+    let spans = cold_part_text::leaving_lines(ground, units)?;
     let names = Names::of(sources, ground)?;
     let mut edits = cold_part_text::through(sources, meaning, moved, &names.member)?;
     let mut calls = Calls::read(sources, &meaning.heap_calls)?;
@@ -44,12 +39,11 @@ pub(crate) fn write(
         edits.entry(path).or_default().push(edit);
     }
     let lexed = &body.found.lexed;
-    let spans: Vec<Range<usize>> = units.iter().map(|&unit| body.span(&body.units[unit])).collect();
-    let Some(first) = spans.first() else { return Err(unclear("no member leaves")) };
+    let first = &lexed.text[spans[0].clone()];
     let own = edits.entry(path.clone()).or_default();
-    own.push((first.clone(), names.pointer(&lexed.text[first.clone()])));
-    own.extend(spans.iter().skip(1).map(|span| (span.clone(), String::new())));
-    let end = declaration_end(ground).ok_or_else(|| unclear("its declaration shares a line with others"))?;
+    own.extend(cold_part_text::replaced(&spans, names.pointer(first)));
+    let end = declaration_end(ground)
+        .ok_or_else(|| cold_part_text::unclear(ground, "its declaration shares a line with others"))?;
     let mut below = names.part_declaration(lexed.text, &spans);
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
     let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
@@ -58,7 +52,7 @@ pub(crate) fn write(
         _ => None,
     };
     let functions = |path: &str, is_inline: bool| {
-        let style = Style::of(sources.get(path).unwrap_or_default(), &lexed.text[first.clone()], is_inline);
+        let style = Style::of(sources.get(path).unwrap_or_default(), first, is_inline);
         names.functions(&style, &calls.makes)
     };
     match place {
@@ -82,7 +76,7 @@ pub(crate) fn write(
     Ok(ColdText {
         member: names.member,
         heap: Some(heap),
-        texts: cold_part_text::applied(sources, edits, unclear)?,
+        texts: cold_part_text::applied(sources, edits, ground)?,
     })
 }
 

@@ -17,9 +17,7 @@ pub fn commit_message(report: &StudyReport) -> String {
         report.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")
     );
     text.push_str(&lists(report));
-    for (target, predicted) in all.iter().filter_map(|one| Some((&one.target, one.predicted?))) {
-        let _ = write!(text, "\nOf {target}: {}\n", predicted.in_words());
-    }
+    text.push_str(&predictions(&all));
     text.push_str(&judged_by_hand(&all));
     if let Some(proof) = &report.proof {
         let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);
@@ -42,9 +40,7 @@ pub fn series_message(report: &StudyReport, owners: &[String], [number, total]: 
             let _ = writeln!(text, "    predicted of it alone: {} per call of {region}", saved.lines());
         }
     }
-    for (target, predicted) in own.iter().filter_map(|one| Some((&one.target, one.predicted?))) {
-        let _ = write!(text, "\nOf {target}: {}\n", predicted.in_words());
-    }
+    text.push_str(&predictions(&own));
     let sizes = own.iter().flat_map(|one| one.sizes.iter().map(move |size| (&one.target, size)));
     for (target, size) in sizes.filter(|(_, size)| size.before_bytes != size.after_bytes) {
         let _ = write!(
@@ -74,6 +70,12 @@ fn purpose(proposals: &[&Proposal]) -> &'static str {
         true => "keep what different threads use on cache lines of its own",
         false => "put what hot paths use together on fewer cache lines",
     }
+}
+
+/// The predicted waits of threads.
+fn predictions(proposals: &[&Proposal]) -> String {
+    let predicted = proposals.iter().filter_map(|one| Some((&one.target, one.predicted?)));
+    predicted.map(|(target, predicted)| format!("\nOf {target}: {}\n", predicted.in_words())).collect()
 }
 
 /// The figures that fell and those that rose, with headings.

@@ -141,9 +141,9 @@ fn refused(program: &str, reason: &str) {
     assert!(advice.cold_parts.is_empty(), "{:?}", advice.edited);
     let why = advice.not_split.get("item").map(ToString::to_string).unwrap_or_default();
     assert!(why.contains(reason), "{why}");
-    let told = advice.descriptions.iter().find(|one| one.kind.slug == "split").expect("a sketch");
-    assert!(told.summary.contains("a patch for a split was refused"), "{told:?}");
-    assert!(told.summary.contains(reason) && !told.is_in_patch, "{told:?}");
+    let sketch = advice.descriptions.iter().find(|one| one.kind.slug == "split").expect("a sketch");
+    assert!(sketch.summary.contains("a patch for a split was refused"), "{sketch:?}");
+    assert!(sketch.summary.contains(reason) && !sketch.is_in_patch, "{sketch:?}");
 }
 
 /// The program with these lines before `main`, and these at its beginning.

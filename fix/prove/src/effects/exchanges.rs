@@ -36,8 +36,7 @@ pub(super) fn agree(variants: [Runs<'_>; 2]) -> Result<Agreed, EffectDifference>
     if all().all(<[Connection]>::is_empty) {
         return Ok(agreed);
     }
-    let counts = variants.each_ref().map(|runs| runs.iter().map(|run| run.len() as u64).collect::<Vec<_>>());
-    let spread = spread_of(&counts).map_err(|unlike| named("number of connections", unlike))?;
+    let spread = spread_of(&sizes(&variants)).map_err(|unlike| named("number of connections", unlike))?;
     if spread > 0 {
         agreed.leave_out("number of connections", may_differ(spread));
     }
@@ -111,11 +110,9 @@ impl Agreed {
                     return Err(named(&format!("request {}", group.label), Unlike { how, varies: rare > 0 }));
                 }
             }
-            let counts =
-                group.runs.each_ref().map(|runs| runs.iter().map(|run| run.len() as u64).collect::<Vec<_>>());
             let effect = format!("answers to {}", group.label);
-            let spread =
-                spread_of(&counts).map_err(|unlike| named(&format!("number of {effect}"), unlike))?;
+            let spread = spread_of(&sizes(&group.runs))
+                .map_err(|unlike| named(&format!("number of {effect}"), unlike))?;
             largest_spread = largest_spread.max(spread);
             match group.judged().map_err(|unlike| named(&effect, unlike))? {
                 Extent::Whole => compared += in_first,
@@ -151,6 +148,11 @@ fn may_differ(spread: u64) -> String {
         "{spread} apart between two runs of one variant, so up to {} count as equal",
         TIMES_THE_SPREAD * spread
     )
+}
+
+/// The number of things in each run of both variants.
+fn sizes<T>(variants: &[Vec<impl AsRef<[T]>>; 2]) -> [Vec<u64>; 2] {
+    variants.each_ref().map(|runs| runs.iter().map(|run| run.as_ref().len() as u64).collect())
 }
 
 /// The largest difference between two runs of one variant.

@@ -385,6 +385,21 @@ impl<'u> Reader<'u, '_> {
         }
     }
 
+    /// A part of a declaration that holds a member in the object, or all of them.
+    fn note_member_or_attribute(&mut self, class: &str, child: Cursor<'u>) {
+        match child.kind() {
+            CXCursor_FieldDecl => {
+                if let Some(reason) = self.stays(child) {
+                    self.hold(class.to_owned(), Some(child.spelling()), reason, child);
+                }
+            }
+            kind if is_attribute(kind) => {
+                self.hold(class.to_owned(), None, "its declaration has an attribute", child);
+            }
+            _ => {}
+        }
+    }
+
     fn note_class(&mut self, cursor: Cursor<'u>) {
         let Some(class) = self.name_of_class(cursor) else { return };
         self.splitting.facts.classes.entry(class.clone()).or_default().seen_by.cpp = true;
@@ -395,15 +410,8 @@ impl<'u> Reader<'u, '_> {
             self.hold(class.clone(), None, "it is declared inside a class, a function or a template", cursor);
         }
         for child in cursor.children() {
+            self.note_member_or_attribute(&class, child);
             match child.kind() {
-                CXCursor_FieldDecl => {
-                    if let Some(reason) = self.stays(child) {
-                        self.hold(class.clone(), Some(child.spelling()), reason, child);
-                    }
-                }
-                kind if is_attribute(kind) => {
-                    self.hold(class.clone(), None, "its declaration has an attribute", child);
-                }
                 _ if child.is_defaulted() && child.spelling() == "operator==" => {
                     self.splitting.facts.classes.entry(class.clone()).or_default().is_compared = true;
                 }

@@ -5,7 +5,7 @@
 //! a variable, a member or a parameter of the type, a value of it, a pointer that was one to something else.
 
 use super::super::Reader;
-use super::{is_array_kind, is_attribute, is_function, is_number, unqualified};
+use super::{is_array_kind, is_function, is_number, unqualified};
 use crate::libclang::{Cursor, Location, Type as ClangType};
 use crate::split_facts::{HeapCall, HeapFunction, MemberName};
 use crate::tree::Site;
@@ -235,17 +235,7 @@ impl<'u> Reader<'u, '_> {
             self.hold(class.clone(), None, "it is declared inside another type or a function", cursor);
         }
         for child in cursor.children() {
-            match child.kind() {
-                CXCursor_FieldDecl => {
-                    if let Some(reason) = self.stays(child) {
-                        self.hold(class.clone(), Some(child.spelling()), reason, child);
-                    }
-                }
-                kind if is_attribute(kind) => {
-                    self.hold(class.clone(), None, "its declaration has an attribute", child);
-                }
-                _ => {}
-            }
+            self.note_member_or_attribute(&class, child);
         }
     }
 
