@@ -8,6 +8,8 @@ use anyhow::{Result, bail};
 pub(super) enum Group {
     /// A processor each.
     Free,
+    /// Waits for clocks and other processes most of its time, and takes little of a processor.
+    Waits,
     /// Compares times, so no other test runs at the same time.
     Timed,
     /// Boots a kernel, which takes more than one processor and much memory.
@@ -21,8 +23,13 @@ impl Group {
     pub(super) fn at_a_time(self) -> usize {
         match self {
             Group::Free => usize::MAX,
-            Group::Timed | Group::Boots | Group::Browser => 1,
+            Group::Timed | Group::Boots | Group::Browser | Group::Waits => 1,
         }
+    }
+
+    /// Whether the group's tests, one after another, may take longer than all others together: they begin first.
+    pub(super) fn is_a_chain(self) -> bool {
+        matches!(self, Group::Boots | Group::Browser | Group::Waits)
     }
 }
 
@@ -43,6 +50,10 @@ const GROUPS: &[(&str, &str, &str, Group)] = &[
     ("lineup", "it", "own_kernel::", Group::Boots),
     ("lineup", "it", "pages::", Group::Browser),
     ("lineup-browser", "it", "", Group::Browser),
+    ("lineup", "it", "children::a_study_of_a_driven_server", Group::Waits),
+    ("lineup", "it", "children::calls_of_a_driven_server", Group::Waits),
+    ("lineup", "it", "effects_clients::", Group::Waits),
+    ("lineup", "it", "measuring::what_takes_over_two_seconds", Group::Waits),
     ("lineup", "it", "peers::", Group::Timed),
     ("lineup", "it", "record::interventions::", Group::Timed),
     ("lineup", "it", "record::times::", Group::Timed),

@@ -93,9 +93,14 @@ pub(crate) fn test(arguments: impl Iterator<Item = String>) -> Result<()> {
     }
 }
 
-/// Longest first, by the processor time that each took last; unknown tests come before all others.
+/// Those that run one at a time come first, then the longest, by the processor time that each took last; unknown tests
+/// come before known ones.
 fn order(tests: &mut [Test], times: &Path) {
     let known = summary::kept_times(times);
     let seconds = |test: &Test| known.get(&test.name()).copied().unwrap_or(f64::INFINITY);
-    tests.sort_by(|a, b| seconds(b).total_cmp(&seconds(a)).then_with(|| a.name().cmp(&b.name())));
+    tests.sort_by(|a, b| {
+        let chains = [b, a].map(|test| groups::group_of(test).is_a_chain());
+        let by_chain = chains[0].cmp(&chains[1]);
+        by_chain.then(seconds(b).total_cmp(&seconds(a))).then_with(|| a.name().cmp(&b.name()))
+    });
 }

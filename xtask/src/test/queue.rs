@@ -38,12 +38,15 @@ struct State {
 
 impl State {
     /// The next test that may run along with those that run.
-    fn next(&mut self) -> Option<Test> {
+    fn next(&mut self, processors: usize) -> Option<Test> {
         let running: usize = self.running.values().sum();
+        let waits = self.running.get(&Group::Waits).copied().unwrap_or(0);
+        let is_full = running - waits >= processors;
         let is_alone = self.running.get(&Group::Timed).is_some_and(|&count| count > 0);
         let may_begin = |group: Group| match group {
             Group::Timed => running == 0,
             _ if is_alone => false,
+            group if is_full && group != Group::Waits => false,
             group => self.running.get(&group).copied().unwrap_or(0) < group.at_a_time(),
         };
         // Tests that need the machine for themselves come last: until then no processor waits for them.
@@ -73,19 +76,20 @@ pub(super) fn run(mut tests: Vec<Test>, root: &Path) -> Result<Vec<Outcome>> {
     let state = Mutex::new(State { waiting: tests, ..State::default() });
     let changed = Condvar::new();
     std::thread::scope(|scope| {
-        for worker in 0..processors {
+        // One worker more than processors: of the tests that wait, at most one runs.
+        for worker in 0..=processors {
             let (state, changed) = (&state, &changed);
             let said = said.join(format!("{worker}.txt"));
-            scope.spawn(move || work(state, changed, root, &said));
+            scope.spawn(move || work(state, changed, processors, root, &said));
         }
     });
     Ok(state.into_inner().unwrap_or_else(PoisonError::into_inner).done)
 }
 
-fn work(state: &Mutex<State>, changed: &Condvar, root: &Path, said: &Path) {
+fn work(state: &Mutex<State>, changed: &Condvar, processors: usize, root: &Path, said: &Path) {
     let mut held = state.lock().unwrap_or_else(PoisonError::into_inner);
     while !held.waiting.is_empty() {
-        let Some(test) = held.next() else {
+        let Some(test) = held.next(processors) else {
             held = changed.wait(held).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
