@@ -2,6 +2,7 @@
 
 use crate::name::{Class, Evidence};
 use crate::quantiles::{Bar, Quantiles};
+use crate::slabs::SlabCache;
 use crate::threads::{BetweenThreads, Elsewhere, Of};
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
@@ -314,6 +315,8 @@ pub struct ImageUsage {
     pub elsewhere: Option<Elsewhere>,
     /// Bytes of objects that instructions ask to be aligned.
     pub aligned_uses: Vec<AlignedUse>,
+    /// The slab caches of a kernel's types, as far as their objects show them.
+    pub slabs: Vec<(TypeId, SlabCache)>,
     /// Types of the variables used.
     pub variable_types: Vec<(VariableRef, TypeId)>,
 }

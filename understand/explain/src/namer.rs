@@ -15,6 +15,7 @@ use crate::copied::Copied;
 use crate::error::ExplainError;
 use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
+use crate::heads::Links;
 use crate::image::{Image, Placed};
 use crate::instruction::Atomic;
 use crate::library_code::LibraryCode;
@@ -67,6 +68,9 @@ pub struct Namer<'a> {
     used_as: HashMap<Ty, BTreeSet<Ty>>,
     library: LibraryCode,
     copied: Copied,
+    /// The code is a kernel's.
+    is_kernel: bool,
+    links: Links,
     behind: Behind,
     holders: Holders,
     /// The bytes of a variable's type that memory may be handed out from.
@@ -116,6 +120,8 @@ impl<'a> Namer<'a> {
             used_as: HashMap::default(),
             library: LibraryCode::default(),
             copied: Copied::default(),
+            is_kernel: false,
+            links: Links::default(),
             behind: Behind::default(),
             holders: Holders::default(),
             pools: HashMap::default(),
@@ -240,6 +246,7 @@ impl<'a> Namer<'a> {
     /// Before the passes: the code is a kernel's, whose part of the addresses begins here.
     pub fn see_kernel(&mut self, start: u64) {
         self.copied.see_kernel(start);
+        self.is_kernel = true;
     }
 
     /// Before the passes: more stacks.
@@ -340,7 +347,7 @@ impl<'a> Namer<'a> {
 
     /// Between the passes: decides which objects lay where.
     pub fn settle(&mut self) {
-        self.objects.settle(&mut self.catalog);
+        self.objects.settle(&mut self.catalog, self.is_kernel);
         self.settle_behind();
     }
 

@@ -3,6 +3,7 @@
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::gcd;
+use crate::heads::{Caches, LinkAt, TouchedParts, take_heads};
 use crate::lifetimes::{Block, Lifetime};
 use crate::live_times::{LiveTimes, Moment};
 use foldhash::HashMap;
@@ -42,13 +43,21 @@ pub struct Object {
 }
 
 #[derive(Clone, Debug)]
-struct TypeSighting {
-    ty: Ty,
-    strength: Strength,
+pub(crate) struct TypeSighting {
+    pub(crate) ty: Ty,
+    pub(crate) strength: Strength,
+    pub(crate) touched: TouchedParts,
     count: u64,
     live: LiveTimes,
     /// Moments at which bytes of it were written as something else, as far as kept.
     overwritten: Vec<Moment>,
+}
+
+impl TypeSighting {
+    /// The same sighting, of the object that this one is part of.
+    pub(crate) fn of_type(&self, ty: Ty) -> Self {
+        TypeSighting { ty, ..self.clone() }
+    }
 }
 
 /// Moments at which an object was written as something else that are kept.
@@ -69,6 +78,8 @@ pub enum Sighting {
         offset: u64,
         /// The number of bytes.
         size_bytes: u64,
+        /// The link that the bytes lie in, if any.
+        link: Option<LinkAt>,
     },
 }
 
@@ -87,6 +98,8 @@ pub struct Objects {
 #[derive(Default, Debug)]
 struct Settled {
     layers: Vec<BTreeMap<u64, Object>>,
+    /// Heads of lists that code reads as entries.
+    heads: HashMap<(u64, Ty), LinkAt>,
     /// When objects were there that were accessed through their type.
     live: HashMap<(u64, Ty), LiveTimes>,
     /// Elements that fill a block: type, first byte, size.
@@ -104,6 +117,7 @@ impl Objects {
             here.push(TypeSighting {
                 ty,
                 strength: Strength::PointedTo,
+                touched: TouchedParts::default(),
                 count: 0,
                 live: LiveTimes::default(),
                 overwritten: Vec::new(),
@@ -115,8 +129,9 @@ impl Objects {
         match sighting {
             Sighting::Pointer => {}
             Sighting::Argument => seen.strength = seen.strength.max(Strength::Given),
-            Sighting::Access { kind, offset, size_bytes } => {
+            Sighting::Access { kind, offset, size_bytes, link } => {
                 seen.strength = Strength::Accessed;
+                seen.touched.add(link);
                 match kind {
                     AccessKind::Load => seen.live.read(offset, size_bytes, at),
                     AccessKind::Store => seen.live.write(offset, size_bytes, at),
@@ -156,13 +171,23 @@ impl Objects {
         self.buffers.get(&lifetime).copied()
     }
 
-    /// Decides between the types seen in the same bytes.
-    pub fn settle(&mut self, catalog: &mut Catalog<'_>) {
-        for (lifetime, starts) in std::mem::take(&mut self.seen) {
+    /// Decides between the types seen in the same bytes. A kernel's objects lie in slab caches.
+    pub fn settle(&mut self, catalog: &mut Catalog<'_>, is_kernel: bool) {
+        for (lifetime, mut starts) in std::mem::take(&mut self.seen) {
             let block = self.blocks.get(&lifetime).copied();
-            let settled = settle_lifetime(catalog, block, starts);
+            let caches = if is_kernel { Caches::of(catalog, &starts) } else { Caches::default() };
+            let heads = take_heads(catalog, &mut starts, &caches);
+            for (start, _, seen) in caches.outer_objects(catalog, &starts) {
+                starts.entry(start).or_default().push(seen);
+            }
+            let settled = Settled { heads, ..settle_lifetime(catalog, block, starts) };
             self.settled.insert(lifetime, settled);
         }
+    }
+
+    /// The link that a supposed object of a type is, if it is a list's head that code reads as an entry.
+    pub fn head(&self, home: Home, start: u64, ty: Ty) -> Option<LinkAt> {
+        self.settled.get(&home.0)?.heads.get(&(start, ty)).copied()
     }
 
     /// The outermost object that holds an address at a moment.

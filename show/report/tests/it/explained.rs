@@ -118,6 +118,7 @@ fn usage(types: &Types, offset: u64) -> ImageUsage {
         fought_variables: vec![],
         locks: vec![],
         elsewhere: None,
+        slabs: Vec::new(),
         aligned_uses: Vec::new(),
         variable_types: vec![],
     }

@@ -4,8 +4,10 @@ use super::Explainer;
 use super::aligned::AskedAlignment;
 use crate::catalog::Ty;
 use crate::explanation::ImageUsage;
+use crate::image::Image;
 use crate::owner::variable_ref;
 use crate::sharing::{Shared, SharedOwner};
+use crate::slabs::SlabCache;
 use crate::tally::RegionTally;
 use crate::threads::{BetweenThreads, ByBytes, Elsewhere, LockPlaces, Of, Remedy, Replay};
 use lineup_model::region::RegionId;
@@ -46,6 +48,7 @@ impl Explainer<'_> {
                 locks: self.locks(index, between),
                 elsewhere: None,
                 aligned_uses: self.aligned_uses(index),
+                slabs: self.slabs(index, tallies),
                 variable_types: Vec::new(),
             };
             for (region, tally) in tallies {
@@ -164,6 +167,21 @@ impl Explainer<'_> {
         let placed: BTreeSet<(Ty, u64)> =
             tallies.values().flat_map(|tally| tally.placed.iter().copied()).collect();
         placed.into_iter().filter_map(|(ty, start)| Some((self.id_in(image, ty)?, start))).collect()
+    }
+
+    /// The slab caches of a kernel's types.
+    fn slabs(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, SlabCache)> {
+        if self.tells.of != Of::Cpus {
+            return Vec::new();
+        }
+        let mut by_type: BTreeMap<TypeId, BTreeSet<u64>> = BTreeMap::new();
+        for (ty, start) in self.objects_in(image, tallies) {
+            by_type.entry(ty).or_default().insert(start);
+        }
+        let types = self.namer.images().get(image).map(Image::types);
+        let size = |ty: TypeId| types.and_then(|types| types.size_bytes(ty));
+        let found = by_type.into_iter();
+        found.filter_map(|(ty, starts)| Some((ty, SlabCache::of_objects(size(ty)?, &starts)?))).collect()
     }
 
     /// The id of a type in an image's table, when it is described there.

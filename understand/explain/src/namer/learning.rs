@@ -107,7 +107,9 @@ impl Namer<'_> {
             && self.may_lie_at(start, pointer.target)
         {
             let home = self.lifetimes.at(at.process, start, at.call);
-            let sighting = Sighting::Access { kind: access.kind, offset: spot.offset, size_bytes: size };
+            let link = self.links.at(&mut self.catalog, pointer.target, spot.offset, size);
+            let sighting =
+                Sighting::Access { kind: access.kind, offset: spot.offset, size_bytes: size, link };
             self.objects.see(home, start, pointer.target, sighting, at);
         }
         self.see_value(access, pointer.target, spot.offset, at);

@@ -5,6 +5,7 @@ use crate::abstract_value::Pointer;
 use crate::catalog::Ty;
 use crate::congruence::Congruence;
 use crate::globals::Global;
+use crate::heads::LinkAt;
 use crate::live_times::Moment;
 use crate::name::{Class, Evidence, Name, Named};
 use crate::objects::{Home, Object, Strength};
@@ -37,8 +38,9 @@ impl Namer<'_> {
         }
     }
 
-    /// Memory without a name of its own is copied memory if the instruction copies.
-    pub(super) fn or_copied(&mut self, pc: u64, named: Named) -> Named {
+    /// Memory without a name of its own is copied memory if the instruction copies for programs, or copies or clears
+    /// pages.
+    pub fn or_copied(&mut self, pc: u64, named: Named) -> Named {
         let may_be = matches!(named.class(), Class::Unnamed | Class::Library | Class::Buffer);
         match may_be && self.copied.is_by(pc, &self.images) {
             true => Named::new(Name::Copied, Evidence::Code),
@@ -167,6 +169,16 @@ impl Namer<'_> {
         let size = u64::from(access.size_bytes);
         let spot = self.catalog.spot(pointer.target, distance, size);
         let map = if is_on_stack { None } else { self.object_at(access.address, at) };
+        let begin =
+            spot.filter(|spot| spot.is_certain).and_then(|spot| access.address.checked_sub(spot.offset));
+        let link = begin.and_then(|begin| self.head_at(begin, pointer.target, at));
+        if let Some((begin, link)) = begin.zip(link) {
+            let head = begin.saturating_add(link.offset);
+            return Named {
+                evidence,
+                ..self.in_head(access.address, (head, link.ty), map.map(|found| found.0))
+            };
+        }
         if !self.catalog.is_aggregate(pointer.target) {
             if let Some((object, home, at)) = map
                 && (self.catalog.holds_scalar(
@@ -210,6 +222,22 @@ impl Namer<'_> {
                 behind.unwrap_or_else(|| self.untyped(access, at, library))
             }
         }
+    }
+
+    /// The link that a supposed object is, if it is a list's head that code reads as an entry.
+    fn head_at(&self, start: u64, ty: Ty, at: Moment) -> Option<LinkAt> {
+        self.homes(start, at).find_map(|(home, _)| self.objects.head(home, start, ty))
+    }
+
+    /// The name of an access to a list's head: a member of the object that has it, else the head alone.
+    fn in_head(&mut self, address: u64, (head, link): (u64, Ty), map: Option<Object>) -> Named {
+        if let Some(object) = map.filter(|object| object.start <= head)
+            && self.catalog.holds(object.ty, head - object.start, link)
+        {
+            return member_of(object, address);
+        }
+        let name = Name::Member { ty: link, base: Some(head), offset: address - head, is_on_stack: false };
+        Named::new(name, Evidence::ObjectMap)
     }
 
     /// True when an object of type `ty` at `start` is part of `object`, or that object itself.

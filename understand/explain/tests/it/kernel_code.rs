@@ -64,6 +64,21 @@ long only_passed_a_copy(long number, long *other) {
     keep((struct task *)number);
     return *other;
 }
+
+struct list_head { struct list_head *next, *prev; };
+struct entry { long vma, anon; struct list_head same; long rb[4]; };
+struct area { long start, end, rest[13]; struct list_head entries; long tail; };
+struct inner { long mode; long owner[4]; };
+struct outer { long fsdata[9]; struct inner inode; long more[5]; };
+
+long start_of(struct area *area) { return area->start; }
+long tail_of(struct area *area) { return area->tail; }
+long vma_of(struct entry *entry) { return entry->vma; }
+long anon_of(struct entry *entry) { return entry->anon; }
+void *next_of(struct entry *entry) { return entry->same.next; }
+long fsdata_of(struct outer *outer) { return outer->fsdata[2]; }
+long more_of(struct outer *outer) { return outer->more[1]; }
+long mode_of(struct inner *inode) { return inode->mode; }
 "#;
 
 /// The same of 64-bit Arm, where the running task and the distance of the CPU's copies are in registers of their own.
@@ -184,4 +199,84 @@ fn a_number_that_is_passed_as_a_pointer_is_that_pointer() {
 fn the_running_task_and_a_cpus_distance_are_read_from_registers_on_64_bit_arm() {
     let last = |function| last_access(InstructionSet::AArch64, function);
     assert_eq!((last("pid_here"), last("pid_of_idle")), ("task_struct.pid".into(), "task_struct.pid".into()));
+}
+
+/// The names that a kernel's code and memory give to accesses, each of a function's only load at an address.
+fn names_of(accesses: &[(&str, u64)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let info = compiled(folder.path(), InstructionSet::X86_64);
+    let load = |(function, address): &(&str, u64)| {
+        let symbol = info.symbols().iter().find(|symbol| symbol.name == *function).unwrap();
+        let range = symbol.address..symbol.address + symbol.size_bytes;
+        let code = decode(InstructionSet::X86_64, range.start, info.code(range).unwrap()).unwrap();
+        let touches = code.iter().flat_map(|one| one.touches.iter().map(move |touch| (one.address, touch)));
+        let (pc, touch) =
+            touches.into_iter().find(|(_, touch)| touch.at.base.is_some_and(|base| base.0 != 7)).unwrap();
+        Access { pc, address: *address, size_bytes: touch.size_bytes, kind: touch.kind, value: None }
+    };
+    let all: Vec<Access> = accesses.iter().map(load).collect();
+    let mut namer = Namer::new(vec![image(&info)], &[], &[], &[]);
+    namer.see_kernel(0xffff_8000_0000_0000);
+    let mut context = AccessContext::default();
+    all.iter().for_each(|access| namer.observe(access, &mut context, 1).unwrap());
+    namer.settle();
+    let mut context = AccessContext::default();
+    let named = |access: &Access| {
+        let named = namer.name(access, &mut context, 1).unwrap();
+        let Name::Member { ty, offset, .. } = named.name else { return format!("{:?}", named.name) };
+        let field = namer.catalog().field(ty, offset, u64::from(access.size_bytes)).unwrap();
+        format!("{}.{}", namer.catalog().name(ty), field.path)
+    };
+    all.iter().map(named).collect()
+}
+
+/// The start of a page of slabs.
+const PAGE: u64 = 0xffff_8880_0010_0000;
+
+/// The accesses of a real entry: it lies where its cache has entries, 64 bytes apart.
+fn entry(number: u64) -> [(&'static str, u64); 3] {
+    let at = PAGE + 64 * number;
+    [("vma_of", at), ("anon_of", at + 8), ("next_of", at + 16)]
+}
+
+/// As `list_for_each_entry_safe` does at the end of a list: the head is read as the link of an entry.
+#[test]
+fn a_lists_head_that_code_reads_as_an_entry_belongs_to_the_object_that_has_it() {
+    let area = PAGE + 0x10_0040;
+    let head = area + 120;
+    let mut accesses = vec![("start_of", area), ("tail_of", area + 136), ("next_of", head)];
+    accesses.extend(entry(3));
+    let names = names_of(&accesses);
+    assert_eq!(names[2], "area.entries.next");
+    assert_eq!(names[3..], ["entry.vma", "entry.anon", "entry.same.next"]);
+    // An entry of which only the link was seen is one, if nothing else has its bytes.
+    let names = names_of(&[("next_of", PAGE + 16)]);
+    assert_eq!(names, ["entry.same.next"]);
+}
+
+/// Nothing is known of the object that has the head, but no entry of the cache lies there.
+#[test]
+fn a_head_that_lies_where_the_cache_has_no_entries_is_a_head_alone() {
+    let mut accesses: Vec<(&str, u64)> = (0..9).flat_map(entry).collect();
+    accesses.push(("next_of", PAGE + 0x20_0000 + 24));
+    accesses.push(("next_of", PAGE + 64 * 30 + 16));
+    let names = names_of(&accesses);
+    assert_eq!(names[names.len() - 2..], ["list_head.next", "entry.same.next"]);
+}
+
+/// A slab has objects of one type: what lies in one as a part of it is counted there, whichever pointer led to it.
+#[test]
+fn an_object_in_a_slab_of_larger_ones_is_part_of_one() {
+    // Objects of 152 bytes, 152 apart.
+    let of = |number: u64| PAGE + 152 * number;
+    let mut accesses: Vec<(&str, u64)> = [0, 1, 2, 5, 8, 9, 12, 20]
+        .into_iter()
+        .flat_map(|at| [("fsdata_of", of(at) + 16), ("more_of", of(at) + 120)])
+        .collect();
+    accesses.push(("mode_of", of(15) + 72));
+    // In another slab, and at another place.
+    accesses.push(("mode_of", PAGE + 0x40_0000 + 72));
+    accesses.push(("mode_of", of(17) + 80));
+    let names = names_of(&accesses);
+    assert_eq!(names[names.len() - 3..], ["outer.inode.mode", "inner.mode", "inner.mode"]);
 }
