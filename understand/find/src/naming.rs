@@ -62,6 +62,7 @@ impl<'a> Naming<'a> {
             let sites = window.sites.iter().copied().chain(std::iter::repeat(0));
             for (access, site) in accesses(window).zip(sites) {
                 let named = naming.namer.name(&access, &mut context, window.number)?;
+                let named = naming.namer.or_copied(access.pc, named);
                 let size_bytes = u64::from(access.size_bytes);
                 let (spot, offset) = owner::spot(&mut naming.namer, named, access.address, size_bytes);
                 let offset = u32::try_from(offset).unwrap_or(u32::MAX);
@@ -90,7 +91,10 @@ impl<'a> Naming<'a> {
     pub(crate) fn by_code(&mut self, pc: u64, is_store: bool, address: u64) -> Result<u32, FindError> {
         let access = Access { pc, address, size_bytes: 1, kind: kind(is_store), value: None };
         let spot = match self.namer.name_by_code(&access)? {
-            Some(named) => owner::spot(&mut self.namer, named, address, 1).0,
+            Some(named) => {
+                let named = self.namer.or_copied(pc, named);
+                owner::spot(&mut self.namer, named, address, 1).0
+            }
             None => Spot::UNNAMED,
         };
         Ok(self.number(spot))
@@ -107,6 +111,9 @@ fn namer<'a>(recorded: &Recorded, debug: &'a [Option<DebugInfo>]) -> Namer<'a> {
     });
     let mut namer = Namer::new(images.collect(), &recorded.places, &[], &recorded.stacks);
     namer.see_thread_bases(&recorded.thread_bases);
+    // The first image of a guest is the kernel.
+    let kernel = recorded.images.first().filter(|image| image.is_kernel());
+    kernel.into_iter().for_each(|kernel| namer.see_kernel(kernel.start));
     namer
 }
 

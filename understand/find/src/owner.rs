@@ -25,6 +25,8 @@ pub(crate) enum Owner {
     ThreadHead,
     /// Data that a function of a library touches, by its name's number.
     Library(usize, u32),
+    /// Programs' memory and pages that a kernel copies or clears.
+    Copied,
     /// Nothing is known.
     Unnamed,
 }
@@ -67,6 +69,7 @@ pub(crate) fn spot(namer: &mut Namer<'_>, named: Named, address: u64, size_bytes
         Name::Constant { image, section } => Owner::Constant(image, section),
         Name::ThreadHead { .. } => Owner::ThreadHead,
         Name::Library { image, symbol: Some(symbol) } => Owner::Library(image, symbol),
+        Name::Copied => Owner::Copied,
         _ => Owner::Unnamed,
     };
     (Spot::whole(owner), 0)
@@ -108,6 +111,7 @@ pub(crate) fn class(owner: Owner) -> Class {
         Owner::Buffer(..) => Class::Buffer,
         Owner::Constant(..) | Owner::ThreadHead => Class::Constant,
         Owner::Library(..) => Class::Library,
+        Owner::Copied => Class::Copied,
         Owner::Unnamed => Class::Unnamed,
     }
 }
@@ -127,6 +131,7 @@ pub(crate) fn name(namer: &mut Namer<'_>, owner: Owner) -> String {
         Owner::Constant(image, section) => format!("{} of {}", text(namer, section), file(namer, image)),
         Owner::ThreadHead => "(head of a thread's block)".to_owned(),
         Owner::Library(image, symbol) => format!("data of {} in {}", text(namer, symbol), file(namer, image)),
+        Owner::Copied => "(pages and programs' memory that the kernel copies)".to_owned(),
         Owner::Unnamed => "(unnamed)".to_owned(),
     }
 }

@@ -117,7 +117,7 @@ fn types(naming: &mut Naming<'_>, own: Vec<(Owner, Tally)>, accesses: f64) -> Ve
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for (owner, tally) in own {
         // For objects that no code names, only the site is known.
-        if !matches!(owner, Owner::Unnamed | Owner::Library(..)) {
+        if !matches!(owner, Owner::Unnamed | Owner::Library(..) | Owner::Copied) {
             *sums.entry(owner::name(&mut naming.namer, owner)).or_default() += tally.accesses;
         }
     }

@@ -232,7 +232,7 @@ impl Work<'_, '_> {
     }
 }
 
-/// The shares of stalls of data that have names, by class.
+/// The shares of stalls of data that have names, by class. Pages and programs' memory that a kernel copies have none.
 pub(crate) fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
     let all: f64 = owners.iter().map(|owner| owner.stall_cycles).sum();
     let of = |class: Class| {
@@ -240,13 +240,13 @@ pub(crate) fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
         own.fold(0.0, |sum, owner| sum + owner.stall_cycles)
     };
     let share = |cycles: f64| cycles / all.max(1.0);
+    let nameless = of(Class::Unnamed) + of(Class::Copied);
     Coverage {
-        of_all: (stalls.cycles() > 0).then(|| 1.0 - of(Class::Unnamed) / stalls.cycles() as f64),
-        named: (all > 0.0).then(|| share(all - of(Class::Unnamed))),
+        of_all: (stalls.cycles() > 0).then(|| 1.0 - nameless / stalls.cycles() as f64),
+        named: (all > 0.0).then(|| share(all - nameless)),
         classes: Class::ALL
             .into_iter()
-            // Only recordings of calls know the instructions that copy for programs.
-            .filter(|class| *class != Class::Copied)
+            .filter(|class| *class != Class::Copied || of(*class) > 0.0)
             .map(|class| ClassShare { class: class_name(class), share: share(of(class)) })
             .collect(),
     }
