@@ -27,6 +27,10 @@ pub(crate) struct TextUnit {
     pub(crate) comments_left: usize,
     /// It shares a line with such a comment, and so stays with it.
     pub(crate) is_heading_line: bool,
+    /// Others may pass it, but it is not itself among the members that move.
+    pub(crate) is_still: bool,
+    /// It is the last of the members below a comment: others that come behind it stand apart.
+    pub(crate) ends_group: bool,
 }
 
 /// The way text moves.
@@ -123,6 +127,25 @@ impl<'a> Body<'a> {
         comments.last().unwrap_or(first.tokens.start)..first.tokens.start
     }
 
+    /// The comments that belong to a unit.
+    pub(crate) fn comments_of(&self, unit: &TextUnit) -> impl Iterator<Item = &'a str> {
+        let span = self.span(unit);
+        let tokens = self.found.lexed.tokens.iter();
+        let is_own = move |token: &&Token| {
+            token.is_comment() && span.start <= token.start() && token.end() <= span.end
+        };
+        tokens.filter(is_own).filter_map(|token| self.text().get(token.range()))
+    }
+
+    /// The words of a unit's declaration.
+    pub(crate) fn code_words(&self, unit: &TextUnit) -> impl Iterator<Item = &'a str> {
+        let tokens = self.pieces[unit.pieces.clone()].iter().flat_map(|piece| piece.tokens.clone());
+        let lexed = &self.found.lexed;
+        tokens
+            .filter(|&index| lexed.is_word(index))
+            .filter_map(|index| lexed.text.get(lexed.tokens[index].range()))
+    }
+
     fn has_whole_lines(&self, piece: &BodyPart) -> bool {
         let after = &self.text()[piece.span.end..];
         let rest = after.split('\n').next().unwrap_or("");
@@ -175,6 +198,8 @@ impl<'a> Body<'a> {
                 is_headed: false,
                 comments_left: 0,
                 is_heading_line: false,
+                is_still: false,
+                ends_group: false,
             };
             self.bind_alone(&unit);
             self.units.push(unit);
@@ -339,6 +364,8 @@ impl<'a> Body<'a> {
                 is_headed: false,
                 comments_left: first.comments_left,
                 is_heading_line: first.is_heading_line,
+                is_still: joined.iter().any(|unit| unit.is_still),
+                ends_group: false,
             };
             self.units.insert(range.start, unit);
         }

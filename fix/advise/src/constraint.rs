@@ -117,6 +117,14 @@ pub enum Constraint {
     Reviewed,
     /// No compiler looked at its uses.
     Unchecked,
+    /// A lock stays where it is, and its data near it.
+    LockWithData,
+    /// A pointer that code reaches without an offset stays first.
+    StaysFirst,
+    /// Members that calls only read stay apart from counts, locks, lists and what other regions write.
+    ReadApart,
+    /// A configuration leaves the member out, or decides its size: used members before it stay before it.
+    Configuration,
     /// A run showed that its bytes are used in another way than by its members' names.
     SeenInRun,
 }
@@ -171,6 +179,10 @@ impl Constraint {
             Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
             Self::SeenInRun => "an audited run showed it",
+            Self::LockWithData => "a lock and the data that it protects stay together",
+            Self::StaysFirst => "the first member stays first",
+            Self::ReadApart => "members that calls only read stay apart from those that change",
+            Self::Configuration => "used members stay before one that depends on the configuration",
             Self::TrialFailed => "the changed program was tried and failed",
             Self::Comment => "a comment says so",
             Self::Heading => "members stay under the comment that heads them",

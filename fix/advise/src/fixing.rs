@@ -11,6 +11,7 @@ use crate::options::Options;
 use crate::own_lines;
 use crate::problem::Subject;
 use crate::reasons::member_name;
+use crate::review::Review;
 use crate::score::{Model, Unit};
 use crate::shape_rules;
 use crate::source_scan::{self, ScanTarget};
@@ -151,6 +152,12 @@ impl Holds {
             let name = member_name(subject.aggregate, subject.aggregate.members.len() - 1);
             self.bindings.push(Binding::new(Constraint::FlexibleArrayLast).on([name]));
         }
+    }
+
+    /// Adds the rules of reviewers that hold members in place.
+    pub(crate) fn add_review(&mut self, review: &Review) {
+        self.first |= review.keeps_first;
+        self.bindings.extend(review.bindings.iter().cloned());
     }
 
     fn keep_side_by_side(&mut self, binding: &Binding) {
@@ -319,7 +326,13 @@ impl Holds {
         let mut units = Vec::new();
         let head = members.iter().take_while(|member| member.role != MemberRole::Field).count();
         if head > 0 {
-            units.push(Unit { fields: 0..head, segment: 0, is_chained: false, is_fixed: true });
+            units.push(Unit {
+                fields: 0..head,
+                segment: 0,
+                is_chained: false,
+                is_fixed: true,
+                is_still: false,
+            });
         }
         let mut barriers = 0;
         for (index, (text, range)) in body.units.iter().zip(ranges).enumerate() {
@@ -351,6 +364,7 @@ impl Holds {
                 fields: range.clone(),
                 segment: text.segment + barriers,
                 is_chained: named(&self.chained),
+                is_still: text.is_still,
                 is_fixed: is_first
                     || is_last
                     || is_marker

@@ -34,6 +34,7 @@ impl Usage {
             locks: own.map(|own| own.locks.clone()).unwrap_or_default(),
             elsewhere: own.and_then(|own| own.elsewhere.clone()),
             aligned_uses: own.map(|own| own.aligned_uses.clone()).unwrap_or_default(),
+            slabs: own.map(|own| own.slabs.iter().copied().collect()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
             stack_types: explained.stack_types(),
             per_cpu: explained.per_cpu(),

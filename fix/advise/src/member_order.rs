@@ -8,6 +8,7 @@ use crate::declaration;
 use crate::error::AdviseError;
 use crate::figures;
 use crate::fixing;
+use crate::further::{self, Further};
 use crate::groundwork::{Groundwork, has_one_type, member_names};
 use crate::group_text;
 use crate::initialisers::Positional;
@@ -18,6 +19,7 @@ use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::{OrderProposal, Refusal, RegionLines};
 use crate::reasons;
+use crate::review::Review;
 use crate::rewrite;
 use crate::score::{ONE, Problem, Score};
 use crate::search::{self, Effort, Outcome};
@@ -125,7 +127,7 @@ pub(crate) fn write_given(
     };
     match plan.in_given_order(subject, arrangement) {
         Ok(order) => {
-            let chosen = Chosen { order, is_proven: false, arrangement: Some(arrangement) };
+            let chosen = Chosen { order, is_proven: false, arrangement: Some(arrangement), further: None };
             plan.write_and_judge(subject, sources, spelling, chosen, judge, edited)
         }
         Err(binding) => Ok(refused(spelling, vec![binding], potential(subject, &plan.models))),
@@ -139,11 +141,13 @@ pub(crate) struct Chosen<'a> {
     is_proven: bool,
     /// Groups and alignment; `None` without such.
     arrangement: Option<&'a Arrangement>,
+    /// The gain of more moves.
+    further: Option<Further>,
 }
 
 impl From<Outcome> for Chosen<'_> {
-    fn from(Outcome { order, is_proven, .. }: Outcome) -> Self {
-        Chosen { order, is_proven, arrangement: None }
+    fn from(Outcome { order, is_proven, further, .. }: Outcome) -> Self {
+        Chosen { order, is_proven, arrangement: None, further }
     }
 }
 
@@ -254,6 +258,8 @@ pub(crate) struct Plan<'s> {
     pub(crate) models: Models,
     /// Units of the problem before the first unit of text: base classes.
     pub(crate) head_units: usize,
+    /// The objections of a reviewer; none without a limit of moves.
+    review: Review,
 }
 
 impl<'s> Plan<'s> {
@@ -297,15 +303,18 @@ impl<'s> Plan<'s> {
             Err(bindings) => return Err((models, bindings)),
         };
         let Groundwork { body, ranges, holds, .. } = &mut ground;
+        let mut review = Review::default();
         if options.most_moved.is_some() {
             holds.join_neighbours(subject, body, ranges, &models.models[0]);
+            review = Review::of(subject, body, ranges, sources);
+            holds.add_review(&review);
         }
         let (units, fixed) = holds.units(subject, body, ranges, &models.models[0]);
         let head_units = units.len() - body.units.len();
         let mut with_fixed = models.models.clone();
         with_fixed[0].fixed_bits = fixed;
         let problem = subject.problem(with_fixed, units, options.primary, options.allow_growth);
-        Ok(Plan { ground, problem, models, head_units })
+        Ok(Plan { ground, problem, models, head_units, review: review.behind(head_units) })
     }
 
     /// The best order under both data models, and the score of the present one under the recorded one: a
@@ -315,7 +324,10 @@ impl<'s> Plan<'s> {
         let recorded = Problem { models: self.problem.models[..1].to_vec(), ..self.problem.clone() };
         let before = recorded.score(&identity, None)?;
         let outcome = match options.most_moved {
-            Some(most) => small::by_moves(&self.problem, most)?,
+            Some(most) => {
+                let small = small::by_moves(&self.problem, most, &self.review)?;
+                Outcome { further: further::beyond(&self.problem, &small), ..small }
+            }
             None => search::best(&self.problem, Effort::DEFAULT)?,
         };
         Some((outcome, before))
@@ -429,8 +441,10 @@ impl<'s> Plan<'s> {
             obeyed: self.obeyed(),
             field_order,
             is_proven_minimal: outcome.is_proven,
+            further: outcome.further.map(|further| further.of(subject.usage)),
             lines,
             check,
+            averaged: subject.averaged(self.problem.primary.bytes()),
             seen_outside: None,
             rewritten_values: Vec::new(),
             named_values: self.named_values(),
@@ -453,7 +467,7 @@ impl<'s> Plan<'s> {
     }
 
     pub(crate) fn moved_members(&self, order: &[usize]) -> Vec<usize> {
-        let kept = crate::score::kept(order);
+        let kept = self.problem.kept(order);
         let moved = order.iter().filter(|unit| !kept.contains(unit));
         moved.flat_map(|&unit| self.problem.units[unit].fields.clone()).collect()
     }

@@ -4,10 +4,12 @@ use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::guard::Lock;
 use crate::guarding;
-use crate::kind::{Description, FixKind, KindName, Task};
+use crate::kind::{Description, FixKind, KindName, Task, per_call};
 use crate::member_order::{self, Verdict};
 use crate::problem::Subject;
-use crate::proposal::{Advice, OrderProposal, PART, Parted, REORDER, Refusal, RegionLines, SizeChange};
+use crate::proposal::{
+    Advice, FurtherMoves, OrderProposal, PART, Parted, REORDER, Refusal, RegionLines, SizeChange,
+};
 use crate::search::Outcome;
 use crate::spelling::{Spelling, spelling};
 use crate::usage::Usage;
@@ -219,9 +221,14 @@ fn is_unread(constraint: Constraint) -> bool {
 
 pub(crate) fn describe(one: &OrderProposal) -> Description {
     let kind = if one.parted.is_some() { PART } else { REORDER };
-    let minimal = match one.is_proven_minimal {
-        true => "No allowed order needs fewer lines for an object.",
-        false => "Found by search: a better order is not excluded.",
+    let minimal = match (&one.further, one.is_proven_minimal) {
+        (Some(FurtherMoves { moves, region, lines_per_call }), _) => format!(
+            "{moves} more {} would gain another {} lines per call of {region} (--most-moved all).",
+            if *moves == 1 { "move" } else { "moves" },
+            per_call(*lines_per_call)
+        ),
+        (None, true) => "No allowed order needs fewer lines for an object.".into(),
+        (None, false) => "Found by search: a better order is not excluded.".into(),
     };
     let moved = one.moved.join(", ");
     let summary = match &one.parted {
@@ -237,6 +244,7 @@ pub(crate) fn describe(one: &OrderProposal) -> Description {
     let mut reasons: Vec<String> =
         one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
     reasons.extend(one.sizes.first().and_then(side_effect));
+    reasons.extend(one.averaged.clone());
     reasons.extend(one.seen_outside.clone());
     reasons.extend(one.rewritten_values.clone());
     Description {

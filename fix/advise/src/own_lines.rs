@@ -97,7 +97,7 @@ fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources, question: Qu
     let name = types.aggregate(id).and_then(|_| types.get(id)?.name.as_deref());
     let but: &[&str] = match question {
         Question::DeclarationAlignsBeyondPointers => &["void"],
-        Question::DeclarationAligns | Question::TypedefAligns => &[],
+        _ => &[],
     };
     let find = |name: &str| {
         sources.answer(question, name, || Some(speaks_of_alignment(sources, name, but))) == Some(true)

@@ -7,11 +7,12 @@ use crate::neighbour::Neighbour;
 use crate::placement;
 use crate::score::{Demand, Model, ONE, Problem, Span, Traffic, Unit};
 use crate::usage::Usage;
+use lineup_explain::slabs::SlabCache;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
 use lineup_model::usage::{Owner, Sharing, TypeUse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// One type of one usage, ready to be turned into a [`Problem`].
@@ -23,6 +24,9 @@ pub(crate) struct Subject<'a> {
     pub(crate) uses: Vec<&'a TypeUse>,
     pub(crate) usage: &'a Usage,
 }
+
+/// Objects' places are known within lines of this size.
+const LARGEST_LINE: u64 = 128;
 
 /// Region, base and spans: demands with equal keys are one.
 type DemandKey = (RegionId, u64, Vec<Span>);
@@ -120,10 +124,10 @@ impl<'a> Subject<'a> {
     fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
         let mut merged: BTreeMap<DemandKey, Sums> = BTreeMap::new();
         let recorded_bytes = self.types.size_bytes(self.id).unwrap_or(0);
+        let phases = self.phases();
         for used in &self.uses {
             let Some(region) = self.usage.regions.get(used.region) else { continue };
             for pattern in &used.patterns {
-                let base = base_in_line(u64::from(pattern.base_in_line), align_bytes);
                 let bytes = pattern
                     .bytes
                     .iter()
@@ -132,14 +136,21 @@ impl<'a> Subject<'a> {
                 let distance = pattern.neighbour_distance_bytes;
                 let neighbour = distance.and_then(|distance| Neighbour::new(distance, recorded_bytes));
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
-                let sums = merged.entry((used.region, base, spans)).or_default();
-                sums.occurrences += per_call;
-                sums.weight += per_call * region.weight;
-                sums.anyway.add(&pattern.needed_anyway, used.calls);
-                if let Some(neighbour) = neighbour {
-                    let (share, anyway) = sums.neighbours.entry(neighbour).or_default();
-                    *share += per_call;
-                    anyway.add(&pattern.needed_anyway, used.calls);
+                let places = places(&phases, u64::from(pattern.base_in_line));
+                for (place, share) in &places {
+                    let base = base_in_line(*place, align_bytes);
+                    let per_call = per_call * share;
+                    let sums = merged.entry((used.region, base, spans.clone())).or_default();
+                    sums.occurrences += per_call;
+                    sums.weight += per_call * region.weight;
+                    let of_neighbour = neighbour.map(|one| sums.neighbours.entry(one).or_default());
+                    // The bytes beside an object are known at the recorded place alone.
+                    let anyway = Some(&pattern.needed_anyway).filter(|_| places.len() == 1);
+                    if let Some((share, theirs)) = of_neighbour {
+                        *share += per_call;
+                        anyway.into_iter().for_each(|anyway| theirs.add(anyway, used.calls));
+                    }
+                    anyway.into_iter().for_each(|anyway| sums.anyway.add(anyway, used.calls));
                 }
             }
         }
@@ -157,6 +168,33 @@ impl<'a> Subject<'a> {
                 Demand { region, base, per_call, weight, spans, neighbours, recorded_bytes, anyway }
             })
             .collect()
+    }
+
+    fn slab_cache(&self) -> Option<&'a SlabCache> {
+        let is_own = |ty: &TypeId| self.types.aggregate(*ty).map(|(id, _)| id) == Some(self.id);
+        self.usage.slabs.iter().find(|(ty, _)| is_own(ty)).map(|(_, cache)| cache)
+    }
+
+    /// The places in 128 bytes where the slab cache puts objects, each with the number of objects of a slab.
+    fn phases(&self) -> BTreeMap<u64, usize> {
+        let mut phases = BTreeMap::new();
+        for place in self.slab_cache().into_iter().flat_map(|cache| cache.phases(LARGEST_LINE)) {
+            *phases.entry(place).or_default() += 1;
+        }
+        phases
+    }
+
+    /// The places of objects in lines over which figures are averaged, where a slab cache gives several.
+    pub(crate) fn averaged(&self, line_bytes: u64) -> Option<String> {
+        let cache = self.slab_cache()?;
+        let places: BTreeSet<u64> = cache.phases(line_bytes).into_iter().collect();
+        (places.len() > 1).then(|| {
+            format!(
+                "averaged over the {} places in a line where its slab cache puts objects, {} bytes apart",
+                places.len(),
+                cache.stride_bytes
+            )
+        })
     }
 
     /// The parts of members that recorded byte ranges cover.
@@ -234,6 +272,16 @@ pub(crate) fn is_write_shared(sharing: &Sharing, uses: u64) -> bool {
 
 fn packed(name: Option<&str>) -> Binding {
     Binding::new(Constraint::Packed).on([name.unwrap_or("(unnamed)").to_string()])
+}
+
+/// The places of an object's start in 128 bytes, each with its share: those that its slab cache gives, whichever the run
+/// used. An object elsewhere keeps its place.
+fn places(phases: &BTreeMap<u64, usize>, recorded: u64) -> Vec<(u64, f64)> {
+    if !phases.contains_key(&(recorded % LARGEST_LINE)) {
+        return vec![(recorded, 1.0)];
+    }
+    let objects: usize = phases.values().sum();
+    phases.iter().map(|(place, count)| (*place, *count as f64 / objects as f64)).collect()
 }
 
 /// The place of an object's start in its line, as far as its alignment lets it vary.

@@ -92,12 +92,18 @@ pub struct OrderProposal {
     pub sizes: Vec<SizeChange>,
     /// True when no allowed order needs fewer lines.
     pub is_proven_minimal: bool,
+    /// The gain of more moves than were asked for, if they gain something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further: Option<FurtherMoves>,
     /// The check of its offsets.
     pub check: Check,
     /// The reasons, member by member.
     pub reasons: Vec<Reason>,
     /// Constraints that were obeyed.
     pub obeyed: Vec<Binding>,
+    /// The places of objects over which the figures are averaged, if a slab cache gives several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub averaged: Option<String>,
     /// The audit's observations of it outside the regions, if there was an audit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_outside: Option<String>,
@@ -116,6 +122,17 @@ pub struct OrderProposal {
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
+}
+
+/// The gain of more moves than a small patch makes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FurtherMoves {
+    /// The number of further moves.
+    pub moves: u64,
+    /// The region that gains most by them.
+    pub region: String,
+    /// Its lines per call that they save.
+    pub lines_per_call: f64,
 }
 
 /// Room between data of different threads.

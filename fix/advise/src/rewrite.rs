@@ -7,7 +7,7 @@ use crate::body::{Body, Mode};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration;
 use crate::doc_comment;
-use crate::score::kept;
+use crate::score::kept_around;
 use crate::sources::Sources;
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ fn exchange(body: &Body<'_>, order: &[usize]) -> String {
 /// Moved units follow the unit that now precedes them, or precede the one that follows.
 fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
     let text = body.found.lexed.text;
-    let stays = kept(order);
+    let stays = kept_around(order, &|unit| body.units[unit].is_still);
     let (mut before, mut after): (Neighbours, Neighbours) = Default::default();
     let mut anchor: Option<usize> = None;
     let mut waiting: Vec<usize> = Vec::new();
@@ -112,7 +112,8 @@ fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
         if is_kept {
             push_all(&mut new, before.get(&unit));
             new.push_str(&text[span.clone()]);
-            if text_unit.is_headed && after.contains_key(&unit) {
+            let is_apart = text_unit.is_headed || text_unit.ends_group;
+            if is_apart && after.contains_key(&unit) {
                 new.push('\n');
             }
             push_all(&mut new, after.get(&unit));

@@ -102,6 +102,8 @@ pub(crate) struct Unit {
     pub(crate) is_chained: bool,
     /// It does not move at all.
     pub(crate) is_fixed: bool,
+    /// Others may pass it, but it is not itself among the members that move.
+    pub(crate) is_still: bool,
 }
 
 /// Orders of units, and their judge.
@@ -127,6 +129,11 @@ impl Problem {
     /// The fields in the order that an order of units gives.
     pub(crate) fn field_order(&self, order: &[usize]) -> Vec<usize> {
         order.iter().flat_map(|&unit| self.units[unit].fields.clone()).collect()
+    }
+
+    /// The units that an order leaves in place relative to each other.
+    pub(crate) fn kept(&self, order: &[usize]) -> Vec<usize> {
+        kept_around(order, &|unit| self.units[unit].is_still)
     }
 
     pub(crate) fn place(&self, model: &Model, order: &[usize]) -> Option<Placed> {
@@ -166,7 +173,7 @@ impl Problem {
             score[4] = score[4].saturating_add(lines[2]);
             score[5] = score[5].saturating_add(placed.size_bytes);
         }
-        score[6] = (order.len() - kept(order).len()) as u64;
+        score[6] = (order.len() - self.kept(order).len()) as u64;
         Some(score)
     }
 
@@ -399,6 +406,24 @@ pub(crate) fn kept(order: &[usize]) -> Vec<usize> {
     kept
 }
 
+/// The same among the choices that keep all of these units, where there are such.
+pub(crate) fn kept_around(order: &[usize], is_still: &dyn Fn(usize) -> bool) -> Vec<usize> {
+    let still: Vec<usize> = order.iter().copied().filter(|unit| is_still(*unit)).collect();
+    if still.is_empty() || !still.is_sorted() {
+        return kept(order);
+    }
+    // Between two of them only units from between them stay.
+    let (mut passed, mut next) = (None, still.into_iter().peekable());
+    let stays = |unit: &usize| {
+        if next.peek() == Some(unit) {
+            passed = next.next();
+            return true;
+        }
+        passed.is_none_or(|before| before < *unit) && next.peek().is_none_or(|after| unit < after)
+    };
+    kept(&order.iter().copied().filter(stays).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,6 +433,15 @@ mod tests {
         assert_eq!(kept(&[4, 0, 1, 2, 3]), [0, 1, 2, 3]);
         assert_eq!(kept(&[2, 1, 0]).len(), 1);
         assert!(kept(&[]).is_empty());
+    }
+
+    #[test]
+    fn of_two_units_that_change_places_the_other_one_moves() {
+        for lock in [0, 1] {
+            assert_eq!(kept_around(&[1, 0], &|unit| unit == lock), [lock]);
+        }
+        assert_eq!(kept_around(&[2, 0, 1, 3], &|unit| unit == 2), [2, 3]);
+        assert_eq!(kept_around(&[1, 0, 2], &|unit| unit < 2), kept(&[1, 0, 2]), "both cannot stay");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! moving one unit at a time; branch and bound then proves or improves the result when the type is small enough.
 //! Everything is deterministic: equal inputs give equal orders.
 
+use crate::further::Further;
 use crate::placement;
 use crate::score::{Baseline, Demand, Problem, Score, kept};
 use lineup_model::line::LineSize;
@@ -16,6 +17,8 @@ pub(crate) struct Outcome {
     pub(crate) score: Score,
     /// True when no allowed order needs fewer lines.
     pub(crate) is_proven: bool,
+    /// Of an order of few moves: the gain of more.
+    pub(crate) further: Option<Further>,
 }
 
 /// The limits of a search, in orders scored or prefixes placed.
@@ -27,6 +30,8 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) const DEFAULT: Effort = Effort { polish: 30_000, branches: 20_000 };
+    /// For a figure beside a proposal.
+    pub(crate) const SECOND: Effort = Effort { polish: 10_000, branches: 2_000 };
 }
 
 /// The part of a score that counts lines and false sharing, the rest being tie-breaks.
@@ -50,7 +55,7 @@ pub(crate) fn best(problem: &Problem, effort: Effort) -> Option<Outcome> {
     let mut branches = Branches::new(problem, &before, effort.branches, (score, order));
     let is_proven = branches.run();
     let (score, order) = branches.best;
-    Some(Outcome { order, score, is_proven })
+    Some(Outcome { order, score, is_proven, further: None })
 }
 
 struct Search<'p> {

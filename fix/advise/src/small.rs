@@ -2,21 +2,25 @@
 //!
 //! A seldom touched unit moves to the end of its section or not at all, and at most one such unit moves. Elsewhere its
 //! only purpose would be to shift the units behind it. Nothing large moves, and no hole appears. No region pays for
-//! another's saving. Of two patches that save nearly the same, the one that is easier to read is taken.
+//! another's saving. A [`Review`] has further objections. Of two patches that save nearly the same, the one that is
+//! easier to read is taken.
 
-use crate::score::{Baseline, ONE, Problem, Score, kept};
+use crate::review::Review;
+use crate::score::{Baseline, ONE, Problem, Score};
 use crate::search::{LINE_PARTS, Outcome, candidates, drawn_together, hot_sets, units_of};
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The best order within `most` moves of one unit. `None` when not even the present order can be placed.
-pub(crate) fn by_moves(problem: &Problem, most: usize) -> Option<Outcome> {
+pub(crate) fn by_moves(problem: &Problem, most: usize, review: &Review) -> Option<Outcome> {
     let before = problem.baseline()?;
     let present: Vec<usize> = (0..problem.units.len()).collect();
     let mut small = Small {
         problem,
         before: &before,
         most,
+        review,
+        beside_written: review.beside_written(problem, &present),
         used: used(problem),
         present: problem.region_lines(&present)?,
         holes: problem.holes(&present)?,
@@ -29,7 +33,7 @@ pub(crate) fn by_moves(problem: &Problem, most: usize) -> Option<Outcome> {
     small.step_by_step();
     small.all_pairs();
     let (score, order) = small.smallest()?;
-    Some(Outcome { order, score, is_proven: false })
+    Some(Outcome { order, score, is_proven: false, further: None })
 }
 
 /// A region may need more lines up to the largest saving of another divided by this.
@@ -72,6 +76,10 @@ struct Small<'p> {
     problem: &'p Problem,
     before: &'p Baseline,
     most: usize,
+    /// The objections to orders.
+    review: &'p Review,
+    /// Members that calls only read, and that lie beside those that change in the present order.
+    beside_written: BTreeSet<usize>,
     /// Units that calls touch often.
     used: BTreeSet<usize>,
     /// The lines that each region needs in the present order.
@@ -87,7 +95,7 @@ impl Small<'_> {
 
     /// The units that move, if the touches of calls explain the moves to a reader.
     fn moved(&self, order: &[usize]) -> Option<Vec<usize>> {
-        let stays: BTreeSet<usize> = kept(order).into_iter().collect();
+        let stays: BTreeSet<usize> = self.problem.kept(order).into_iter().collect();
         let moved = || order.iter().enumerate().filter(|(_, unit)| !stays.contains(unit));
         let is_cold = |unit: &usize| !self.used.contains(unit);
         let cold = moved().filter(|(_, unit)| is_cold(unit)).count();
@@ -96,7 +104,8 @@ impl Small<'_> {
         let is_small = |(_, unit): (usize, &usize)| self.problem.unit_bytes(*unit) <= large;
         let is_read =
             moved().count() <= self.most && cold <= 1 && moved().all(is_told) && moved().all(is_small);
-        is_read.then(|| moved().map(|(_, &unit)| unit).collect())
+        let is_accepted = is_read && self.review.accepts_moves(self.problem, order, &self.used);
+        is_accepted.then(|| moved().map(|(_, &unit)| unit).collect())
     }
 
     /// Keeps an order that people would read, and that is better than the present one.
@@ -104,8 +113,10 @@ impl Small<'_> {
         let Some(moved) = self.moved(order) else { return };
         let Some(score) = self.score(order) else { return };
         let is_better = moved.is_empty() || self.found.first().is_none_or(|present| score < present.score);
+        let stays_apart = || self.review.beside_written(self.problem, order).is_subset(&self.beside_written);
         if is_better
             && self.is_fair(order)
+            && stays_apart()
             && self.problem.holes(order).is_some_and(|holes| holes <= self.holes)
         {
             let bytes = moved.iter().map(|&unit| self.problem.unit_bytes(unit)).sum();

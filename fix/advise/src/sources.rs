@@ -51,6 +51,8 @@ pub(crate) enum Question {
     DeclarationAligns,
     /// The same, but not of a pointer's.
     DeclarationAlignsBeyondPointers,
+    /// Whether the declaration of a struct has members inside `#if`.
+    DependsOnConfiguration,
 }
 
 /// A place in a source file.

@@ -2,8 +2,7 @@
 
 use crate::body::Body;
 use crate::constraint::{Binding, Constraint};
-use crate::contracts::binding;
-use crate::headings;
+use crate::opposites;
 use crate::problem::Subject;
 use lineup_model::types::{Aggregate, AggregateKind, Member, TypeKind, Types};
 use std::collections::BTreeSet;
@@ -20,7 +19,6 @@ pub(crate) fn join(
     subject: &Subject<'_>,
     may_join: MayJoin<'_>,
 ) {
-    close_commented(body, ranges);
     let bonds = Bonds::of(body, ranges, subject);
     for unit in (1..body.units.len()).rev() {
         let (before, own) = (ranges[unit - 1].clone(), ranges[unit].clone());
@@ -40,26 +38,6 @@ const SHORT: usize = 4;
 /// The number of neighbours that share a word, or whose types do, from which they count as alike.
 const ALIKE: usize = 3;
 
-/// A comment above the first of several members may concern all of them or that one. If none of the others has a
-/// comment above it, the first stays. Members then neither leave nor enter the run below the comment up to a blank
-/// line.
-fn close_commented(body: &mut Body<'_>, ranges: &[Range<usize>]) {
-    for paragraph in paragraphs(body, ranges) {
-        let has_comment = |unit: usize| !body.leading_comments(&body.units[unit]).is_empty();
-        let others = paragraph.start + 1..paragraph.end;
-        if others.is_empty() || !has_comment(paragraph.start) || others.into_iter().any(has_comment) {
-            continue;
-        }
-        let first = &body.units[paragraph.start];
-        let (comment, names) = (body.leading_comments(first).start, first.names.clone());
-        let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
-        body.bindings.push(binding);
-        body.units[paragraph.start].is_heading_line = true;
-        headings::part(body, paragraph.start);
-        headings::part(body, paragraph.end);
-    }
-}
-
 /// Whether only blanks and the unit's own comments lie between a unit and the one before it.
 fn are_neighbours(body: &Body<'_>, ranges: &[Range<usize>], unit: usize) -> bool {
     let (before, next) = (&body.units[unit - 1], &body.units[unit]);
@@ -68,7 +46,7 @@ fn are_neighbours(body: &Body<'_>, ranges: &[Range<usize>], unit: usize) -> bool
 }
 
 /// Units that follow each other without a blank line between them.
-fn paragraphs(body: &Body<'_>, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+pub(crate) fn paragraphs(body: &Body<'_>, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     let follows = |unit: usize| {
         let lies_between = body.span(&body.units[unit - 1]).end..body.span(&body.units[unit]).start;
         let is_gap = body.found.lexed.text.get(lies_between).is_none_or(|gap| gap.contains('\n'));
@@ -172,12 +150,7 @@ struct Names<'s> {
 
 impl<'s> Names<'s> {
     fn of(subject: &Subject<'s>) -> Self {
-        let aggregate = subject.aggregate;
-        let first_words = || aggregate.members.iter().filter_map(|member| prefix(member.name.as_deref()?));
-        let count = |word: &str| first_words().filter(|other| *other == word).count();
-        let usual = first_words().max_by_key(|word| count(word));
-        let prefix = usual.filter(|word| 2 * count(word) > aggregate.members.len()).unwrap_or("");
-        Names { types: subject.types, aggregate, prefix }
+        Names { types: subject.types, aggregate: subject.aggregate, prefix: usual_prefix(subject.aggregate) }
     }
 
     fn shown(&self, field: usize) -> String {
@@ -249,16 +222,32 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// `gp_seq` and `gp_seq_needed`, `gw_family` and `gw4`.
+    /// `gp_seq` and `gp_seq_needed`, `gw_family` and `gw4`, `mm` and `active_mm`, `readers` and `writers`.
     fn are_one(&self, one: &str, other: &str) -> bool {
         let own = one.strip_prefix(self.prefix).zip(other.strip_prefix(self.prefix));
         let (one, other) = own.unwrap_or((one, other));
         let goes_on = |short: &str, long: &str| {
             short.len() >= LEAST_STEM && long.strip_prefix(short).is_some_and(|rest| rest.starts_with('_'))
         };
+        let ends_so = |short: &str, long: &str| {
+            short.len() >= LEAST_STEM && long.strip_suffix(short).is_some_and(|rest| rest.ends_with('_'))
+        };
         let stems = [stem(one), stem(other)];
-        goes_on(one, other) || goes_on(other, one) || (stems[0] == stems[1] && stems[0].len() >= LEAST_STEM)
+        goes_on(one, other)
+            || goes_on(other, one)
+            || ends_so(one, other)
+            || ends_so(other, one)
+            || opposites::are_opposites(one, other)
+            || (stems[0] == stems[1] && stems[0].len() >= LEAST_STEM)
     }
+}
+
+/// The first word, with its underscore, of more than half of the members' names; else nothing.
+pub(crate) fn usual_prefix(aggregate: &Aggregate) -> &str {
+    let first_words = || aggregate.members.iter().filter_map(|member| prefix(member.name.as_deref()?));
+    let count = |word: &str| first_words().filter(|other| *other == word).count();
+    let usual = first_words().max_by_key(|word| count(word));
+    usual.filter(|word| 2 * count(word) > aggregate.members.len()).unwrap_or("")
 }
 
 /// The first word with its underscore.

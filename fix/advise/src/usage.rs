@@ -1,5 +1,6 @@
 //! The data that advice is derived from.
 
+use lineup_explain::slabs::SlabCache;
 use lineup_explain::stalls::RegionStalls;
 use lineup_explain::threads::{Elsewhere, Of, SharedCounter};
 use lineup_model::Library;
@@ -87,6 +88,8 @@ pub struct Usage {
     pub elsewhere: Option<Elsewhere>,
     /// Bytes of objects that instructions ask to be aligned.
     pub aligned_uses: Vec<AlignedUse>,
+    /// The slab caches of a kernel's types, as far as their objects show them.
+    pub slabs: BTreeMap<TypeId, SlabCache>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
     /// Types of which most objects seen lay on a stack.
@@ -126,6 +129,7 @@ impl Usage {
             locks: Vec::new(),
             elsewhere: None,
             aligned_uses: Vec::new(),
+            slabs: BTreeMap::new(),
             variable_types: Vec::new(),
             stack_types: BTreeSet::new(),
             per_cpu: None,

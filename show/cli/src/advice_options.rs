@@ -35,9 +35,10 @@ pub(crate) struct AdviceOptions {
     /// Percentage of a region's cache lines that an edit must save to be in the patch; smaller ones are only listed
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,
-    /// Move at most this many members of a type, for a patch that is quick to read [default: any number]
-    #[arg(long, value_name = "N")]
-    most_moved: Option<usize>,
+    /// Move at most this many members of a type, for a patch that is quick to read; "all" for any number [default: 3 in
+    /// a kernel, else all]
+    #[arg(long, value_name = "N|all", value_parser = most_moved)]
+    most_moved: Option<MostMoved>,
     /// Write the orders in this file as they are, instead of looking for better ones: TYPE: member, align(64) group
     /// NAME { member }, rest
     #[arg(long, value_name = "FILE", conflicts_with = "most_moved")]
@@ -52,6 +53,13 @@ pub(crate) struct AdviceOptions {
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
 }
+
+/// The limit of moves; `None` without one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MostMoved(Option<usize>);
+
+/// Moves of a type in a patch for a kernel, unless the user gives another number.
+const FEW_MOVES: usize = 3;
 
 /// How much of a report is printed.
 #[derive(Args, Clone)]
@@ -86,6 +94,12 @@ impl AdviceOptions {
         }
     }
 
+    /// The same as the library takes them, with the user's constraints, for a kernel.
+    pub(crate) fn meant_of_kernel(&self) -> Result<lineup_advise::options::Options> {
+        let most_moved = self.most_moved.unwrap_or(MostMoved(Some(FEW_MOVES))).0;
+        Ok(lineup_advise::options::Options { most_moved, ..self.meant()? })
+    }
+
     /// The same as the library takes them, with the user's constraints.
     pub(crate) fn meant(&self) -> Result<lineup_advise::options::Options> {
         Ok(lineup_advise::options::Options {
@@ -95,7 +109,7 @@ impl AdviceOptions {
             primary: self.line_size,
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
-            most_moved: self.most_moved,
+            most_moved: self.most_moved.and_then(|most| most.0),
             orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
             randomisation: Randomisation::Unknown,
             failed: Vec::new(),
@@ -157,6 +171,14 @@ pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
     size.ok_or_else(|| format!("a cache line has 32, 64 or 128 bytes, not {text}"))
 }
 
+fn most_moved(text: &str) -> Result<MostMoved, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(MostMoved(None)),
+        Ok(moves) if moves > 0 => Ok(MostMoved(Some(moves))),
+        _ => Err(format!("{text} is neither a number of moves nor \"all\"")),
+    }
+}
+
 fn percentage(text: &str) -> Result<f64, String> {
     let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.ok_or_else(|| format!("{text} is no number from 0 to 100"))
@@ -170,6 +192,13 @@ mod tests {
     fn a_pin_names_type_and_member() {
         assert_eq!(type_and_member("a::B.c").unwrap(), ("a::B".into(), "c".into()));
         assert!(type_and_member("member").is_err());
+    }
+
+    #[test]
+    fn moves_are_a_number_or_all() {
+        assert_eq!(most_moved("4"), Ok(MostMoved(Some(4))));
+        assert_eq!(most_moved("all"), Ok(MostMoved(None)));
+        assert!(most_moved("0").is_err() && most_moved("any").is_err());
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.shown(), stages);
     }
-    let mut meant = options.advice.meant()?;
+    let mut meant = options.advice.meant_of_kernel()?;
     check_pins(&meant.pins, recorded.types())?;
     meant.randomisation = randomisation(&KernelPlaces {
         folder: options.source.as_deref(),

@@ -17,6 +17,7 @@ mod lua;
 mod pahole;
 mod parting;
 mod randomisation;
+mod review;
 mod rewriting;
 mod splitting;
 mod together;

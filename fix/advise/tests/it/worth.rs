@@ -7,6 +7,7 @@ use lineup_advise::options::Options;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::{Scale, Usage};
+use lineup_explain::slabs::SlabCache;
 use lineup_explain::stalls::RegionStalls;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
@@ -358,4 +359,37 @@ fn a_type_that_stays_as_it_is_gets_a_sketch_of_a_split() {
     );
     let lines = &sketch.lines[0];
     assert_eq!((lines.before, lines.after), (Some(1.0), 0.125));
+}
+
+/// As `shmem_inode_info`: objects of 784 bytes begin at four places in a line, and a run used one of them.
+#[test]
+fn an_order_is_judged_at_every_place_that_a_slab_cache_gives() {
+    let text = "struct rec {\n\tlong a;\n\tlong b[5];\n\tlong c[2];\n\tlong d;\n\tchar rest[704];\n};\nstruct rec r;\n";
+    let advised = |stride_bytes: Option<u64>| {
+        // Objects that begin 16 bytes into a line use `a` and `d`, which the same line holds only at 0.
+        let mut case = Case::new(text, 48, &[(0, 8), (48, 16)]);
+        let rec = case.rec();
+        let cache = stride_bytes.map(|stride_bytes| SlabCache { slab_bytes: 16384, stride_bytes });
+        case.usage.slabs = cache.map(|cache| (rec, cache)).into_iter().collect();
+        case.advise()
+    };
+    let of_lines = |advice: &Advice| {
+        let order = &advice.orders[0];
+        let row =
+            order.lines.iter().find(|row| row.line_bytes == 64 && row.data_model == "LP64").expect("lines");
+        (row.before.expect("lines"), row.after)
+    };
+    // At the recorded place the two lie on two lines.
+    assert_eq!(of_lines(&advised(None)), (2.0, 1.0));
+    // At 0 they share a line; at 16, 32 and 48 they do not. Side by side, in 24 bytes, they cross a line only from 48.
+    let advice = advised(Some(784));
+    let (before, after) = of_lines(&advice);
+    assert!((before - 1.75).abs() < 0.01 && after < before, "{before} {after}");
+    let reasons = &advice.descriptions[0].reasons;
+    assert!(reasons.iter().any(|reason| reason.contains("averaged over the 4 places")), "{reasons:?}");
+    // A place that the cache does not give stays: such an object lies in another one.
+    let mut case = Case::new(text, 24, &[(0, 8), (48, 16)]);
+    let rec = case.rec();
+    case.usage.slabs.insert(rec, SlabCache { slab_bytes: 16384, stride_bytes: 784 });
+    assert_eq!(of_lines(&case.advise()).0, 2.0);
 }

@@ -128,7 +128,7 @@ impl<'p> KernelPlan<'p> {
             selection: if typed.first { Selection::First } else { Selection::Spread },
             warmup: typed.warmup,
             caches: &typed.caches,
-            advice: typed.advice.meant()?,
+            advice: typed.advice.meant_of_kernel()?,
             units: typed.advice.units(),
             report: &typed.report,
             out,
