@@ -3,20 +3,23 @@
 //! A class of C++ keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed
 //! with it, and it never changes its memory in between: each object keeps its own values, moved-from objects included,
 //! and threads that read an object write nothing. A struct of C keeps a pointer to that memory, which the calls that make
-//! its objects ask for and those that end them give back. Whatever the edit cannot follow keeps a member, or all of
-//! them, in place.
+//! its objects ask for and those that end them give back; elements of an array keep none, since their parts are in an
+//! array too. Whatever the edit cannot follow keeps a member, or all of them, in place.
 
+use crate::array_part_text;
 use crate::cold_part_text::{self, ColdText};
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::groundwork::Groundwork;
-use crate::heap_part_text;
+use crate::heap_part_text::{self, Calls};
 use crate::judge::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::lex::Lexed;
-use crate::meaning::{Effect, HeapFunction, SeenBy, SplitMeaning};
+use crate::meaning::{Effect, HeapFunction, ObjectVariable, SeenBy, SplitMeaning};
 use crate::problem::Subject;
-use crate::proposal::{Advice, Check, ColdPartProposal, HeapChange, RegionLines, SPLIT, SizeChange};
+use crate::proposal::{
+    Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange,
+};
 use crate::reasons::member_name;
 use crate::sketch;
 use crate::sources::Sources;
@@ -112,9 +115,12 @@ fn write(
         Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
     };
     let before_bytes = task.types.size_bytes(subject.id).unwrap_or(0);
-    let (check, after_bytes) = match size_in(&compiled, task.usage, subject, spelling, &text.member) {
-        None if compiled.is_empty() => (Check::Predicted, predicted(task.types, subject, &moved)),
-        None => return Ok(Err(disagrees("the build has no class with the new member".into()))),
+    let has_pointer = !matches!(text.place, PartPlace::Array { .. });
+    let (check, after_bytes) = match size_in(&compiled, task.usage, (subject, spelling), &text, &moved) {
+        None if compiled.is_empty() => {
+            (Check::Predicted, predicted(task.types, subject, &moved, has_pointer))
+        }
+        None => return Ok(Err(disagrees("the build has no such class".into()))),
         Some(size) => (Check::CompiledRecordedOnly, size),
     };
     if after_bytes >= before_bytes {
@@ -132,7 +138,7 @@ fn write(
         lines: lines(task, subject, (cold.used_bytes, after_bytes)),
         sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
         check,
-        heap: text.heap,
+        place: text.place,
         edited: text.texts,
     }))
 }
@@ -155,6 +161,7 @@ fn plan(
     if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
         return Err(Binding::new(Constraint::Pinned));
     }
+    let writers = writers(sources, meaning)?;
     if let Some(hold) = meaning.holds.iter().find(|hold| hold.names.is_empty()) {
         return Err(hold.clone());
     }
@@ -163,7 +170,7 @@ fn plan(
     }
     match meaning.seen_by {
         SeenBy::Cpp => program_allows(sources)?,
-        SeenBy::C => heap_allows(meaning)?,
+        SeenBy::C => {}
         SeenBy::Both => return Err(refused("units of C and of C++ use it")),
     }
     let ground = Groundwork::lay(subject, spelling, sources, options)
@@ -197,10 +204,14 @@ fn plan(
     }
     let names = |field: &usize| member_name(subject.aggregate, *field);
     let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
-    let text = match meaning.seen_by {
-        SeenBy::Cpp => cold_part_text::write(sources, &ground, &units, &moved_names, meaning)?,
-        _ => heap_part_text::write(sources, &ground, &units, &moved_names, meaning)?,
-    };
+    let mut text = Err(refused("no edit is written"));
+    for write in writers {
+        text = write(sources, &ground, &units, &moved_names, meaning);
+        if text.is_ok() {
+            break;
+        }
+    }
+    let text = text?;
     if let Some(path) = text.texts.keys().find(|path| advice.edited.contains_key(*path)) {
         return Err(refused(format!("another change edits {path}")));
     }
@@ -218,10 +229,35 @@ const ABOUT_ORDER: [Constraint; 7] = [
     Constraint::KeptApart,
 ];
 
-/// Refuses structs of C of whose objects no call was seen that makes them.
-fn heap_allows(meaning: &SplitMeaning) -> Result<(), Binding> {
+/// Writes an edit.
+type Writer =
+    fn(&Sources, &Groundwork<'_>, &[usize], &BTreeSet<String>, &SplitMeaning) -> Result<ColdText, Binding>;
+
+/// The writers for objects of this kind, the best first: values of C++, elements of arrays of C, objects of C that calls
+/// make.
+fn writers(sources: &Sources, meaning: &SplitMeaning) -> Result<&'static [Writer], Binding> {
+    if meaning.seen_by == SeenBy::Cpp {
+        return Ok(&[cold_part_text::write]);
+    }
+    let at = |one: &ObjectVariable, why: &str| Err(refused(why).at(&one.path, one.line));
     let is_made = meaning.heap_calls.iter().any(|call| call.function != HeapFunction::Free);
-    is_made.then_some(()).ok_or_else(|| refused("no call is seen that makes its objects"))
+    match (meaning.variables.first(), is_made) {
+        (None, false) => Err(refused("no call is seen that makes its objects")),
+        (None, true) => {
+            let is_array = Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
+            Ok(match is_array {
+                true => &[array_part_text::held, array_part_text::made, heap_part_text::write],
+                false => &[heap_part_text::write],
+            })
+        }
+        (Some(variable), _) if !meaning.heap_calls.is_empty() => {
+            at(variable, "a variable is or holds an object, and calls make others")
+        }
+        _ => match meaning.variables.iter().find_map(|one| Some((one, one.refusal.as_deref()?))) {
+            Some((variable, why)) => at(variable, why),
+            None => Ok(&[array_part_text::declared]),
+        },
+    }
 }
 
 /// Refuses programs in which memory of an object's own may not be there, or not be that of one process.
@@ -271,31 +307,37 @@ fn first_use<'s>(
     })
 }
 
-/// The size of the class in the build that has the new member.
+/// The size of the class in the build that has the new member, or none of those that moved.
 fn size_in(
     compiled: &[Compiled],
     usage: &Usage,
-    subject: &Subject<'_>,
-    spelling: &Spelling,
-    member: &str,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    text: &ColdText,
+    moved: &BTreeSet<usize>,
 ) -> Option<u64> {
     let build = compiled.iter().find(|build| build.abi == usage.abi)?;
     let kind = subject.aggregate.kind;
     build.types.iter().find_map(|(id, ty)| {
         let (own, aggregate) = build.types.aggregate(id)?;
-        let has_it = aggregate.members.iter().any(|one| one.name.as_deref() == Some(member));
+        let has = |name: &str| aggregate.members.iter().any(|one| one.name.as_deref() == Some(name));
+        let is_edited = match text.place {
+            PartPlace::Array { .. } => {
+                !moved.iter().any(|field| has(&member_name(subject.aggregate, *field)))
+            }
+            _ => has(&text.member),
+        };
         let is_it = own == id && aggregate.kind == kind && ty.name.as_deref() == Some(spelling.name.as_str());
-        (is_it && has_it).then(|| build.types.size_bytes(id)).flatten()
+        (is_it && is_edited).then(|| build.types.size_bytes(id)).flatten()
     })
 }
 
-/// The size with these members replaced by a pointer, without a compiler.
-fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>) -> u64 {
+/// The size without these members, and with a pointer where the object has one, without a compiler.
+fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>, has_pointer: bool) -> u64 {
     const POINTER_BYTES: u64 = 8;
     let size = |field: &usize| types.size_bytes(subject.aggregate.members[*field].ty).unwrap_or(0);
     let gone: u64 = moved.iter().map(size).sum();
     let left = types.size_bytes(subject.id).unwrap_or(0).saturating_sub(gone);
-    (left + POINTER_BYTES).next_multiple_of(POINTER_BYTES)
+    (left + if has_pointer { POINTER_BYTES } else { 0 }).next_multiple_of(POINTER_BYTES)
 }
 
 /// Lines per call now, and with smaller objects side by side: a lower bound.
@@ -323,9 +365,10 @@ fn describe(one: &ColdPartProposal) -> Description {
         count(|size| size.after_bytes)
     );
     let mut reasons = vec![format!("In the object stay {}.", first_names(&one.kept, NAMED))];
-    reasons.extend(match one.heap {
-        Some(heap) => in_two_parts(&one.member, heap),
-        None => as_a_value(&one.member),
+    reasons.extend(match one.place {
+        PartPlace::Value => as_a_value(&one.member),
+        PartPlace::Pointer(heap) => in_two_parts(&one.member, heap),
+        PartPlace::Array { is_made } => in_two_arrays(&one.member, is_made),
     });
     Description {
         reasons,
@@ -369,6 +412,22 @@ fn in_two_parts(member: &str, heap: HeapChange) -> Vec<String> {
     if heap.in_blocks {
         let block = heap_part_text::BLOCK;
         reasons.push(format!("Hot parts come in blocks of {block}, which the program keeps until it ends."));
+    }
+    reasons
+}
+
+/// Elements of arrays.
+fn in_two_arrays(array: &str, is_made: bool) -> Vec<String> {
+    let mut reasons = vec![format!(
+        "{array} has them, in the order of the objects: no object has a pointer to its part. The price is the distance \
+         from the first object where a use of a moved member has a pointer to its object."
+    )];
+    if is_made {
+        reasons.push(
+            "One call makes all objects, and runs once. Where memory for one array runs out, it gives back the other and \
+             NULL, as it did for the whole."
+                .to_owned(),
+        );
     }
     reasons
 }

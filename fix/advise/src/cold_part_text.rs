@@ -7,7 +7,7 @@ use crate::constructor_list;
 use crate::groundwork::Groundwork;
 use crate::lex::Kind;
 use crate::meaning::SplitMeaning;
-use crate::proposal::HeapChange;
+use crate::proposal::PartPlace;
 use crate::sources::{Sources, has_word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,10 +15,10 @@ use std::ops::Range;
 
 /// The edited texts.
 pub(crate) struct ColdText {
-    /// The name of the member that owns the cold part.
+    /// The name of the member that owns the cold part, or of the array of parts.
     pub(crate) member: String,
-    /// The calls that make and end objects.
-    pub(crate) heap: Option<HeapChange>,
+    /// Where the part is.
+    pub(crate) place: PartPlace,
     /// Whole texts by path.
     pub(crate) texts: BTreeMap<String, String>,
 }
@@ -78,7 +78,7 @@ pub(crate) fn write(
     }
     let block = names.block(ground.body.found.lexed.text, &spans, meaning.is_compared);
     edits.entry(path.clone()).or_default().extend(replaced(&spans, block));
-    Ok(ColdText { member: names.member, heap: None, texts: applied(sources, edits, ground)? })
+    Ok(ColdText { member: names.member, place: PartPlace::Value, texts: applied(sources, edits, ground)? })
 }
 
 /// The reason that the text of a declaration is not understood.

@@ -5,16 +5,15 @@
 //! hot ones, and no line would hold more of them than before. So hot parts of single objects come from blocks, which a
 //! program of one thread can keep without a lock.
 
+use crate::c_part_text::{Naming, Style, after_includes, declaration_end, missing_include, part_declaration};
 use crate::cold_part_text::{self, ColdText, Edit, STEMS, is_free, member_in_style, place, taken};
 use crate::constraint::{Binding, Constraint};
 use crate::groundwork::Groundwork;
 use crate::heap_calls::MakingCall;
-use crate::lex::{Kind, Lexed};
 use crate::meaning::{HeapCall, HeapFunction, SplitMeaning};
-use crate::proposal::HeapChange;
+use crate::proposal::{HeapChange, PartPlace};
 use crate::sources::Sources;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::ops::Range;
 
 /// Hot parts in a block.
@@ -35,20 +34,24 @@ pub(crate) fn write(
     let mut edits = cold_part_text::through(sources, meaning, moved, &names.member)?;
     let mut calls = Calls::read(sources, &meaning.heap_calls)?;
     calls.makes.in_blocks = !calls.makes.several && meaning.has_one_thread;
-    for (path, edit) in calls.edits(&names) {
+    for (path, edit) in calls.edits(|function| names.maker(function), &names.ender) {
         edits.entry(path).or_default().push(edit);
     }
     let lexed = &body.found.lexed;
     let first = &lexed.text[spans[0].clone()];
     let own = edits.entry(path.clone()).or_default();
     own.extend(cold_part_text::replaced(&spans, names.pointer(first)));
-    let end = declaration_end(ground)
-        .ok_or_else(|| cold_part_text::unclear(ground, "its declaration shares a line with others"))?;
-    let mut below = names.part_declaration(lexed.text, &spans);
+    let end = declaration_end(ground)?;
+    let mut below = part_declaration(&names.whole, &names.part, (lexed.text, &spans));
     let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
     let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
     let place = match (files.len(), only == path) {
-        (1, false) => after_includes(sources, only, &meaning.heap_calls),
+        (1, false) => meaning
+            .heap_calls
+            .iter()
+            .map(|call| call.line)
+            .min()
+            .and_then(|line| after_includes(sources, only, line)),
         _ => None,
     };
     let functions = |path: &str, is_inline: bool| {
@@ -63,11 +66,7 @@ pub(crate) fn write(
         None => {
             below.push('\n');
             below.push_str(&functions(path, is_header));
-            if let Some(include) =
-                missing_include(lexed, lexed.tokens[body.found.declaration.keyword].start())
-            {
-                edits.entry(path.clone()).or_default().push(include);
-            }
+            edits.entry(path.clone()).or_default().extend(missing_include(ground));
         }
     }
     edits.entry(path.clone()).or_default().push((end..end, format!("\n{below}")));
@@ -75,96 +74,33 @@ pub(crate) fn write(
         HeapChange { makes: calls.making.len(), ends: calls.ending.len(), in_blocks: calls.makes.in_blocks };
     Ok(ColdText {
         member: names.member,
-        heap: Some(heap),
+        place: PartPlace::Pointer(heap),
         texts: cold_part_text::applied(sources, edits, ground)?,
     })
 }
 
-/// The start of the line behind a declaration; `None` where more stands on its last line.
-fn declaration_end(ground: &Groundwork<'_>) -> Option<usize> {
-    let found = &ground.body.found;
-    let text = found.lexed.text;
-    let end = found.lexed.tokens.get(found.declaration.tail.end).filter(|end| &text[end.range()] == ";")?;
-    let line_end = text[end.end()..].find('\n').map_or(text.len(), |at| end.end() + at + 1);
-    let rest = text[end.end()..line_end].trim();
-    (rest.is_empty() || (rest.starts_with("/*") && rest.ends_with("*/")) || rest.starts_with("//"))
-        .then_some(line_end)
-}
-
-/// The start of the line behind the last `#include` before the first of these calls, outside of `#if`.
-fn after_includes(sources: &Sources, path: &str, calls: &[HeapCall]) -> Option<usize> {
-    let lexed = sources.lexed(path)?;
-    let first = calls.iter().map(|call| call.line).min()?;
-    let (mut depth, mut found) = (0_u32, None);
-    for token in lexed.tokens.iter().filter(|token| token.kind == Kind::Directive) {
-        if lexed.line_at(token.start()) >= first {
-            break;
-        }
-        match crate::body_parts::directive_word(&lexed.text[token.range()]) {
-            "if" | "ifdef" | "ifndef" => depth += 1,
-            "endif" => depth = depth.saturating_sub(1),
-            "include" if depth == 0 => {
-                let end = token.end();
-                found = Some(lexed.text[end..].find('\n').map_or(lexed.text.len(), |at| end + at + 1));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// `#include <stdlib.h>` before a declaration, where the file does not have it.
-fn missing_include(lexed: &Lexed<'_>, declaration: usize) -> Option<Edit> {
-    const HEADER: &str = "<stdlib.h>";
-    let (mut depth, mut last, mut is_there) = (0_u32, None, false);
-    let mut includes: Vec<(u32, usize)> = Vec::new();
-    for token in lexed.tokens.iter().filter(|token| token.kind == Kind::Directive) {
-        if token.start() > declaration {
-            break;
-        }
-        let text = &lexed.text[token.range()];
-        match crate::body_parts::directive_word(text) {
-            "if" | "ifdef" | "ifndef" => depth += 1,
-            "endif" => depth = depth.saturating_sub(1),
-            "include" => {
-                is_there |= text.contains(HEADER);
-                includes.push((depth, token.end()));
-            }
-            "define" if last.is_none() => last = Some(token.end()),
-            _ => {}
-        }
-    }
-    if is_there {
-        return None;
-    }
-    let include = includes.iter().rev().find(|(own, _)| *own == depth).map(|(_, end)| *end);
-    let line_behind = |end: usize| lexed.text[end..].find('\n').map_or(lexed.text.len(), |at| end + at + 1);
-    let at = include.or(last).map_or(0, line_behind);
-    Some((at..at, format!("#include {HEADER}\n")))
-}
-
 /// The calls that change.
-struct Calls {
-    making: Vec<(String, HeapFunction, MakingCall)>,
+pub(crate) struct Calls {
+    pub(crate) making: Vec<(String, HeapFunction, MakingCall)>,
     /// The names of the functions that end objects, in bytes.
-    ending: Vec<(String, Range<usize>)>,
-    makes: Makes,
+    pub(crate) ending: Vec<(String, Range<usize>)>,
+    pub(crate) makes: Makes,
 }
 
 /// The functions that are needed.
 #[derive(Default)]
-struct Makes {
+pub(crate) struct Makes {
     /// By `malloc`, by `calloc`.
     by: BTreeSet<HeapFunction>,
     /// Some calls make several objects at once.
-    several: bool,
+    pub(crate) several: bool,
     ends: bool,
     /// Hot parts come from blocks.
     in_blocks: bool,
 }
 
 impl Calls {
-    fn read(sources: &Sources, calls: &[HeapCall]) -> Result<Calls, Binding> {
+    pub(crate) fn read(sources: &Sources, calls: &[HeapCall]) -> Result<Calls, Binding> {
         let (mut making, mut ending, mut makes) = (Vec::new(), Vec::new(), Makes::default());
         for call in calls {
             let name = call.function.name();
@@ -191,10 +127,14 @@ impl Calls {
     }
 
     /// The calls of the new functions in place of those of the library's, by path.
-    fn edits(&self, names: &Names) -> Vec<(String, Edit)> {
+    pub(crate) fn edits<'n>(
+        &self,
+        maker: impl Fn(HeapFunction) -> &'n str,
+        ender: &str,
+    ) -> Vec<(String, Edit)> {
         let mut edits: Vec<(String, Edit)> = Vec::new();
         for (path, function, call) in &self.making {
-            let name = names.maker(*function);
+            let name = maker(*function);
             let whole = call.whole.clone();
             match &call.count {
                 Some(count) => {
@@ -207,7 +147,7 @@ impl Calls {
                 }
             }
         }
-        edits.extend(self.ending.iter().map(|(path, at)| (path.clone(), (at.clone(), names.ender.clone()))));
+        edits.extend(self.ending.iter().map(|(path, at)| (path.clone(), (at.clone(), ender.to_owned()))));
         edits
     }
 }
@@ -231,26 +171,12 @@ struct Names {
 impl Names {
     /// Names in the style of the struct that no source has.
     fn of(sources: &Sources, ground: &Groundwork<'_>) -> Result<Names, Binding> {
-        let declaration = &ground.body.found.declaration;
-        let tag = declaration.tag.as_deref();
-        let typedef = declaration.typedefs.first().map(String::as_str);
-        let base = tag.or(typedef).unwrap_or("object").trim_start_matches('_');
-        let base = base.strip_suffix("_t").unwrap_or(base);
-        let is_camel = base.starts_with(|c: char| c.is_ascii_uppercase())
-            && base.contains(|c: char| c.is_ascii_lowercase())
-            && !base.contains('_');
-        let joined = |words: &[&str]| match is_camel {
-            true => words.iter().fold(base.to_owned(), |name, word| name + &capitalised(word)),
-            false => words.iter().fold(base.to_owned(), |name, word| name + "_" + word),
-        };
-        let whole = match tag {
-            Some(tag) => format!("struct {tag}"),
-            None => typedef.unwrap_or(base).to_owned(),
-        };
+        let naming = Naming::of(ground);
+        let joined = |words: &[&str]| naming.joined(words);
         for stem in STEMS {
             for (maker, ender) in [("new", "free"), ("alloc", "release"), ("make", "drop")] {
                 let names = Names {
-                    whole: whole.clone(),
+                    whole: naming.whole.clone(),
                     part: joined(&[stem]),
                     member: member_in_style(ground, stem),
                     maker: joined(&[maker]),
@@ -282,17 +208,6 @@ impl Names {
     fn pointer(&self, first: &str) -> String {
         let blank = first.len() - first.trim_start_matches([' ', '\t']).len();
         format!("{}struct {} *{};\n", &first[..blank], self.part, self.member)
-    }
-
-    fn part_declaration(&self, text: &str, spans: &[Range<usize>]) -> String {
-        let mut out = format!("/* Members of {} that hot loops leave alone. */\n", self.whole);
-        let _ = writeln!(out, "struct {} {{", self.part);
-        for span in spans {
-            let rows = text[span.clone()].split_inclusive('\n');
-            out.extend(rows.filter(|row| !row.trim().is_empty()));
-        }
-        out.push_str("};\n");
-        out
     }
 
     fn functions(&self, style: &Style, makes: &Makes) -> String {
@@ -384,61 +299,5 @@ impl Names {
                  \t{spare} = ended;\n"
             ),
         )
-    }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
-/// The style of a file's functions.
-struct Style {
-    step: String,
-    /// The brace that opens a function stands on a line of its own.
-    has_own_line: bool,
-    is_inline: bool,
-}
-
-impl Style {
-    fn of(text: &str, member: &str, is_inline: bool) -> Style {
-        let blank = member.len() - member.trim_start_matches([' ', '\t']).len();
-        let step = if blank == 0 { "    ".to_owned() } else { member[..blank].to_owned() };
-        let own = text.lines().filter(|line| line.trim_end() == "{").count();
-        let shared =
-            text.lines().filter(|line| line.trim_end().ends_with(") {") && !line.starts_with([' ', '\t']));
-        Style { step, has_own_line: own >= shared.count(), is_inline }
-    }
-
-    /// A function whose body is indented by tabs, in the style of the file.
-    fn function(&self, head: &str, body: &str) -> String {
-        let inline = if self.is_inline { "inline " } else { "" };
-        let brace = if self.has_own_line { "\n{\n" } else { " {\n" };
-        format!("static {inline}{head}{brace}{}}}\n", body.replace('\t', &self.step))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_header_follows_the_others_or_the_guard() {
-        let edited = |text: &str| {
-            let lexed = Lexed::new(text);
-            let declaration = text.find("struct").expect("a declaration");
-            missing_include(&lexed, declaration)
-                .map(|(at, by)| format!("{}{by}{}", &text[..at.start], &text[at.end..]))
-        };
-        assert_eq!(
-            edited("#ifndef H\n#define H\nstruct t;\n#endif\n").as_deref(),
-            Some("#ifndef H\n#define H\n#include <stdlib.h>\nstruct t;\n#endif\n")
-        );
-        assert_eq!(
-            edited("#include <stdio.h>\n#ifdef X\n#include \"x.h\"\n#endif\nstruct t;\n").as_deref(),
-            Some("#include <stdio.h>\n#include <stdlib.h>\n#ifdef X\n#include \"x.h\"\n#endif\nstruct t;\n")
-        );
-        assert_eq!(edited("#include <stdlib.h>\nstruct t;\n"), None);
     }
 }

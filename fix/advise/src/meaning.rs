@@ -40,8 +40,58 @@ pub struct SplitMeaning {
     pub seen_by: SeenBy,
     /// The calls that make and end objects of a struct of C.
     pub heap_calls: Vec<HeapCall>,
+    /// One call makes all objects of a struct of C, and runs at most once.
+    pub is_made_once: bool,
+    /// The declarations of variables that are objects of a struct of C.
+    pub variables: Vec<ObjectVariable>,
+    /// The declarations of variables of files that point to objects.
+    pub pointers: Vec<ObjectVariable>,
+    /// Of these the names of those which are set to something else than null or the result of a call that makes
+    /// objects, or whose address is taken.
+    pub moved_pointers: BTreeSet<String>,
     /// The program calls nothing that could start a thread.
     pub has_one_thread: bool,
+}
+
+/// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectVariable {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line of its name, from 1.
+    pub line: u32,
+    /// Column of its name in bytes, from 1.
+    pub column: u32,
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub storage: Storage,
+    /// The number of units that read the declaration.
+    pub units: u32,
+    /// Why nothing can be declared next to it, as a part of a sentence.
+    pub refusal: Option<String>,
+}
+
+/// The storage of a variable of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// `static`: each unit has its own.
+    Static,
+    /// `extern`: another declaration defines it.
+    Extern,
+    /// Neither.
+    Plain,
+}
+
+/// The expression for an object of a struct of C whose member is named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectPlace {
+    /// Line of its first token, in the file of the member's name.
+    pub line: u32,
+    /// Column of its first token in bytes, from 1.
+    pub column: u32,
+    /// The array of a file, or the pointer of a file to one, of an expression that is `array[…]`.
+    pub array: Option<String>,
 }
 
 /// The languages of the units that see a type.
@@ -67,6 +117,8 @@ pub struct HeapCall {
     pub column: u32,
     /// The function.
     pub function: HeapFunction,
+    /// The pointer of a file that is set to its result, or given to it.
+    pub variable: Option<String>,
 }
 
 /// A function of the C library that gives memory or takes it back.
@@ -102,6 +154,8 @@ pub struct NamedMember {
     pub column: u32,
     /// The member.
     pub member: String,
+    /// The object, where it is of a struct of C and its expression does not begin with a macro.
+    pub object: Option<ObjectPlace>,
 }
 
 /// A use that a person has looked at and found harmless.

@@ -201,13 +201,27 @@ pub struct HeapChange {
     pub in_blocks: bool,
 }
 
+/// Where the members are that left an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartPlace {
+    /// A member owns them, and is a value of C++.
+    Value,
+    /// A member points to them, and calls of the C library make and end objects.
+    Pointer(HeapChange),
+    /// In an array of their own, in the place that the object has in its array.
+    Array {
+        /// A call makes both arrays.
+        is_made: bool,
+    },
+}
+
 /// Members that leave the objects of a class for memory of their own.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ColdPartProposal {
     /// The class.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The new member, through which the others are reached.
+    /// The new member, or the array, through which the others are reached.
     pub member: String,
     /// The members that leave.
     pub moved: Vec<String>,
@@ -221,9 +235,9 @@ pub struct ColdPartProposal {
     pub sizes: Vec<SizeChange>,
     /// The check of its size.
     pub check: Check,
-    /// The calls that make and end its objects; `None` of a class of C++, whose objects make their parts themselves.
+    /// Where the members are.
     #[serde(skip)]
-    pub heap: Option<HeapChange>,
+    pub place: PartPlace,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,

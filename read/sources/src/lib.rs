@@ -29,6 +29,7 @@ mod patience;
 mod points_to;
 mod read;
 mod relation;
+mod runs;
 mod split_facts;
 mod tree;
 mod uses;
@@ -40,5 +41,7 @@ pub use error::Error;
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 pub use libclang::{Libclang, installed_libclang};
 pub use read::normal;
-pub use split_facts::{HeapCall, HeapFunction, MemberName, SeenBy, SplitFacts, SplitHold};
+pub use split_facts::{
+    HeapCall, HeapFunction, MemberName, ObjectPlace, ObjectVariable, SeenBy, SplitFacts, SplitHold, Storage,
+};
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

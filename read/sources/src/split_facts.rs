@@ -1,6 +1,7 @@
 //! The facts about a class of C++ or a struct of C that an edit needs which moves members out of the object: each place
 //! that names a member, each place that makes or ends objects, and each use that the edit could not follow.
 
+use crate::runs::Runs;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A use that keeps a member, or every member, in the object.
@@ -28,6 +29,47 @@ pub struct MemberName {
     pub column: u32,
     /// The member.
     pub member: String,
+    /// The object of a struct of C.
+    pub object: Option<ObjectPlace>,
+}
+
+/// The expression for an object whose member is named.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ObjectPlace {
+    /// Line of its first token, in the file of the member's name.
+    pub line: u32,
+    /// Column of its first token in bytes, from 1.
+    pub column: u32,
+    /// The array of a file, or the pointer of a file to one, of an expression that is `array[…]`.
+    pub array: Option<String>,
+}
+
+/// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ObjectVariable {
+    /// File, relative to the source folder where it lies in it.
+    pub path: String,
+    /// Line of its name, from 1.
+    pub line: u32,
+    /// Column of its name in bytes, from 1.
+    pub column: u32,
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub storage: Storage,
+    /// Why nothing can be declared next to it, as a part of a sentence.
+    pub refusal: Option<String>,
+}
+
+/// The storage of a variable of a file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Storage {
+    /// `static`: each unit has its own.
+    Static,
+    /// `extern`: another declaration defines it.
+    Extern,
+    /// Neither.
+    Plain,
 }
 
 /// A call that makes objects of a struct of C, or ends them.
@@ -41,6 +83,8 @@ pub struct HeapCall {
     pub column: u32,
     /// The function.
     pub function: HeapFunction,
+    /// The pointer of a file that is set to its result, or given to it.
+    pub variable: Option<String>,
 }
 
 /// A function of the C library that gives memory or takes it back.
@@ -77,6 +121,15 @@ pub struct SplitFacts {
     pub is_compared: bool,
     /// The calls that make and end objects of a struct of C.
     pub heap_calls: BTreeSet<HeapCall>,
+    /// One call makes all objects, and runs at most once.
+    pub is_made_once: bool,
+    /// The variables that are objects of a struct of C, each with the number of units that declare it there.
+    pub variables: BTreeMap<ObjectVariable, u32>,
+    /// The variables of files that point to objects, in the same way.
+    pub pointers: BTreeMap<ObjectVariable, u32>,
+    /// Of these the names of those which are set to something else than null or the result of a call that makes
+    /// objects, or whose address is taken.
+    pub moved_pointers: BTreeSet<String>,
     /// The languages of the units that declare it.
     pub seen_by: SeenBy,
     /// The program is of C, and calls nothing that could start a thread.
@@ -97,6 +150,8 @@ pub(crate) struct AllSplitFacts {
     /// Functions that the program declares by itself, by libclang's name: where it does not define them, they may start
     /// threads.
     pub(crate) own_declarations: BTreeSet<String>,
+    /// How often functions run.
+    pub(crate) runs: Runs,
 }
 
 impl AllSplitFacts {
@@ -108,6 +163,13 @@ impl AllSplitFacts {
             known.initialised.extend(facts.initialised);
             known.is_compared |= facts.is_compared;
             known.heap_calls.extend(facts.heap_calls);
+            for (variable, units) in facts.variables {
+                *known.variables.entry(variable).or_default() += units;
+            }
+            for (pointer, units) in facts.pointers {
+                *known.pointers.entry(pointer).or_default() += units;
+            }
+            known.moved_pointers.extend(facts.moved_pointers);
             known.seen_by.c |= facts.seen_by.c;
             known.seen_by.cpp |= facts.seen_by.cpp;
         }
@@ -117,6 +179,7 @@ impl AllSplitFacts {
         self.allocators.extend(other.allocators);
         self.starts_threads |= other.starts_threads;
         self.own_declarations.extend(other.own_declarations);
+        self.runs.add(other.runs);
     }
 
     /// The facts about a class, with the paths that `relative` gives.
@@ -146,10 +209,21 @@ impl AllSplitFacts {
         let named = |names: BTreeSet<MemberName>| {
             names.into_iter().map(|name| MemberName { path: relative(&name.path), ..name }).collect()
         };
+        let is_made_once = self.runs.make_once(&facts.heap_calls);
         let heap_calls = facts.heap_calls.into_iter();
         let heap_calls = heap_calls.map(|call| HeapCall { path: relative(&call.path), ..call }).collect();
+        let declared = |all: BTreeMap<ObjectVariable, u32>| {
+            let relative = |(one, units): (ObjectVariable, u32)| {
+                (ObjectVariable { path: relative(&one.path), ..one }, units)
+            };
+            all.into_iter().map(relative).collect()
+        };
         Some(SplitFacts {
             heap_calls,
+            is_made_once,
+            variables: declared(facts.variables),
+            pointers: declared(facts.pointers),
+            moved_pointers: facts.moved_pointers,
             seen_by: facts.seen_by,
             has_one_thread: false,
             holds: holds.collect(),

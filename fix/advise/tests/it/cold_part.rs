@@ -84,7 +84,13 @@ fn named(text: &str) -> Vec<NamedMember> {
                 let is_use = before.ends_with('.') || before.ends_with("->") || before.ends_with("return ");
                 if is_use && !before.contains("#include") && !before.contains("return found") {
                     let (line, column) = (line as u32 + 1, at as u32 + 1);
-                    all.push(NamedMember { path: "a.cc".into(), line, column, member: name.into() });
+                    all.push(NamedMember {
+                        path: "a.cc".into(),
+                        line,
+                        column,
+                        member: name.into(),
+                        object: None,
+                    });
                 }
             }
         }
@@ -102,7 +108,7 @@ fn initialised(text: &str) -> Vec<NamedMember> {
                 let found = row.match_indices(&wanted).map(|(at, _)| at + lead.len());
                 let named = |at: usize| {
                     let (line, column) = (line as u32 + 1, at as u32 + 1);
-                    NamedMember { path: "a.cc".into(), line, column, member: (*name).into() }
+                    NamedMember { path: "a.cc".into(), line, column, member: (*name).into(), object: None }
                 };
                 all.extend(found.map(named));
             }

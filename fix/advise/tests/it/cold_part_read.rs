@@ -2,7 +2,9 @@
 
 use crate::cold_part::{PROGRAM, advised, output, refused};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{HeapCall, HeapFunction, Meaning, NamedMember, SeenBy, SplitMeaning};
+use lineup_advise::meaning::{
+    HeapCall, HeapFunction, Meaning, NamedMember, ObjectPlace, ObjectVariable, SeenBy, SplitMeaning, Storage,
+};
 use lineup_advise::options::Options;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,6 +46,11 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
         line: name.line,
         column: name.column,
         member: name.member.clone(),
+        object: name.object.as_ref().map(|object| ObjectPlace {
+            line: object.line,
+            column: object.column,
+            array: object.array.clone(),
+        }),
     };
     let held = |hold: &lineup_sources::SplitHold| {
         let binding = Binding::new(Constraint::KeptInObject).on(hold.member.clone());
@@ -61,9 +68,23 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
             _ => SeenBy::Cpp,
         },
         heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        is_made_once: facts.is_made_once,
+        variables: facts.variables.iter().map(|(one, units)| variable(one, *units)).collect(),
+        pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
+        moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
     };
     Meaning { splits: vec![split], is_of_all_units: true, ..Meaning::default() }
+}
+
+fn variable(one: &lineup_sources::ObjectVariable, units: u32) -> ObjectVariable {
+    let storage = match one.storage {
+        lineup_sources::Storage::Static => Storage::Static,
+        lineup_sources::Storage::Extern => Storage::Extern,
+        lineup_sources::Storage::Plain => Storage::Plain,
+    };
+    let (path, name, refusal) = (one.path.clone(), one.name.clone(), one.refusal.clone());
+    ObjectVariable { path, line: one.line, column: one.column, name, storage, units, refusal }
 }
 
 fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
@@ -72,7 +93,8 @@ fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
         lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
         lineup_sources::HeapFunction::Free => HeapFunction::Free,
     };
-    HeapCall { path: call.path.clone(), line: call.line, column: call.column, function }
+    let variable = call.variable.clone();
+    HeapCall { path: call.path.clone(), line: call.line, column: call.column, function, variable }
 }
 
 /// Splits a program by what libclang says of it, and holds the outputs against each other.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Members of the struct, with their offsets in bytes; the first is hot.
 const MEMBERS: [(&str, u64); 5] = [("key", 0), ("label", 8), ("mass", 104), ("made_at", 112), ("next", 120)];
 
-const HEADER: &str = r#"#ifndef ITEM_H
+pub(crate) const HEADER: &str = r#"#ifndef ITEM_H
 #define ITEM_H
 
 /* One thing in the store. */
@@ -82,7 +82,7 @@ int main(void)
 }
 "#;
 
-fn types() -> (Types, TypeId) {
+pub(crate) fn types() -> (Types, TypeId) {
     let mut types = Types::new();
     let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
     let label = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(96)] });
@@ -93,7 +93,7 @@ fn types() -> (Types, TypeId) {
 }
 
 /// The files of a program whose struct is declared in a header, or in its only file.
-fn files(program: &str) -> Vec<(&str, &str)> {
+pub(crate) fn files(program: &str) -> Vec<(&str, &str)> {
     let has_header = program.contains("\"item.h\"");
     let header = has_header.then_some(("item.h", HEADER));
     header.into_iter().chain([("a.c", program)]).collect()
@@ -103,13 +103,13 @@ fn meaning(program: &str) -> Meaning {
     read_files(&files(program), &["cc -std=gnu11 -c a.c"], "item")
 }
 
-fn advised(program: &str) -> Advice {
+pub(crate) fn advised(program: &str) -> Advice {
     let options = Options { meaning: meaning(program), ..Options::default() };
     advised_of(&files(program), &options, types())
 }
 
 /// The output of a program, with the sanitisers that look at memory and at undefined behaviour.
-fn output(files: &BTreeMap<&str, &str>) -> String {
+pub(crate) fn output(files: &BTreeMap<&str, &str>) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     for (path, text) in files {
         std::fs::write(folder.path().join(path), text).expect("writes");
@@ -124,7 +124,7 @@ fn output(files: &BTreeMap<&str, &str>) -> String {
 
 /// Splits the struct of a program; both programs do the same. The edited texts.
 #[track_caller]
-fn split(program: &str) -> BTreeMap<String, String> {
+pub(crate) fn split(program: &str) -> BTreeMap<String, String> {
     let advice = advised(program);
     assert_eq!(advice.cold_parts.len(), 1, "{:?}", advice.not_split);
     let before: BTreeMap<&str, &str> = files(program).into_iter().collect();
@@ -136,7 +136,7 @@ fn split(program: &str) -> BTreeMap<String, String> {
 
 /// The reason why the struct of a program stays in one piece.
 #[track_caller]
-fn refused(program: &str, reason: &str) {
+pub(crate) fn refused(program: &str, reason: &str) {
     let advice = advised(program);
     assert!(advice.cold_parts.is_empty(), "{:?}", advice.edited);
     let why = advice.not_split.get("item").map(ToString::to_string).unwrap_or_default();
@@ -339,7 +339,11 @@ fn names_that_the_sources_have_are_not_taken() {
 #[test]
 fn objects_that_are_not_made_by_calls_that_are_seen_stay_whole() {
     for (above, inside, reason) in [
-        ("", "struct item here = {0}; last = &here;", "a variable is or holds an object) at a.c:"),
+        (
+            "",
+            "struct item here = {0}; last = &here;",
+            "a variable is or holds an object, and calls make others) at a.c:",
+        ),
         ("static struct item table[3];", "table[0].key = 1;", "a variable is or holds an object"),
         ("struct pair { struct item one; };", "", "another type holds an object by value"),
         ("union word { struct item one; long words[16]; };", "", "another type holds an object by value"),

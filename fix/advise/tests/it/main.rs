@@ -1,5 +1,6 @@
 //! Every integration test of this crate, in one program.
 
+mod array_part;
 mod background_lines;
 mod cold_part;
 mod cold_part_read;

@@ -3,6 +3,8 @@
 //!
 //! Every rule here errs towards holding. A name that is missed stops the edited program from compiling.
 
+mod arrays;
+mod code_places;
 mod heap_objects;
 mod initialised;
 mod thread_starts;
@@ -238,6 +240,7 @@ impl<'u> Reader<'u, '_> {
             line: name.line,
             column: name.column,
             member,
+            object: None,
         };
         self.splitting.facts.classes.entry(class).or_default().named.insert(named);
     }

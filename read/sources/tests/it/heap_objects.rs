@@ -10,7 +10,7 @@ struct t { int key; struct t *next; char name[48]; double mass; long made_at; };
 struct t *first;
 ";
 
-fn facts(code: &str) -> SplitFacts {
+pub(crate) fn facts(code: &str) -> SplitFacts {
     let checked = Program::c(&format!("{STRUCT}{code}\n")).check();
     let ty = checked.named("t").next().expect("the type t");
     ty.split.clone().expect("a struct of C")
@@ -23,19 +23,19 @@ fn calls(code: &str) -> Vec<String> {
 }
 
 /// `member: reason` of each hold, `*` for all members.
-fn holds(code: &str) -> Vec<String> {
+pub(crate) fn holds(code: &str) -> Vec<String> {
     let holds = facts(code).holds;
     holds.iter().map(|hold| format!("{}: {}", hold.member.as_deref().unwrap_or("*"), hold.reason)).collect()
 }
 
 #[track_caller]
-fn held(code: &str, hold: &str) {
+pub(crate) fn held(code: &str, hold: &str) {
     let found = holds(code);
     assert!(found.iter().any(|one| one.starts_with(hold)), "{hold}: {found:#?}");
 }
 
 #[track_caller]
-fn free(code: &str) {
+pub(crate) fn free(code: &str) {
     assert_eq!(holds(code), Vec::<String>::new(), "{code}");
 }
 
@@ -77,8 +77,7 @@ fn ordinary_use_of_pointers_holds_nothing() {
 
 #[test]
 fn objects_that_no_call_makes_hold_all_members() {
-    held("struct t one;", "*: a variable is or holds an object");
-    held("void f(void) { struct t all[3]; all[0].key = 1; }", "*: a variable is or holds an object");
+    held("struct t all[3][2];", "*: a variable is or holds an object");
     held("int f(struct t p) { return p.key; }", "*: a variable is or holds an object");
     held("struct u { int a; struct t t; };", "*: another type holds an object by value");
     held("union u { struct t t; long words[9]; };", "*: another type holds an object by value");

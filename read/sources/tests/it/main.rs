@@ -1,6 +1,7 @@
 //! Every integration test of this crate, in one program.
 
 mod alignment;
+mod array_objects;
 mod beyond_members;
 mod builds;
 mod cookies;

@@ -5,7 +5,8 @@ use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{
-    Effect, HeapCall, HeapFunction, Hold, Meaning, NamedMember, SeenBy, SplitMeaning, TypeMeaning, Unchecked,
+    Effect, HeapCall, HeapFunction, Hold, Meaning, NamedMember, ObjectPlace, ObjectVariable, SeenBy,
+    SplitMeaning, Storage, TypeMeaning, Unchecked,
 };
 use lineup_advise::sources::Sources;
 use lineup_sources::{
@@ -249,6 +250,11 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         line: name.line,
         column: name.column,
         member: name.member.clone(),
+        object: name.object.as_ref().map(|object| ObjectPlace {
+            line: object.line,
+            column: object.column,
+            array: object.array.clone(),
+        }),
     };
     Some(SplitMeaning {
         names: ty.names.clone(),
@@ -262,8 +268,28 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
             _ => SeenBy::Cpp,
         },
         heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        is_made_once: facts.is_made_once,
+        variables: facts.variables.iter().map(|(one, units)| variable(one, *units)).collect(),
+        pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
+        moved_pointers: facts.moved_pointers.clone(),
         has_one_thread: facts.has_one_thread,
     })
+}
+
+fn variable(one: &lineup_sources::ObjectVariable, units: u32) -> ObjectVariable {
+    ObjectVariable {
+        path: one.path.clone(),
+        line: one.line,
+        column: one.column,
+        name: one.name.clone(),
+        storage: match one.storage {
+            lineup_sources::Storage::Static => Storage::Static,
+            lineup_sources::Storage::Extern => Storage::Extern,
+            lineup_sources::Storage::Plain => Storage::Plain,
+        },
+        units,
+        refusal: one.refusal.clone(),
+    }
 }
 
 fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
@@ -276,6 +302,7 @@ fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
             lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
             lineup_sources::HeapFunction::Free => HeapFunction::Free,
         },
+        variable: call.variable.clone(),
     }
 }
 

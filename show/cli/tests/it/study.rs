@@ -281,6 +281,28 @@ fn cold_members_of_parcels_leave_their_objects() {
 }
 
 #[test]
+fn cold_members_of_stations_leave_their_array() {
+    let folder = Folder::of("stations");
+    let command = ["./stations", "2000", "40"];
+    let studied = folder.study(&["network_nearest"], &["--calls", "20"], "make", &command);
+    let splits = studied.proposals("split");
+    let [split] = splits.as_slice() else { panic!("{}", studied.report["proposals"]) };
+    assert_eq!(split["target"], "station");
+    let patch = fs::read_to_string(studied.out.path().join("fix.patch")).expect("a patch");
+    for line in [
+        "+extern struct station_cold stations_cold[STATIONS];",
+        "+        station_cold_of(station)->posts = 2 + (int)(next_number() % 6);",
+        "+    return stations_cold[index].price * kwh;",
+    ] {
+        assert!(patch.contains(line), "{line}\n{patch}");
+    }
+    assert!(!patch.contains("stations_cold[i].x"), "{patch}");
+    studied.needs_no_more_lines();
+    assert!(studied.lines(0, 64, "after") <= 0.3 * studied.lines(0, 64, "before"));
+    folder.apply(&studied, "make", &command);
+}
+
+#[test]
 fn a_rust_program_is_explained_and_left_as_it_is() {
     let folder = Folder::of("rust");
     let region = ["events::network::Network::arrive"];

@@ -1,8 +1,9 @@
 //! Objects of C's structs: where they are made, where they end, and each use of one that an edit could not follow which
 //! keeps some of its members in memory of their own.
 //!
-//! Every object has to come from a call of `malloc` or `calloc` that is seen here. So each other way to get one holds:
-//! a variable, a member or a parameter of the type, a value of it, a pointer that was one to something else.
+//! Every object has to come from a call of `malloc` or `calloc` that is seen here, or be an element of an array (see
+//! `arrays.rs`). So each other way to get one holds: a member or a parameter of the type, a value of it, a pointer that
+//! was one to something else.
 
 use super::super::Reader;
 use super::{is_array_kind, is_function, is_number, unqualified};
@@ -24,10 +25,16 @@ impl<'u> Reader<'u, '_> {
     /// Notes what a node says. The nodes around it are known.
     pub(in super::super) fn note_heap_object(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) {
         self.note_thread_start(cursor);
+        self.note_code_place(cursor);
         match cursor.kind() {
             CXCursor_MemberRefExpr => self.note_member_of_struct(cursor, children),
             CXCursor_MemberRef => self.note_member_ref(cursor),
-            CXCursor_VarDecl | CXCursor_ParmDecl => {
+            CXCursor_VarDecl => {
+                self.note_object_variable(cursor);
+                self.note_pointer_variable(cursor);
+            }
+            CXCursor_DeclRefExpr => self.note_pointer_use(cursor),
+            CXCursor_ParmDecl => {
                 let held = self.classes_in(cursor.ty());
                 self.forbid(held, "a variable is or holds an object", cursor);
             }
@@ -53,7 +60,8 @@ impl<'u> Reader<'u, '_> {
         let Some(field) = cursor.referenced() else { return };
         let Some(class) = self.class_of(field) else { return };
         let member = field.spelling();
-        if children.first().is_some_and(|object| is_null(*object)) {
+        let object = children.first().copied();
+        if object.is_some_and(is_null) {
             return self.hold(class, None, "its offsets are measured", cursor);
         }
         // `&p->m` of no object is null, and programs ask for that.
@@ -64,7 +72,8 @@ impl<'u> Reader<'u, '_> {
         let Some((path, line, column)) = self.written_place(cursor.name_location(), &member) else {
             return self.hold(class, Some(member), "a macro names it", cursor);
         };
-        let named = MemberName { path, line, column, member };
+        let object = object.and_then(|object| self.object_place(object));
+        let named = MemberName { path, line, column, member, object };
         self.splitting.facts.classes.entry(class).or_default().named.insert(named);
     }
 
@@ -77,7 +86,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// File, line and column where a file has this word for a node; `None` where a macro has it, or may write it out.
-    fn written_place(&mut self, at: Location, word: &str) -> Option<(String, u32, u32)> {
+    pub(super) fn written_place(&mut self, at: Location, word: &str) -> Option<(String, u32, u32)> {
         let file = self.file(at.file.clone());
         let site = |(line, column)| Site { file, line, column, is_in_macro: false };
         if at.is_in_macro {
@@ -109,6 +118,9 @@ impl<'u> Reader<'u, '_> {
         let is_looked_into = above.is_some_and(|above| match above.kind() {
             CXCursor_MemberRefExpr | CXCursor_ParenExpr | CXCursor_UnaryExpr => true,
             CXCursor_UnaryOperator => above.ty().canonical().kind() == CXType_Pointer,
+            CXCursor_UnexposedExpr | CXCursor_ArraySubscriptExpr => {
+                is_array_kind(cursor.ty().canonical().kind())
+            }
             _ => false,
         });
         if !is_place || !is_looked_into {
@@ -174,11 +186,14 @@ impl<'u> Reader<'u, '_> {
         match (own, place) {
             (Some(size), Some((path, line, column))) if to.pointee().is_some() => {
                 self.splitting.measured_to_make.insert(size.expression_identity());
-                let made = HeapCall { path, line, column, function };
+                let place = self.code_place(call);
+                let variable = self.set_pointer().map(Cursor::spelling);
+                let made = HeapCall { path, line, column, function, variable };
                 for class in target {
                     let facts = self.splitting.facts.classes.entry(class.clone()).or_default();
                     facts.heap_calls.insert(made.clone());
                 }
+                self.splitting.facts.runs.making.entry(made).or_default().insert(place);
             }
             (None, _) => {
                 let reason = "memory is asked for by another size than that of its objects";
@@ -200,7 +215,9 @@ impl<'u> Reader<'u, '_> {
         }
         match self.written_place(call.location(), "free") {
             Some((path, line, column)) => {
-                let ended_by = HeapCall { path, line, column, function: HeapFunction::Free };
+                let function = HeapFunction::Free;
+                let variable = super::arrays::pointer_variable(uncast(pointer)).map(Cursor::spelling);
+                let ended_by = HeapCall { path, line, column, function, variable };
                 for class in ended {
                     let facts = self.splitting.facts.classes.entry(class).or_default();
                     facts.heap_calls.insert(ended_by.clone());
@@ -211,14 +228,15 @@ impl<'u> Reader<'u, '_> {
     }
 
     fn note_size(&mut self, cursor: Cursor<'u>) {
-        if !self.splitting.measured_to_make.contains(&cursor.expression_identity()) {
+        let is_to_make = self.splitting.measured_to_make.contains(&cursor.expression_identity());
+        if !is_to_make && !self.is_count_of_elements(cursor) {
             let held = self.measured(cursor);
             self.forbid(held, "sizeof measures it", cursor);
         }
     }
 
     /// The types of which `sizeof` measures objects. Of `sizeof(struct t *)` libclang shows the type's name alone.
-    fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
+    pub(super) fn measured(&mut self, size: Cursor<'u>) -> BTreeSet<String> {
         if size.evaluate() == Some(POINTER_BYTES) {
             return BTreeSet::new();
         }
@@ -260,7 +278,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The C library's function that a call names.
-    fn heap_function(&mut self, call: Cursor<'u>) -> Option<HeapFunction> {
+    pub(super) fn heap_function(&mut self, call: Cursor<'u>) -> Option<HeapFunction> {
         let function = call.referenced().filter(|called| called.kind() == CXCursor_FunctionDecl)?;
         let found = match &*function.spelling() {
             "malloc" => HeapFunction::Malloc,
@@ -289,7 +307,7 @@ impl<'u> Reader<'u, '_> {
     }
 
     /// The project's struct that a pointer leads to.
-    fn pointed_to(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
+    pub(super) fn pointed_to(&mut self, ty: ClangType<'u>) -> BTreeSet<String> {
         match ty.kind() {
             CXType_Pointer => ty.pointee().map(|to| self.classes_in(to.canonical())).unwrap_or_default(),
             kind if is_array_kind(kind) => self.classes_in(ty),
@@ -330,7 +348,7 @@ fn called_name(call: Cursor<'_>) -> Option<String> {
 }
 
 /// An expression without parentheses and conversions that are not written.
-fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
+pub(super) fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
     while matches!(cursor.kind(), CXCursor_ParenExpr | CXCursor_UnexposedExpr) {
         let [inner] = cursor.children()[..] else { break };
         cursor = inner;
@@ -339,7 +357,7 @@ fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
 }
 
 /// The same, without casts.
-fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
+pub(super) fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
     loop {
         cursor = bare(cursor);
         let inner = cursor.children().last().copied();
@@ -360,7 +378,7 @@ fn factors(size: Cursor<'_>) -> Vec<Cursor<'_>> {
 }
 
 /// `0`, `NULL`, `(void *)0`.
-fn is_null(cursor: Cursor<'_>) -> bool {
+pub(super) fn is_null(cursor: Cursor<'_>) -> bool {
     let inner = uncast(cursor);
     is_number(inner.ty()) && inner.kind() == CXCursor_IntegerLiteral && inner.evaluate() == Some(0)
 }

@@ -47,7 +47,7 @@ impl<'u> Reader<'u, '_> {
             }
             let file = self.file(at.file);
             let path = self.tree.files[file].to_string();
-            let named = MemberName { path, line: at.line, column: at.column, member };
+            let named = MemberName { path, line: at.line, column: at.column, member, object: None };
             self.splitting.facts.classes.entry(class.clone()).or_default().initialised.insert(named);
         }
     }
