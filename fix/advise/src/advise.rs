@@ -11,6 +11,7 @@ use crate::kind::{FixKind, Task};
 use crate::options::Options;
 use crate::orders::Orders;
 use crate::parting::Partings;
+use crate::prefetch::Prefetches;
 use crate::proposal::Advice;
 use crate::sources::Sources;
 use crate::split::Splits;
@@ -24,8 +25,19 @@ use lineup_model::types::Types;
 /// anything else edits the files, since the compiler named the places of their uses in the unchanged texts; variables are gathered before types are
 /// ordered, because gathering orders the types of the gathered variables. Data under contention is parted before it
 /// could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 9] {
-    [&ColdParts, &Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Copies, &Immediates]
+pub fn kinds() -> [&'static dyn FixKind; 10] {
+    [
+        &ColdParts,
+        &Gathers,
+        &VariablesApart,
+        &Partings,
+        &Orders,
+        &Alignments,
+        &Splits,
+        &Copies,
+        &Immediates,
+        &Prefetches,
+    ]
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and reports without an edit; or writes the

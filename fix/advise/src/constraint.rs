@@ -125,6 +125,8 @@ pub enum Constraint {
     ReadApart,
     /// A configuration leaves the member out, or decides its size: used members before it stay before it.
     Configuration,
+    /// No address of a later turn can be read ahead.
+    NotReadAhead,
     /// A run showed that its bytes are used in another way than by its members' names.
     SeenInRun,
 }
@@ -178,6 +180,7 @@ impl Constraint {
             Self::KeptInObject => "members stay in the object",
             Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
+            Self::NotReadAhead => "no address of a later turn can be read ahead",
             Self::SeenInRun => "an audited run showed it",
             Self::LockWithData => "a lock and the data that it protects stay together",
             Self::StaysFirst => "the first member stays first",

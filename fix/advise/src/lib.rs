@@ -31,6 +31,7 @@ pub mod options;
 pub mod order_file;
 pub mod outline;
 pub mod patch;
+pub mod prefetch;
 pub mod proposal;
 pub mod randomisation;
 pub mod rewrite;

@@ -21,6 +21,8 @@ pub struct Meaning {
     pub reviewed: Vec<Reviewed>,
     /// The places that name members of classes of C++ and structs of C.
     pub splits: Vec<SplitMeaning>,
+    /// The loops of functions that stall, which chase pointers or index through memory.
+    pub chases: Vec<ChaseMeaning>,
 }
 
 /// The facts that an edit needs which moves members of a class of C++ or a struct of C out of its objects.
@@ -242,6 +244,7 @@ impl Meaning {
         self.unchecked = self.unchecked.or(other.unchecked);
         self.reviewed.extend(other.reviewed);
         self.splits.extend(other.splits);
+        self.chases.extend(other.chases);
         self
     }
 
@@ -291,4 +294,95 @@ impl Meaning {
         };
         self.types.iter().filter(is_it).flat_map(|ty| &ty.holds)
     }
+}
+
+/// A loop that reaches objects by values read from memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChaseMeaning {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line of the loop, or of the push, from 1.
+    pub line: u32,
+    /// The function that it stands in.
+    pub function: String,
+    /// The function that stalls: this one, or one that calls it.
+    pub asked: String,
+    /// The type of the objects, where they have members.
+    pub object: Option<String>,
+    /// The address to fetch ahead, or the reason why there is none.
+    pub ahead: Result<Ahead, String>,
+}
+
+impl ChaseMeaning {
+    /// Its place, as in `list.c:12 (walk)`.
+    pub fn place(&self) -> String {
+        format!("{}:{} ({})", self.path, self.line, self.function)
+    }
+}
+
+/// An address that reads only what the loop reads there as well, or in a later turn for certain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ahead {
+    /// The address.
+    pub address: Address,
+    /// The place of the prefetch.
+    pub insert: Insertion,
+    /// Objects must be as large as their type.
+    pub needs_whole_object: bool,
+    /// The length of the file in which the place was found.
+    pub file_bytes: usize,
+}
+
+/// An address as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Address {
+    /// A pointer to the object.
+    Pointer {
+        /// The expression.
+        pointer: String,
+        /// The member that is used, where it lies behind the object's first line.
+        member: Option<String>,
+    },
+    /// What an element further ahead names.
+    Element {
+        /// The expression before the element's index.
+        before: String,
+        /// The expression behind it.
+        after: String,
+        /// The expression is the object, and not a pointer to it.
+        is_address: bool,
+        /// The member that is used, where it lies behind the object's first line.
+        member: Option<String>,
+        /// The loop's counter.
+        index: String,
+        /// The counter's limit.
+        bound: Bound,
+    },
+}
+
+/// The limit of a loop's counter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// The expression.
+    pub limit: String,
+    /// The counter reaches the limit itself.
+    pub is_inclusive: bool,
+    /// The comparison is of numbers without a sign.
+    pub is_unsigned: bool,
+}
+
+/// A place for a statement, in bytes of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Insertion {
+    /// Behind a brace or a semicolon, which end here.
+    Behind(usize),
+    /// Before a statement of a block, which begins here.
+    Before(usize),
+    /// Before the one statement of a loop or an `if`: both need braces.
+    Around {
+        /// The beginning of the statement.
+        start: usize,
+        /// The end of the statement, its semicolon included.
+        end: usize,
+    },
 }

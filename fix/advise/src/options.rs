@@ -31,8 +31,19 @@ pub struct Options {
     pub orders: Vec<WrittenOrder>,
     /// Whether the configuration of a kernel lets the compiler randomise layouts.
     pub randomisation: Randomisation,
+    /// The prefetches to write: trials choose their places and distances.
+    pub prefetches: Vec<WantedPrefetch>,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,
+}
+
+/// A prefetch to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WantedPrefetch {
+    /// The loop, by its place in [`Meaning::chases`].
+    pub chase: usize,
+    /// Turns of the loop ahead, where the address has a distance.
+    pub turns: Option<u32>,
 }
 
 /// A change with which the program was worse or did something else.
@@ -66,6 +77,7 @@ impl Default for Options {
             most_moved: None,
             orders: Vec::new(),
             randomisation: Randomisation::Unknown,
+            prefetches: Vec::new(),
             failed: Vec::new(),
         }
     }

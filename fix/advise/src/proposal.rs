@@ -350,6 +350,35 @@ pub struct SplitAdvice {
     pub because: Option<String>,
 }
 
+/// Lines of later turns that loops ask for ahead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrefetchProposal {
+    /// The places.
+    pub places: Vec<PrefetchedPlace>,
+    /// Texts that change, whole, by path.
+    pub edited: BTreeMap<String, String>,
+}
+
+/// A prefetch in a loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrefetchedPlace {
+    /// File, relative to the source folder.
+    pub path: String,
+    /// Line of the loop, or of the push, from 1.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+    /// The statement, on one line.
+    pub statement: String,
+}
+
+impl PrefetchedPlace {
+    /// Its place, as in `list.c:12 (walk)`.
+    pub fn in_words(&self) -> String {
+        format!("{}:{} ({})", self.path, self.line, self.function)
+    }
+}
+
 /// A variable that is read and never written.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ImmediateAdvice {
@@ -395,6 +424,8 @@ pub const GATHER: KindName = KindName { slug: "gather", words: "gather variables
 pub const ALIGN: KindName = KindName { slug: "align", words: "align" };
 /// Cold members moved out of an object.
 pub const SPLIT: KindName = KindName { slug: "split", words: "split hot from cold" };
+/// The next object's line, asked for ahead.
+pub const PREFETCH: KindName = KindName { slug: "prefetch", words: "prefetch the next object" };
 /// A copy for each thread of a number that all add to.
 pub const COPY_PER_THREAD: KindName = KindName { slug: "copy-per-thread", words: "a copy for each thread" };
 /// A read-mostly variable made part of the instructions.
@@ -536,6 +567,9 @@ pub struct Advice {
     pub splits: Vec<SplitAdvice>,
     /// Variables that deserve an immediate value.
     pub immediates: Vec<ImmediateAdvice>,
+    /// Loops with prefetches.
+    #[serde(skip)]
+    pub prefetches: Vec<PrefetchProposal>,
     /// Types of two or more members that the regions touch.
     pub types_touched: u64,
     /// Those of them whose declaration could not be read or was not found, with the reason.
@@ -580,6 +614,10 @@ impl Advice {
         let gathers = self.gathers.iter().map(|one| (one.variables.clone(), &one.edited));
         let variables = self.variables.iter().map(|one| (one.variables.clone(), &one.edited));
         let orders = self.orders.iter().map(|one| (vec![one.type_name.clone()], &one.edited));
+        let prefetches = self.prefetches.iter().map(|one| {
+            let owners = one.places.iter().map(PrefetchedPlace::in_words).collect();
+            (owners, &one.edited)
+        });
         let mut edited = BTreeMap::new();
         let step = |(owners, texts): (Vec<String>, &BTreeMap<String, String>)| {
             edited.extend(texts.clone());
@@ -590,6 +628,7 @@ impl Advice {
             .chain(gathers)
             .chain(variables)
             .chain(orders)
+            .chain(prefetches)
             .filter(|(_, texts)| !texts.is_empty())
             .map(step)
             .collect()
@@ -616,6 +655,7 @@ impl Advice {
             alignments: Vec::new(),
             splits: Vec::new(),
             immediates: Vec::new(),
+            prefetches: Vec::new(),
             types_touched: 0,
             types_not_read: Vec::new(),
             too_little: Vec::new(),

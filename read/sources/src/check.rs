@@ -22,14 +22,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Room for the recursion over deeply nested expressions.
-const STACK_BYTES: usize = 256 << 20;
+pub(crate) const STACK_BYTES: usize = 256 << 20;
 
 /// Units that each thread reads before their facts are added up.
 const UNITS_AT_ONCE: usize = 4;
 
 /// The time limit for one unit: libclang 14 never returns from some texts. The largest units take a minute on a busy
 /// machine.
-const UNIT_LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const UNIT_LIMIT: Duration = Duration::from_secs(300);
 
 /// The input of a check.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Standards {
     }
 
     /// The standard of a source that its call does not name.
-    fn of(&self, command: &CompileCommand, source: &Path) -> Option<String> {
+    pub(crate) fn of(&self, command: &CompileCommand, source: &Path) -> Option<String> {
         let standard = if command.is_cpp(source) { &self.cpp } else { &self.c };
         standard.as_ref().filter(|_| !command.names_standard()).map(|name| format!("-std={name}"))
     }
@@ -288,7 +288,7 @@ impl<'b> Reading<'b> {
 }
 
 /// One call for each source; the first one counts.
-fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileCommand)> {
+pub(crate) fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileCommand)> {
     let mut units: BTreeMap<PathBuf, &CompileCommand> = BTreeMap::new();
     for command in commands.iter().filter(|command| command.is_compiler()) {
         for source in command.source_paths() {
@@ -356,7 +356,7 @@ impl Reader {
     }
 }
 
-fn gave_up() -> String {
+pub(crate) fn gave_up() -> String {
     format!("clang did not come back from it within {} s: conservative rules", UNIT_LIMIT.as_secs())
 }
 

@@ -14,6 +14,7 @@
 // libclang's kinds are constants with its own names, and are matched on.
 #![allow(non_upper_case_globals)]
 
+mod chases;
 mod check;
 mod collect;
 mod command;
@@ -35,6 +36,7 @@ mod tree;
 mod uses;
 mod variants;
 
+pub use chases::{Address, Ahead, Bound, Chase, Chases, Form, Insertion, chases};
 pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;

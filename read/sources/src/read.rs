@@ -9,7 +9,7 @@ mod records;
 mod seen_functions;
 mod splitting;
 
-use macros::Macros;
+pub(crate) use macros::Macros;
 pub(crate) use seen_functions::SeenFunctions;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};

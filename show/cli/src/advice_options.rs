@@ -112,6 +112,7 @@ impl AdviceOptions {
             most_moved: self.most_moved.and_then(|most| most.0),
             orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
             randomisation: Randomisation::Unknown,
+            prefetches: Vec::new(),
             failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })

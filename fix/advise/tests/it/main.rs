@@ -17,6 +17,7 @@ mod known_answers;
 mod lua;
 mod pahole;
 mod parting;
+mod prefetch;
 mod randomisation;
 mod review;
 mod rewriting;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The macros of a unit by name, each with the text of all its definitions.
 #[derive(Default, Debug)]
-pub(super) struct Macros {
+pub(crate) struct Macros {
     bodies: HashMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -22,7 +22,7 @@ enum Next<'t> {
 
 impl Macros {
     /// The macros that these files define, whether they do so under the unit's conditions or not.
-    pub(super) fn of(files: Vec<String>) -> Macros {
+    pub(crate) fn of(files: Vec<String>) -> Macros {
         let mut macros = Macros::default();
         for file in files {
             macros.add(&std::fs::read(file).unwrap_or_default());
@@ -81,6 +81,71 @@ impl Macros {
                 return true;
             }
             names.extend(body.split(|byte| !is_word(*byte)).filter(|name| !name.is_empty()));
+        }
+        false
+    }
+
+    /// True of the name of a macro of which every definition is a number, another such macro, or stands in brackets.
+    pub(crate) fn give_values(&self, text: &[u8]) -> bool {
+        let (name, rest) = word(text);
+        let mut seen = BTreeSet::new();
+        rest.is_empty() && !name.first().is_none_or(u8::is_ascii_digit) && self.gives_value(name, &mut seen)
+    }
+
+    fn gives_value<'m>(&'m self, name: &'m [u8], seen: &mut BTreeSet<&'m [u8]>) -> bool {
+        if name.first().is_some_and(u8::is_ascii_digit) {
+            return true;
+        }
+        let Some(body) = self.bodies.get(name) else { return false };
+        if !seen.insert(name) {
+            return true;
+        }
+        let mut rest = body.trim_ascii();
+        let mut units = 0;
+        while !rest.is_empty() {
+            units += 1;
+            rest = match (behind_brackets(rest), word(rest)) {
+                (Some(behind), _) if rest.starts_with(b"(") => behind,
+                (_, (unit, behind)) if !unit.is_empty() && self.gives_value(unit, seen) => behind,
+                _ => return false,
+            }
+            .trim_ascii_start();
+        }
+        units > 0
+    }
+
+    /// True when a macro that this text names may write more than an expression.
+    pub(crate) fn write_statements(&self, text: &[u8]) -> bool {
+        const WORDS: [&[u8]; 11] = [
+            b"if",
+            b"else",
+            b"for",
+            b"while",
+            b"do",
+            b"switch",
+            b"case",
+            b"return",
+            b"goto",
+            b"break",
+            b"continue",
+        ];
+        let words = |text: &'_ [u8]| -> Vec<Vec<u8>> {
+            let words = text.split(|byte| !is_word(*byte)).filter(|word| !word.is_empty());
+            words.map(<[u8]>::to_vec).collect()
+        };
+        let mut seen = BTreeSet::new();
+        let mut names = words(text);
+        while let Some(name) = names.pop() {
+            let Some(body) = self.bodies.get(&name) else { continue };
+            if !seen.insert(name) {
+                continue;
+            }
+            let inner = words(body);
+            let is_more = body.iter().any(|byte| b";{}".contains(byte));
+            if is_more || inner.iter().any(|word| WORDS.contains(&word.as_slice())) {
+                return true;
+            }
+            names.extend(inner);
         }
         false
     }

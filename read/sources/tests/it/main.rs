@@ -4,6 +4,7 @@ mod alignment;
 mod array_objects;
 mod beyond_members;
 mod builds;
+mod chases;
 mod cookies;
 mod cpp;
 mod exactness;

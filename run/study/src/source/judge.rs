@@ -22,6 +22,8 @@ pub struct BuildJudge<'s> {
     /// The texts that it was built with, when it was.
     built: Option<BTreeMap<String, String>>,
     program: PathBuf,
+    /// The copy's role.
+    role: Role,
 }
 
 impl<'s> BuildJudge<'s> {
@@ -37,7 +39,19 @@ impl<'s> BuildJudge<'s> {
         interrupts: &Interrupts,
     ) -> Result<Self> {
         let declarations = Declarations::new(scratch, built, calls, interrupts)?;
-        Ok(Self { scratch, declarations, tree: None, built: None, program: program.to_owned() })
+        Ok(Self {
+            scratch,
+            declarations,
+            tree: None,
+            built: None,
+            program: program.to_owned(),
+            role: Role::After,
+        })
+    }
+
+    /// The same, but that builds are in this copy: several judges may have one each.
+    pub fn in_copy(self, role: Role) -> Self {
+        Self { role, ..self }
     }
 
     /// A copy in which the program was built with these texts and was not run yet. A candidate's build is reused.
@@ -55,7 +69,7 @@ impl<'s> BuildJudge<'s> {
 
     fn take_tree(&mut self) -> Result<Tree, BuildError> {
         let taken = self.tree.take().map(Ok);
-        taken.unwrap_or_else(|| self.scratch.copy(Role::After)).map_err(BuildError::around)
+        taken.unwrap_or_else(|| self.scratch.copy(self.role)).map_err(BuildError::around)
     }
 
     fn build(&mut self, edited: &BTreeMap<String, String>) -> Result<(), BuildError> {

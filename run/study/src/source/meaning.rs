@@ -133,14 +133,7 @@ pub(crate) fn read_with(
     progress: &dyn Progress,
 ) -> Reading {
     let Parts { types, definers, in_program } = parts;
-    let build = Build {
-        in_program,
-        installed_headers: installed_headers(root),
-        compiler_headers: compiler_headers(&commands),
-        standards: standards(&commands),
-        root: root.to_owned(),
-        commands,
-    };
+    let build = build(commands, root, in_program);
     match lineup_sources::check_with(&build, types, definers, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
             unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
@@ -153,6 +146,18 @@ pub(crate) fn read_with(
             unread("libclang is not installed (apt install libclang1-19 libclang-common-19-dev)".into())
         }
         Err(error) => unread(error.to_string()),
+    }
+}
+
+/// A build, as the reader of sources takes it.
+pub(crate) fn build(commands: Vec<CompileCommand>, root: &Path, in_program: BTreeSet<PathBuf>) -> Build {
+    Build {
+        in_program,
+        installed_headers: installed_headers(root),
+        compiler_headers: compiler_headers(&commands),
+        standards: standards(&commands),
+        root: root.to_owned(),
+        commands,
     }
 }
 

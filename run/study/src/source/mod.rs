@@ -4,6 +4,7 @@ mod archives;
 pub mod build;
 pub mod build_system;
 pub mod certificate;
+pub mod chases;
 mod cleaning;
 mod compiler_calls;
 pub mod compilers;

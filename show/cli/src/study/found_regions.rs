@@ -3,6 +3,7 @@
 use crate::find::{self, FindRequest, WINDOW_MIB};
 use crate::progress::Stages;
 use crate::study::plan::Plan;
+use crate::study::prefetch::Stalling;
 use crate::study::variant::Built;
 use anyhow::{Context, Result};
 use lineup_cache::CacheSpec;
@@ -30,6 +31,8 @@ pub(super) struct Found {
     pub(super) cycles: String,
     /// Placements in a model of the run.
     pub(super) placements: Option<Placements>,
+    /// Where the run stalls for data.
+    pub(super) stalling: Stalling,
 }
 
 /// The functions that a study is to measure.
@@ -49,7 +52,8 @@ pub(super) fn regions(plan: &Plan, built: &Built, stages: &Stages, interrupts: &
     if let Ok(found) = &regions {
         stages.line(&format!("lineup: {}", found.why));
     }
-    Ok(Found { regions, cycles: words::cycles_in_words(&findings), placements: findings.placements })
+    let (cycles, stalling) = (words::cycles_in_words(&findings), Stalling::of(&findings));
+    Ok(Found { regions, cycles, placements: findings.placements, stalling })
 }
 
 /// The findings of a whole run; `named` is the program that is looked at, where the run starts it in turn.

@@ -1,17 +1,18 @@
-//! The levers beside the layout that a study without regions tries on the program it built: placement and the order of
-//! code.
+//! The levers beside the layout that a study without regions tries on the program it built: prefetches, placement and
+//! the order of code.
 
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::plan::{self, Plan};
+use crate::study::prefetch::{self, ChangedSources, Prefetched, Prefetching, Stalling};
 use crate::study::together::Together;
 use crate::study::variant::Variant;
-use crate::study::{code, outputs, placement};
+use crate::study::{code, outputs, placement, series};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use lineup_find::Placements;
 use lineup_report::placement::Action;
-use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, StudyReport, TOGETHER};
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, PREFETCH, StudyReport, TOGETHER};
 use lineup_study::bolt::Bolt;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::placements::Candidate;
@@ -37,6 +38,7 @@ pub(crate) struct LeverOptions {
 }
 
 /// The folders of the levers' own studies, below that of the results.
+pub(super) const PREFETCH_FOLDER: &str = "prefetch";
 pub(super) const PLACEMENT_FOLDER: &str = "placement";
 pub(super) const CODE_FOLDER: &str = "code";
 pub(super) const TOGETHER_FOLDER: &str = "together";
@@ -49,6 +51,8 @@ const LAYOUT_SHARE: f64 = 0.6;
 enum Lever {
     /// Orders and other changes of members, in the sources
     Layout,
+    /// Prefetches in loops that chase pointers, in the sources
+    Prefetch,
     /// Other allocators, pools and huge pages
     Placement,
     /// The program's code in another order
@@ -59,6 +63,7 @@ impl Lever {
     fn name(self) -> &'static str {
         match self {
             Lever::Layout => LAYOUT,
+            Lever::Prefetch => PREFETCH,
             Lever::Placement => PLACEMENT,
             Lever::Code => CODE_ORDER,
         }
@@ -68,6 +73,8 @@ impl Lever {
 /// The results of levers that gain, for a program with all of them.
 #[derive(Default)]
 pub(super) struct Kept {
+    /// The prefetches that gain.
+    pub(super) prefetched: Option<Prefetched>,
     /// The placement that gains.
     pub(super) placement: Option<Candidate>,
     /// The program in a new order, and the copies that hold it.
@@ -90,12 +97,14 @@ pub(super) struct Programs<'p> {
     pub(super) patched: Option<&'p Tree>,
     /// Placements in a model of the unchanged program's run.
     pub(super) modelled: Option<Placements>,
+    /// Where the unchanged program's run stalls for data.
+    pub(super) stalling: Option<Stalling>,
 }
 
 impl<'p> Programs<'p> {
     /// The unchanged program alone.
     pub(super) fn unchanged(built: &'p Tree) -> Programs<'p> {
-        Programs { built, patched: None, modelled: None }
+        Programs { built, patched: None, modelled: None, stalling: None }
     }
 }
 
@@ -114,7 +123,7 @@ impl Levers {
         let is_default = options.regions.is_empty() && !options.code.code && !options.placement.placement;
         if !is_default && options.code.has_test() && !options.code.code && !options.placement.placement {
             bail!(
-                "--test-arguments and --test-stdin are for orders of code and placements: leave --region out, or add --code"
+                "--test-arguments and --test-stdin are for prefetches, placements and orders of code: leave --region out, or add --code"
             );
         }
         Ok(is_default.then(|| Levers {
@@ -175,23 +184,29 @@ impl Levers {
         &self,
         layout: LeverReport,
         plan: &Plan,
-        Programs { built, patched, modelled }: Programs<'_>,
+        Programs { built, patched, modelled, stalling }: Programs<'_>,
         stages: &Stages,
     ) -> Result<Vec<LeverReport>> {
         self.is_layout_done.set(true);
         let mut levers = vec![layout];
         let mut kept = Kept::default();
-        for lever in [Lever::Placement, Lever::Code] {
+        for lever in [Lever::Prefetch, Lever::Placement, Lever::Code] {
             let bounded = self.interrupts.for_at_most(self.left());
             let stages = &stages.of_part(&bounded);
             let tried = match self.left_out(lever) {
                 Some(why) => Ok(LeverReport::without_time(lever.name(), why)),
+                None if lever == Lever::Prefetch => {
+                    self.prefetch(plan, stalling.clone(), &mut kept, (&bounded, stages))
+                }
                 None if lever == Lever::Placement => {
                     self.placement(plan, (built, modelled.clone()), &mut kept, (&bounded, stages))
                 }
                 None => self.code_order(plan, &mut kept, (&bounded, stages)),
             };
             levers.push(self.reported(lever.name(), tried, stages)?);
+        }
+        if let Some(prefetched) = &kept.prefetched {
+            series::add_prefetches(plan, prefetched)?;
         }
         let gains: Vec<&LeverReport> = levers.iter().filter(|lever| lever.is_gain).collect();
         if gains.len() > 1 {
@@ -225,8 +240,9 @@ impl Levers {
         kept: &Kept,
         stages: &Stages,
     ) -> Result<LeverReport> {
-        let patched = patched.filter(|_| gains.iter().any(|lever| lever.lever == LAYOUT));
-        let is_ordered_anew = patched.is_some() && kept.ordered().is_some();
+        let layout = patched.filter(|_| gains.iter().any(|lever| lever.lever == LAYOUT));
+        let is_patched = layout.is_some() || kept.prefetched.is_some();
+        let is_ordered_anew = is_patched && kept.ordered().is_some();
         // The order of the patched program's code is found and compared first.
         let comparisons = if is_ordered_anew { 3 } else { 2 };
         if self.left() < Duration::from_secs(self.options.max_time.saturating_mul(comparisons)) {
@@ -237,9 +253,13 @@ impl Levers {
         }
         let bounded = self.interrupts.for_at_most(self.left());
         let stages = &stages.of_part(&bounded);
+        let sources = match ChangedSources::of(plan, layout, kept.prefetched.as_ref(), stages)? {
+            Ok(sources) => sources,
+            Err(why) => return Ok(LeverReport::without_time(TOGETHER, why)),
+        };
         let both = match is_ordered_anew {
             true => {
-                let patch = Some(plan.out.join(outputs::PATCH));
+                let patch = sources.patch.clone();
                 code::study(self.code_options(plan, TOGETHER_FOLDER, patch), (&bounded, stages))?.ordered
             }
             false => None,
@@ -249,8 +269,25 @@ impl Levers {
             return Ok(LeverReport::without_time(TOGETHER, why));
         }
         let options = &self.options;
-        let together = Together { options, plan, built, patched, kept, interrupts: &bounded, stages };
+        let changed = sources.tree();
+        let together = Together { options, plan, built, layout, changed, kept, interrupts: &bounded, stages };
         together.confirm(gains, both.as_ref().map(|(variant, _)| variant))
+    }
+
+    fn prefetch(
+        &self,
+        plan: &Plan,
+        stalling: Option<Stalling>,
+        kept: &mut Kept,
+        (interrupts, stages): (&Interrupts, &Stages),
+    ) -> Result<LeverReport> {
+        let out = plan.out.join(PREFETCH_FOLDER);
+        fs::create_dir_all(&out)?;
+        let prefetching = Prefetching { options: &self.options, plan, out: &out, interrupts, stages };
+        let (report, prefetched) = prefetching.study(stalling)?;
+        prefetch::write_details(&out, &report)?;
+        kept.prefetched = prefetched;
+        Ok(report)
     }
 
     fn placement(

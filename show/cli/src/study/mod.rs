@@ -16,6 +16,7 @@ mod output_folder;
 mod outputs;
 mod placement;
 pub(crate) mod plan;
+mod prefetch;
 mod series;
 mod together;
 mod trials;
@@ -113,7 +114,7 @@ fn study(
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, interrupts)?;
     let scratch = links::linked(plan, scratch, interrupts)?;
     let built = Variant::build(plan, &scratch, None, stages)?;
-    let (mut why_found, mut cycles, mut modelled) = (None, None, None);
+    let (mut why_found, mut cycles, mut modelled, mut stalling) = (None, None, None, None);
     if let Some(levers) = levers {
         let found = match levers.layout_left_out() {
             Some(why) => Err(why),
@@ -121,6 +122,7 @@ fn study(
                 let found = found_regions::regions(plan, &built, stages, interrupts)?;
                 cycles = Some(Fact { name: CYCLES.into(), value: found.cycles });
                 modelled = found.placements;
+                stalling = Some(found.stalling);
                 found.regions
             }
         };
@@ -131,7 +133,7 @@ fn study(
             }
             Err(nothing) => {
                 let layout = LeverReport::without_time(LAYOUT, first_line(&nothing));
-                let programs = Programs { modelled, ..Programs::unchanged(&built.tree) };
+                let programs = Programs { modelled, stalling, ..Programs::unchanged(&built.tree) };
                 let levers = levers.try_all(layout, plan, programs, stages)?;
                 let _keeping = interrupts.keeping();
                 outputs::write_without_layout(plan, &nothing, levers, cycles)?;
@@ -234,7 +236,7 @@ fn study(
     if let Some(levers) = levers {
         let layout = levers::layout(&report);
         let patched = after.as_ref().map(Variant::tree);
-        let programs = Programs { built: before.tree(), patched, modelled };
+        let programs = Programs { built: before.tree(), patched, modelled, stalling };
         let tried = levers.try_all(layout, plan, programs, stages);
         report.levers = tried
             .with_context(|| format!("the layout was studied: {}", plan.out.join(outputs::PAGE).display()))?;

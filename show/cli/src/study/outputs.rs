@@ -131,7 +131,7 @@ pub(crate) fn commands(plan: &Plan, program: &Path, left: Left) -> Vec<CommandLi
 
 /// The command that applies a patch in the source folder, from where the user stands: `git` where the folder belongs to
 /// a repository, else `patch`.
-fn apply(source: &Path, patch: &Path) -> Vec<OsString> {
+pub(crate) fn apply(source: &Path, patch: &Path) -> Vec<OsString> {
     let folder = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
     let is_here = source == Path::new(".");
     // In another folder a relative name leads elsewhere.

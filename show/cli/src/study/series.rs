@@ -1,14 +1,15 @@
 //! A study's patch as a series of mails, one commit for each fix, and the settings that need no source.
 
-use crate::study::outputs::put;
+use crate::study::outputs::{PATCH, put};
 use crate::study::plan::Plan;
+use crate::study::prefetch::{MergedTexts, Prefetched};
 use crate::typed;
 use anyhow::{Context, Result};
 use lineup_advise::patch::diff_of_texts;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_report::series_message;
-use lineup_report::study::{CommandLine, LAYOUT, StudyReport};
+use lineup_report::study::{CommandLine, LAYOUT, PREFETCH, StudyReport};
 use lineup_study::git;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -47,9 +48,27 @@ pub(super) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, sources:
     Ok(steps.len())
 }
 
+/// Writes the mail of prefetches that gain behind those of the layout. Where the prefetches do not fit the changed
+/// layout, the study says so when it tries both, and there is no mail.
+pub(super) fn add_prefetches(plan: &Plan, prefetched: &Prefetched) -> Result<()> {
+    let folder = plan.out.join(FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let has_patch = plan.out.join(PATCH).exists();
+    let Ok(MergedTexts { before, after }) = prefetched.merged(plan, has_patch)? else { return Ok(()) };
+    let names = |path: &String| (path.clone(), before.get(path).unwrap_or_default().to_owned());
+    let original: BTreeMap<String, String> = prefetched.edited.keys().map(names).collect();
+    let edited = prefetched.edited.keys().filter_map(|path| Some((path.clone(), after.get(path)?.clone())));
+    let diff = diff_of_texts(&original, &edited.collect());
+    let mails = fs::read_dir(&folder).map(|entries| entries.flatten().count()).unwrap_or_default();
+    let number = mails + 1;
+    let mail = mail(&git::author_in(&plan.source), &prefetched.message, &diff, [number, number]);
+    put(&folder, &format!("{number:04}-prefetch.patch"), &mail)
+}
+
 /// Writes the words that use levers without sources; nothing where there are none.
 pub(super) fn write_settings(out: &Path, report: &StudyReport) -> Result<()> {
-    let used = report.levers.iter().filter(|lever| lever.is_gain && lever.lever != LAYOUT);
+    let used =
+        report.levers.iter().filter(|lever| lever.is_gain && ![LAYOUT, PREFETCH].contains(&lever.lever));
     let lines: Vec<String> = used
         .flat_map(|lever| lever.actions.iter().map(move |action| (lever.lever, action)))
         .map(|(lever, action)| format!("# {lever}: {}\n{}\n", action.purpose, action.text))

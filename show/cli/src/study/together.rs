@@ -8,7 +8,7 @@ use crate::study::plan::{self, Plan};
 use crate::study::variant::Variant;
 use anyhow::Result;
 use lineup_report::placement::{Action, ConfirmedInput};
-use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, TOGETHER};
+use lineup_report::study::{CODE_ORDER, LAYOUT, LeverReport, PLACEMENT, PREFETCH, TOGETHER};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::placements::Candidate;
 use lineup_study::progress::Progress;
@@ -22,8 +22,10 @@ pub(super) struct Together<'t> {
     pub(super) plan: &'t Plan,
     /// The unchanged program.
     pub(super) built: &'t Tree,
-    /// The program with the patch, where that gains.
-    pub(super) patched: Option<&'t Tree>,
+    /// The program with the layout's patch, where that gains.
+    pub(super) layout: Option<&'t Tree>,
+    /// The program with all patches of the sources that gain.
+    pub(super) changed: Option<&'t Tree>,
     /// The results of the other levers.
     pub(super) kept: &'t Kept,
     pub(super) interrupts: &'t Interrupts,
@@ -31,14 +33,14 @@ pub(super) struct Together<'t> {
 }
 
 impl Together<'_> {
-    /// Compares them. `gains` are the levers that gain alone; `both` is the patched program in a new order, where patch
-    /// and order gain.
+    /// Compares them. `gains` are the levers that gain alone; `both` is the changed program in a new order, where a
+    /// patch and the order gain.
     pub(super) fn confirm(&self, gains: &[&LeverReport], both: Option<&Variant>) -> Result<LeverReport> {
         let ratio = |lever: &LeverReport| lever.elapsed.as_ref().map_or(1.0, |elapsed| elapsed.ratio);
         let best = gains.iter().min_by(|one, other| ratio(one).total_cmp(&ratio(other)));
         let Some(best) = best else { return Ok(LeverReport::without_time(TOGETHER, "no lever gains")) };
         let ordered = both.or(self.kept.ordered()).map(Variant::tree);
-        let tree = ordered.or(self.patched).unwrap_or(self.built);
+        let tree = ordered.or(self.changed).unwrap_or(self.built);
         let placement = self.placement(tree)?;
         let placed = |run: Run| placement.as_ref().map_or(run.clone(), |placement| placement.on(&run));
         let all = placed(self.plan.run(tree)?);
@@ -81,7 +83,8 @@ impl Together<'_> {
     /// The run of one lever.
     fn alone(&self, lever: &LeverReport) -> Result<Run> {
         let tree = match lever.lever {
-            LAYOUT => self.patched,
+            LAYOUT => self.layout,
+            PREFETCH => self.kept.prefetched.as_ref().map(|prefetched| &prefetched.tree),
             CODE_ORDER => self.kept.ordered().map(Variant::tree),
             _ => None,
         };

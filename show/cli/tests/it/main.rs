@@ -69,6 +69,7 @@ mod study_ends;
 mod study_hints;
 mod study_placement;
 mod study_pools;
+mod study_prefetch;
 mod study_threads;
 mod threads;
 mod trace_and_imv;

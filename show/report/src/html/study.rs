@@ -49,6 +49,10 @@ fn levers(report: &StudyReport) -> Markup {
     };
     html! {
         (scroll("Levers", &table))
+        @for lever in report.levers.iter().filter(|lever| !lever.details.is_empty()) {
+            h4 { (lever.lever) ": " "tried and refused" }
+            ul { @for detail in &lever.details { li { (sentence(detail)) } } }
+        }
         @for lever in &report.levers {
             @for action in &lever.actions {
                 h4 { (lever.lever) ": " (sentence(&action.purpose)) }

@@ -11,13 +11,16 @@ pub const PLACEMENT: &str = "placement";
 /// The program's code in another order.
 pub const CODE_ORDER: &str = "code order";
 
+/// Prefetches of the next objects.
+pub const PREFETCH: &str = "prefetch";
+
 /// All levers that gain.
 pub const TOGETHER: &str = "together";
 
 /// One lever.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LeverReport {
-    /// [`LAYOUT`], [`PLACEMENT`], [`CODE_ORDER`] or [`TOGETHER`].
+    /// [`LAYOUT`], [`PREFETCH`], [`PLACEMENT`], [`CODE_ORDER`] or [`TOGETHER`].
     pub lever: &'static str,
     /// The result in one sentence; the reason where the lever was not tried.
     pub result: String,
@@ -29,12 +32,23 @@ pub struct LeverReport {
     pub actions: Vec<Action>,
     /// The page with the details, below the folder of this report.
     pub page: Option<String>,
+    /// The candidates that were tried, and those that were not, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }
 
 impl LeverReport {
     /// A lever that was not tried, or that came to no measurement, with the reason.
     pub fn without_time(lever: &'static str, why: impl Into<String>) -> Self {
-        Self { lever, result: why.into(), elapsed: None, is_gain: false, actions: Vec::new(), page: None }
+        Self {
+            lever,
+            result: why.into(),
+            elapsed: None,
+            is_gain: false,
+            actions: Vec::new(),
+            page: None,
+            details: Vec::new(),
+        }
     }
 
     /// A lever whose program was compared with the unchanged one. The way to use it is shown where it gains.
@@ -48,7 +62,15 @@ impl LeverReport {
             .as_ref()
             .is_some_and(|time| time.verdict == TimeVerdict::Changed && time.ratio < 1.0 - time.margin);
         let actions = action.into_iter().filter(|_| is_gain).collect();
-        Self { lever, result: proof.conclusion.clone(), elapsed, is_gain, actions, page: None }
+        Self {
+            lever,
+            result: proof.conclusion.clone(),
+            elapsed,
+            is_gain,
+            actions,
+            page: None,
+            details: Vec::new(),
+        }
     }
 
     /// The placements, with their page.
@@ -60,6 +82,7 @@ impl LeverReport {
             is_gain: !report.actions.is_empty(),
             actions: report.actions.clone(),
             page: Some(page),
+            details: Vec::new(),
         }
     }
 

@@ -42,6 +42,9 @@ const RESULT_CHARACTERS: usize = 160;
 /// Longest name in a list of names.
 const LISTED_CHARACTERS: usize = 22;
 
+/// Candidates of a lever and refusals that are shown.
+const MOST_DETAILS: usize = 6;
+
 /// Stands for a blank at which a name is not broken.
 const UNBROKEN: &str = "\u{a0}";
 
@@ -107,6 +110,14 @@ impl Writer {
         let gains = report.levers.iter().filter(|lever| lever.is_gain);
         for action in gains.filter_map(|lever| lever.actions.first()) {
             self.unbroken(&format!("  {}    # {}", one_line(&action.text), one_line(&action.purpose)));
+        }
+        for lever in report.levers.iter().filter(|lever| !lever.details.is_empty()) {
+            for detail in lever.details.iter().take(MOST_DETAILS) {
+                self.line(&format!("- {}", shortened(&one_line(detail), PLAIN_CHARACTERS)));
+            }
+            if let more @ 1.. = lever.details.len().saturating_sub(MOST_DETAILS) {
+                self.line(&format!("- {more} more on {} in the page and in the JSON", lever.lever));
+            }
         }
         for fact in report.setting.iter().filter(|fact| fact.name == CYCLES) {
             self.line(&format!("Of the modelled cycles {}.", one_line(&fact.value)));

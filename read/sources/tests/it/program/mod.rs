@@ -1,6 +1,8 @@
 //! A program of one file, checked.
 
-use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Freedom, Standards, Verdict};
+use lineup_sources::{
+    Build, Chase, Checked, CheckedType, CompileCommand, Error, Freedom, Standards, Verdict,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -43,6 +45,22 @@ impl Program {
         let checked = self.try_check(&[]).expect("libclang reads it");
         assert_eq!(checked.units_read, checked.units, "{:?}", checked.unread);
         checked
+    }
+
+    /// The loops of functions with these names that chase pointers.
+    pub(crate) fn chases(&self, functions: &[&str]) -> Vec<Chase> {
+        let build = Build {
+            commands: self.commands.clone(),
+            root: self.folder.path().to_owned(),
+            installed_headers: BTreeSet::new(),
+            compiler_headers: None,
+            standards: Standards::default(),
+            in_program: BTreeSet::new(),
+        };
+        let names = functions.iter().map(|name| (*name).to_owned()).collect();
+        let read = lineup_sources::chases(&build, &names).expect("libclang reads it");
+        assert!(read.unread.is_empty(), "{:?}", read.unread);
+        read.found
     }
 
     /// The findings in the first unit, and in the others as far as a function that is given a `ty` asks for them.

@@ -1,0 +1,135 @@
+//! Prefetches in loops that chase pointers: the line that a later turn needs is asked for while this turn works.
+//!
+//! A prefetch changes no result, so time alone decides: the caller tries places and distances, and names those it wants
+//! by [`Options::prefetches`](crate::options::Options::prefetches). The address must not read what the loop would not
+//! read: the reader of the sources proves that ([`ChaseMeaning::ahead`]), and this kind adds what only all units
+//! together show.
+
+mod text;
+
+use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
+use crate::kind::{Description, FixKind, KindName, Task};
+use crate::meaning::{Ahead, ChaseMeaning, Meaning};
+use crate::proposal::{Advice, PREFETCH, PrefetchProposal, PrefetchedPlace, Refusal};
+use std::collections::BTreeMap;
+
+/// Prefetches of the next objects.
+pub struct Prefetches;
+
+/// Uses of a type by which an object may be smaller than it.
+const MAY_BE_PARTS: [Constraint; 4] = [
+    Constraint::UsedAsOtherType,
+    Constraint::SharedBeginning,
+    Constraint::FirstMemberIsObject,
+    Constraint::SharesUnion,
+];
+
+impl FixKind for Prefetches {
+    fn name(&self) -> KindName {
+        PREFETCH
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
+        let meaning = &task.options.meaning;
+        advice.refusals.extend(meaning.chases.iter().filter_map(|chase| {
+            let constraint = refusal(meaning, chase)?;
+            Some(Refusal { owner: chase.place(), constraints: vec![constraint], lines: Vec::new() })
+        }));
+        let mut edits: BTreeMap<String, Vec<text::Edit>> = BTreeMap::new();
+        let mut places = Vec::new();
+        for wanted in &task.options.prefetches {
+            let Some(chase) = meaning.chases.get(wanted.chase) else { continue };
+            let Some(ahead) = chase.ahead.as_ref().ok().filter(|_| refusal(meaning, chase).is_none()) else {
+                continue;
+            };
+            let source = task.sources.get(&chase.path).filter(|text| text.len() == ahead.file_bytes);
+            let source = source.filter(|_| !advice.edited.contains_key(&chase.path));
+            let Some(source) = source else {
+                let why = "the file is not the one that clang read, or another fix edits it";
+                advice.refusals.push(refused(chase, Constraint::UnclearSource, why));
+                continue;
+            };
+            let statement = text::statement(&ahead.address, wanted.turns);
+            places.push(PrefetchedPlace {
+                path: chase.path.clone(),
+                line: chase.line,
+                function: chase.function.clone(),
+                statement: statement.join(" "),
+            });
+            edits.entry(chase.path.clone()).or_default().extend(text::edits(
+                source,
+                ahead.insert,
+                &statement,
+            ));
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        let edited: BTreeMap<String, String> = edits
+            .into_iter()
+            .map(|(path, edits)| {
+                let text = text::applied(task.sources.get(&path).unwrap_or_default(), edits);
+                (path, text)
+            })
+            .collect();
+        let mut all = advice.edited.clone();
+        all.extend(edited.clone());
+        if let Err(error) = task.judge.compile(&all) {
+            let why = error.into_first_words()?;
+            let owner = places.iter().map(PrefetchedPlace::in_words).collect::<Vec<_>>().join(", ");
+            let constraint = Binding::new(Constraint::CompilerDisagrees).because(why);
+            advice.refusals.push(Refusal { owner, constraints: vec![constraint], lines: Vec::new() });
+            return Ok(());
+        }
+        advice.edited = all;
+        advice.prefetches.push(PrefetchProposal { places, edited });
+        Ok(())
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.prefetches.iter().map(describe).collect()
+    }
+}
+
+fn describe(one: &PrefetchProposal) -> Description {
+    let target: Vec<String> = one.places.iter().map(PrefetchedPlace::in_words).collect();
+    let reasons = one.places.iter().map(|place| place.statement.clone()).collect();
+    let summary = "The line that a later turn of the loop needs is asked for ahead.";
+    Description { reasons, is_in_patch: true, ..Description::told(PREFETCH, target.join(", "), summary) }
+}
+
+fn refused(chase: &ChaseMeaning, constraint: Constraint, why: &str) -> Refusal {
+    let binding = Binding::new(constraint).at(&chase.path, chase.line).because(why);
+    Refusal { owner: chase.place(), constraints: vec![binding], lines: Vec::new() }
+}
+
+/// The reason why a loop gets no prefetch; `None` where it may.
+pub fn refusal(meaning: &Meaning, chase: &ChaseMeaning) -> Option<Binding> {
+    let ahead = match &chase.ahead {
+        Ok(ahead) => ahead,
+        Err(why) => {
+            return Some(Binding::new(Constraint::NotReadAhead).at(&chase.path, chase.line).because(why));
+        }
+    };
+    if ahead.needs_whole_object { part_of_object(meaning, chase) } else { None }
+}
+
+/// Objects of which only a beginning may be there: the pointer to the next one might lie behind it.
+fn part_of_object(meaning: &Meaning, chase: &ChaseMeaning) -> Option<Binding> {
+    let is_known = meaning.is_of_all_units && meaning.unchecked.is_none();
+    let why = "a turn may end before it reads the pointer, and the object may be the beginning of one";
+    let here = |constraint| Binding::new(constraint).at(&chase.path, chase.line);
+    let Some(object) = chase.object.as_ref().filter(|_| is_known) else {
+        return Some(here(Constraint::Unchecked).because(why));
+    };
+    let of_type = meaning.types.iter().filter(|ty| ty.names.contains(object));
+    let mut holds = of_type.flat_map(|ty| &ty.holds).map(|hold| &hold.binding);
+    let hold = holds.find(|binding| MAY_BE_PARTS.contains(&binding.constraint))?;
+    Some(here(hold.constraint).because(format!("{why}: {hold}")))
+}
+
+/// The statement that an address gets at a distance, on one line.
+pub fn statement(ahead: &Ahead, turns: Option<u32>) -> String {
+    text::statement(&ahead.address, turns).join(" ")
+}

@@ -1,0 +1,294 @@
+//! Loops that chase pointers or index through memory, and the addresses that they could fetch ahead.
+//!
+//! An address that is proposed reads only what the loop reads at that place as well, or reads in a later turn for certain:
+//! a prefetch must not read through a pointer that could be null or dangling. Every loop that chases and has no such
+//! address comes with the reason.
+
+mod arrays;
+mod expression;
+mod flow;
+mod insertion;
+mod lists;
+mod stacks;
+mod syntax;
+mod variables;
+
+use crate::check::{Build, STACK_BYTES, UNIT_LIMIT, gave_up, units};
+use crate::command::CompileCommand;
+use crate::error::Error;
+use crate::headers::Headers;
+use crate::libclang::{Cursor, Library, Unit};
+use crate::patience::within;
+use crate::read::{Macros, normal};
+use clang_sys::*;
+use flow::{Loop, is_loop};
+pub use insertion::Insertion;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use syntax::Function;
+
+/// Calls that are followed from a function that was asked for: the compiler may inline them.
+const CALLS_DEEP: usize = 2;
+
+/// The kinds of chases.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Form {
+    /// From an object to the next by a pointer in it: lists, chains of a hash table.
+    List,
+    /// From an element of an array to the object that it names.
+    Array,
+    /// Pointers that wait on a stack or in a queue.
+    Stack,
+}
+
+/// A loop, or a place in one, that reaches an object by a value read from memory.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Chase {
+    /// The file, relative to the project's folder.
+    pub path: String,
+    /// The line of the loop or of the push, from 1.
+    pub line: u32,
+    /// The function that it stands in.
+    pub function: String,
+    /// The function that was asked for: this one, or one that calls it.
+    pub asked: String,
+    /// The kind.
+    pub form: Form,
+    /// The type of the object, where it has members.
+    pub object: Option<String>,
+    /// The address to fetch ahead, or the reason why there is none.
+    pub outcome: Result<Ahead, String>,
+}
+
+/// An address to fetch ahead, and its place.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ahead {
+    /// The address.
+    pub address: Address,
+    /// The place.
+    pub insert: Insertion,
+    /// It reads a member of an object of which the loop has read an earlier member only: objects must be as large as
+    /// their type.
+    pub needs_whole_object: bool,
+    /// The length of the file in which the place was found.
+    pub file_bytes: usize,
+}
+
+/// An address as text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Address {
+    /// A pointer to the object.
+    Pointer {
+        /// The expression.
+        pointer: String,
+        /// The member that is used, where it lies behind the object's first line.
+        member: Option<String>,
+    },
+    /// What an element further ahead names.
+    Element {
+        /// The expression before the element's index.
+        before: String,
+        /// The expression behind it.
+        after: String,
+        /// The expression is the object, and not a pointer to it.
+        is_address: bool,
+        /// The member that is used, where it lies behind the object's first line.
+        member: Option<String>,
+        /// The loop's counter.
+        index: String,
+        /// The counter's limit.
+        bound: Bound,
+    },
+}
+
+/// The limit of a loop's counter.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Bound {
+    /// The expression.
+    pub limit: String,
+    /// The counter reaches the limit itself.
+    pub is_inclusive: bool,
+    /// The comparison is of numbers without a sign.
+    pub is_unsigned: bool,
+}
+
+impl Chase {
+    /// A chase at a place of a function, with nothing known of it.
+    fn at(function: &Function<'_>, at: usize) -> Chase {
+        Chase {
+            path: String::new(),
+            line: function.line(at),
+            function: function.name.clone(),
+            asked: String::new(),
+            form: Form::List,
+            object: None,
+            outcome: Err("it is not understood".into()),
+        }
+    }
+}
+
+/// The chases in functions of a build.
+#[derive(Clone, Default, Debug)]
+pub struct Chases {
+    /// By file and line.
+    pub found: Vec<Chase>,
+    /// Units that could not be read, and the reasons.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Reads the functions with these names, as the source spells them, and the functions of their units that they call.
+///
+/// # Errors
+/// Without libclang. A unit that cannot be parsed is no error.
+pub fn chases(build: &Build, functions: &BTreeSet<String>) -> Result<Chases, Error> {
+    let library = Library::load()?;
+    let headers = Arc::new(Headers::new(&library, build.compiler_headers.as_deref()));
+    let root = build.root.canonicalize().unwrap_or_else(|_| normal(&build.root));
+    let wanted: Arc<BTreeSet<String>> =
+        Arc::new(functions.iter().map(|name| own_name(name).to_owned()).collect());
+    let read_one = |(source, command): &(PathBuf, &CompileCommand)| {
+        let unit = ChaseUnit {
+            library: library.clone(),
+            headers: Arc::clone(&headers),
+            command: (*command).clone(),
+            source: source.clone(),
+            standard: build.standards.of(command, source),
+            root: root.clone(),
+            wanted: Arc::clone(&wanted),
+        };
+        let found = within(UNIT_LIMIT, STACK_BYTES, move || unit.read());
+        found.unwrap_or_else(|| Err(gave_up()))
+    };
+    let units = units(&build.commands);
+    let read: Vec<Result<Vec<Chase>, String>> = units.par_iter().map(read_one).collect();
+    let mut all = Chases::default();
+    let mut seen: BTreeMap<(String, u32, Form), BTreeSet<String>> = BTreeMap::new();
+    for ((source, _), result) in units.iter().zip(read) {
+        match result {
+            Ok(found) => {
+                for chase in found {
+                    let key = (chase.path.clone(), chase.line, chase.form);
+                    if seen.entry(key).or_default().insert(format!("{:?}", chase.outcome)) {
+                        all.found.push(chase);
+                    }
+                }
+            }
+            Err(why) => {
+                let path = source.strip_prefix(&root).unwrap_or(source);
+                all.unread.push((path.to_string_lossy().into_owned(), why));
+            }
+        }
+    }
+    all.found.sort();
+    Ok(all)
+}
+
+/// A function's own name: without its scopes, parameters and template arguments.
+fn own_name(name: &str) -> &str {
+    let name = name.split(['(', '<', '[', ' ']).next().unwrap_or(name);
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// The data needed to read one unit, on any thread.
+struct ChaseUnit {
+    library: Library,
+    headers: Arc<Headers>,
+    command: CompileCommand,
+    source: PathBuf,
+    standard: Option<String>,
+    root: PathBuf,
+    wanted: Arc<BTreeSet<String>>,
+}
+
+impl ChaseUnit {
+    fn read(&self) -> Result<Vec<Chase>, String> {
+        self.library.make_current();
+        let mut arguments = self.command.for_libclang(&self.source);
+        arguments.extend(self.headers.arguments());
+        arguments.extend(self.standard.clone());
+        let unit = Unit::parse(&arguments)?;
+        if let Some(error) = unit.first_error() {
+            return Err(error);
+        }
+        let mut definitions = Vec::new();
+        self.definitions(unit.root(), &mut definitions);
+        let macros = Macros::of(unit.files());
+        let is_cpp = self.command.is_cpp(&self.source);
+        let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
+        let mut asked = Vec::new();
+        let mut met = HashSet::new();
+        for &definition in &definitions {
+            if self.wanted.contains(&definition.spelling()) {
+                with_callees(definition, &definition.spelling(), CALLS_DEEP, &mut met, &mut asked);
+            }
+        }
+        let mut found = Vec::new();
+        for (definition, caller) in asked {
+            let path = normal(Path::new(&definition.location().file));
+            let Ok(relative) = path.strip_prefix(&self.root) else { continue };
+            let relative = relative.to_string_lossy().into_owned();
+            let text = texts
+                .entry(path.clone())
+                .or_insert_with(|| std::fs::read_to_string(&path).unwrap_or_default());
+            let function = Function::read(definition, text, (is_cpp, &macros));
+            let own = of_function(&function).into_iter();
+            found.extend(own.map(|chase| Chase { path: relative.clone(), asked: caller.clone(), ..chase }));
+        }
+        Ok(found)
+    }
+
+    /// The functions that the project's files define.
+    fn definitions<'u>(&self, cursor: Cursor<'u>, found: &mut Vec<Cursor<'u>>) {
+        for child in cursor.children() {
+            match child.kind() {
+                CXCursor_FunctionDecl | CXCursor_CXXMethod if child.is_definition() => {
+                    let is_own = normal(Path::new(&child.location().file)).starts_with(&self.root);
+                    found.extend(is_own.then_some(child));
+                }
+                CXCursor_Namespace
+                | CXCursor_LinkageSpec
+                | CXCursor_UnexposedDecl
+                | CXCursor_StructDecl
+                | CXCursor_ClassDecl => self.definitions(child, found),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Adds a function, and those of its unit that it calls.
+fn with_callees<'u>(
+    definition: Cursor<'u>,
+    asked: &str,
+    depth: usize,
+    met: &mut HashSet<usize>,
+    found: &mut Vec<(Cursor<'u>, String)>,
+) {
+    if !met.insert(definition.identity()) {
+        return;
+    }
+    found.push((definition, asked.to_owned()));
+    if depth == 0 {
+        return;
+    }
+    for callee in flow::calls_of(definition) {
+        if let Some(callee) = callee.definition()
+            && matches!(callee.kind(), CXCursor_FunctionDecl | CXCursor_CXXMethod)
+        {
+            with_callees(callee, asked, depth - 1, met, found);
+        }
+    }
+}
+
+/// The chases of one function.
+fn of_function(function: &Function<'_>) -> Vec<Chase> {
+    let loops = (0..function.pieces.len()).filter(|id| is_loop(function.at(*id).kind));
+    let loops = loops.filter_map(|id| Loop::at(function, id));
+    let in_loops = loops.flat_map(|one| {
+        let list = lists::chase(function, &one);
+        list.into_iter().chain(arrays::chases(function, &one)).collect::<Vec<_>>()
+    });
+    in_loops.chain(stacks::chases(function)).collect()
+}
