@@ -307,7 +307,7 @@ pub struct ChaseMeaning {
     pub function: String,
     /// The function that stalls: this one, or one that calls it.
     pub asked: String,
-    /// The type of the objects, where they have members.
+    /// The type of the objects, where they have members; else the array variable that they lie in.
     pub object: Option<String>,
     /// The address to fetch ahead, or the reason why there is none.
     pub ahead: Result<Ahead, String>,

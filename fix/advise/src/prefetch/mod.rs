@@ -51,17 +51,20 @@ impl FixKind for Prefetches {
                 continue;
             };
             let statement = text::statement(&ahead.address, wanted.turns);
+            let own = text::edits(source, ahead.insert, &statement);
+            let others = edits.entry(chase.path.clone()).or_default();
+            if own.iter().any(|edit| others.iter().any(|other| text::overlap(edit, other))) {
+                let why = "another prefetch puts braces around the same statement";
+                advice.refusals.push(refused(chase, Constraint::UnclearSource, why));
+                continue;
+            }
             places.push(PrefetchedPlace {
                 path: chase.path.clone(),
                 line: chase.line,
                 function: chase.function.clone(),
                 statement: statement.join(" "),
             });
-            edits.entry(chase.path.clone()).or_default().extend(text::edits(
-                source,
-                ahead.insert,
-                &statement,
-            ));
+            others.extend(own);
         }
         if places.is_empty() {
             return Ok(());

@@ -47,6 +47,11 @@ pub(super) fn edits(text: &str, place: Insertion, statement: &[String]) -> Vec<E
     }
 }
 
+/// True of edits that replace common bytes.
+pub(super) fn overlap((one, _): &Edit, (other, _): &Edit) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
 /// The text after some edits, of which none overlap.
 pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));

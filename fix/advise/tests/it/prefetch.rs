@@ -130,7 +130,7 @@ static long list(const struct node *p)
 {
 	long sum = 0;
 	for (; p; p = p->next)
-		sum = sum * 3 + p->key;
+		sum = sum % 9973 * 3 + p->key;
 	return sum;
 }
 
@@ -158,7 +158,7 @@ static long indirect(const long *values, const int *order, int count)
 	for (i = 0; i < count; ++i) {
 		int at = order[i];
 		/* The order matters. */
-		sum = 3 * sum + values[at];
+		sum = sum % 9973 * 3 + values[at];
 	}
 	return sum;
 }
@@ -171,7 +171,7 @@ static long depth_first(struct tree *root)
 	stack[n++] = root;
 	while (n > 0) {
 		struct tree *at = stack[--n];
-		sum = 3 * sum + at->key;
+		sum = sum % 9973 * 3 + at->key;
 		if (at->left) stack[n++] = at->left;
 		if (at->right)
 			stack[n++] = at->right;
@@ -240,7 +240,7 @@ fn every_form_of_c_gets_its_edit_in_the_style_of_the_file() {
     let text = edited("a.c", C, &functions);
     for expected in [
         "p; p = p->next) {\n\t\t__builtin_prefetch(p->next);\n\t\tif (p->key == key)\n",
-        "\tfor (; p; p = p->next) {\n\t\t__builtin_prefetch(p->next);\n\t\tsum = sum * 3 + p->key;\n\t}\n",
+        "\tfor (; p; p = p->next) {\n\t\t__builtin_prefetch(p->next);\n\t\tsum = sum % 9973 * 3 + p->key;\n\t}\n",
         "\t\tnext = p->next;\n\t\t__builtin_prefetch(next);\n\t\tfree(p);\n",
         "\tfor (size_t i = 0; i < count; i++) {\n\t\tif (count - i > 8 && all[i + 8])\n\
          \t\t\t__builtin_prefetch(&all[i + 8]->weight);\n\t\tsum += all[i]->weight;\n\t}\n",
@@ -282,7 +282,7 @@ class Walker {
     {
         long sum = 0;
         for (std::size_t i = 0; i < order_.size(); ++i) {
-            sum = 3 * sum + all[order_[i]].score;
+            sum = sum % 9973 * 3 + all[order_[i]].score;
         }
         return sum;
     }
@@ -296,7 +296,7 @@ long list(const Node *from)
     long sum = 0;
     for (const Node *at = from; at != nullptr; at = at->next)
     {
-        sum = 3 * sum + at->key;
+        sum = sum % 9973 * 3 + at->key;
     }
     return sum;
 }
@@ -309,7 +309,7 @@ long breadth_first(Node *root)
     {
         Node *at = waiting.front();
         waiting.pop_front();
-        sum = 3 * sum + at->key;
+        sum = sum % 9973 * 3 + at->key;
         for (Node *kid : at->kids)
             if (kid)
                 waiting.push_back(kid);
@@ -341,7 +341,7 @@ fn every_form_of_cpp_gets_its_edit_in_the_style_of_the_file() {
     let text = edited("a.cc", CPP, &["graph::Walker::scores", "list", "breadth_first"]);
     for expected in [
         "++i) {\n            if (order_.size() - i > 8)\n                \
-         __builtin_prefetch(&all[order_[i + 8]].score);\n            sum = 3 * sum + all",
+         __builtin_prefetch(&all[order_[i + 8]].score);\n            sum = sum % 9973 * 3 + all",
         "at = at->next)\n    {\n        __builtin_prefetch(at->next);\n        sum",
         "__builtin_prefetch(kid);\n                waiting.push_back(kid);",
     ] {
@@ -381,4 +381,17 @@ fn a_file_that_was_changed_since_it_was_read_is_not_edited() {
     let advice = advised("a.c", &format!("\n{C}"), meaning);
     assert_eq!(advice.edited, BTreeMap::new());
     assert_eq!(advice.refusals[0].constraints[0].constraint, Constraint::UnclearSource);
+}
+
+#[test]
+fn two_prefetches_do_not_put_braces_around_one_statement() {
+    let text = "struct n { long key; struct n *next; };\nlong walk(struct n *p, long *x, int *b, int n)\n{\n\tlong sum = 0;\n\
+                \tfor (int i = 0; i < n; i++)\n\t\tsum += x[b[i]] + x[b[i] & 1];\n\treturn sum + p->key;\n}\n";
+    let meaning =
+        Meaning { chases: chases("a.c", text, &["walk"]), is_of_all_units: true, ..Meaning::default() };
+    assert_eq!(meaning.chases.iter().filter(|chase| chase.ahead.is_ok()).count(), 2);
+    let advice = advised("a.c", text, meaning);
+    assert_eq!(advice.prefetches[0].places.len(), 1);
+    assert_eq!(advice.edited["a.c"].matches("__builtin_prefetch").count(), 1);
+    assert!(advice.refusals[0].constraints[0].to_string().contains("around the same statement"));
 }

@@ -17,7 +17,8 @@ pub(super) fn chases(function: &Function<'_>, one: &Loop) -> Vec<Chase> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
     for target in targets(function, one, counter) {
-        let object = function.at(target.used).ty.record().map(str::to_owned).or_else(|| {
+        let object = function.at(target.used).ty.record().map(str::to_owned);
+        let object = object.or_else(|| variable_of(function, target.list?.0)).or_else(|| {
             let at = function.at(target.element);
             at.ty.record().map(str::to_owned).filter(|_| target.list.is_none())
         });
@@ -265,6 +266,14 @@ fn ahead(function: &Function<'_>, one: &Loop, counter: DeclId, target: &Target) 
         needs_whole_object: false,
         file_bytes: function.text.len(),
     })
+}
+
+/// The array variable of `x[…]`.
+fn variable_of(function: &Function<'_>, list: PieceId) -> Option<String> {
+    let base = function.bare(*function.at(list).children.first()?);
+    let is_array =
+        function.at(base).kind == CXCursor_DeclRefExpr && function.at(base).ty.shape == Shape::Array;
+    is_array.then(|| function.at(base).name.clone())
 }
 
 /// The name of the counter in an element.

@@ -242,13 +242,32 @@ pub(super) struct Exit {
     pub(super) reason: String,
 }
 
-/// Functions of C's library that return and leave other memory alone.
-const RETURNING: [&str; 46] = [
+/// Functions of C's library that return and write nothing.
+const PURE: [&str; 43] = [
     "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "exp", "exp2", "fabs", "fabsf",
     "floor", "fma", "fmax", "fmin", "fmod", "hypot", "isalpha", "isdigit", "isspace", "labs", "log", "log10",
-    "log2", "memchr", "memcmp", "memcpy", "memmove", "memset", "pow", "rint", "round", "sin", "sinh", "sqrt",
-    "sqrtf", "strchr", "strcmp", "strlen", "strncmp", "tan", "tanh", "tolower", "trunc",
+    "log2", "memchr", "memcmp", "pow", "rint", "round", "sin", "sinh", "sqrt", "sqrtf", "strchr", "strcmp",
+    "strlen", "strncmp", "tan", "tanh", "tolower", "trunc",
 ];
+
+/// Functions of C's library that return and write to memory that they are given, or to a stream.
+const WRITING: [&str; 11] = [
+    "calloc", "fprintf", "malloc", "memcpy", "memmove", "memset", "printf", "putchar", "puts", "snprintf",
+    "sprintf",
+];
+
+/// The first call below a node that may write what any pointer leads to.
+pub(super) fn writing_call(function: &Function<'_>, id: PieceId) -> Option<String> {
+    let calls = function.below(id).into_iter().filter(|one| function.at(*one).kind == CXCursor_CallExpr);
+    let mut writing = calls.filter(|call| {
+        let callee = function.at(*call).decl.and_then(|decl| function.callees.get(&decl));
+        let is_pure = callee.is_some_and(|callee| {
+            callee.definition().is_none() && PURE.contains(&callee.spelling().as_str())
+        });
+        !is_pure && super::expression::written(function, *call, None).is_err()
+    });
+    writing.next().map(|call| function.at(call).name.clone())
+}
 
 impl<'f, 'u> Exits<'f, 'u> {
     pub(super) fn of(function: &'f Function<'u>) -> Exits<'f, 'u> {
@@ -304,7 +323,10 @@ impl<'f, 'u> Exits<'f, 'u> {
     /// True of a function that certainly returns, unless it runs for ever.
     fn returns(&mut self, callee: Cursor<'u>) -> bool {
         let definition = callee.definition();
-        let Some(definition) = definition else { return RETURNING.contains(&callee.spelling().as_str()) };
+        let Some(definition) = definition else {
+            let name = callee.spelling();
+            return PURE.contains(&name.as_str()) || WRITING.contains(&name.as_str());
+        };
         if !self.returning.insert(definition.identity()) {
             return true;
         }

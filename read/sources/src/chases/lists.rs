@@ -2,7 +2,7 @@
 
 use super::expression::{Expression, one_line, written};
 use super::flow::{Exit, Exits, Loop, conjuncts, evaluated, follows, ordering_call};
-use super::syntax::{DeclId, Function, PieceId};
+use super::syntax::{DeclId, Function, PieceId, Shape};
 use super::variables::{Use, names_of, used, writes};
 use super::{Address, Ahead, Chase, Form, Insertion};
 use clang_sys::*;
@@ -76,7 +76,12 @@ fn leads_from(function: &Function<'_>, value: PieceId) -> Option<DeclId> {
                 _ => leads_from(function, inner),
             }
         }
-        CXCursor_ArraySubscriptExpr => leads_from(function, *piece.children.first()?),
+        CXCursor_ArraySubscriptExpr => {
+            // An array in the object, and not memory that a pointer in it leads to.
+            let &list = piece.children.first()?;
+            let is_inside = function.at(function.bare(list)).ty.shape == Shape::Array;
+            leads_from(function, list).filter(|_| is_inside)
+        }
         _ => None,
     }
 }
@@ -145,8 +150,10 @@ fn saved_ahead(
         return Err("the saved pointer is written at several places".into());
     }
     let statements = one.statements(function);
-    let is_last = statements.last() == Some(&statement);
-    if is_last || function.at(one.body).kind != CXCursor_CompoundStmt {
+    if statements.last() == Some(&statement) {
+        return Err("the next pointer is known at the end of a turn only".into());
+    }
+    if function.at(one.body).kind != CXCursor_CompoundStmt {
         return Err(NO_WORK.into());
     }
     let pointer = names_of(function, one.piece, next).first().map(|id| function.at(*id).name.clone());
@@ -222,7 +229,8 @@ impl Place {
             }
         }
         let is_changed = |member: &&DeclId| {
-            names_of(function, one.piece, **member).into_iter().any(|id| used(function, id) != Use::Read)
+            let names = names_of(function, one.piece, **member);
+            names.into_iter().any(|id| used(function, element_of(function, id)) != Use::Read)
         };
         if pointer.members.iter().any(|member| is_changed(&member)) {
             return Err("the loop changes the pointers that it follows".into());
@@ -242,6 +250,9 @@ impl Place {
         let skips = |exit: &Exit| is_in_body || function.at(exit.at).kind != CXCursor_ContinueStmt;
         let may_skip = exits.below(one.body).iter().any(skips);
         let needs_whole_object = may_skip && !known.covers(function, step);
+        if needs_whole_object && pointer.text.contains('[') {
+            return Err("a turn may end before it reads the pointer, which lies in an array".into());
+        }
         let insert = match leading {
             0 => Insertion::at_beginning(function, one)?,
             several => Insertion::after(function, one.statements(function)[several - 1])?,
@@ -297,7 +308,8 @@ impl Known {
         if let Some(condition) = one.condition.filter(|_| one.tests_first) {
             let is_written =
                 names_of(function, condition, variable).into_iter().any(|id| used(function, id) != Use::Read);
-            if !is_written {
+            // A call may end the object that was used before it.
+            if !is_written && exits.below(condition).is_empty() {
                 let mut found = Vec::new();
                 for part in conjuncts(function, condition) {
                     evaluated(function, part, &mut found);
@@ -337,8 +349,13 @@ impl Known {
     fn covers(&self, function: &Function<'_>, step: PieceId) -> bool {
         let [_, value] = function.at(step).children[..] else { return false };
         let end = |id: PieceId| outermost_offset(function, id);
-        let step = end(function.bare(value));
-        self.members.iter().any(|member| step.zip(end(*member)).is_some_and(|(step, known)| step <= known))
+        let (step, text) =
+            (end(function.bare(value)), written(function, value, None).map(|value| value.text));
+        let is_read = |member: PieceId| {
+            written(function, member, None).is_ok_and(|member| text.as_ref() == Ok(&member.text))
+        };
+        let reaches = |member: PieceId| step.zip(end(member)).is_some_and(|(step, known)| step <= known);
+        self.members.iter().any(|member| reaches(*member) || is_read(*member))
     }
 }
 
@@ -392,10 +409,29 @@ fn outermost_offset(function: &Function<'_>, id: PieceId) -> Option<u64> {
     function.at(object).ty.is_pointer().then(|| function.declaration(id)?.offset).flatten()
 }
 
+/// The element of a member that is an array: `p->m[i]` of `p->m`.
+fn element_of(function: &Function<'_>, mut id: PieceId) -> PieceId {
+    while function.at(id).ty.shape == Shape::Array {
+        let outer = function
+            .above(id)
+            .find(|above| !matches!(function.at(*above).kind, CXCursor_UnexposedExpr | CXCursor_ParenExpr));
+        match outer.filter(|outer| function.at(*outer).kind == CXCursor_ArraySubscriptExpr) {
+            Some(outer)
+                if function.at(outer).children.first().is_some_and(|list| function.is_below(id, *list)) =>
+            {
+                id = outer;
+            }
+            _ => return id,
+        }
+    }
+    id
+}
+
 /// True of `p->m` whose value is read or written.
 fn is_use(function: &Function<'_>, id: PieceId, variable: DeclId) -> bool {
     let piece = function.at(id);
-    if piece.kind != CXCursor_MemberRefExpr || leads_from(function, id) != Some(variable) {
+    let is_part = matches!(piece.kind, CXCursor_MemberRefExpr | CXCursor_ArraySubscriptExpr);
+    if !is_part || leads_from(function, id) != Some(variable) {
         return false;
     }
     function.is_read(id) || matches!(used(function, id), Use::Write(_))

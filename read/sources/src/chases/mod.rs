@@ -56,7 +56,7 @@ pub struct Chase {
     pub asked: String,
     /// The kind.
     pub form: Form,
-    /// The type of the object, where it has members.
+    /// The type of the object, where it has members; else the array variable that it lies in.
     pub object: Option<String>,
     /// The address to fetch ahead, or the reason why there is none.
     pub outcome: Result<Ahead, String>,

@@ -82,7 +82,7 @@ pub(super) fn writes(function: &Function<'_>, below: PieceId, decl: DeclId) -> R
 }
 
 /// The reason why an expression with these variables and members may change within a loop; `None` where it stays the
-/// same. Calls in the loop write nothing that it reads: others were refused before.
+/// same. No call in the loop gives memory back: others were refused before.
 pub(super) fn change(
     function: &Function<'_>,
     inside: PieceId,
@@ -141,6 +141,10 @@ pub(super) fn change(
             return Some(format!("the member `{}` may change in the loop", function.at(id).name));
         }
         kept_elsewhere.push(declared.ty.spelling.clone());
+    }
+    let call = super::flow::writing_call(function, inside).filter(|_| !kept_elsewhere.is_empty());
+    if let Some(call) = call {
+        return Some(format!("`{call}` may change where the loop reads"));
     }
     kept_elsewhere.iter().find_map(|spelling| store_to(function, inside, spelling))
 }

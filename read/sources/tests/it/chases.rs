@@ -114,6 +114,30 @@ fn a_pointer_that_may_be_null_or_dangling_is_not_read() {
 }
 
 #[test]
+fn a_pointer_in_an_array_is_read_where_the_loop_reads_it() {
+    let of = |member: &str, body: &str| {
+        Program::c(&format!(
+            "struct n {{ long key; struct n {member}; }}; long work(long);\n\
+             long walk(struct n *p, int i) {{ {body} return 0; }}"
+        ))
+    };
+    let inside = of("*level[4]", "while (p) { work(p->key); p = p->level[i]; }");
+    refused(&inside, "lies in an array");
+    let tested = of("*level[4]", "while (p->level[i] && p->level[i]->key < 9) { work(1); p = p->level[i]; }");
+    assert_eq!(pointer(&tested), "p->level[i]");
+    assert!(!ahead(&tested).needs_whole_object);
+    // The target of a pointer in the object is no part of it.
+    let outside = of("**level", "while (p) { work(p->key); p = p->level[i]; }");
+    assert!(found(&outside).iter().all(|chase| chase.outcome.is_err()));
+}
+
+#[test]
+fn a_call_in_the_condition_may_end_the_object() {
+    let ended = list("while (p->key && work(p->key)) { if (n) break; p = p->next; }");
+    refused(&ended, "no turn surely");
+}
+
+#[test]
 fn an_object_that_both_branches_use_first_is_used_for_certain() {
     let both = "for (; p; p = p->next) { if (p == (struct node *)n) { sum = p->key; } else { long k; k = p->key; sum += work(k); } }";
     assert_eq!(pointer(&list(both)), "p->next");
@@ -268,6 +292,22 @@ fn memory_that_a_store_may_move_is_not_read_ahead() {
                  long walk(struct s *s, long *x) { long sum = 0;\n\
                  for (long i = 0; i < s->n; i++) sum += x[s->b[i]]; return sum; }";
     assert_eq!(element(&Program::c(plain)), ("&x[s->b[i]]".into(), "< s->n".into()));
+}
+
+#[test]
+fn a_call_that_may_change_a_global_or_a_member_forbids_a_prefetch_by_it() {
+    let of = |parameters: &str, list: &str, call: &str| {
+        Program::c(&format!(
+            "#include <string.h>\nstatic int *order; struct s {{ int *order; }};\n\
+             static void other(void) {{ order = 0; }}\n\
+             long walk({parameters}, long *x, int n) {{ long sum = 0; int i;\n\
+             for (i = 0; i < n; i++) {{ sum += x[{list}[i]]; {call}; }} return sum + (order == 0); }}"
+        ))
+    };
+    refused(&of("int k", "order", "if (sum > k) other()"), "`other` may change");
+    refused(&of("struct s *s", "s->order", "memset(s, 0, 4)"), "`memset` may change");
+    assert_eq!(element(&of("int *mine", "mine", "other()")).0, "&x[mine[i]]");
+    assert_eq!(element(&of("const char *c", "order", "sum += strlen(c)")).0, "&x[order[i]]");
 }
 
 #[test]
