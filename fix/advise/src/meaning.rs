@@ -343,7 +343,7 @@ pub enum Address {
         /// The member that is used, where it lies behind the object's first line.
         member: Option<String>,
     },
-    /// What an element further ahead names.
+    /// The object that an element further ahead names.
     Element {
         /// The expression before the element's index.
         before: String,
