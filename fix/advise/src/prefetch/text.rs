@@ -76,9 +76,11 @@ impl Style {
         let lines = || text.lines();
         let tabs = lines().filter(|line| line.starts_with('\t')).count();
         let blanks = lines().filter(|line| line.starts_with("  ")).count();
-        let widths = lines().map(|line| line.len() - line.trim_start_matches(' ').len());
+        let statements = lines().filter(|line| line.trim_end().ends_with(';'));
+        let widths = statements.map(|line| line.len() - line.trim_start_matches(' ').len());
         let width = widths.filter(|width| (2..=8).contains(width)).min().unwrap_or(4);
-        let alone = lines().filter(|line| line.trim() == "{").count();
+        // Braces of functions stand alone in other styles, too.
+        let alone = lines().filter(|line| line.trim() == "{" && !line.starts_with('{')).count();
         let behind = lines().filter(|line| line.trim_end().ends_with(") {")).count();
         Style {
             line_end: if text.contains("\r\n") { "\r\n" } else { "\n" },
