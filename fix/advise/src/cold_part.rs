@@ -161,10 +161,15 @@ fn plan(
     if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
         return Err(Binding::new(Constraint::Pinned));
     }
-    let writers = writers(sources, meaning)?;
+    let writers = writers(sources, meaning);
+    // A variable says more than a use. Where there is none, a use says more than that no call was seen.
+    if let (Err(binding), false) = (&writers, meaning.variables.is_empty()) {
+        return Err(binding.clone());
+    }
     if let Some(hold) = meaning.holds.iter().find(|hold| hold.names.is_empty()) {
         return Err(hold.clone());
     }
+    let writers = writers?;
     if !options.meaning.is_of_all_units {
         return Err(refused("clang did not read every unit of the program"));
     }

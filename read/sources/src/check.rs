@@ -299,6 +299,21 @@ pub(crate) fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileComman
     units.into_iter().filter(|(source, _)| source.exists()).collect()
 }
 
+/// A unit as libclang reads it, or its first error. The library is the thread's current one; `standard` is the option
+/// for a standard that the call does not name.
+pub(crate) fn parsed(
+    command: &CompileCommand,
+    source: &Path,
+    headers: &Headers,
+    standard: Option<&String>,
+) -> Result<Unit, String> {
+    let mut arguments = command.for_libclang(source);
+    arguments.extend(headers.arguments());
+    arguments.extend(standard.cloned());
+    let unit = Unit::parse(&arguments)?;
+    unit.first_error().map_or(Ok(unit), Err)
+}
+
 /// The data needed to read one unit, on any thread.
 struct Reader {
     library: Library,
@@ -316,13 +331,8 @@ struct Reader {
 impl Reader {
     fn read(&self) -> Result<Facts, String> {
         self.library.make_current();
-        let mut arguments = self.command.for_libclang(&self.source);
-        arguments.extend(self.headers.arguments());
-        arguments.extend(self.standard.clone());
-        let unit = Unit::parse(&arguments)?;
-        if let Some(error) = unit.first_error() {
-            return Err(self.with_remedy(error));
-        }
+        let unit = parsed(&self.command, &self.source, &self.headers, self.standard.as_ref())
+            .map_err(|error| self.with_remedy(error))?;
         let is_kernel = self.command.is_kernel();
         let known = is_kernel.then_some(&*self.known);
         let is_cpp = self.command.is_cpp(&self.source);

@@ -13,11 +13,11 @@ mod stacks;
 mod syntax;
 mod variables;
 
-use crate::check::{Build, STACK_BYTES, UNIT_LIMIT, gave_up, units};
+use crate::check::{Build, STACK_BYTES, UNIT_LIMIT, gave_up, parsed, units};
 use crate::command::CompileCommand;
 use crate::error::Error;
 use crate::headers::Headers;
-use crate::libclang::{Cursor, Library, Unit};
+use crate::libclang::{Cursor, Library};
 use crate::patience::within;
 use crate::read::{Macros, normal};
 use clang_sys::*;
@@ -205,13 +205,7 @@ struct ChaseUnit {
 impl ChaseUnit {
     fn read(&self) -> Result<Vec<Chase>, String> {
         self.library.make_current();
-        let mut arguments = self.command.for_libclang(&self.source);
-        arguments.extend(self.headers.arguments());
-        arguments.extend(self.standard.clone());
-        let unit = Unit::parse(&arguments)?;
-        if let Some(error) = unit.first_error() {
-            return Err(error);
-        }
+        let unit = parsed(&self.command, &self.source, &self.headers, self.standard.as_ref())?;
         let mut definitions = Vec::new();
         self.definitions(unit.root(), &mut definitions);
         let macros = Macros::of(unit.files());

@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use lineup_prove::ProofPlan;
 use lineup_prove::compare::{ComparePlan, Contrast, Estimated, Stopped, judge_all};
 use lineup_prove::effects::RepeatedEffects;
-use lineup_prove::elimination::Round;
+use lineup_prove::elimination::{Elimination, EliminationPlan, Round, eliminate, most_runs};
 use lineup_prove::metric::ELAPSED;
-use lineup_prove::run::{RunResult, Slot, Variant};
+use lineup_prove::run::{RunResult, Runner, Slot, Variant};
 use lineup_report::placement::{Change, ConfirmedInput};
 use lineup_stats::random::Seed;
 use lineup_stats::verdict::Verdict;
@@ -46,6 +46,24 @@ impl Confirmation<'_> {
             ..RunnerOptions::default()
         };
         Ok(ProcessRunner::new(variants, options, self.interrupts)?)
+    }
+
+    /// Chooses among `among`, candidates in words, by rounds of paired runs with the first of the variants.
+    pub(super) fn eliminated(
+        &self,
+        variants: Vec<Run>,
+        plan: &EliminationPlan,
+        among: &str,
+    ) -> Result<Elimination> {
+        let mut runner = self.runner(variants)?;
+        self.stages.stage(&format!("running the program as it is and {among} in turn"));
+        let (mut done, total) = (0, most_runs(plan.candidates));
+        let mut shown = |slot: &Slot| {
+            self.stages.advance(done, total);
+            done += 1;
+            runner.run(slot)
+        };
+        Ok(eliminate(&mut shown, plan))
     }
 
     /// Compares variants with the first one in new runs: a result for each other variant, and the error that cut the

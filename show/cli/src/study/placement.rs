@@ -17,9 +17,9 @@ use clap::Args;
 use lineup_find::{PlacementKind, Placements};
 use lineup_prove::compare::ComparePlan;
 use lineup_prove::detectable_in_words;
-use lineup_prove::elimination::{Elimination, EliminationPlan, Fate, eliminate, most_runs};
+use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
 use lineup_prove::metric::ELAPSED;
-use lineup_prove::run::{Ending, Runner, Slot, Variant};
+use lineup_prove::run::{Ending, Slot, Variant};
 use lineup_report::placement::{
     Action, CandidateReport, Confirmed, NotTried, PlacementReport, placement_page, placement_text,
 };
@@ -162,16 +162,8 @@ impl Study<'_> {
             .extend(NEVER_TRIED.map(|(name, why)| NotTried { name: name.into(), why: why.into() }));
         let plan = self.elimination(candidates.list.len());
         report.level = plan.level();
-        let mut runner = self.confirmation().runner(self.variants(&candidates))?;
-        self.stages
-            .stage(&format!("running the program as it is and under {} placements in turn", plan.candidates));
-        let (mut done, total) = (0, most_runs(plan.candidates));
-        let mut shown = |slot: &Slot| {
-            self.stages.advance(done, total);
-            done += 1;
-            runner.run(slot)
-        };
-        let mut result = eliminate(&mut shown, &plan);
+        let among = format!("under {} placements", plan.candidates);
+        let mut result = self.confirmation().eliminated(self.variants(&candidates), &plan, &among)?;
         let cut_short = result.cut_short.take();
         report.candidates = (1..)
             .map(Variant)

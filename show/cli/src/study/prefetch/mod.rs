@@ -28,9 +28,9 @@ use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use lineup_prove::compare::ComparePlan;
-use lineup_prove::elimination::{Elimination, EliminationPlan, Fate, eliminate, most_runs};
+use lineup_prove::elimination::{Elimination, EliminationPlan, Fate};
 use lineup_prove::metric::ELAPSED;
-use lineup_prove::run::{Runner, Slot, Variant};
+use lineup_prove::run::Variant;
 use lineup_report::placement::{Action, ConfirmedInput};
 use lineup_report::study::{LeverReport, PREFETCH};
 use lineup_study::interrupt::Interrupts;
@@ -206,16 +206,8 @@ impl Prefetching<'_> {
         let compare = ComparePlan { margin: self.options.margin.0, seed: SEED, ..ComparePlan::default() };
         let max_time_ns = self.options.max_time.saturating_mul(1_000_000_000);
         let plan = EliminationPlan { candidates: built.len(), compare, max_time_ns };
-        let mut runner = confirmation.runner(runs.clone())?;
-        self.stages
-            .stage(&format!("running the program as it is and with {} prefetches in turn", built.len()));
-        let (mut done, total) = (0, most_runs(plan.candidates));
-        let mut shown = |slot: &Slot| {
-            self.stages.advance(done, total);
-            done += 1;
-            runner.run(slot)
-        };
-        let mut result = eliminate(&mut shown, &plan);
+        let among = format!("with {} prefetches", built.len());
+        let mut result = confirmation.eliminated(runs.clone(), &plan, &among)?;
         if let Some(error) = result.cut_short.take() {
             return Err(anyhow::Error::from_boxed(error)).context("the rounds that choose a prefetch");
         }
