@@ -74,7 +74,6 @@ impl FixKind for ColdParts {
 /// The members that no call of a region uses.
 struct Cold {
     members: BTreeSet<usize>,
-    used_bytes: u64,
 }
 
 impl Cold {
@@ -86,7 +85,7 @@ impl Cold {
         let hot: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
         let members = (0..subject.aggregate.members.len()).filter(|field| !hot.contains(field)).collect();
         let is_worth = used_bytes > 0 && used_bytes.saturating_mul(2) <= size_bytes;
-        is_worth.then_some(Cold { members, used_bytes })
+        is_worth.then_some(Cold { members })
     }
 }
 
@@ -135,7 +134,7 @@ fn write(
         moved: moved.iter().map(name).collect(),
         kept: stay.map(|field| name(&field)).collect(),
         files: text.texts.keys().cloned().collect(),
-        lines: lines(task, subject, (cold.used_bytes, after_bytes)),
+        lines: lines(task, subject, after_bytes),
         sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
         check,
         place: text.place,
@@ -345,12 +344,11 @@ fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>, has_
     (left + if has_pointer { POINTER_BYTES } else { 0 }).next_multiple_of(POINTER_BYTES)
 }
 
-/// Lines per call now, and with smaller objects side by side: a lower bound.
-fn lines(task: &Task<'_>, subject: &Subject<'_>, (used, after): (u64, u64)) -> Vec<RegionLines> {
-    let mut rows = sketch::lines(task, subject, used);
+/// Lines per call now, and with objects of `after_bytes` side by side: a lower bound.
+fn lines(task: &Task<'_>, subject: &Subject<'_>, after_bytes: u64) -> Vec<RegionLines> {
+    let mut rows = sketch::lines(task, subject, after_bytes);
     for row in &mut rows {
-        let per_used_byte = after as f64 / used.max(1) as f64;
-        row.after = (row.after * per_used_byte).min(row.before.unwrap_or(f64::INFINITY));
+        row.after = row.after.min(row.before.unwrap_or(f64::INFINITY));
     }
     rows
 }
