@@ -32,8 +32,11 @@ built-for-rest: built
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc cargo build -p lineup-runtime \
 	  --target aarch64-unknown-linux-gnu --lib --test imv --test clock --test trace --test imv_torture
 
-# The whole product once: every command, one kernel, one program for each machine.
-test: setup-test built
+# The whole product once: every command, one kernel, one program for each machine. What the build does not need is
+# installed beside it.
+test: setup-lint
+	@scripts/setup test & setup=$$!; \
+	  $(MAKE) --no-print-directory built; built=$$?; wait $$setup && exit $$built
 	target/debug/xtask test $(TESTS)
 
 # What `make test` leaves out: kernels of every machine, long studies, the programs for fleets and for agents, the examples

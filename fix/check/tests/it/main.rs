@@ -3,4 +3,5 @@
 mod corruption;
 mod dependences;
 mod forms;
+mod gimple_words;
 mod reader;
