@@ -344,11 +344,13 @@ fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>, has_
     (left + if has_pointer { POINTER_BYTES } else { 0 }).next_multiple_of(POINTER_BYTES)
 }
 
-/// Lines per call now, and with objects of `after_bytes` side by side: a lower bound.
+/// Lines per call now, and with objects of `after_bytes` side by side: a lower bound. A call that uses an object needs a
+/// line.
 fn lines(task: &Task<'_>, subject: &Subject<'_>, after_bytes: u64) -> Vec<RegionLines> {
     let mut rows = sketch::lines(task, subject, after_bytes);
     for row in &mut rows {
-        row.after = row.after.min(row.before.unwrap_or(f64::INFINITY));
+        let objects = row.after * row.line_bytes as f64 / after_bytes.max(1) as f64;
+        row.after = row.after.max(objects.min(1.0)).min(row.before.unwrap_or(f64::INFINITY));
     }
     rows
 }

@@ -84,8 +84,7 @@ pub(crate) fn used(subject: &Subject<'_>) -> Option<Vec<Span>> {
     Some(merge_spans(parts.map(|(field, part)| (field, part.start, part.end - part.start)).collect()))
 }
 
-/// Lines per call now, and with parts of `part_bytes` of the used objects packed together: a lower bound. A call that uses
-/// an object needs a line.
+/// Lines per call now, and with parts of `part_bytes` of the used objects packed together: a lower bound.
 pub(crate) fn lines(task: &Task<'_>, subject: &Subject<'_>, part_bytes: u64) -> Vec<RegionLines> {
     let line = task.options.primary;
     let of_region = |(id, region): (RegionId, &Region)| {
@@ -106,7 +105,7 @@ pub(crate) fn lines(task: &Task<'_>, subject: &Subject<'_>, part_bytes: u64) -> 
             data_model: task.usage.abi.data_model(),
             line_bytes: line.bytes(),
             before: Some(before),
-            after: (objects * part_bytes as f64 / line.bytes() as f64).max(objects.min(1.0)),
+            after: objects * part_bytes as f64 / line.bytes() as f64,
         })
     };
     task.usage.regions.iter().filter_map(of_region).collect()

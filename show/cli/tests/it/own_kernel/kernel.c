@@ -103,10 +103,11 @@ void begin(long own)
         start_other();
         while (!there[1]) pause();
         marker();
-        /* The recorder begins soon after. */
-        for (int turn = 0; turn < 200000; turn++) pause();
     }
     meet(0);
+    /* The recorder begins soon after the marker, on each processor as soon as the host lets it run. */
+    for (int turn = 0; turn < 200000; turn++) pause();
+    meet(32);
     work(own);
     meet(16);
     if (own) for (;;) __asm__ volatile("hlt");
