@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // Itself, with the writers of its files, in tests.
     ("lineup-samples", &["lineup-samples"]),
     ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),
-    ("lineup-sources", &[]),
+    ("lineup-sources", &["lineup-model"]),
     ("lineup-follow", &["lineup-model", "lineup-recording"]),
     ("lineup-profile", &["lineup-model", "lineup-cache", "lineup-recording"]),
     (

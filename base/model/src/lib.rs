@@ -13,6 +13,7 @@
 pub mod abi;
 pub mod access;
 pub mod branch;
+pub mod chase;
 mod containment;
 mod declaration;
 pub mod entry_points;
@@ -23,6 +24,7 @@ pub mod layout;
 mod library;
 pub mod line;
 pub mod machine;
+pub mod object_uses;
 pub mod process;
 pub mod program;
 pub mod region;

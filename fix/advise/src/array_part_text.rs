@@ -9,43 +9,34 @@ use crate::c_part_text::{
     Naming, Style, after_includes, after_variable, declaration_end, line_behind, missing_include,
     part_declaration,
 };
-use crate::cold_part_text::{self, ColdText, Edit, STEMS, is_free, place, taken, unclear};
+use crate::cold_part_text::{self, ColdText, Edit, Leaving, STEMS, is_free, place, refused, taken, unclear};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::Declaration;
 use crate::groundwork::Groundwork;
 use crate::heap_part_text::Calls;
 use crate::lex::Lexed;
-use crate::meaning::{HeapFunction, ObjectVariable, SplitMeaning, Storage};
+use crate::meaning::{ObjectVariable, SplitMeaning};
 use crate::member_object::MemberObject;
 use crate::proposal::PartPlace;
 use crate::sources::Sources;
+use lineup_model::object_uses::{HeapFunction, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The texts with these units in arrays of parts beside arrays that are variables.
-pub(crate) fn declared(
-    sources: &Sources,
-    ground: &Groundwork<'_>,
-    units: &[usize],
-    moved: &BTreeSet<String>,
-    meaning: &SplitMeaning,
-) -> Result<ColdText, Binding> {
-    let mut edit = ArrayEdit::begin(sources, ground, units, &meaning.variables)?;
-    let by_pointer = edit.reach(meaning, moved)?;
+pub(crate) fn declared(leaving: &Leaving<'_>) -> Result<ColdText, Binding> {
+    let meaning = leaving.meaning;
+    let mut edit = ArrayEdit::begin(leaving, &meaning.variables)?;
+    let by_pointer = edit.reach(leaving)?;
     edit.declare(&meaning.variables, &by_pointer)?;
     edit.finish(PartPlace::Array { is_made: false })
 }
 
 /// The texts with these units in arrays of parts beside those that variables point to.
-pub(crate) fn held(
-    sources: &Sources,
-    ground: &Groundwork<'_>,
-    units: &[usize],
-    moved: &BTreeSet<String>,
-    meaning: &SplitMeaning,
-) -> Result<ColdText, Binding> {
+pub(crate) fn held(leaving: &Leaving<'_>) -> Result<ColdText, Binding> {
+    let meaning = leaving.meaning;
     let pointers = holders(meaning)?;
-    let mut edit = ArrayEdit::begin(sources, ground, units, &pointers)?;
-    if let Some((path, line)) = edit.reach(meaning, moved)?.into_iter().next() {
+    let mut edit = ArrayEdit::begin(leaving, &pointers)?;
+    if let Some((path, line)) = edit.reach(leaving)?.into_iter().next() {
         return Err(refused("a pointer may lead into several arrays").at(&path, line));
     }
     edit.hold(meaning, &pointers)?;
@@ -53,24 +44,15 @@ pub(crate) fn held(
 }
 
 /// The texts with these units in an array of parts beside the only one that a call makes.
-pub(crate) fn made(
-    sources: &Sources,
-    ground: &Groundwork<'_>,
-    units: &[usize],
-    moved: &BTreeSet<String>,
-    meaning: &SplitMeaning,
-) -> Result<ColdText, Binding> {
+pub(crate) fn made(leaving: &Leaving<'_>) -> Result<ColdText, Binding> {
+    let meaning = leaving.meaning;
     if !meaning.is_made_once {
         return Err(refused("the call that makes its objects may run again"));
     }
-    let mut edit = ArrayEdit::begin(sources, ground, units, &[])?;
-    edit.reach(meaning, moved)?;
+    let mut edit = ArrayEdit::begin(leaving, &[])?;
+    edit.reach(leaving)?;
     edit.make(meaning)?;
     edit.finish(PartPlace::Array { is_made: true })
-}
-
-fn refused(why: impl Into<String>) -> Binding {
-    Binding::new(Constraint::KeptInObject).because(why)
 }
 
 /// The variables that point to all objects, where each call that makes or ends some names one of them.
@@ -110,9 +92,7 @@ struct ArrayEdit<'a> {
 
 impl<'a> ArrayEdit<'a> {
     fn begin(
-        sources: &'a Sources,
-        ground: &'a Groundwork<'a>,
-        units: &[usize],
+        &Leaving { sources, ground, units, .. }: &Leaving<'a>,
         variables: &[ObjectVariable],
     ) -> Result<Self, Binding> {
         let found = &ground.body.found;
@@ -139,7 +119,7 @@ impl<'a> ArrayEdit<'a> {
     }
 
     /// Reaches moved members through the arrays of parts.
-    fn reach(&mut self, meaning: &SplitMeaning, moved: &BTreeSet<String>) -> Result<ByPointer, Binding> {
+    fn reach(&mut self, &Leaving { meaning, moved, .. }: &Leaving<'_>) -> Result<ByPointer, Binding> {
         let mut by_pointer = ByPointer::new();
         // Of two expressions with one beginning, the longer opens first.
         for named in meaning.named.iter().rev().filter(|named| moved.contains(&named.member)) {

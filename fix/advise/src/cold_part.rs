@@ -7,7 +7,7 @@
 //! array too. Whatever the edit cannot follow keeps a member, or all of them, in place.
 
 use crate::array_part_text;
-use crate::cold_part_text::{self, ColdText};
+use crate::cold_part_text::{self, ColdText, Leaving, refused};
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::groundwork::Groundwork;
@@ -15,7 +15,7 @@ use crate::heap_part_text::{self, Calls};
 use crate::judge::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::lex::Lexed;
-use crate::meaning::{Effect, HeapFunction, ObjectVariable, SeenBy, SplitMeaning};
+use crate::meaning::{Effect, ObjectVariable, SeenBy, SplitMeaning};
 use crate::problem::Subject;
 use crate::proposal::{
     Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange,
@@ -27,6 +27,7 @@ use crate::spelling::{Spelling, spelling};
 use crate::usage::Usage;
 use crate::worth;
 use lineup_model::first_names;
+use lineup_model::object_uses::HeapFunction;
 use lineup_model::types::Types;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,10 +88,6 @@ impl Cold {
         let is_worth = used_bytes > 0 && used_bytes.saturating_mul(2) <= size_bytes;
         is_worth.then_some(Cold { members })
     }
-}
-
-fn refused(why: impl Into<String>) -> Binding {
-    Binding::new(Constraint::KeptInObject).because(why)
 }
 
 /// The proposal for one class, compiled; or the reason why there is none.
@@ -208,9 +205,10 @@ fn plan(
     }
     let names = |field: &usize| member_name(subject.aggregate, *field);
     let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
+    let leaving = Leaving { sources, ground: &ground, units: &units, moved: &moved_names, meaning };
     let mut text = Err(refused("no edit is written"));
     for write in writers {
-        text = write(sources, &ground, &units, &moved_names, meaning);
+        text = write(&leaving);
         if text.is_ok() {
             break;
         }
@@ -234,8 +232,7 @@ const ABOUT_ORDER: [Constraint; 7] = [
 ];
 
 /// Writes an edit.
-type Writer =
-    fn(&Sources, &Groundwork<'_>, &[usize], &BTreeSet<String>, &SplitMeaning) -> Result<ColdText, Binding>;
+type Writer = fn(&Leaving<'_>) -> Result<ColdText, Binding>;
 
 /// The writers for objects of this kind, the best first: values of C++, elements of arrays of C, objects of C that calls
 /// make.

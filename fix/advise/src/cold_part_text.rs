@@ -48,13 +48,19 @@ pub(crate) fn leaving_units(
 /// An edit of one text: these bytes become this.
 pub(crate) type Edit = (Range<usize>, String);
 
+/// The members that are to leave, and all that the edit is written from.
+pub(crate) struct Leaving<'a> {
+    pub(crate) sources: &'a Sources,
+    pub(crate) ground: &'a Groundwork<'a>,
+    pub(crate) units: &'a [usize],
+    /// The members of these units.
+    pub(crate) moved: &'a BTreeSet<String>,
+    pub(crate) meaning: &'a SplitMeaning,
+}
+
 /// The texts with these units in a cold part.
 pub(crate) fn write(
-    sources: &Sources,
-    ground: &Groundwork<'_>,
-    units: &[usize],
-    moved: &BTreeSet<String>,
-    meaning: &SplitMeaning,
+    &Leaving { sources, ground, units, moved, meaning }: &Leaving<'_>,
 ) -> Result<ColdText, Binding> {
     let path = &ground.body.found.path;
     let spans = leaving_lines(ground, units)?;
@@ -79,6 +85,11 @@ pub(crate) fn write(
     let block = names.block(ground.body.found.lexed.text, &spans, meaning.is_compared);
     edits.entry(path.clone()).or_default().extend(replaced(&spans, block));
     Ok(ColdText { member: names.member, place: PartPlace::Value, texts: applied(sources, edits, ground)? })
+}
+
+/// A reason that keeps all members in the object.
+pub(crate) fn refused(why: impl Into<String>) -> Binding {
+    Binding::new(Constraint::KeptInObject).because(why)
 }
 
 /// The reason that the text of a declaration is not understood.
@@ -135,8 +146,8 @@ pub(crate) fn applied(
     Ok(texts)
 }
 
-/// The text with these edits; `None` where they overlap.
-fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
+/// The text with these edits, those of one place in their order; `None` where they overlap.
+pub(crate) fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let (mut new, mut at) = (String::with_capacity(text.len()), 0);
     for (range, by) in edits {

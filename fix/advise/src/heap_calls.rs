@@ -1,7 +1,7 @@
 //! The texts of calls that make objects: `(struct t *)malloc(n * sizeof(struct t))`.
 
 use crate::lex::{Kind, Lexed};
-use crate::meaning::HeapFunction;
+use lineup_model::object_uses::HeapFunction;
 use std::ops::Range;
 
 /// A call that makes objects, in bytes of its text.

@@ -6,13 +6,13 @@
 //! program of one thread can keep without a lock.
 
 use crate::c_part_text::{Naming, Style, after_includes, declaration_end, missing_include, part_declaration};
-use crate::cold_part_text::{self, ColdText, Edit, STEMS, is_free, member_in_style, place, taken};
+use crate::cold_part_text::{self, ColdText, Edit, Leaving, STEMS, is_free, member_in_style, place, taken};
 use crate::constraint::{Binding, Constraint};
 use crate::groundwork::Groundwork;
 use crate::heap_calls::MakingCall;
-use crate::meaning::{HeapCall, HeapFunction, SplitMeaning};
 use crate::proposal::{HeapChange, PartPlace};
 use crate::sources::Sources;
+use lineup_model::object_uses::{HeapCall, HeapFunction};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -21,11 +21,7 @@ pub(crate) const BLOCK: u32 = 64;
 
 /// The texts with these units in a cold part.
 pub(crate) fn write(
-    sources: &Sources,
-    ground: &Groundwork<'_>,
-    units: &[usize],
-    moved: &BTreeSet<String>,
-    meaning: &SplitMeaning,
+    &Leaving { sources, ground, units, moved, meaning }: &Leaving<'_>,
 ) -> Result<ColdText, Binding> {
     let body = &ground.body;
     let path = &body.found.path;

@@ -2,6 +2,8 @@
 //! it in; here it is data.
 
 use crate::constraint::{Binding, Constraint};
+use lineup_model::chase::Chase;
+use lineup_model::object_uses::{HeapCall, NamedMember, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The known facts about the types of a program.
@@ -22,7 +24,7 @@ pub struct Meaning {
     /// The places that name members of classes of C++ and structs of C.
     pub splits: Vec<SplitMeaning>,
     /// The loops of functions that stall, which chase pointers or index through memory.
-    pub chases: Vec<ChaseMeaning>,
+    pub chases: Vec<Chase>,
 }
 
 /// The facts that an edit needs which moves members of a class of C++ or a struct of C out of its objects.
@@ -74,28 +76,6 @@ pub struct ObjectVariable {
     pub refusal: Option<String>,
 }
 
-/// The storage of a variable of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Storage {
-    /// `static`: each unit has its own.
-    Static,
-    /// `extern`: another declaration defines it.
-    Extern,
-    /// Neither.
-    Plain,
-}
-
-/// The expression for an object of a struct of C whose member is named.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ObjectPlace {
-    /// Line of its first token, in the file of the member's name.
-    pub line: u32,
-    /// Column of its first token in bytes, from 1.
-    pub column: u32,
-    /// The array of a file, or the pointer of a file to one, of an expression that is `array[…]`.
-    pub array: Option<String>,
-}
-
 /// The languages of the units that see a type.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SeenBy {
@@ -106,58 +86,6 @@ pub enum SeenBy {
     C,
     /// Both.
     Both,
-}
-
-/// A call that makes objects of a struct of C, or ends them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HeapCall {
-    /// File, relative to the source folder.
-    pub path: String,
-    /// Line of the function's name, from 1.
-    pub line: u32,
-    /// Column of the function's name in bytes, from 1.
-    pub column: u32,
-    /// The function.
-    pub function: HeapFunction,
-    /// The pointer of a file that is set to its result, or given to it.
-    pub variable: Option<String>,
-}
-
-/// A function of the C library that gives memory or takes it back.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum HeapFunction {
-    /// `malloc`.
-    Malloc,
-    /// `calloc`.
-    Calloc,
-    /// `free`.
-    Free,
-}
-
-impl HeapFunction {
-    /// Its name in the sources.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Malloc => "malloc",
-            Self::Calloc => "calloc",
-            Self::Free => "free",
-        }
-    }
-}
-
-/// A place that names a member: `x.m`, `p->m`, or `m` in a method.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NamedMember {
-    /// File, relative to the source folder.
-    pub path: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in bytes, from 1.
-    pub column: u32,
-    /// The member.
-    pub member: String,
-    /// The object, where it is of a struct of C and its expression does not begin with a macro.
-    pub object: Option<ObjectPlace>,
 }
 
 /// A use that a person has looked at and found harmless.
@@ -294,95 +222,4 @@ impl Meaning {
         };
         self.types.iter().filter(is_it).flat_map(|ty| &ty.holds)
     }
-}
-
-/// A loop that reaches objects by values read from memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChaseMeaning {
-    /// File, relative to the source folder.
-    pub path: String,
-    /// Line of the loop, or of the push, from 1.
-    pub line: u32,
-    /// The function that it stands in.
-    pub function: String,
-    /// The function that stalls: this one, or one that calls it.
-    pub asked: String,
-    /// The type of the objects, where they have members; else the array variable that they lie in.
-    pub object: Option<String>,
-    /// The address to fetch ahead, or the reason why there is none.
-    pub ahead: Result<Ahead, String>,
-}
-
-impl ChaseMeaning {
-    /// Its place, as in `list.c:12 (walk)`.
-    pub fn place(&self) -> String {
-        format!("{}:{} ({})", self.path, self.line, self.function)
-    }
-}
-
-/// An address that reads only what the loop reads there as well, or in a later turn for certain.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ahead {
-    /// The address.
-    pub address: Address,
-    /// The place of the prefetch.
-    pub insert: Insertion,
-    /// Objects must be as large as their type.
-    pub needs_whole_object: bool,
-    /// The length of the file in which the place was found.
-    pub file_bytes: usize,
-}
-
-/// An address as text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Address {
-    /// A pointer to the object.
-    Pointer {
-        /// The expression.
-        pointer: String,
-        /// The member that is used, where it lies behind the object's first line.
-        member: Option<String>,
-    },
-    /// The object that an element further ahead names.
-    Element {
-        /// The expression before the element's index.
-        before: String,
-        /// The expression behind it.
-        after: String,
-        /// The expression is the object, and not a pointer to it.
-        is_address: bool,
-        /// The member that is used, where it lies behind the object's first line.
-        member: Option<String>,
-        /// The loop's counter.
-        index: String,
-        /// The counter's limit.
-        bound: Bound,
-    },
-}
-
-/// The limit of a loop's counter.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bound {
-    /// The expression.
-    pub limit: String,
-    /// The counter reaches the limit itself.
-    pub is_inclusive: bool,
-    /// The comparison is of numbers without a sign.
-    pub is_unsigned: bool,
-}
-
-/// A place for a statement, in bytes of the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Insertion {
-    /// Behind a brace or a semicolon, which end here.
-    Behind(usize),
-    /// Before a statement of a block, which begins here.
-    Before(usize),
-    /// Before the one statement of a loop or an `if`: both need braces.
-    Around {
-        /// The beginning of the statement.
-        start: usize,
-        /// The end of the statement, its semicolon included.
-        end: usize,
-    },
 }

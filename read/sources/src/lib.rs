@@ -36,14 +36,12 @@ mod tree;
 mod uses;
 mod variants;
 
-pub use chases::{Address, Ahead, Bound, Chase, Chases, Form, Insertion, chases};
+pub use chases::{Chases, chases, own_name};
 pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 pub use libclang::{Libclang, installed_libclang};
 pub use read::normal;
-pub use split_facts::{
-    HeapCall, HeapFunction, MemberName, ObjectPlace, ObjectVariable, SeenBy, SplitFacts, SplitHold, Storage,
-};
+pub use split_facts::{ObjectVariable, SeenBy, SplitFacts, SplitHold};
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

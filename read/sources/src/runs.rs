@@ -1,6 +1,6 @@
 //! Which code of a program runs at most once: what `main` calls outside of loops, from one place.
 
-use crate::split_facts::{HeapCall, HeapFunction};
+use lineup_model::object_uses::{HeapCall, HeapFunction};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// libclang's name of the function that starts a program.

@@ -2,6 +2,7 @@
 //! that names a member, each place that makes or ends objects, and each use that the edit could not follow.
 
 use crate::runs::Runs;
+use lineup_model::object_uses::{HeapCall, NamedMember, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A use that keeps a member, or every member, in the object.
@@ -15,33 +16,6 @@ pub struct SplitHold {
     pub path: String,
     /// Line, from 1.
     pub line: u32,
-}
-
-/// A place in which a member of an object is named: `x.m`, `p->m` or `m` in a method. An edit can write another
-/// expression there.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct MemberName {
-    /// File, relative to the source folder where it lies in it.
-    pub path: String,
-    /// Line of the member's name, from 1.
-    pub line: u32,
-    /// Column of the member's name in bytes, from 1.
-    pub column: u32,
-    /// The member.
-    pub member: String,
-    /// The object of a struct of C.
-    pub object: Option<ObjectPlace>,
-}
-
-/// The expression for an object whose member is named.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ObjectPlace {
-    /// Line of its first token, in the file of the member's name.
-    pub line: u32,
-    /// Column of its first token in bytes, from 1.
-    pub column: u32,
-    /// The array of a file, or the pointer of a file to one, of an expression that is `array[…]`.
-    pub array: Option<String>,
 }
 
 /// A declaration of a variable that is an object of a struct of C, an array of them, or a pointer of a file to one.
@@ -61,44 +35,6 @@ pub struct ObjectVariable {
     pub refusal: Option<String>,
 }
 
-/// The storage of a variable of a file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Storage {
-    /// `static`: each unit has its own.
-    Static,
-    /// `extern`: another declaration defines it.
-    Extern,
-    /// Neither.
-    Plain,
-}
-
-/// A call that makes objects of a struct of C, or ends them.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct HeapCall {
-    /// File, relative to the source folder where it lies in it.
-    pub path: String,
-    /// Line of the function's name, from 1.
-    pub line: u32,
-    /// Column of the function's name in bytes, from 1.
-    pub column: u32,
-    /// The function.
-    pub function: HeapFunction,
-    /// The pointer of a file that is set to its result, or given to it.
-    pub variable: Option<String>,
-}
-
-/// A function of the C library that gives memory or takes it back.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum HeapFunction {
-    /// `malloc`, of a size in which the object's is one of at most two operands. The text has to show that they are
-    /// multiplied.
-    Malloc,
-    /// `calloc(n, sizeof(T))`.
-    Calloc,
-    /// `free(pointer)`.
-    Free,
-}
-
 /// The languages of the units that see a type.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SeenBy {
@@ -114,9 +50,9 @@ pub struct SplitFacts {
     /// Its members stay in it for these reasons.
     pub holds: BTreeSet<SplitHold>,
     /// The places that name a member.
-    pub named: BTreeSet<MemberName>,
+    pub named: BTreeSet<NamedMember>,
     /// Members to which a constructor's list gives a value that its body could give as well, by the place of the name.
-    pub initialised: BTreeSet<MemberName>,
+    pub initialised: BTreeSet<NamedMember>,
     /// The compiler compares two objects member by member.
     pub is_compared: bool,
     /// The calls that make and end objects of a struct of C.
@@ -206,8 +142,8 @@ impl AllSplitFacts {
             }));
         }
         let holds = facts.holds.into_iter().map(|hold| SplitHold { path: relative(&hold.path), ..hold });
-        let named = |names: BTreeSet<MemberName>| {
-            names.into_iter().map(|name| MemberName { path: relative(&name.path), ..name }).collect()
+        let named = |names: BTreeSet<NamedMember>| {
+            names.into_iter().map(|name| NamedMember { path: relative(&name.path), ..name }).collect()
         };
         let is_made_once = self.runs.make_once(&facts.heap_calls);
         let heap_calls = facts.heap_calls.into_iter();

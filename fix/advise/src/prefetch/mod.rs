@@ -2,16 +2,18 @@
 //!
 //! A prefetch changes no result, so time alone decides: the caller tries places and distances, and names those it wants
 //! by [`Options::prefetches`](crate::options::Options::prefetches). The address must not read what the loop would not
-//! read: the reader of the sources proves that ([`ChaseMeaning::ahead`]), and this kind adds what only all units
+//! read: the reader of the sources proves that ([`Chase::ahead`]), and this kind adds what only all units
 //! together show.
 
 mod text;
 
+use crate::cold_part_text::{Edit, apply};
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
-use crate::meaning::{Ahead, ChaseMeaning, Meaning};
+use crate::meaning::Meaning;
 use crate::proposal::{Advice, PREFETCH, PrefetchProposal, PrefetchedPlace, Refusal};
+use lineup_model::chase::{Ahead, Chase};
 use std::collections::BTreeMap;
 
 /// Prefetches of the next objects.
@@ -36,7 +38,7 @@ impl FixKind for Prefetches {
             let constraint = refusal(meaning, chase)?;
             Some(Refusal { owner: chase.place(), constraints: vec![constraint], lines: Vec::new() })
         }));
-        let mut edits: BTreeMap<String, Vec<text::Edit>> = BTreeMap::new();
+        let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
         let mut places = Vec::new();
         for wanted in &task.options.prefetches {
             let Some(chase) = meaning.chases.get(wanted.chase) else { continue };
@@ -64,18 +66,23 @@ impl FixKind for Prefetches {
                 function: chase.function.clone(),
                 statement: statement.join(" "),
             });
-            others.extend(own);
+            // Of two at one place, the later one stands first.
+            others.splice(..0, own);
         }
         if places.is_empty() {
             return Ok(());
         }
-        let edited: BTreeMap<String, String> = edits
-            .into_iter()
-            .map(|(path, edits)| {
-                let text = text::applied(task.sources.get(&path).unwrap_or_default(), edits);
-                (path, text)
-            })
-            .collect();
+        let mut edited = BTreeMap::new();
+        for (path, edits) in edits {
+            let Some(text) = task.sources.get(&path).and_then(|text| apply(text, edits)) else {
+                let constraint =
+                    Binding::new(Constraint::UnclearSource).because("two edits meet in one place");
+                let refusal = Refusal { owner: path, constraints: vec![constraint], lines: Vec::new() };
+                advice.refusals.push(refusal);
+                return Ok(());
+            };
+            edited.insert(path, text);
+        }
         let mut all = advice.edited.clone();
         all.extend(edited.clone());
         if let Err(error) = task.judge.compile(&all) {
@@ -102,13 +109,13 @@ fn describe(one: &PrefetchProposal) -> Description {
     Description { reasons, is_in_patch: true, ..Description::told(PREFETCH, target.join(", "), summary) }
 }
 
-fn refused(chase: &ChaseMeaning, constraint: Constraint, why: &str) -> Refusal {
+fn refused(chase: &Chase, constraint: Constraint, why: &str) -> Refusal {
     let binding = Binding::new(constraint).at(&chase.path, chase.line).because(why);
     Refusal { owner: chase.place(), constraints: vec![binding], lines: Vec::new() }
 }
 
 /// The reason why a loop gets no prefetch; `None` where it may.
-pub fn refusal(meaning: &Meaning, chase: &ChaseMeaning) -> Option<Binding> {
+pub fn refusal(meaning: &Meaning, chase: &Chase) -> Option<Binding> {
     let ahead = match &chase.ahead {
         Ok(ahead) => ahead,
         Err(why) => {
@@ -119,7 +126,7 @@ pub fn refusal(meaning: &Meaning, chase: &ChaseMeaning) -> Option<Binding> {
 }
 
 /// Objects of which only a beginning may be there: the pointer to the next one might lie behind it.
-fn part_of_object(meaning: &Meaning, chase: &ChaseMeaning) -> Option<Binding> {
+fn part_of_object(meaning: &Meaning, chase: &Chase) -> Option<Binding> {
     let is_known = meaning.is_of_all_units && meaning.unchecked.is_none();
     let why = "a turn may end before it reads the pointer, and the object may be the beginning of one";
     let here = |constraint| Binding::new(constraint).at(&chase.path, chase.line);

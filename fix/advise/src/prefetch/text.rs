@@ -1,10 +1,7 @@
 //! The text of a prefetch, in the style of its file.
 
-use crate::meaning::{Address, Insertion};
-use std::ops::Range;
-
-/// A range of bytes, and its new text.
-pub(super) type Edit = (Range<usize>, String);
+use crate::cold_part_text::Edit;
+use lineup_model::chase::{Address, Insertion};
 
 /// Turns ahead where none is named: an address without a distance has no use of it.
 const TURNS: u32 = 16;
@@ -50,16 +47,6 @@ pub(super) fn edits(text: &str, place: Insertion, statement: &[String]) -> Vec<E
 /// True of edits that replace common bytes.
 pub(super) fn overlap((one, _): &Edit, (other, _): &Edit) -> bool {
     one.start < other.end && other.start < one.end
-}
-
-/// The text after some edits, of which none overlap.
-pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-    let mut edited = text.to_owned();
-    for (range, new) in edits {
-        edited.replace_range(range, &new);
-    }
-    edited
 }
 
 /// How a file is laid out.
@@ -160,9 +147,10 @@ fn indentation(text: &str, at: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cold_part_text::apply;
 
     fn with(text: &str, place: Insertion) -> String {
-        applied(text, edits(text, place, &["if (x)".into(), "f();".into()]))
+        apply(text, edits(text, place, &["if (x)".into(), "f();".into()])).expect("edits apart")
     }
 
     #[test]
@@ -202,7 +190,7 @@ mod tests {
             is_address: true,
             member: None,
             index: "i".into(),
-            bound: crate::meaning::Bound { limit: "n".into(), is_inclusive, is_unsigned },
+            bound: lineup_model::chase::Bound { limit: "n".into(), is_inclusive, is_unsigned },
         };
         let lines = |is_unsigned, is_inclusive| statement(&element(is_unsigned, is_inclusive), Some(8));
         assert_eq!(lines(false, false), ["if (i < n - 8)", "__builtin_prefetch(&x[b[i + 8]]);"]);

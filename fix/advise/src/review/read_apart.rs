@@ -42,6 +42,8 @@ const COUNTS: [&str; 5] = ["count", "refcnt", "refs", "users", "usage"];
 #[derive(Clone, Default, Debug)]
 pub(super) struct ReadApart {
     fields: Vec<FieldChanges>,
+    /// Members that calls only read, each with one that changes meanwhile.
+    pairs: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -86,7 +88,12 @@ impl ReadApart {
                 }
             }
         }
-        ReadApart { fields }
+        let mut apart = ReadApart { fields, pairs: Vec::new() };
+        let all = 0..apart.fields.len();
+        let read = all.clone().filter(|&field| apart.is_read_mostly(field));
+        let pairs = read.flat_map(|read| all.clone().map(move |written| (read, written)));
+        apart.pairs = pairs.filter(|&(read, written)| apart.disturbs(written, read)).collect();
+        apart
     }
 
     /// Whether calls read a member and never write it.
@@ -107,16 +114,12 @@ impl ReadApart {
 
     /// The rule, for a type with members of both kinds.
     pub(super) fn binding(&self, subject: &Subject<'_>) -> Option<Binding> {
-        let fields = 0..self.fields.len();
-        let read: Vec<usize> = fields.clone().filter(|&field| self.is_read_mostly(field)).collect();
-        let written: Vec<usize> =
-            fields.filter(|&field| read.iter().any(|&read| self.disturbs(field, read))).collect();
-        let names = read.iter().map(|&field| member_name(subject.aggregate, field));
-        let binding = Binding::new(Constraint::ReadApart).on(names);
-        let others: Vec<String> =
-            written.iter().map(|&field| member_name(subject.aggregate, field)).collect();
-        let is_at_work = !read.is_empty() && !written.is_empty();
-        is_at_work.then(|| binding.because(format!("apart from {}", others.join(", "))))
+        let name = |field: usize| member_name(subject.aggregate, field);
+        let read = (0..self.fields.len()).filter(|&field| self.is_read_mostly(field));
+        let written: BTreeSet<usize> = self.pairs.iter().map(|&(_, written)| written).collect();
+        let binding = Binding::new(Constraint::ReadApart).on(read.map(name));
+        let others: Vec<String> = written.into_iter().map(name).collect();
+        (!others.is_empty()).then(|| binding.because(format!("apart from {}", others.join(", "))))
     }
 
     /// The members that calls only read and that share a line with one that changes, at any place where objects begin.
@@ -125,28 +128,17 @@ impl ReadApart {
         let Some(placed) = problem.place(model, order) else { return BTreeSet::new() };
         let line = problem.primary.bytes();
         let bases: BTreeSet<u64> = model.demands.iter().map(|demand| demand.base % line).collect();
-        let read: Vec<usize> = (0..self.fields.len()).filter(|&field| self.is_read_mostly(field)).collect();
-        let written: Vec<usize> = (0..self.fields.len())
-            .filter(|&field| read.iter().any(|&read| self.disturbs(field, read)))
-            .collect();
         let lines = |field: usize, base: u64| {
             let start = base + placed.offsets_bits.get(field).map_or(0, |bits| bits / 8);
             let size = model.fields.get(field).map_or(1, |field| field.size_bytes.max(1));
             (start / line, (start + size - 1) / line)
         };
-        let mut beside = BTreeSet::new();
-        for base in bases {
-            for &read in &read {
-                let (first, last) = lines(read, base);
-                let meets = |other: usize| {
-                    let (from, to) = lines(other, base);
-                    from <= last && first <= to && self.disturbs(other, read)
-                };
-                if written.iter().any(|&other| meets(other)) {
-                    beside.insert(read);
-                }
-            }
-        }
-        beside
+        let meet = |(read, written): (usize, usize)| {
+            bases.iter().any(|&base| {
+                let ((first, last), (from, to)) = (lines(read, base), lines(written, base));
+                from <= last && first <= to
+            })
+        };
+        self.pairs.iter().filter(|&&pair| meet(pair)).map(|&(read, _)| read).collect()
     }
 }

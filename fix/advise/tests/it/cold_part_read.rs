@@ -2,9 +2,7 @@
 
 use crate::cold_part::{PROGRAM, advised, output, refused};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{
-    HeapCall, HeapFunction, Meaning, NamedMember, ObjectPlace, ObjectVariable, SeenBy, SplitMeaning, Storage,
-};
+use lineup_advise::meaning::{Meaning, ObjectVariable, SeenBy, SplitMeaning};
 use lineup_advise::options::Options;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,17 +39,6 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
     assert!(checked.unread.is_empty(), "{:?}", checked.unread);
     let ty = checked.named(name).next().expect("the type");
     let facts = ty.split.as_ref().expect("facts");
-    let place = |name: &lineup_sources::MemberName| NamedMember {
-        path: name.path.clone(),
-        line: name.line,
-        column: name.column,
-        member: name.member.clone(),
-        object: name.object.as_ref().map(|object| ObjectPlace {
-            line: object.line,
-            column: object.column,
-            array: object.array.clone(),
-        }),
-    };
     let held = |hold: &lineup_sources::SplitHold| {
         let binding = Binding::new(Constraint::KeptInObject).on(hold.member.clone());
         binding.at(&hold.path, hold.line).because(&hold.reason)
@@ -59,15 +46,15 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
     let split = SplitMeaning {
         names: ty.names.clone(),
         holds: facts.holds.iter().map(held).collect(),
-        named: facts.named.iter().map(place).collect(),
-        initialised: facts.initialised.iter().map(place).collect(),
+        named: facts.named.iter().cloned().collect(),
+        initialised: facts.initialised.iter().cloned().collect(),
         is_compared: facts.is_compared,
         seen_by: match facts.seen_by {
             lineup_sources::SeenBy { c: true, cpp: true } => SeenBy::Both,
             lineup_sources::SeenBy { c: true, cpp: false } => SeenBy::C,
             _ => SeenBy::Cpp,
         },
-        heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        heap_calls: facts.heap_calls.iter().cloned().collect(),
         is_made_once: facts.is_made_once,
         variables: facts.variables.iter().map(|(one, units)| variable(one, *units)).collect(),
         pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
@@ -78,23 +65,8 @@ pub(crate) fn read_calls(folder: &Path, calls: &[&str], name: &str) -> Meaning {
 }
 
 fn variable(one: &lineup_sources::ObjectVariable, units: u32) -> ObjectVariable {
-    let storage = match one.storage {
-        lineup_sources::Storage::Static => Storage::Static,
-        lineup_sources::Storage::Extern => Storage::Extern,
-        lineup_sources::Storage::Plain => Storage::Plain,
-    };
     let (path, name, refusal) = (one.path.clone(), one.name.clone(), one.refusal.clone());
-    ObjectVariable { path, line: one.line, column: one.column, name, storage, units, refusal }
-}
-
-fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
-    let function = match call.function {
-        lineup_sources::HeapFunction::Malloc => HeapFunction::Malloc,
-        lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
-        lineup_sources::HeapFunction::Free => HeapFunction::Free,
-    };
-    let variable = call.variable.clone();
-    HeapCall { path: call.path.clone(), line: call.line, column: call.column, function, variable }
+    ObjectVariable { path, line: one.line, column: one.column, name, storage: one.storage, units, refusal }
 }
 
 /// Splits a program by what libclang says of it, and holds the outputs against each other.

@@ -4,21 +4,20 @@
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::kind::Task;
-use lineup_advise::meaning::{
-    Address, Ahead, Bound, ChaseMeaning, Effect, Hold, Insertion, Meaning, TypeMeaning, Unchecked,
-};
+use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning, Unchecked};
 use lineup_advise::options::{Options, WantedPrefetch};
 use lineup_advise::prefetch::Prefetches;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
+use lineup_model::chase::Chase;
 use lineup_model::types::Types;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// The loops of these functions, as libclang reads them.
-fn chases(file: &str, text: &str, functions: &[&str]) -> Vec<ChaseMeaning> {
+fn chases(file: &str, text: &str, functions: &[&str]) -> Vec<Chase> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join(file), text).expect("writes");
     let call = if file.ends_with(".c") { ["cc", "-std=gnu17"] } else { ["c++", "-std=c++17"] };
@@ -34,29 +33,7 @@ fn chases(file: &str, text: &str, functions: &[&str]) -> Vec<ChaseMeaning> {
     let names = functions.iter().map(|name| (*name).to_owned()).collect();
     let read = lineup_sources::chases(&build, &names).expect("libclang reads it");
     assert!(read.unread.is_empty(), "{:?}", read.unread);
-    read.found.into_iter().map(meant).collect()
-}
-
-fn meant(chase: lineup_sources::Chase) -> ChaseMeaning {
-    let ahead = chase.outcome.map(|ahead| Ahead {
-        address: match ahead.address {
-            lineup_sources::Address::Pointer { pointer, member } => Address::Pointer { pointer, member },
-            lineup_sources::Address::Element { before, after, is_address, member, index, bound } => {
-                let lineup_sources::Bound { limit, is_inclusive, is_unsigned } = bound;
-                let bound = Bound { limit, is_inclusive, is_unsigned };
-                Address::Element { before, after, is_address, member, index, bound }
-            }
-        },
-        insert: match ahead.insert {
-            lineup_sources::Insertion::Behind(at) => Insertion::Behind(at),
-            lineup_sources::Insertion::Before(at) => Insertion::Before(at),
-            lineup_sources::Insertion::Around { start, end } => Insertion::Around { start, end },
-        },
-        needs_whole_object: ahead.needs_whole_object,
-        file_bytes: ahead.file_bytes,
-    });
-    let lineup_sources::Chase { path, line, function, asked, object, .. } = chase;
-    ChaseMeaning { path, line, function, asked, object, ahead }
+    read.found
 }
 
 /// The advice with a prefetch in every loop, eight turns ahead.

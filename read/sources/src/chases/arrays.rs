@@ -4,8 +4,9 @@ use super::expression::{HOLE, one_line, written};
 use super::flow::{Exits, Loop, evaluated};
 use super::syntax::{DeclId, Function, PieceId, Shape};
 use super::variables::{Use, change, names_of, used, writes};
-use super::{Address, Ahead, Bound, Chase, Form, Insertion};
+use super::{insertion, unknown};
 use clang_sys::*;
+use lineup_model::chase::{Address, Ahead, Bound, Chase, Form};
 use std::collections::BTreeSet;
 
 /// The bytes of an object that lie on its first line for certain.
@@ -34,8 +35,8 @@ pub(super) fn chases(function: &Function<'_>, one: &Loop) -> Vec<Chase> {
             found.push(Chase {
                 form: Form::Array,
                 object,
-                outcome,
-                ..Chase::at(function, function.at(one.piece).span.start)
+                ahead: outcome,
+                ..unknown(function, function.at(one.piece).span.start)
             });
         }
     }
@@ -262,7 +263,7 @@ fn ahead(function: &Function<'_>, one: &Loop, counter: DeclId, target: &Target) 
             index,
             bound: bound.bound,
         },
-        insert: Insertion::at_beginning(function, one)?,
+        insert: insertion::at_beginning(function, one)?,
         needs_whole_object: false,
         file_bytes: function.text.len(),
     })

@@ -4,52 +4,35 @@ use super::expression::one_line;
 use super::flow::Loop;
 use super::syntax::{Function, PieceId};
 use clang_sys::*;
+use lineup_model::chase::Insertion;
 
-/// A place for a statement, in bytes of the file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Insertion {
-    /// Behind a brace or a semicolon, which end here.
-    Behind(usize),
-    /// Before a statement of a block, which begins here.
-    Before(usize),
-    /// Before the one statement of a loop or an `if`: both need braces.
-    Around {
-        /// The beginning of the statement.
-        start: usize,
-        /// The end of the statement, its semicolon included.
-        end: usize,
-    },
+/// At the beginning of a loop's body.
+pub(super) fn at_beginning(function: &Function<'_>, one: &Loop) -> Result<Insertion, String> {
+    let body = function.at(one.body);
+    if body.kind != CXCursor_CompoundStmt {
+        return around(function, one.body);
+    }
+    let start = body.span.start;
+    match function.slice(one.body).starts_with('{') {
+        true => Ok(Insertion::Behind(start + 1)),
+        false => Err("a macro writes the loop's body".into()),
+    }
 }
 
-impl Insertion {
-    /// At the beginning of a loop's body.
-    pub(super) fn at_beginning(function: &Function<'_>, one: &Loop) -> Result<Insertion, String> {
-        let body = function.at(one.body);
-        if body.kind != CXCursor_CompoundStmt {
-            return around(function, one.body);
-        }
-        let start = body.span.start;
-        match function.slice(one.body).starts_with('{') {
-            true => Ok(Insertion::Behind(start + 1)),
-            false => Err("a macro writes the loop's body".into()),
-        }
-    }
+/// Behind a statement of a block.
+pub(super) fn after(function: &Function<'_>, statement: PieceId) -> Result<Insertion, String> {
+    plain(function, statement)?;
+    end(function, statement).map(Insertion::Behind)
+}
 
-    /// Behind a statement of a block.
-    pub(super) fn after(function: &Function<'_>, statement: PieceId) -> Result<Insertion, String> {
-        plain(function, statement)?;
-        end(function, statement).map(Insertion::Behind)
+/// Before a statement.
+pub(super) fn before(function: &Function<'_>, statement: PieceId) -> Result<Insertion, String> {
+    let above = function.at(statement).parent.map(|above| function.at(above).kind);
+    if above != Some(CXCursor_CompoundStmt) {
+        return around(function, statement);
     }
-
-    /// Before a statement.
-    pub(super) fn before(function: &Function<'_>, statement: PieceId) -> Result<Insertion, String> {
-        let above = function.at(statement).parent.map(|above| function.at(above).kind);
-        if above != Some(CXCursor_CompoundStmt) {
-            return around(function, statement);
-        }
-        plain(function, statement)?;
-        Ok(Insertion::Before(function.at(statement).span.start))
-    }
+    plain(function, statement)?;
+    Ok(Insertion::Before(function.at(statement).span.start))
 }
 
 fn around(function: &Function<'_>, statement: PieceId) -> Result<Insertion, String> {

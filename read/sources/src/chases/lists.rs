@@ -4,8 +4,9 @@ use super::expression::{Expression, one_line, written};
 use super::flow::{Exit, Exits, Loop, conjuncts, evaluated, follows, ordering_call};
 use super::syntax::{DeclId, Function, PieceId, Shape};
 use super::variables::{Use, names_of, used, writes};
-use super::{Address, Ahead, Chase, Form, Insertion};
+use super::{insertion, unknown};
 use clang_sys::*;
+use lineup_model::chase::{Address, Ahead, Chase, Form};
 
 /// The bytes of an object that lie on its first line for certain.
 const FIRST_LINE: u64 = 64;
@@ -18,8 +19,8 @@ pub(super) fn chase(function: &Function<'_>, one: &Loop) -> Option<Chase> {
     Some(Chase {
         form: Form::List,
         object,
-        outcome,
-        ..Chase::at(function, function.at(one.piece).span.start)
+        ahead: outcome,
+        ..unknown(function, function.at(one.piece).span.start)
     })
 }
 
@@ -157,7 +158,7 @@ fn saved_ahead(
         return Err(NO_WORK.into());
     }
     let pointer = names_of(function, one.piece, next).first().map(|id| function.at(*id).name.clone());
-    let insert = Insertion::after(function, statement)?;
+    let insert = insertion::after(function, statement)?;
     let member = needed(function, one, variable);
     Ok(Ahead {
         address: Address::Pointer { pointer: pointer.unwrap_or_default(), member },
@@ -216,7 +217,7 @@ impl Place {
             Place::Behind(step) => {
                 return Ok(Ahead {
                     address: Address::Pointer { pointer: own.unwrap_or_default(), member },
-                    insert: Insertion::after(function, step)?,
+                    insert: insertion::after(function, step)?,
                     needs_whole_object: false,
                     file_bytes,
                 });
@@ -254,8 +255,8 @@ impl Place {
             return Err("a turn may end before it reads the pointer, which lies in an array".into());
         }
         let insert = match leading {
-            0 => Insertion::at_beginning(function, one)?,
-            several => Insertion::after(function, one.statements(function)[several - 1])?,
+            0 => insertion::at_beginning(function, one)?,
+            several => insertion::after(function, one.statements(function)[several - 1])?,
         };
         let address = Address::Pointer { pointer: pointer.text.clone(), member };
         Ok(Ahead { address, insert, needs_whole_object, file_bytes })

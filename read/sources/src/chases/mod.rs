@@ -22,7 +22,7 @@ use crate::patience::within;
 use crate::read::{Macros, normal};
 use clang_sys::*;
 use flow::{Loop, is_loop};
-pub use insertion::Insertion;
+use lineup_model::chase::{Chase, Form};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -32,100 +32,16 @@ use syntax::Function;
 /// Calls that are followed from a function that was asked for: the compiler may inline them.
 const CALLS_DEEP: usize = 2;
 
-/// The kinds of chases.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Form {
-    /// From an object to the next by a pointer in it: lists, chains of a hash table.
-    List,
-    /// From an element of an array to the object that it names.
-    Array,
-    /// Pointers that wait on a stack or in a queue.
-    Stack,
-}
-
-/// A loop, or a place in one, that reaches an object by a value read from memory.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Chase {
-    /// The file, relative to the project's folder.
-    pub path: String,
-    /// The line of the loop or of the push, from 1.
-    pub line: u32,
-    /// The function that it stands in.
-    pub function: String,
-    /// The function that was asked for: this one, or one that calls it.
-    pub asked: String,
-    /// The kind.
-    pub form: Form,
-    /// The type of the object, where it has members; else the array variable that it lies in.
-    pub object: Option<String>,
-    /// The address to fetch ahead, or the reason why there is none.
-    pub outcome: Result<Ahead, String>,
-}
-
-/// An address to fetch ahead, and its place.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ahead {
-    /// The address.
-    pub address: Address,
-    /// The place.
-    pub insert: Insertion,
-    /// It reads a member of an object of which the loop has read an earlier member only: objects must be as large as
-    /// their type.
-    pub needs_whole_object: bool,
-    /// The length of the file in which the place was found.
-    pub file_bytes: usize,
-}
-
-/// An address as text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Address {
-    /// A pointer to the object.
-    Pointer {
-        /// The expression.
-        pointer: String,
-        /// The member that is used, where it lies behind the object's first line.
-        member: Option<String>,
-    },
-    /// The object that an element further ahead names.
-    Element {
-        /// The expression before the element's index.
-        before: String,
-        /// The expression behind it.
-        after: String,
-        /// The expression is the object, and not a pointer to it.
-        is_address: bool,
-        /// The member that is used, where it lies behind the object's first line.
-        member: Option<String>,
-        /// The loop's counter.
-        index: String,
-        /// The counter's limit.
-        bound: Bound,
-    },
-}
-
-/// The limit of a loop's counter.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Bound {
-    /// The expression.
-    pub limit: String,
-    /// The counter reaches the limit itself.
-    pub is_inclusive: bool,
-    /// The comparison is of numbers without a sign.
-    pub is_unsigned: bool,
-}
-
-impl Chase {
-    /// A chase at a place of a function, with nothing known of it.
-    fn at(function: &Function<'_>, at: usize) -> Chase {
-        Chase {
-            path: String::new(),
-            line: function.line(at),
-            function: function.name.clone(),
-            asked: String::new(),
-            form: Form::List,
-            object: None,
-            outcome: Err("it is not understood".into()),
-        }
+/// A chase at a place of a function, with nothing known of it.
+fn unknown(function: &Function<'_>, at: usize) -> Chase {
+    Chase {
+        path: String::new(),
+        line: function.line(at),
+        function: function.name.clone(),
+        asked: String::new(),
+        form: Form::List,
+        object: None,
+        ahead: Err("it is not understood".into()),
     }
 }
 
@@ -170,7 +86,7 @@ pub fn chases(build: &Build, functions: &BTreeSet<String>) -> Result<Chases, Err
             Ok(found) => {
                 for chase in found {
                     let key = (chase.path.clone(), chase.line, chase.form);
-                    if seen.entry(key).or_default().insert(format!("{:?}", chase.outcome)) {
+                    if seen.entry(key).or_default().insert(format!("{:?}", chase.ahead)) {
                         all.found.push(chase);
                     }
                 }
@@ -186,7 +102,7 @@ pub fn chases(build: &Build, functions: &BTreeSet<String>) -> Result<Chases, Err
 }
 
 /// A function's own name: without its scopes, parameters and template arguments.
-fn own_name(name: &str) -> &str {
+pub fn own_name(name: &str) -> &str {
     let name = name.split(['(', '<', '[', ' ']).next().unwrap_or(name);
     name.rsplit("::").next().unwrap_or(name)
 }

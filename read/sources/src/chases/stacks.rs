@@ -3,8 +3,9 @@
 use super::expression::{one_line, written};
 use super::flow::{Exits, is_loop};
 use super::syntax::{Function, PieceId};
-use super::{Address, Ahead, Chase, Form, Insertion};
+use super::{insertion, unknown};
 use clang_sys::*;
+use lineup_model::chase::{Address, Ahead, Chase, Form};
 
 /// Methods of the standard library's containers that put a value in.
 const PUSHING: [&str; 3] = ["push", "push_back", "push_front"];
@@ -21,8 +22,8 @@ pub(super) fn chases(function: &Function<'_>) -> Vec<Chase> {
         .map(|(statement, value)| Chase {
             form: Form::Stack,
             object: function.at(value).ty.record().map(str::to_owned),
-            outcome: ahead(function, statement, value),
-            ..Chase::at(function, function.at(statement).span.start)
+            ahead: ahead(function, statement, value),
+            ..unknown(function, function.at(statement).span.start)
         })
         .collect()
 }
@@ -89,7 +90,7 @@ fn ahead(function: &Function<'_>, statement: PieceId, value: PieceId) -> Result<
     }
     Ok(Ahead {
         address: Address::Pointer { pointer: pointer.text, member: None },
-        insert: Insertion::before(function, statement)?,
+        insert: insertion::before(function, statement)?,
         needs_whole_object: false,
         file_bytes: function.text.len(),
     })

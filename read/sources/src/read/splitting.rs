@@ -11,9 +11,10 @@ mod thread_starts;
 
 use super::Reader;
 use crate::libclang::{Cursor, Location, Type as ClangType};
-use crate::split_facts::{AllSplitFacts, MemberName, SplitHold};
+use crate::split_facts::{AllSplitFacts, SplitHold};
 use crate::tree::Site;
 use clang_sys::*;
+use lineup_model::object_uses::NamedMember;
 use std::collections::{BTreeSet, HashMap};
 
 /// Templates of the C++ library that are values and hold their objects in memory of their own.
@@ -235,7 +236,7 @@ impl<'u> Reader<'u, '_> {
             return self.hold(class, Some(member), reason, cursor);
         }
         let file = self.file(name.file);
-        let named = MemberName {
+        let named = NamedMember {
             path: self.tree.files[file].to_string(),
             line: name.line,
             column: name.column,

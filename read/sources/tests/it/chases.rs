@@ -1,7 +1,7 @@
 //! Loops that chase pointers: the address that each may fetch ahead, and the reason of each that may not.
 
 use crate::program::Program;
-use lineup_sources::{Address, Ahead, Chase, Form};
+use lineup_model::chase::{Address, Ahead, Chase, Form};
 
 /// The chases of the function `walk`.
 fn found(program: &Program) -> Vec<Chase> {
@@ -11,7 +11,7 @@ fn found(program: &Program) -> Vec<Chase> {
 /// The one address that `walk` may fetch ahead.
 fn ahead(program: &Program) -> Ahead {
     let all = found(program);
-    let mut good: Vec<Ahead> = all.iter().filter_map(|chase| chase.outcome.clone().ok()).collect();
+    let mut good: Vec<Ahead> = all.iter().filter_map(|chase| chase.ahead.clone().ok()).collect();
     assert_eq!(good.len(), 1, "{all:#?}");
     good.remove(0)
 }
@@ -42,7 +42,7 @@ fn element(program: &Program) -> (String, String) {
 fn refused(program: &Program, words: &str) {
     let all = found(program);
     assert!(!all.is_empty(), "nothing was found");
-    let reasons: Vec<String> = all.iter().filter_map(|chase| chase.outcome.clone().err()).collect();
+    let reasons: Vec<String> = all.iter().filter_map(|chase| chase.ahead.clone().err()).collect();
     assert_eq!(reasons.len(), all.len(), "{all:#?}");
     assert!(reasons.iter().any(|reason| reason.contains(words)), "{words}: {reasons:?}");
 }
@@ -128,7 +128,7 @@ fn a_pointer_in_an_array_is_read_where_the_loop_reads_it() {
     assert!(!ahead(&tested).needs_whole_object);
     // The target of a pointer in the object is no part of it.
     let outside = of("**level", "while (p) { work(p->key); p = p->level[i]; }");
-    assert!(found(&outside).iter().all(|chase| chase.outcome.is_err()));
+    assert!(found(&outside).iter().all(|chase| chase.ahead.is_err()));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn objects_must_be_whole_where_a_turn_may_end_before_the_pointer_is_read() {
     let surely = list("for (; p; p = p->next) { if (p->key == n) continue; sum += n * 3; }");
     assert!(!ahead(&surely).needs_whole_object);
     let behind = list("for (; p; p = p->next) { if (p->load[0]) return 1; sum += p->load[3]; work(n); }");
-    assert!(found(&behind)[0].outcome.is_err() || ahead(&behind).needs_whole_object);
+    assert!(found(&behind)[0].ahead.is_err() || ahead(&behind).needs_whole_object);
     let covered = "struct n { struct n *next; long key; }; long work(long);\n\
                    long walk(struct n *p, long k) { for (; p; p = p->next) { if (p->key == k) return 1; work(k); } return 0; }";
     assert!(!ahead(&Program::c(covered)).needs_whole_object);
@@ -331,7 +331,7 @@ fn a_pushed_pointer_is_fetched_before_it_waits() {
          if (q->left) stack[n++] = q->left;\n if (q->right) {{ stack[n++] = q->right; }} }} return sum; }}"
     );
     let all = found(&Program::c(&text));
-    let good: Vec<&Ahead> = all.iter().filter_map(|chase| chase.outcome.as_ref().ok()).collect();
+    let good: Vec<&Ahead> = all.iter().filter_map(|chase| chase.ahead.as_ref().ok()).collect();
     let texts: Vec<String> = good.iter().map(|ahead| format!("{:?}", ahead.address)).collect();
     assert_eq!(texts.len(), 2, "{all:#?}");
     assert!(texts[0].contains("q->left") && texts[1].contains("q->right"), "{texts:?}");
@@ -340,7 +340,7 @@ fn a_pushed_pointer_is_fetched_before_it_waits() {
                while (!s.empty()) { t *q = s.back(); s.pop_back(); sum += q->key; if (q->left) s.push_back(q->left); }\n\
                return sum; }";
     let all = found(&Program::cpp(cpp));
-    assert!(all.iter().any(|chase| chase.form == Form::Stack && chase.outcome.is_ok()), "{all:#?}");
+    assert!(all.iter().any(|chase| chase.form == Form::Stack && chase.ahead.is_ok()), "{all:#?}");
 }
 
 #[test]

@@ -5,13 +5,11 @@ use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{
-    Effect, HeapCall, HeapFunction, Hold, Meaning, NamedMember, ObjectPlace, ObjectVariable, SeenBy,
-    SplitMeaning, Storage, TypeMeaning, Unchecked,
+    Effect, Hold, Meaning, ObjectVariable, SeenBy, SplitMeaning, TypeMeaning, Unchecked,
 };
 use lineup_advise::sources::Sources;
 use lineup_sources::{
-    Build, Checked, CheckedType, CompileCommand, Definers, Error, MemberName, SplitHold, Standards, Use,
-    UseKind, Verdict,
+    Build, Checked, CheckedType, CompileCommand, Definers, Error, SplitHold, Standards, Use, UseKind, Verdict,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -250,29 +248,18 @@ fn split(ty: &CheckedType) -> Option<SplitMeaning> {
         let binding = Binding::new(Constraint::KeptInObject).on(hold.member.clone());
         binding.at(&hold.path, hold.line).because(&hold.reason)
     };
-    let named = |name: &MemberName| NamedMember {
-        path: name.path.clone(),
-        line: name.line,
-        column: name.column,
-        member: name.member.clone(),
-        object: name.object.as_ref().map(|object| ObjectPlace {
-            line: object.line,
-            column: object.column,
-            array: object.array.clone(),
-        }),
-    };
     Some(SplitMeaning {
         names: ty.names.clone(),
         holds: facts.holds.iter().map(held).collect(),
-        named: facts.named.iter().map(named).collect(),
-        initialised: facts.initialised.iter().map(named).collect(),
+        named: facts.named.iter().cloned().collect(),
+        initialised: facts.initialised.iter().cloned().collect(),
         is_compared: facts.is_compared,
         seen_by: match facts.seen_by {
             lineup_sources::SeenBy { c: true, cpp: true } => SeenBy::Both,
             lineup_sources::SeenBy { c: true, cpp: false } => SeenBy::C,
             _ => SeenBy::Cpp,
         },
-        heap_calls: facts.heap_calls.iter().map(heap_call).collect(),
+        heap_calls: facts.heap_calls.iter().cloned().collect(),
         is_made_once: facts.is_made_once,
         variables: facts.variables.iter().map(|(one, units)| variable(one, *units)).collect(),
         pointers: facts.pointers.iter().map(|(one, units)| variable(one, *units)).collect(),
@@ -287,27 +274,9 @@ fn variable(one: &lineup_sources::ObjectVariable, units: u32) -> ObjectVariable 
         line: one.line,
         column: one.column,
         name: one.name.clone(),
-        storage: match one.storage {
-            lineup_sources::Storage::Static => Storage::Static,
-            lineup_sources::Storage::Extern => Storage::Extern,
-            lineup_sources::Storage::Plain => Storage::Plain,
-        },
+        storage: one.storage,
         units,
         refusal: one.refusal.clone(),
-    }
-}
-
-fn heap_call(call: &lineup_sources::HeapCall) -> HeapCall {
-    HeapCall {
-        path: call.path.clone(),
-        line: call.line,
-        column: call.column,
-        function: match call.function {
-            lineup_sources::HeapFunction::Malloc => HeapFunction::Malloc,
-            lineup_sources::HeapFunction::Calloc => HeapFunction::Calloc,
-            lineup_sources::HeapFunction::Free => HeapFunction::Free,
-        },
-        variable: call.variable.clone(),
     }
 }
 

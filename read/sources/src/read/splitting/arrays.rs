@@ -4,9 +4,10 @@ use super::super::Reader;
 use super::heap_objects::{bare, is_null, uncast};
 use super::{is_array_kind, is_attribute};
 use crate::libclang::{Cursor, Location, Type as ClangType};
-use crate::split_facts::{HeapFunction, ObjectPlace, ObjectVariable, Storage};
+use crate::split_facts::ObjectVariable;
 use crate::tree::{Kind, Operator, Site};
 use clang_sys::*;
+use lineup_model::object_uses::{HeapFunction, ObjectPlace, Storage};
 
 impl<'u> Reader<'u, '_> {
     /// A variable that is or holds objects.

@@ -8,9 +8,9 @@
 use super::super::Reader;
 use super::{is_array_kind, is_function, is_number, unqualified};
 use crate::libclang::{Cursor, Location, Type as ClangType};
-use crate::split_facts::{HeapCall, HeapFunction, MemberName};
 use crate::tree::Site;
 use clang_sys::*;
+use lineup_model::object_uses::{HeapCall, HeapFunction, NamedMember};
 use std::collections::BTreeSet;
 
 /// Functions whose place a program's own function takes when it has that name.
@@ -73,7 +73,7 @@ impl<'u> Reader<'u, '_> {
             return self.hold(class, Some(member), "a macro names it", cursor);
         };
         let object = object.and_then(|object| self.object_place(object));
-        let named = MemberName { path, line, column, member, object };
+        let named = NamedMember { path, line, column, member, object };
         self.splitting.facts.classes.entry(class).or_default().named.insert(named);
     }
 
@@ -182,7 +182,7 @@ impl<'u> Reader<'u, '_> {
         };
         let measures = |size: &&Cursor<'u>| size.kind() == CXCursor_UnaryExpr;
         let own = sizes.iter().filter(measures).find(|size| self.measured(**size) == *target).copied();
-        let place = self.written_place(call.location(), name_of(function));
+        let place = self.written_place(call.location(), function.name());
         match (own, place) {
             (Some(size), Some((path, line, column))) if to.pointee().is_some() => {
                 self.splitting.measured_to_make.insert(size.expression_identity());
@@ -331,15 +331,6 @@ impl<'u> Reader<'u, '_> {
             found.extend(self.classes_behind(one));
         }
         found
-    }
-}
-
-/// The function's name in the sources.
-fn name_of(function: HeapFunction) -> &'static str {
-    match function {
-        HeapFunction::Malloc => "malloc",
-        HeapFunction::Calloc => "calloc",
-        HeapFunction::Free => "free",
     }
 }
 

@@ -3,8 +3,8 @@
 use super::super::Reader;
 use super::{is_number, is_pointer};
 use crate::libclang::Cursor;
-use crate::split_facts::MemberName;
 use clang_sys::*;
+use lineup_model::object_uses::NamedMember;
 use std::collections::BTreeSet;
 
 /// The reason why values of a list stay there.
@@ -47,7 +47,7 @@ impl<'u> Reader<'u, '_> {
             }
             let file = self.file(at.file);
             let path = self.tree.files[file].to_string();
-            let named = MemberName { path, line: at.line, column: at.column, member, object: None };
+            let named = NamedMember { path, line: at.line, column: at.column, member, object: None };
             self.splitting.facts.classes.entry(class.clone()).or_default().initialised.insert(named);
         }
     }

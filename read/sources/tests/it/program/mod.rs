@@ -1,8 +1,7 @@
 //! A program of one file, checked.
 
-use lineup_sources::{
-    Build, Chase, Checked, CheckedType, CompileCommand, Error, Freedom, Standards, Verdict,
-};
+use lineup_model::chase::Chase;
+use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Freedom, Standards, Verdict};
 use std::collections::BTreeSet;
 use std::path::Path;
 

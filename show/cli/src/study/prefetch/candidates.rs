@@ -2,9 +2,10 @@
 
 use super::stalling::{LEAST, Stalling};
 use crate::figures::percent;
-use lineup_advise::meaning::{Address, ChaseMeaning, Meaning};
+use lineup_advise::meaning::Meaning;
 use lineup_advise::options::WantedPrefetch;
 use lineup_advise::prefetch::{refusal, statement};
+use lineup_model::chase::{Address, Chase};
 
 /// Distances that are tried, in turns of the loop.
 const DISTANCES: [u32; 3] = [4, 16, 64];
@@ -33,8 +34,8 @@ pub(super) struct Candidates {
 
 /// Candidates for the loops of functions that stall, those with the largest bounds first.
 pub(super) fn candidates(meaning: &Meaning, stalling: &Stalling) -> Candidates {
-    let bound = |chase: &ChaseMeaning| stalling.bound(&chase.asked, chase.object.as_deref());
-    let mut chases: Vec<(usize, &ChaseMeaning, f64)> =
+    let bound = |chase: &Chase| stalling.bound(&chase.asked, chase.object.as_deref());
+    let mut chases: Vec<(usize, &Chase, f64)> =
         meaning.chases.iter().enumerate().map(|(at, chase)| (at, chase, bound(chase))).collect();
     chases.retain(|(.., bound)| *bound >= LEAST);
     chases.sort_by(|(.., one), (.., other)| other.total_cmp(one));
@@ -74,7 +75,7 @@ pub(super) fn candidates(meaning: &Meaning, stalling: &Stalling) -> Candidates {
     all
 }
 
-fn of_place(at: usize, chase: &ChaseMeaning, bound: f64) -> Vec<Candidate> {
+fn of_place(at: usize, chase: &Chase, bound: f64) -> Vec<Candidate> {
     let Ok(ahead) = &chase.ahead else { return Vec::new() };
     let distances: Vec<Option<u32>> = match ahead.address {
         Address::Pointer { .. } => vec![None],

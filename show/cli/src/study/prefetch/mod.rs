@@ -42,7 +42,6 @@ use lineup_study::source::meaning::{self, Reading, Units};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::source::texts;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A program with prefetches that gain.
@@ -322,7 +321,6 @@ fn message(report: &LeverReport, chosen: &Built) -> String {
 
 /// Writes the lever's results as a text.
 pub(super) fn write_details(out: &Path, report: &LeverReport) -> Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let lines: Vec<String> =
         std::iter::once(&report.result).chain(&report.details).map(|line| format!("{line}\n")).collect();
     outputs::put(out, "prefetch.txt", &lines.concat())

@@ -1,6 +1,7 @@
 //! The functions that stall for data, and the share of each type of object in them.
 
 use lineup_find::{Findings, Stack};
+use lineup_study::source::chases::own_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions whose loops are read, at most.
@@ -54,12 +55,6 @@ impl Stalling {
             None => owners.values().sum(),
         }
     }
-}
-
-/// A function's own name: without its scopes, parameters and template arguments.
-fn own_name(name: &str) -> &str {
-    let name = name.split(['(', '<', '[', ' ']).next().unwrap_or(name);
-    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// A type's name without template arguments.
