@@ -1,7 +1,7 @@
 //! The system's ABI on this processor: system calls, the place of thread-local data, and the roles of registers.
 
-use crate::signals::Handler;
-use crate::slots::Slots;
+use crate::signals::delivery::Handler;
+use crate::threads::slots::Slots;
 
 /// The part of a machine that is the system's ABI.
 ///

@@ -1,11 +1,11 @@
 //! Redirects the program's code, and code that other threads may execute at the same time.
 
 use super::HostContext;
+use crate::cache::sequences::Zones;
 use crate::engine::Engine;
-use crate::patch::Near;
-use crate::sequences::Zones;
+use crate::entries::inner_jumps;
+use crate::entries::patch::Near;
 use crate::system::File;
-use crate::within;
 use lineup_recording::native::Refusal;
 
 /// Bytes to write at an address.
@@ -57,7 +57,12 @@ pub(crate) trait Entries {
 
     /// Leads jumps from one of these functions to another, or to itself, past the patches of the entries: they are no
     /// calls.
-    fn lead_within(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[within::RegionPoint]);
+    fn lead_within(
+        engine: &Engine,
+        memory: &File,
+        near: &mut Vec<Near>,
+        entries: &[inner_jumps::RegionPoint],
+    );
 
     /// Whether code from `start` on passes control on at its end in another way than by a call of a function that it
     /// names.

@@ -2,7 +2,7 @@
 //! distance.
 
 use super::HostContext;
-use crate::slots::Slots;
+use crate::threads::slots::Slots;
 use std::ops::Range;
 
 /// A system call that the engine must handle: its number, its function in the engine, and whether it is made after that

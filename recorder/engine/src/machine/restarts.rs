@@ -1,7 +1,7 @@
-//! Restartable sequences in the program's code, see [`crate::sequences`].
+//! Restartable sequences in the program's code, see [`crate::cache::sequences`].
 
 use super::HostRegisters;
-use crate::sequences::Sequence;
+use crate::cache::sequences::Sequence;
 
 /// The part of a machine that finds the beginnings of sequences, and copies sequences.
 pub(crate) trait Restarts {

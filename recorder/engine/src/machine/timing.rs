@@ -1,10 +1,10 @@
 //! Timing calls: the code that the entries and ends of functions lead through.
 
-use crate::addresses::Map;
-use crate::ends::Asked;
 use crate::engine::Engine;
-use crate::patch::Near;
+use crate::entries::patch::Near;
 use crate::system::File;
+use crate::system::address_tables::Map;
+use crate::timing::ends::Asked;
 use lineup_recording::native::Refusal;
 
 /// The part of a machine that times calls.
@@ -19,10 +19,10 @@ pub(crate) trait Timing {
     ///
     /// The code runs on the program's stack, beyond the part that may be in use. It takes little of the stack and
     /// restores everything: return addresses stay in their places. In the thread's table (the slot `times`, see
-    /// [`lineup_recording::native::timed`]; where it is 0, [`crate::stamps::first_call`] is called with the registers)
+    /// [`lineup_recording::native::timed`]; where it is 0, [`crate::timing::stamps::first_call`] is called with the registers)
     /// it counts each call by its duration. A call inside another of the same region is counted but not timed. The next
     /// call detects one that was left without an end. The slots `own.timed` hold the place and the time of a call's
-    /// beginning. If [`crate::trials::lots`] gives any, each call counts down to the next sampled call. Before its
+    /// beginning. If [`crate::timing::trials::lots`] gives any, each call counts down to the next sampled call. Before its
     /// first instruction a sampled call does its trial, and no later instruction starts before the trial is over.
     fn stamp(
         engine: &Engine,

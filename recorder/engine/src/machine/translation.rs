@@ -1,11 +1,11 @@
 //! Translation of the program's code for the cache, and the code that such code leads through.
 
 use super::{Host, HostContext, HostRegisters};
+use crate::cache::sequences::Zones;
 use crate::engine::Engine;
-use crate::level::Level;
-use crate::sequences::Zones;
-use crate::sieve::Sieves;
-use crate::slots::Slots;
+use crate::threads::slots::Slots;
+use crate::whole_program::level::Level;
+use crate::whole_program::sieve::Sieves;
 use lineup_recording::native::Definition;
 use lineup_recording::native::superblock::Superblock;
 use std::ops::Range;
@@ -59,7 +59,7 @@ pub(crate) trait Translation {
     /// The thread's own table, of [`Translation::TABLE_BYTES`].
     unsafe fn lead_in_table(table: u64, pc: u64, to: u64);
 
-    /// Memory for the table of [`crate::targets`], where superblocks reach it. `None` without such memory.
+    /// Memory for the table of [`crate::cache::targets`], where superblocks reach it. `None` without such memory.
     fn target_memory(bytes: usize) -> Option<*mut u8>;
 
     /// Code for an entry of that table: continues at `inner` when an indirect jump's target is `target`, and else at
@@ -237,7 +237,7 @@ pub(crate) struct Whole {
     pub(crate) begins_threads: u64,
     /// The sieves, which pass repeated uses over.
     pub(crate) sieves: Sieves,
-    /// When all of the run is logged: the table of targets of indirect jumps, see [`crate::targets`]; else 0.
+    /// When all of the run is logged: the table of targets of indirect jumps, see [`crate::cache::targets`]; else 0.
     pub(crate) targets: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Memory of their own for processes that the program starts and forks off.
 
-use super::{MOST_ROUNDS_FOR_AN_ANSWER, ROUND_NS, Shared, map_chunks};
+use super::memory::{MOST_ROUNDS_FOR_AN_ANSWER, ROUND_NS, Shared, map_chunks};
 use crate::system::{self, File};
 use lineup_recording::native::{
     DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS, WRITES, child, heap, note,

@@ -1,11 +1,11 @@
 //! The code between the program, the cache and the engine: made once, since it names the thread's slots by their
 //! distance.
 
-use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::machine::x86_64::translate::LOG;
 use crate::machine::{EntryData, Led, Places};
-use crate::slots::{at, reason};
+use crate::threads::budget::{SPENT_COUNT, SPENT_SHIFT};
+use crate::threads::slots::{at, reason};
 use std::ops::Range;
 
 /// In the order in which they are pushed.

@@ -1,10 +1,10 @@
-//! Copies of restartable sequences, see [`crate::sequences`].
+//! Copies of restartable sequences, see [`crate::cache::sequences`].
 
 use super::assembly::Code;
 use super::registers::Registers;
 use super::translate::{counted_opcode, gpr};
+use crate::cache::sequences::{Sequence, Zones};
 use crate::machine::{SequenceCopy, SequenceTask};
-use crate::sequences::{Sequence, Zones};
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory,
     OpAccess, OpKind,

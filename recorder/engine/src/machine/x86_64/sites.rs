@@ -4,7 +4,7 @@
 //! replaces the first.
 
 use super::gates;
-use crate::machine::x86_64::displaced::JUMP_BYTES;
+use crate::machine::x86_64::displacement::JUMP_BYTES;
 use crate::machine::{CallSite, Led, SpreadSite};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,

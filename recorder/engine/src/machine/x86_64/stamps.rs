@@ -1,15 +1,16 @@
 //! Timing calls: code that notes when a call of a function begins and ends.
 //!
 //! The entry's code and that of every end run on the program's stack, below its own, and restore flags and registers;
-//! return addresses stay in place. This code handles one open call at a time; see [`crate::open_calls`] for the rest.
+//! return addresses stay in place. This code handles one open call at a time; see [`crate::timing::open_calls`] for the rest.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use super::{gates, trials};
 use crate::engine::Engine;
 use crate::machine::HostRegisters;
-use crate::open_calls::{slot, state};
-use crate::slots::at;
-use crate::stamps::{self, first_call};
+use crate::threads::slots::at;
+use crate::timing::open_calls::{slot, state};
+use crate::timing::stamps;
+use crate::timing::stamps::first_call;
 use lineup_recording::native::timed;
 use std::ops::Range;
 
@@ -30,7 +31,7 @@ pub(crate) struct Stamps {
     slots: i32,
     is_on: u64,
     region: usize,
-    /// See [`crate::trials::lots`].
+    /// See [`crate::timing::trials::lots`].
     lots: Option<u64>,
 }
 
@@ -38,7 +39,7 @@ impl Stamps {
     /// The code's addresses for an entry of a region, whose function has these parts.
     pub(crate) fn new(engine: &Engine, region: u64, pc: u64, parts: &[Range<u64>]) -> Stamps {
         let region = usize::try_from(region).unwrap_or(usize::MAX).min(timed::STAMPS);
-        let lots = crate::trials::lots(engine, region, pc, parts);
+        let lots = crate::timing::trials::lots(engine, region, pc, parts);
         Stamps { slots: engine.slots, is_on: engine.is_on.as_ptr() as u64, region, lots }
     }
 

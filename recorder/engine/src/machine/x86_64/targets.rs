@@ -1,11 +1,11 @@
-//! Code for the entries of the table of [`crate::targets`]. It lies in the lowest 2 GB, so that it is named without a
+//! Code for the entries of the table of [`crate::cache::targets`]. It lies in the lowest 2 GB, so that it is named without a
 //! register.
 
 use super::assembly::{Address, Code, JRCXZ, RCX, RDX};
-use super::held::SlotRegisters;
 use super::translate::LOG;
 use crate::machine::Mark;
-use crate::slots::{at, reason};
+use crate::machine::x86_64::slot_registers::SlotRegisters;
+use crate::threads::slots::{at, reason};
 
 /// Continues at `inner` when `rcx` is the target, else at `next`.
 pub(crate) fn node(slots: i32, target: u64, at: u64, inner: u64, next: u64) -> (Vec<u8>, Vec<Mark>) {

@@ -1,7 +1,7 @@
 //! A thread's block: the engine's words in it, and blocks of threads of the engine's own.
 
 use crate::machine::ThreadBlock;
-use crate::slots::{BYTES, Slots};
+use crate::threads::slots::{BYTES, Slots};
 use std::arch::{global_asm, naked_asm};
 
 global_asm!(

@@ -1,10 +1,10 @@
 //! Changes of the caches before some of the timed calls.
 //!
-//! See [`crate::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it,
+//! See [`crate::timing::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it,
 //! and uses general registers alone, which it restores.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
-use crate::trials::SamplingData;
+use crate::timing::trials::SamplingData;
 use lineup_recording::native::timed::{self, Arm, trial};
 use std::arch::{asm, global_asm};
 use std::mem::offset_of;

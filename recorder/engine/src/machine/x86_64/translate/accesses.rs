@@ -10,7 +10,7 @@ use lineup_recording::native::DefinedAccess;
 
 /// The form of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AddressForm {
+pub(crate) enum AddressForm {
     /// A constant.
     Constant(u64),
     /// Distance from the thread's base.
@@ -23,37 +23,37 @@ pub(super) enum AddressForm {
 
 /// An access to be logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Planned {
-    pub(super) place: AddressForm,
-    pub(super) size_bytes: u32,
-    pub(super) is_load: bool,
-    pub(super) is_store: bool,
+pub(crate) struct Planned {
+    pub(crate) place: AddressForm,
+    pub(crate) size_bytes: u32,
+    pub(crate) is_load: bool,
+    pub(crate) is_store: bool,
     /// Its value is logged.
-    pub(super) is_valued: bool,
+    pub(crate) is_valued: bool,
     /// The accessed elements, if only some are accessed, are logged.
-    pub(super) elements: Option<Elements>,
+    pub(crate) elements: Option<Elements>,
 }
 
 /// The accesses of an instruction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Plans {
-    pub(super) all: Vec<Planned>,
+pub(crate) struct Plans {
+    pub(crate) all: Vec<Planned>,
     /// There are more accesses, which cannot be determined.
-    pub(super) misses: bool,
+    pub(crate) misses: bool,
     /// The instruction synchronises threads: the time is logged before its first access.
-    pub(super) is_timed: bool,
+    pub(crate) is_timed: bool,
 }
 
 impl Plans {
     /// Words in the log.
-    pub(super) fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         let words = |plan: &Planned| plan.defined(0).iter().map(DefinedAccess::words).sum::<usize>();
         usize::from(self.is_timed) + self.all.iter().map(words).sum::<usize>()
     }
 }
 
 /// The accesses of an instruction, loads first.
-pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Plans {
+pub(crate) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Plans {
     let mut plans = Plans::default();
     if accesses_nothing(instruction) {
         return plans;
@@ -139,7 +139,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
     Some(Some(Planned { place, size_bytes, is_load, is_store, is_valued, elements }))
 }
 
-pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<AddressForm> {
+pub(crate) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<AddressForm> {
     let mut distance = memory.displacement() as i64;
     let base = register(memory.base())?;
     // A gather's indices are no part of the address that is logged.

@@ -10,10 +10,10 @@ use lineup_recording::native::{Form, Gather};
 
 /// The accessed elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Elements {
+pub(crate) struct Elements {
     /// The form of the logged value.
-    pub(super) form: Form,
-    pub(super) element_bytes: u8,
+    pub(crate) form: Form,
+    pub(crate) element_bytes: u8,
     /// A gather's indices.
     indices: Option<Vector>,
     mask: Mask,
@@ -42,19 +42,19 @@ enum Mask {
         is_long: bool,
     },
     Vector(Vector),
-    /// The thread's word of this number, see [`crate::slots::Slots::state`].
+    /// The thread's word of this number, see [`crate::threads::slots::Slots::state`].
     State(u8),
 }
 
 impl Elements {
     /// Selected by the thread's word of this number.
-    pub(super) fn of_state(word: u8) -> Elements {
-        let element_bytes = crate::machine::x86_64::state::UNIT as u8;
+    pub(crate) fn of_state(word: u8) -> Elements {
+        let element_bytes = crate::machine::x86_64::processor_state::UNIT as u8;
         Elements { form: Form::Masked, element_bytes, indices: None, mask: Mask::State(word) }
     }
 
     /// `None` when it cannot be determined; `Some(None)` when all elements are accessed.
-    pub(super) fn of(
+    pub(crate) fn of(
         instruction: &Instruction,
         memory: &UsedMemory,
         size: MemorySize,
@@ -77,12 +77,12 @@ impl Elements {
 
 impl Elements {
     /// Whether a mask register's bits select them, for elements that follow each other in memory.
-    pub(super) fn has_bits_alone(&self) -> bool {
+    pub(crate) fn has_bits_alone(&self) -> bool {
         self.form == Form::Masked
     }
 
     /// Adds an instruction that moves such a mask.
-    pub(super) fn move_bits(&self, code: &mut Code, to: Gpr) {
+    pub(crate) fn move_bits(&self, code: &mut Code, to: Gpr) {
         if let Mask::Bits { number, is_long } = self.mask {
             move_mask(code, to, number, is_long);
         }
@@ -222,14 +222,14 @@ impl Vector {
 
 impl Block<'_> {
     /// Logs the selection of the next instruction's elements before the instruction, which may change it.
-    pub(super) fn log_elements(&mut self, elements: Elements) {
+    pub(crate) fn log_elements(&mut self, elements: Elements) {
         if let Some(indices) = elements.indices {
             self.log_vector(indices);
         }
         match elements.mask {
             Mask::Vector(vector) => self.log_vector(vector),
             Mask::State(number) => {
-                let state = self.slot(crate::slots::at!(state));
+                let state = self.slot(crate::threads::slots::at!(state));
                 self.code.load_slot(self.scratch, state + 8 * i32::from(number));
                 let word = self.next_word();
                 self.code.store(self.log, word, self.scratch);

@@ -4,13 +4,13 @@ use super::accesses::{AddressForm, Planned, Plans};
 use super::reading::unlogged;
 use super::{Block, SlotRegisters, Step};
 use crate::machine::x86_64::assembly::{Address, Gpr, RAX, RDX};
-use crate::slots::at;
+use crate::threads::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
 
 impl Block<'_> {
     /// Logs the data known before an instruction. Returns the places of the addresses of stores whose values are to be
     /// logged after it, and the places for these values.
-    pub(super) fn log_before(&mut self, number: u8, step: &Step) -> Vec<(i32, i32)> {
+    pub(crate) fn log_before(&mut self, number: u8, step: &Step) -> Vec<(i32, i32)> {
         let mut stores = Vec::new();
         if step.plans.misses {
             self.out.definition.misses_accesses = true;
@@ -68,7 +68,7 @@ impl Block<'_> {
     }
 
     /// Puts an address into the register for addresses, before the instruction at `pc`.
-    pub(super) fn address(&mut self, place: AddressForm, pc: u64) {
+    pub(crate) fn address(&mut self, place: AddressForm, pc: u64) {
         if self.task.whole.is_some() {
             return self.address_with_counter_kept(place, pc);
         }
@@ -80,7 +80,7 @@ impl Block<'_> {
 
     /// Puts an address at this distance into the register for addresses. True when the thread's base is still to be
     /// added, see [`Block::add_base`].
-    pub(super) fn address_within(&mut self, place: AddressForm, distance: i32) -> bool {
+    pub(crate) fn address_within(&mut self, place: AddressForm, distance: i32) -> bool {
         match place {
             AddressForm::Constant(address) => {
                 self.code.move_value(self.scratch, address.wrapping_add_signed(distance.into()));
@@ -108,7 +108,7 @@ impl Block<'_> {
     }
 
     /// Adds the thread's base to the register for addresses, by way of another.
-    pub(super) fn add_base(&mut self, by: Gpr) {
+    pub(crate) fn add_base(&mut self, by: Gpr) {
         // The first word of a thread's block is its own address.
         self.code.load_slot(by, 0);
         self.code.lea(self.scratch, Address { base: Some(self.scratch), index: Some((by, 1)), distance: 0 });
@@ -118,7 +118,7 @@ impl Block<'_> {
 impl Plans {
     /// Registers that hold the end of a repeated instruction, and the words for them, counted from the instruction's
     /// first.
-    pub(super) fn repeated_ends(&self) -> impl Iterator<Item = (Gpr, i32)> {
+    pub(crate) fn repeated_ends(&self) -> impl Iterator<Item = (Gpr, i32)> {
         let registers = self.all.iter().filter_map(|plan| match plan.place {
             AddressForm::Repeated(register) => Some(register),
             _ => None,
@@ -129,7 +129,7 @@ impl Plans {
 
 impl Planned {
     /// The accesses in the definition's order: a load before a store.
-    pub(super) fn defined(&self, instruction: u8) -> Vec<DefinedAccess> {
+    pub(crate) fn defined(&self, instruction: u8) -> Vec<DefinedAccess> {
         let access = |is_store, form| DefinedAccess {
             instruction,
             is_store,

@@ -6,8 +6,8 @@
 
 use super::accesses::{AddressForm, Planned, Plans};
 use super::{Step, Task};
-use crate::sieve::Sieves;
-use crate::slots::RECORD_WORDS;
+use crate::threads::slots::RECORD_WORDS;
+use crate::whole_program::sieve::Sieves;
 use iced_x86::{Instruction, Mnemonic, RflagsBits};
 use lineup_profile::{Access, Accesses, Follower, Origin};
 use lineup_recording::native::{DefinedAccess, Form, noted};
@@ -17,19 +17,19 @@ const MOST_BYTES: i64 = 64;
 
 /// Accesses that are looked up as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// Counted from one.
-    pub(super) number: u8,
+    pub(crate) number: u8,
     /// Place of its first access.
-    pub(super) place: AddressForm,
+    pub(crate) place: AddressForm,
     /// From there to the first byte of all.
-    pub(super) low: i8,
+    pub(crate) low: i8,
     /// From there to the last byte of all.
-    pub(super) span: u16,
+    pub(crate) span: u16,
 }
 
 /// Whether an instruction must be a block of its own.
-pub(super) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
+pub(crate) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
     let most = task.whole.map_or(0, |whole| most_bytes(&whole.sieves));
     let is_odd = |plan: &Planned| {
         matches!(plan.place, AddressForm::Repeated(_))
@@ -41,7 +41,7 @@ pub(super) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
 }
 
 /// Whether the record of an instruction that stands alone has room.
-pub(super) fn has_room(plans: &Plans) -> bool {
+pub(crate) fn has_room(plans: &Plans) -> bool {
     plans.words() < RECORD_WORDS
 }
 
@@ -58,7 +58,7 @@ struct Open {
 }
 
 /// Puts the accesses of a block into pieces, at the steps that begin them. Returns the accesses for the definition.
-pub(super) fn plan(steps: &mut [Step], sieves: &Sieves) -> Vec<DefinedAccess> {
+pub(crate) fn plan(steps: &mut [Step], sieves: &Sieves) -> Vec<DefinedAccess> {
     let mut defined = Vec::new();
     let mut follower = Follower::native();
     let mut open: Option<Open> = None;
@@ -135,7 +135,7 @@ fn join(
 }
 
 /// The instructions before which no flag's value matters, since all flags are set before any is read.
-pub(super) fn mark_idle_flags(steps: &mut [Step]) {
+pub(crate) fn mark_idle_flags(steps: &mut [Step]) {
     let mut are_idle = false;
     for step in steps.iter_mut().rev() {
         let instruction = &step.instruction;
@@ -148,11 +148,11 @@ pub(super) fn mark_idle_flags(steps: &mut [Step]) {
     }
 }
 
-pub(super) const STATUS: u32 =
+pub(crate) const STATUS: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 
 /// Whether it sets all flags, for any operands.
-pub(super) fn sets_all(instruction: &Instruction) -> bool {
+pub(crate) fn sets_all(instruction: &Instruction) -> bool {
     use Mnemonic::{Add, And, Cmp, Neg, Or, Sub, Test, Xor};
     matches!(instruction.mnemonic(), Add | And | Cmp | Neg | Or | Sub | Test | Xor)
 }

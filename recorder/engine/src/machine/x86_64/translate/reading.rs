@@ -1,15 +1,16 @@
 //! Selects the instructions of a block, and the registers that they leave to it.
 
-use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
+use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, tail};
 use crate::machine::x86_64::assembly::{Gpr, RCX, RSP};
 use crate::machine::x86_64::restarts::{self, Beginning};
+use crate::machine::x86_64::translate::state_saves;
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
 };
 use lineup_recording::native::Definition;
 
 /// The general registers that an instruction uses, as bits.
-pub(super) fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+pub(crate) fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
     let info = factory.info(instruction);
     let registers = info.used_registers().iter().map(|used| used.register());
     registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
@@ -25,26 +26,26 @@ fn free(used: u16) -> Option<(Gpr, Gpr)> {
 }
 
 /// The instructions and the accesses of a block.
-pub(super) struct Read {
-    pub(super) steps: Vec<Step>,
-    pub(super) ending: Ending,
+pub(crate) struct Read {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) ending: Ending,
     /// The next instruction, when it cannot be translated.
-    pub(super) lost: Option<Unlogged>,
+    pub(crate) lost: Option<Unlogged>,
     /// The registers that are borrowed.
-    pub(super) log: Gpr,
-    pub(super) scratch: Gpr,
+    pub(crate) log: Gpr,
+    pub(crate) scratch: Gpr,
     /// `rcx` is borrowed as well.
-    pub(super) holds_counter: bool,
+    pub(crate) holds_counter: bool,
     /// Its first instruction keeps the processor's state, or loads it.
-    pub(super) begins_with_state: bool,
+    pub(crate) begins_with_state: bool,
     /// It may begin a restartable sequence.
-    pub(super) begins_sequence: bool,
+    pub(crate) begins_sequence: bool,
     /// The part of its accesses that is known.
-    pub(super) definition: Definition,
+    pub(crate) definition: Definition,
 }
 
 /// The instructions of the block at the task's address, at most this many.
-pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
+pub(crate) fn read(task: &Task<'_>, most: usize) -> Read {
     let mut decoder = Decoder::with_ip(64, task.bytes, task.pc, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
     let (mut steps, mut all_used, mut words) = (Vec::new(), 0, 1);
@@ -82,7 +83,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         all_used = with_this;
         let mut plans = accesses::plan(&mut factory, &instruction);
         plans.is_timed &= task.whole.is_none();
-        let state = if plans.misses { state::plan(&mut factory, &instruction) } else { None };
+        let state = if plans.misses { state_saves::plan(&mut factory, &instruction) } else { None };
         if state.is_some() && !steps.is_empty() {
             break;
         }
@@ -140,7 +141,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
 
 /// Whether an instruction of code that may change may write the instruction behind it: a block ends there, and the next
 /// one is checked against the code as it is then. Code is not reached by the stack pointer.
-pub(super) fn may_change_next(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> bool {
+pub(crate) fn may_change_next(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> bool {
     instruction.flow_control() == FlowControl::Next
         && factory.info(instruction).used_memory().iter().any(|used| {
             let reads = [OpAccess::None, OpAccess::Read, OpAccess::CondRead, OpAccess::NoMemAccess];
@@ -148,12 +149,12 @@ pub(super) fn may_change_next(factory: &mut InstructionInfoFactory, instruction:
         })
 }
 
-pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
+pub(crate) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
     let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
     Unlogged { pc: instruction.ip(), mnemonic, is_lost }
 }
 
-pub(super) fn is_translatable(instruction: &Instruction) -> bool {
+pub(crate) fn is_translatable(instruction: &Instruction) -> bool {
     use Opcode::{
         Call_rel32_64, Call_rm64, Jmp_rel8_64, Jmp_rel32_64, Jmp_rm64, Retnq, Retnq_imm16, Syscall,
     };

@@ -1,4 +1,4 @@
-//! Whole programs: code by which a block counts itself and looks up the lines that it uses, see [`crate::sieve`].
+//! Whole programs: code by which a block counts itself and looks up the lines that it uses, see [`crate::whole_program::sieve`].
 //!
 //! The register that otherwise holds the log's end holds the thread's sieve. The sieve's lowest bits are the shift
 //! count for the other register, which holds an address, so the shift needs no further register. `rcx` is needed where
@@ -7,9 +7,9 @@
 use super::accesses::AddressForm;
 use super::pieces::Piece;
 use super::{Block, SlotRegisters, Step, Whole};
-use crate::level::Level;
 use crate::machine::x86_64::assembly::{Address, JRCXZ, RCX};
-use crate::slots::{at, reason};
+use crate::threads::slots::{at, reason};
+use crate::whole_program::level::Level;
 use iced_x86::Instruction;
 use lineup_recording::native::{noted, sieve};
 
@@ -17,7 +17,7 @@ use lineup_recording::native::{noted, sieve};
 const NOT_EQUAL: u8 = 5;
 
 /// Code for a lookup that found nothing.
-pub(super) struct Stub {
+pub(crate) struct Stub {
     /// The jump that leads there.
     from: Vec<usize>,
     /// Place where the block continues.
@@ -35,7 +35,7 @@ fn place_of(line: u64) -> i32 {
 
 impl Block<'_> {
     /// The program's registers in slots while the block runs.
-    pub(super) fn held(&self) -> SlotRegisters {
+    pub(crate) fn held(&self) -> SlotRegisters {
         if self.holds_counter { SlotRegisters::Both } else { SlotRegisters::Borrowed }
     }
 
@@ -45,7 +45,7 @@ impl Block<'_> {
     }
 
     /// Borrows the registers, looks the block's code up and counts the block.
-    pub(super) fn begin_sifting(&mut self, whole: &Whole) {
+    pub(crate) fn begin_sifting(&mut self, whole: &Whole) {
         let (first, second) = (self.slot(at!(first)), self.slot(at!(second)));
         self.code.store_slot(first, self.log);
         self.code.store_slot(second, self.scratch);
@@ -100,7 +100,7 @@ impl Block<'_> {
     }
 
     /// Looks up the pieces that begin with an instruction.
-    pub(super) fn sift(&mut self, step: &Step) {
+    pub(crate) fn sift(&mut self, step: &Step) {
         let Some(whole) = self.task.whole else { return };
         for piece in &step.pieces {
             let constant = match piece.place {
@@ -152,7 +152,7 @@ impl Block<'_> {
     }
 
     /// As [`Block::address_by_counter`], wherever `rcx` is.
-    pub(super) fn address_with_counter_kept(&mut self, place: AddressForm, pc: u64) {
+    pub(crate) fn address_with_counter_kept(&mut self, place: AddressForm, pc: u64) {
         let counter = self.slot(at!(counter));
         if !self.holds_counter {
             self.code.store_slot(counter, RCX);
@@ -171,7 +171,7 @@ impl Block<'_> {
     }
 
     /// Writes the code for lookups that found nothing.
-    pub(super) fn write_stubs(&mut self) {
+    pub(crate) fn write_stubs(&mut self) {
         for stub in std::mem::take(&mut self.stubs) {
             stub.from.iter().for_each(|hole| self.code.land(*hole));
             self.mark(Some(stub.pc), SlotRegisters::Both);
@@ -225,7 +225,7 @@ impl Block<'_> {
 
     /// A block that stands alone has a record of its own, in the thread's slots: a signal handler may run before it is
     /// complete.
-    pub(super) fn begin_record(&mut self) {
+    pub(crate) fn begin_record(&mut self) {
         // The first word of a thread's block is its own address.
         self.code.load_slot(self.log, 0);
         self.code.lea_plus(self.log, self.log, self.slot(at!(own.sieve.record)));
@@ -238,7 +238,7 @@ impl Block<'_> {
     }
 
     /// The record is complete: the engine reads it.
-    pub(super) fn end_record(&mut self) {
+    pub(crate) fn end_record(&mut self) {
         let back = self.code.lea_hole(self.scratch);
         self.code.store_slot(self.slot(at!(own.sieve.back)), self.scratch);
         self.give_back(Some(self.end));

@@ -3,7 +3,7 @@
 use super::accesses::AddressForm;
 use super::{Block, SlotRegisters, Step, Ways};
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
-use crate::slots::{at, reason};
+use crate::threads::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
 
 /// The opcode of a jump that counts `rcx`, or looks at it.
@@ -19,13 +19,13 @@ pub(crate) fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
 }
 
 /// A jump that counts `rcx`, or looks at it.
-pub(super) fn is_counted(code: Opcode) -> bool {
+pub(crate) fn is_counted(code: Opcode) -> bool {
     counted_opcode(code).is_some()
 }
 
 /// The second returner of a system call.
 #[derive(Clone, Copy)]
-pub(super) enum Child {
+pub(crate) enum Child {
     /// A process or thread that has this thread's slots: it continues natively.
     Borrower,
     /// A process with a copy of the memory: it continues natively.
@@ -36,7 +36,7 @@ pub(super) enum Child {
 
 impl Child {
     /// Continues there.
-    pub(super) fn go(self, code: &mut Code, slots: i32, next: u64) {
+    pub(crate) fn go(self, code: &mut Code, slots: i32, next: u64) {
         match self {
             Child::Borrower => code.jump_far(next),
             Child::Process => {
@@ -53,7 +53,7 @@ impl Child {
 
 impl Block<'_> {
     /// The last instruction.
-    pub(super) fn finish(&mut self, number: u8, step: &Step) {
+    pub(crate) fn finish(&mut self, number: u8, step: &Step) {
         let instruction = &step.instruction;
         let (pc, next) = (Some(instruction.ip()), instruction.next_ip());
         self.mark(pc, self.held());
@@ -101,7 +101,7 @@ impl Block<'_> {
     }
 
     /// Writes the code of links before they are linked: each hands over to the engine.
-    pub(super) fn links_to(&mut self, links: &[(usize, u64)]) {
+    pub(crate) fn links_to(&mut self, links: &[(usize, u64)]) {
         for (hole, target) in links {
             self.code.land(*hole);
             self.mark(Some(*target), SlotRegisters::Nothing);

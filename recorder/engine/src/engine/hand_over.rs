@@ -1,0 +1,501 @@
+//! The function that the gate out of the cache calls: it finds or makes the next block.
+
+use crate::cache::blocks::Blocks;
+use crate::cache::sequences::Begun;
+use crate::entries::choosers;
+use crate::entries::restore;
+use crate::machine::{Abi, EntryData, Host, HostRegisters, Registers, Translation};
+use crate::shared::Shared;
+use crate::signals::delivery::Signals;
+use crate::start::attach;
+use crate::syscalls::guards;
+use crate::system;
+use crate::system::lock::Lock;
+use crate::system::mappings;
+use crate::threads::slots::{Slots, reason};
+use crate::threads::thread::{Retired, Thread};
+use crate::whole_program::sieve;
+use lineup_recording::native::mappings::Whose;
+use lineup_recording::native::{chunk, record, word};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The engine of this process.
+pub(crate) struct Engine {
+    pub(crate) shared: Shared,
+    pub(crate) slots: i32,
+    pub(crate) gate: u64,
+    pub(crate) release_first: u64,
+    /// Target of patched entries.
+    pub(crate) entry: u64,
+    /// One byte, which is 0 in forked processes.
+    pub(crate) is_on: &'static AtomicU8,
+    pub(crate) code: Lock<Blocks>,
+    pub(crate) thread_key: u32,
+    pub(crate) signals: Signals,
+    pub(crate) whole: Option<Whole>,
+}
+
+/// State of the engine when the whole program is recorded.
+pub(crate) struct Whole {
+    /// Code that leads into the cache where it is called.
+    pub(crate) begins_here: u64,
+    /// Data for its blocks.
+    pub(crate) blocks: crate::machine::Whole,
+    /// Code where signal handlers begin.
+    pub(crate) runs_handlers: u64,
+    /// The gate of handlers that run on a stack of their own.
+    pub(crate) masking_gate: u64,
+    /// Property of threads that are about to end, or have ended.
+    pub(crate) retired: Lock<Vec<Retired>>,
+}
+
+const UNREAD: &str = "the log was not read for some seconds";
+
+static ENGINE: OnceLock<Engine> = OnceLock::new();
+
+/// The engine; `None` before it has started.
+pub(crate) fn get() -> Option<&'static Engine> {
+    ENGINE.get()
+}
+
+/// Sets the engine, once.
+pub(crate) fn set(engine: Engine) -> Option<&'static Engine> {
+    ENGINE.set(engine).ok()?;
+    ENGINE.get()
+}
+
+/// Called by the gate, on the engine's stack.
+///
+/// # Safety
+/// Only by the gate, with the registers that it has saved.
+pub(crate) unsafe extern "C" fn hand_over(registers: *mut HostRegisters) {
+    let Some(engine) = get() else { return };
+    // SAFETY: this thread's own; the gate runs one at a time in a thread, since a busy thread enters none.
+    let (slots, registers) = unsafe { (&mut *Host::slots(), &mut *registers) };
+    guards::inside(|| engine.go_on(slots, registers));
+}
+
+/// Whether the thread with this number notes the mapped memory at its first call: the first threads do, and then ever
+/// fewer. Each thread has memory of its own, so the notes of all would grow with the square of their number. The
+/// command sees later mappings now and then itself.
+fn notes_mappings(number: u64) -> bool {
+    const ALL_BELOW: u64 = 16;
+    number < ALL_BELOW || number.is_power_of_two()
+}
+
+impl Engine {
+    fn go_on(&self, slots: &mut Slots, registers: &mut HostRegisters) {
+        let mut is_first = false;
+        let pc = slots.pc;
+        slots.resume_pc = pc;
+        let resume = match slots.reason {
+            reason::ENTER | reason::BURST if attach::leaves() => {
+                is_first = slots.thread == 0;
+                if is_first {
+                    slots.own_stack = 0;
+                }
+                self.leave(slots, pc)
+            }
+            reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - Host::SYSTEM_CALL_BYTES),
+            reason::GO
+            | reason::INNER
+            | reason::FULL
+            | reason::RETURNED
+            | reason::STATE
+            | reason::SEQUENCE
+                if attach::leaves() =>
+            {
+                self.lose(slots, pc)
+            }
+            // All threads begin on one stack, one at a time: slow work waits until they return here on their own stack.
+            reason::ENTER | reason::BEGIN | reason::BURST if slots.thread == 0 => {
+                is_first = true;
+                match self.begin_thread(slots) {
+                    true => self.gate,
+                    false => self.leave(slots, pc),
+                }
+            }
+            reason::ENTER => {
+                let is_begun = self.is_within_pace(slots)
+                    && self.is_within_budget(slots)
+                    && self.has_chunk(slots)
+                    && self.log_mappings(slots)
+                    && self.enter(slots, registers);
+                match is_begun {
+                    true => self.go_into(slots, pc),
+                    false => self.leave(slots, pc),
+                }
+            }
+            reason::INNER => self.inner(slots, registers),
+            reason::BURST => match self.begin_burst(slots) {
+                true => self.go_into(slots, pc),
+                false => self.leave(slots, pc),
+            },
+            reason::FULL => match !self.is_burst_over(slots) && self.make_room(slots) {
+                true => self.go_into(slots, pc),
+                false => self.leave(slots, pc),
+            },
+            reason::LEAVE => {
+                self.log(slots, &[u64::from(record::LEAVE) << 32]);
+                restore::finished_regions(self);
+                let leave = self.leave(slots, pc);
+                self.share_chunk(slots);
+                leave
+            }
+            reason::LOST => self.lose(slots, pc),
+            reason::BEGIN => match self.has_chunk(slots) && self.log_begin(slots) {
+                true => self.find(slots, pc),
+                false => self.leave(slots, pc),
+            },
+            reason::SYSTEM_CALL => self.system_call(slots, registers),
+            reason::RETURNED => match self.resume_burst(slots) && self.log_time(slots) {
+                true => self.find(slots, pc),
+                false => self.leave(slots, pc),
+            },
+            reason::ALONE => self.use_alone(slots),
+            reason::STATE => {
+                Host::see_state(self, slots, registers);
+                self.go_into(slots, pc)
+            }
+            reason::ALLOCATION => self.note_allocation(slots, registers),
+            reason::SEQUENCE => self.begin_sequence(slots, registers),
+            _ => self.find(slots, pc),
+        };
+        slots.resume = resume;
+        if is_first {
+            slots.after_first = resume;
+            slots.resume = self.release_first;
+        }
+    }
+
+    /// Address in the cache where the program continues. Links the jump that led here to it.
+    pub(crate) fn find(&self, slots: &mut Slots, pc: u64) -> u64 {
+        if pc == Host::after_handler() {
+            return self.leave(slots, pc);
+        }
+        if self.ends_burst_at(slots, pc) {
+            return self.leave(slots, pc);
+        }
+        choosers::notice(self, pc);
+        let link = std::mem::take(&mut slots.link);
+        let signals = system::block_signals();
+        let found = self.code.with(|code| {
+            let block = code.block(self, pc)?;
+            if link == 0 && slots.reason == reason::GO {
+                code.lead_to(pc, &block);
+            }
+            Some(code.follow(self, link, &block))
+        });
+        system::restore_signals(signals);
+        let Some(start) = found else { return self.lose(slots, pc) };
+        if link == 0 && slots.reason == reason::GO && !self.logs_all() {
+            // SAFETY: this thread's own table.
+            unsafe { Host::lead_in_table(slots.table, pc, start) };
+        }
+        start
+    }
+
+    /// Address where a block continues that handed over before its first instruction. The program may have changed its
+    /// code.
+    fn go_into(&self, slots: &mut Slots, pc: u64) -> u64 {
+        let signals = system::block_signals();
+        let found = self.code.with(|code| code.current(self, pc));
+        system::restore_signals(signals);
+        found.map_or_else(|| self.lose(slots, pc), |block| block.body)
+    }
+
+    /// The next store may begin a restartable sequence.
+    fn begin_sequence(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
+        let pc = slots.pc;
+        let signals = system::block_signals();
+        let (begun, plain) = self.code.with(|code| {
+            let begun = code.begin_sequence(self, pc, registers);
+            let is_plain = matches!(begun, Begun::Nothing);
+            (begun, if is_plain { code.current(self, pc).map(|block| block.plain) } else { None })
+        });
+        system::restore_signals(signals);
+        match begun {
+            Begun::Copied(copy, instructions) => {
+                self.shared.word(word::SEQUENCES).fetch_add(1, Ordering::Relaxed);
+                self.shared.word(word::SEQUENCE_INSTRUCTIONS).fetch_add(instructions, Ordering::Relaxed);
+                copy
+            }
+            Begun::Natively => self.lose(slots, pc),
+            Begun::Nothing => plain.unwrap_or_else(|| self.lose(slots, pc)),
+        }
+    }
+
+    /// Gets a chunk for the thread. False when none is free soon: then this call is not recorded.
+    fn has_chunk(&self, slots: &mut Slots) -> bool {
+        const MOST_ROUNDS: u32 = 2_000;
+        let Some(thread) = self.thread(slots) else { return false };
+        if thread.chunk.is_none() {
+            let taken = self.shared.take_chunk(thread.number, MOST_ROUNDS);
+            thread.chunk = taken.map(|(number, start)| (number, start as u64));
+            let Some((_, start)) = thread.chunk else {
+                if !self.shared.is_read() {
+                    self.stop(UNREAD);
+                }
+                self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+                return false;
+            };
+            slots.log = start;
+        }
+        true
+    }
+
+    /// At a thread's first call: logs the owner of each mapping of the process, as far as there is room: shared memory
+    /// first, since it holds the objects of a type. False when the log cannot be written any more.
+    fn log_mappings(&self, slots: &mut Slots) -> bool {
+        const MOST: usize = 1024;
+        let notes = |thread: &mut Thread| std::mem::take(&mut thread.is_new) && notes_mappings(thread.number);
+        if !self.thread(slots).is_some_and(notes) {
+            return true;
+        }
+        let signals = system::block_signals();
+        let mut all = mappings::of_data();
+        all.sort_by_key(|(start, _, whose)| (*whose, *start));
+        let head = u64::from(record::MAPPING) << 32;
+        let mut written = all.iter().take(MOST).map(|(start, end, whose)| {
+            self.log(slots, &[head, *start, *end, u64::from(*whose == Whose::Shared)])
+        });
+        let is_written = written.all(|is_written| is_written);
+        drop(all);
+        system::restore_signals(signals);
+        is_written
+    }
+
+    /// The thread's call has ended: others may need its chunk.
+    fn share_chunk(&self, slots: &Slots) {
+        if self.shared.is_scarce() {
+            self.hand_chunk_over(slots);
+        }
+    }
+
+    /// The thread has no chunk until it needs one.
+    pub(crate) fn hand_chunk_over(&self, slots: &Slots) {
+        if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk.take()) {
+            self.shared.submit_chunk(chunk, slots.log - start);
+        }
+    }
+
+    /// Whether this call may be recorded under a limit of calls a second; it counts against the limit then.
+    fn is_within_pace(&self, slots: &Slots) -> bool {
+        if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        // SAFETY: as in `enter`.
+        let entry = unsafe { &*(slots.entry as *const EntryData) };
+        self.shared.takes_one(entry.region_number)
+    }
+
+    fn enter(&self, slots: &mut Slots, registers: &HostRegisters) -> bool {
+        // SAFETY: set by the entry's code, from entries that are never freed.
+        let entry = unsafe { &*(slots.entry as *const EntryData) };
+        slots.minus_base = slots.stack.wrapping_neg();
+        self.log_entry(slots, registers, [record::ENTER.into(), entry.region_number, slots.sequence])
+            && self.log_time(slots)
+    }
+
+    /// Logs the time. False when the log cannot be written any more.
+    pub(crate) fn log_time(&self, slots: &mut Slots) -> bool {
+        self.log(slots, &time_record())
+    }
+
+    /// Logs that an entry was reached: its number, stack pointer, return address, and arguments in registers.
+    fn log_entry(
+        &self,
+        slots: &mut Slots,
+        registers: &HostRegisters,
+        [kind, region, sequence]: [u64; 3],
+    ) -> bool {
+        // SAFETY: at an entry.
+        let return_pc = unsafe { Host::return_address(slots.stack, registers) };
+        let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
+        let [a, b, c, d, e, f] = registers.function_arguments();
+        let (head, at) = (kind << 32, self.shared.tick());
+        self.log(slots, &[head, region, sequence, at, slots.stack, return_pc, base, a, b, c, d, e, f])
+    }
+
+    /// An entry was reached inside a recorded call.
+    fn inner(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
+        let pc = slots.pc;
+        let region = self.regions_of(pc);
+        if let Some((region, words)) = region.and_then(|region| Some((region, self.shared.region(region)?))) {
+            let sequence = words.fetch_add(1, Ordering::Relaxed);
+            self.count_in_thread(slots, region);
+            if !self.log_entry(slots, registers, [record::INNER.into(), region, sequence]) {
+                return self.leave(slots, pc);
+            }
+        }
+        self.go_into(slots, pc)
+    }
+
+    fn regions_of(&self, pc: u64) -> Option<u64> {
+        use lineup_recording::native::{entry, word};
+        let entries = self.shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize;
+        let found = (0..entries)
+            .find(|number| self.shared.entry(*number, entry::ADDRESS).load(Ordering::Relaxed) == pc)?;
+        Some(self.shared.entry(found, entry::REGION).load(Ordering::Relaxed))
+    }
+
+    /// Writes a record. False when the log cannot be written any more.
+    pub(crate) fn log(&self, slots: &mut Slots, words: &[u64]) -> bool {
+        if is_full(slots) && !self.next_chunk(slots) {
+            return false;
+        }
+        write(slots, words);
+        true
+    }
+
+    /// Whether all of a run is logged.
+    pub(crate) fn logs_all(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.blocks.targets != 0)
+    }
+
+    /// A thread of a logged run begins. False when the log cannot be written any more.
+    fn log_begin(&self, slots: &mut Slots) -> bool {
+        let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
+        !self.logs_all() || self.log(slots, &[u64::from(record::BEGIN) << 32, base])
+    }
+
+    /// An instruction that stands alone was executed: its block continues.
+    fn use_alone(&self, slots: &mut Slots) -> u64 {
+        let mut was_logged = true;
+        if let Some(whole) = &self.whole {
+            let was = *slots;
+            whole.blocks.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
+        }
+        match was_logged {
+            // SAFETY: all bits are words.
+            true => unsafe { slots.own.sieve.back },
+            false => self.leave(slots, slots.pc),
+        }
+    }
+
+    /// An allocator is called, or its call returns: its block continues.
+    fn note_allocation(&self, slots: &mut Slots, registers: &HostRegisters) -> u64 {
+        let own = self.thread(slots).and_then(|thread| thread.allocations.take());
+        let is_written = own.is_none_or(|mut own| {
+            let is_written = self.at_allocation(slots, registers, &mut own);
+            if let Some(thread) = self.thread(slots) {
+                thread.allocations = Some(own);
+            }
+            is_written
+        });
+        // SAFETY: all bits are words.
+        let back = unsafe { slots.own.sieve.back };
+        match (is_written, back) {
+            (true, 0) => self.go_into(slots, slots.pc),
+            (true, back) => back,
+            (false, _) => self.leave(slots, slots.pc),
+        }
+    }
+
+    /// A block has handed over because the chunk is full or a signal waits.
+    fn make_room(&self, slots: &mut Slots) -> bool {
+        let Some(whole) = self.whole.as_ref().filter(|_| !self.logs_all()) else {
+            return self.next_chunk(slots);
+        };
+        sieve::is_here(slots);
+        whole.blocks.sieves.turn(slots, &self.shared, |slots, words| self.log(slots, words))
+            && (!is_full(slots) || self.next_chunk(slots))
+    }
+
+    /// Hands the thread's chunk over and takes another.
+    fn next_chunk(&self, slots: &mut Slots) -> bool {
+        let Some(thread) = self.thread(slots) else { return false };
+        let Some((chunk, start)) = thread.chunk else { return false };
+        // The times at the end of this chunk and at the beginning of the next order the accesses of other threads in
+        // between. Whole programs are counted without an order.
+        if self.whole.is_none() {
+            write(slots, &time_record());
+        }
+        self.shared.submit_chunk(chunk, slots.log - start);
+        match self.shared.take_chunk(thread.number, u32::MAX) {
+            Some((number, start)) => {
+                thread.chunk = Some((number, start as u64));
+                slots.log = start as u64;
+                if self.whole.is_none() {
+                    write(slots, &time_record());
+                }
+                true
+            }
+            None => {
+                self.stop(UNREAD);
+                // Later records overwrite this one.
+                slots.log = start;
+                false
+            }
+        }
+    }
+
+    /// Publishes the log up to here for reading.
+    pub(crate) fn commit(&self, slots: &Slots) {
+        if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk) {
+            self.shared.commit_chunk(chunk, (slots.log - start).min(chunk::BYTES));
+        }
+    }
+
+    /// Ends the record of a call: a signal handler has changed the place where the program continues, so the rest runs
+    /// natively.
+    pub(crate) fn lose_by_signal(&self, slots: &mut Slots) {
+        self.log(slots, &[u64::from(record::LOST) << 32]);
+        self.commit(slots);
+        self.lose_burst(slots);
+    }
+
+    /// The rest of the call runs natively and is not recorded.
+    pub(crate) fn lose(&self, slots: &mut Slots, pc: u64) -> u64 {
+        self.log(slots, &[u64::from(record::LOST) << 32]);
+        self.lose_burst(slots);
+        self.leave(slots, pc)
+    }
+
+    fn leave(&self, slots: &mut Slots, pc: u64) -> u64 {
+        self.commit(slots);
+        self.finish_burst(slots);
+        let signals = system::block_signals();
+        let leave = self.code.with(|code| code.leave(self.slots, pc));
+        system::restore_signals(signals);
+        // Without room for code recording stops; the thread stays busy, so that it enters no gate.
+        leave.unwrap_or_else(|| {
+            self.stop("there was no room for more code");
+            pc
+        })
+    }
+
+    /// Stops recording for good.
+    pub(crate) fn stop(&self, why: &str) {
+        if self.is_on.swap(0, Ordering::Relaxed) != 0 {
+            self.shared.note(&format!(
+                "recording ended before the program, and later calls were not counted: {why}"
+            ));
+        }
+    }
+
+    /// False when recording has stopped, and in forked processes.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// The time in the log's form.
+fn time_record() -> [u64; record::TIME_WORDS] {
+    [u64::from(record::TIME) << 32, Host::counter()]
+}
+
+/// Writes to the log at its end: behind a full chunk there is room for more than two records.
+pub(crate) fn write(slots: &mut Slots, words: &[u64]) {
+    for word in words {
+        // SAFETY: the thread's chunk has room.
+        unsafe { (slots.log as *mut u64).write(*word) };
+        slots.log += 8;
+    }
+}
+
+/// Whether the thread's chunk is full.
+fn is_full(slots: &Slots) -> bool {
+    slots.log >> 16 & 0xff != 0
+}

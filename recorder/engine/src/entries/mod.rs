@@ -1,0 +1,8 @@
+//! Entries of watched functions: the jumps and traps that replace their first bytes, and other changes of the
+//! program's code.
+
+pub(crate) mod choosers;
+pub(crate) mod inner_jumps;
+pub(crate) mod patch;
+pub(crate) mod restore;
+pub(crate) mod traps;

@@ -1,0 +1,232 @@
+//! Takes jumps out of entries when no more calls are wanted, while other threads execute them.
+//!
+//! The pages of an entry are replaced as a whole, by a fresh mapping of the same part of the same file: the kernel does
+//! that in one step for all threads. Other patches on these pages are written to the new ones before. The code that a
+//! jump leads to stays in place, for threads that are in it.
+
+use crate::engine::Engine;
+use crate::entries::patch;
+use crate::machine::{Abi, Entries, Host};
+use crate::system;
+use crate::system::File;
+use crate::system::mappings;
+use crate::system::mappings::Mapping;
+use lineup_recording::native::{entry, region, word};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const MOST_REGIONS: usize = 64;
+const _: () = assert!(region::MOST <= MOST_REGIONS);
+
+/// Regions whose entries have been taken out, as bits.
+static OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Restores the entries of every region that has had its number of calls. Called when a recorded call has ended.
+pub(crate) fn finished_regions(engine: &Engine) {
+    let shared = &engine.shared;
+    if shared.word(word::LEAVES_AFTER_LAST).load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    for number in 0..region::MOST as u64 {
+        let Some(calls) = shared.region(number) else { continue };
+        let of = |field: usize| shared.word(word::FIRST_REGION + number as usize * region::WORDS + field);
+        // The bound is one above the last call to record.
+        let wanted = of(region::BOUND).load(Ordering::Relaxed);
+        let last = of(region::WARMUP).load(Ordering::Relaxed).saturating_add(wanted.saturating_sub(1));
+        let is_enough = wanted > 0 && calls.load(Ordering::Relaxed) >= last;
+        if is_enough && OUT.fetch_or(1 << number, Ordering::Relaxed) & 1 << number == 0 {
+            let blocked = system::block_signals();
+            let is_out = take_out(engine, number);
+            system::restore_signals(blocked);
+            of(region::IS_OUT).store(u64::from(is_out), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes a region's jumps out. Returns whether all its entries are in their original state.
+fn take_out(engine: &Engine, number: u64) -> bool {
+    let shared = &engine.shared;
+    let entries = (shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
+    let is_own = |entry: &usize| {
+        let read = |field| shared.entry(*entry, field).load(Ordering::Relaxed);
+        read(entry::REGION) == number && read(entry::ANSWER) == entry::PATCHED
+    };
+    let address = |entry: usize| shared.entry(entry, entry::ADDRESS).load(Ordering::Relaxed);
+    // The loader may have chosen the same code for two.
+    let own: BTreeSet<u64> = (0..entries).filter(is_own).map(address).filter(|pc| *pc != 0).collect();
+    let maps = mappings::read();
+    let is_out = |pc: &u64| {
+        engine.code.with(|code| {
+            let patches = &mut code.patches;
+            let Some(at) = patches.iter().position(|patch| patch.pc == *pc) else { return false };
+            let is_out = patch::unless_leaving(|| replace(&maps, patches, at)).unwrap_or(false);
+            if is_out {
+                code.take_out_patch(at);
+            }
+            is_out
+        })
+    };
+    let all = own.iter().filter(|pc| is_out(pc)).count() == own.len();
+    // Other processors may have decoded the old instructions.
+    system::serialize_threads();
+    all
+}
+
+/// Takes the traps out of the program's code: their handling needs the kernel's return from a handler.
+pub(crate) fn take_out_traps(engine: &Engine) {
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let blocked = system::block_signals();
+    engine.code.with(|code| {
+        let is_trap = |patch: &&Patch| Host::is_trap(&patch.written);
+        code.patches.iter().filter(is_trap).for_each(|patch| {
+            memory.write_at(&patch.original, patch.pc);
+        });
+    });
+    system::restore_signals(blocked);
+}
+
+/// A jump, or a trap, in place of code.
+pub(crate) struct Patch {
+    pub(crate) pc: u64,
+    pub(crate) original: Vec<u8>,
+    /// The bytes written there, of the same length.
+    pub(crate) written: Vec<u8>,
+}
+
+impl Patch {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.pc..self.pc + self.original.len() as u64
+    }
+
+    /// Puts the original bytes back among `bytes`, which were read from `pc` on, where all of the patch is still in
+    /// memory.
+    pub(crate) fn take_out(&self, pc: u64, bytes: &mut [u8]) {
+        let end = pc + bytes.len() as u64;
+        let shared = self.pc.max(pc)..self.range().end.min(end);
+        if shared.is_empty() {
+            return;
+        }
+        let part = |start: u64| (shared.start - start) as usize..(shared.end - start) as usize;
+        let (own, there) = (part(self.pc), part(pc));
+        let is_same = bytes[there.clone()] == self.written[own.clone()];
+        if is_same && (shared == self.range() || self.stands()) {
+            bytes[there].copy_from_slice(&self.original[own]);
+        }
+    }
+
+    /// Whether the patch is still in memory.
+    pub(crate) fn stands(&self) -> bool {
+        if system::is_sealed() {
+            // It was there when the memory could last be read.
+            return true;
+        }
+        let mut now = vec![0; self.written.len()];
+        system::read_memory(self.pc, &mut now) == now.len() && now == self.written
+    }
+
+    /// The patch's bytes that lie in `pages`, as offsets in the patch.
+    fn in_pages(&self, pages: &Range<u64>) -> Range<usize> {
+        let (start, end) = (self.pc.max(pages.start), self.range().end.min(pages.end));
+        (start - pages.start) as usize..end.saturating_sub(pages.start) as usize
+    }
+}
+
+/// Replaces the pages of one patch by their file's, with all other patches in them.
+fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
+    let range = patches[number].range();
+    let pages = range.start & !(Host::page_bytes() - 1)..range.end.next_multiple_of(Host::page_bytes());
+    let holds = |mapping: &&Mapping| mapping.range.start <= pages.start && pages.end <= mapping.range.end;
+    let Some(mapping) = maps.iter().find(holds).filter(|mapping| mapping.is_of_file) else { return false };
+    let mut path = mapping.path.clone().into_bytes();
+    path.push(0);
+    let offset = mapping.offset + (pages.start - mapping.range.start);
+    let bytes = (pages.end - pages.start) as usize;
+    let Some(fresh) = File::open(&path, libc::O_RDONLY).and_then(|file| file.map_private(bytes, offset))
+    else {
+        return false;
+    };
+    // SAFETY: mapped just now, ours alone, and as long as that; a file that was cut off since it was mapped would have
+    // taken the program's code with it.
+    let new = unsafe { std::slice::from_raw_parts_mut(fresh, bytes) };
+    // Another thread may unmap it at the same time.
+    let mut old = vec![0; bytes];
+    let is_same = system::read_memory(pages.start, &mut old) == bytes
+        && is_same_but_for_patches(new, &old, patches, &pages);
+    if is_same {
+        let others = patches.iter().enumerate().filter(|(other, _)| *other != number);
+        for place in others.flat_map(|(_, patch)| patch.in_pages(&pages)) {
+            new[place] = old[place];
+        }
+    }
+    let is_moved = is_same
+        && system::protect(fresh, bytes, libc::PROT_READ | libc::PROT_EXEC)
+        && system::move_over(fresh, bytes, pages.start);
+    if !is_moved {
+        system::unmap(fresh, bytes);
+    }
+    is_moved
+}
+
+/// Whether the file holds the bytes in memory, with the original bytes in place of patches: no other code has changed
+/// it.
+fn is_same_but_for_patches(file: &[u8], memory: &[u8], patches: &[Patch], pages: &Range<u64>) -> bool {
+    let mut unpatched = memory.to_vec();
+    patches.iter().for_each(|patch| patch.take_out(pages.start, &mut unpatched));
+    unpatched == file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(pc: u64) -> Patch {
+        Patch { pc, original: vec![0xfe, 0xff, 0, 1, 2], written: vec![0xe9, 5, 5, 5, 5] }
+    }
+
+    #[test]
+    fn pages_that_somebody_else_changed_are_left_alone() {
+        let pages = 0x1000..0x2000;
+        let file: Vec<u8> = (0..4096).map(|byte| byte as u8).collect();
+        let mut memory = file.clone();
+        memory[0xfe..0x103].copy_from_slice(&[0xe9, 5, 5, 5, 5]);
+        assert!(is_same_but_for_patches(&file, &memory, &[patch(0x10fe)], &pages));
+        memory[0x300] ^= 1;
+        assert!(!is_same_but_for_patches(&file, &memory, &[patch(0x10fe)], &pages));
+    }
+
+    #[test]
+    fn a_patch_on_two_pages_is_part_of_both() {
+        let patch = patch(0x1ffe);
+        assert_eq!(patch.in_pages(&(0x1000..0x2000)), 0xffe..0x1000);
+        assert_eq!(patch.in_pages(&(0x2000..0x3000)), 0..3);
+        assert_eq!(patch.in_pages(&(0x1000..0x3000)), 0xffe..0x1003);
+        assert!(patch.in_pages(&(0x3000..0x4000)).is_empty());
+        assert!(patch.in_pages(&(0..0x1000)).is_empty());
+    }
+
+    #[test]
+    fn a_patch_is_taken_out_where_it_stands_and_nowhere_else() {
+        let memory = [7, 7, 0xe9, 5, 5, 5, 5, 7];
+        let at = memory.as_ptr() as u64;
+        let patch = patch(at + 2);
+        let taken_out = |from: u64, mut bytes: Vec<u8>| {
+            patch.take_out(at + from, &mut bytes);
+            bytes
+        };
+        assert_eq!(taken_out(0, memory.to_vec()), [7, 7, 0xfe, 0xff, 0, 1, 2, 7]);
+        // A part of it, at either end.
+        assert_eq!(taken_out(4, memory[4..].to_vec()), [0, 1, 2, 7]);
+        assert_eq!(taken_out(0, memory[..4].to_vec()), [7, 7, 0xfe, 0xff]);
+        // Other code was put there.
+        assert_eq!(taken_out(0, vec![7, 7, 0xe9, 5, 5, 6, 5, 7]), [7, 7, 0xe9, 5, 5, 6, 5, 7]);
+        assert_eq!(taken_out(7, vec![5, 5]), [5, 5]);
+        assert_eq!(taken_out(0, vec![5, 5]), [5, 5]);
+        // One byte is the same, and the rest is not there.
+        let other = [5, 8, 8, 8];
+        let patch = super::tests::patch(other.as_ptr() as u64 - 4);
+        let mut bytes = other.to_vec();
+        patch.take_out(other.as_ptr() as u64, &mut bytes);
+        assert_eq!(bytes, other);
+    }
+}

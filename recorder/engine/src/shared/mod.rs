@@ -1,0 +1,6 @@
+//! The memory that engine and command share.
+
+mod children;
+mod memory;
+
+pub(crate) use memory::Shared;

@@ -1,0 +1,125 @@
+//! Attaches to a running program, and detaches from it. The command makes a thread of the program load the library and
+//! start a thread of the engine's own ([`crate::threads::own_thread`]). That thread calls these functions one after the other.
+//!
+//! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists the changes.
+//! 2. The command makes the changes while all threads stand still, outside the changed code.
+//! 3. [`lineup_engine_begin`] takes the signals' handlers over.
+//! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they enter the engine next. The command
+//!    undoes its changes, and moves threads out of the cache that wait in system calls.
+//! 5. The last step is for when no thread is in the engine's code, nor returns to it. [`lineup_engine_give_back_traps`]
+//!    restores the handlers and masks that traps needed, and [`lineup_engine_give_back`] unmaps the engine's memory.
+//!    The engine's own thread ends, and a thread of the program unloads the library.
+
+use crate::engine;
+use crate::entries::patch;
+use crate::entries::traps;
+use crate::shared::Shared;
+use crate::signals::handlers;
+use crate::start::bursts;
+use crate::start::constructor;
+use crate::system::holdings;
+use crate::system::lock;
+use crate::threads::slots::at;
+use lineup_recording::native::{RANGES, region, state, timed, word};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when the engine is about to go.
+static LEAVES: AtomicBool = AtomicBool::new(false);
+
+/// Whether the engine is about to go: threads continue natively, and no handler of ours is set any more.
+pub(crate) fn leaves() -> bool {
+    LEAVES.load(Ordering::Acquire)
+}
+
+/// Prepares everything for the memory that a file names. Returns 1 on success, and 0 on failure, with a note of the
+/// reason unless the file cannot be opened. Returns 2 and does nothing when an earlier engine is still loaded: the
+/// program's code may lead to it, so its memory must stay.
+///
+/// # Safety
+/// `path` must be a terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
+    if engine::get().is_some() {
+        return 2;
+    }
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
+    let Some(shared) = Shared::open(path) else { return 0 };
+    patch::defer_writes(true);
+    let Some(engine) = constructor::prepare(shared) else { return 0 };
+    let shared = &engine.shared;
+    let set = |number, value: u64| shared.word(number).store(value, Ordering::Relaxed);
+    set(word::CACHE_START, engine.signals.cache.start);
+    set(word::CACHE_END, engine.signals.cache.end);
+    set(word::SLOTS, i64::from(engine.slots) as u64);
+    set(word::PC_SLOT, at!(pc) as u64);
+    set(word::BUSY_SLOT, at!(busy) as u64);
+    if shared.has_refused() {
+        set(word::STATE, state::REFUSED);
+        return 0;
+    }
+    patch::system_calls(engine);
+    bursts::prepare(engine);
+    1
+}
+
+/// Begins recording, after the changes of the program's code.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_begin() -> u64 {
+    let Some(engine) = engine::get() else { return 0 };
+    patch::defer_writes(false);
+    if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
+        handlers::take_over();
+    }
+    constructor::begin(engine);
+    // Calls since the code was changed were not missed.
+    for number in 0..region::MOST {
+        let unwatched = word::FIRST_REGION + number * region::WORDS + region::UNWATCHED;
+        engine.shared.word(unwatched).store(0, Ordering::Relaxed);
+    }
+    1
+}
+
+/// Removes the engine's traces that the program would meet, and lists the engine's memory. 1 when all of it is known.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_leave() -> u64 {
+    LEAVES.store(true, Ordering::Release);
+    patch::settle();
+    let Some(engine) = engine::get() else { return 0 };
+    engine.is_on.store(0, Ordering::Release);
+    handlers::give_back();
+    // SAFETY: our own key. Memory of threads that end from now on is given back with the rest.
+    unsafe { libc::pthread_key_delete(engine.thread_key) };
+    let room = (RANGES.end - RANGES.start) / 16;
+    let mut count = 0;
+    holdings::each(|start, bytes| {
+        if count < room {
+            engine.shared.list_range(count, start, bytes);
+            count += 1;
+        }
+    });
+    let used = engine.code.with(|code| code.cache.next());
+    engine.shared.word(word::CACHE_USED).store(used, Ordering::Relaxed);
+    engine.shared.word(word::RANGES).store(count, Ordering::Release);
+    u64::from(holdings::are_known() && count < room)
+}
+
+/// Gives back SIGTRAP: the program's code has no trap any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
+    traps::give_back();
+    1
+}
+
+/// Unmaps all memory of the engine.
+///
+/// # Safety
+/// No thread is in the engine's code or returns to it, except the caller, who unloads the library next.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_engine_give_back() -> u64 {
+    lock::forget();
+    // SAFETY: the caller's promise; no code here uses the heap from now on.
+    unsafe { holdings::give_back() };
+    1
+}
