@@ -14,7 +14,7 @@ use crate::system::lock::Lock;
 use crate::system::mappings;
 use crate::threads::slots::{Slots, reason};
 use crate::threads::thread::{Retired, Thread};
-use crate::whole_program::sieve;
+use crate::whole_program::sieve::{self, Sieves};
 use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{chunk, record, word};
 use std::sync::OnceLock;
@@ -42,6 +42,8 @@ pub(crate) struct Whole {
     pub(crate) begins_here: u64,
     /// Data for its blocks.
     pub(crate) blocks: crate::machine::Whole,
+    /// The sieves, which pass repeated uses over.
+    pub(crate) sieves: Sieves,
     /// Code where signal handlers begin.
     pub(crate) runs_handlers: u64,
     /// The gate of handlers that run on a stack of their own.
@@ -155,7 +157,7 @@ impl Engine {
             },
             reason::ALONE => self.use_alone(slots),
             reason::STATE => {
-                Host::see_state(self, slots, registers);
+                Host::see_state(&self.shared, self.slots, slots, registers);
                 self.go_into(slots, pc)
             }
             reason::ALLOCATION => self.note_allocation(slots, registers),
@@ -365,7 +367,7 @@ impl Engine {
         let mut was_logged = true;
         if let Some(whole) = &self.whole {
             let was = *slots;
-            whole.blocks.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
+            whole.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
         }
         match was_logged {
             // SAFETY: all bits are words.
@@ -399,7 +401,7 @@ impl Engine {
             return self.next_chunk(slots);
         };
         sieve::is_here(slots);
-        whole.blocks.sieves.turn(slots, &self.shared, |slots, words| self.log(slots, words))
+        whole.sieves.turn(slots, &self.shared, |slots, words| self.log(slots, words))
             && (!is_full(slots) || self.next_chunk(slots))
     }
 

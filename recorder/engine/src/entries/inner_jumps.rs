@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::entries::patch::Near;
-use crate::machine::{Entries, Host};
+use crate::machine::{Entries, Host, InnerJumps};
 use crate::system::File;
 use crate::system::address_tables::Map;
 use lineup_recording::native::{Definition, entry, word};

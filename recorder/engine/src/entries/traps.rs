@@ -10,8 +10,8 @@
 
 use crate::engine::Engine;
 use crate::entries::patch;
+use crate::machine::Handler;
 use crate::machine::{Abi, Context, Entries, Host, HostContext, HostRegisters, Registers};
-use crate::signals::delivery::Handler;
 use crate::signals::handlers;
 use crate::signals::handlers::Action;
 use crate::system;

@@ -1,7 +1,9 @@
 //! The system's ABI on this processor: system calls, the place of thread-local data, and the roles of registers.
 
-use crate::signals::delivery::Handler;
 use crate::threads::slots::Slots;
+
+/// A handler of a signal, as the kernel calls it.
+pub(crate) type Handler = unsafe extern "C-unwind" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
 
 /// The part of a machine that is the system's ABI.
 ///

@@ -2,10 +2,6 @@
 
 use super::HostContext;
 use crate::cache::sequences::Zones;
-use crate::engine::Engine;
-use crate::entries::inner_jumps;
-use crate::entries::patch::Near;
-use crate::system::File;
 use lineup_recording::native::Refusal;
 
 /// Bytes to write at an address.
@@ -54,15 +50,6 @@ pub(crate) trait Entries {
 
     /// Addresses where a function makes a system call whose number it is given.
     fn any_call_sites(code: &[u8], start: u64) -> Vec<u64>;
-
-    /// Leads jumps from one of these functions to another, or to itself, past the patches of the entries: they are no
-    /// calls.
-    fn lead_within(
-        engine: &Engine,
-        memory: &File,
-        near: &mut Vec<Near>,
-        entries: &[inner_jumps::RegionPoint],
-    );
 
     /// Whether code from `start` on passes control on at its end in another way than by a call of a function that it
     /// names.

@@ -8,6 +8,9 @@
 mod abi;
 mod entries;
 mod gates;
+mod host;
+mod inner_jumps;
+mod interface;
 mod restarts;
 mod timing;
 mod translation;
@@ -15,34 +18,24 @@ mod translation;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub(crate) use abi::{Abi, Context, Registers, ThreadBlock};
+pub(crate) use abi::{Abi, Context, Handler, Registers, ThreadBlock};
 pub(crate) use entries::{CallSite, Displaced, Entries, Moved, SpreadSite, Write};
 pub(crate) use gates::{EntryData, Gates, Led, Places};
+pub(crate) use host::{HostContext, HostRegisters};
+pub(crate) use inner_jumps::InnerJumps;
+pub(crate) use interface::Machine;
 pub(crate) use restarts::{Restarts, SequenceCopy, SequenceTask};
-pub(crate) use timing::Timing;
+pub(crate) use timing::{TimedFunction, Timing};
 pub(crate) use translation::{
     LineUser, Link, Mark, OpenLog, Route, Source, Task, Translated, Translation, Turn, Unlogged, Ways, Whole,
 };
 
-/// A machine: the engine's whole interface to it.
-pub(crate) trait Machine: Abi + Gates + Entries + Translation + Restarts + Timing {}
-
 /// The machine that this library is built for.
 #[cfg(target_arch = "x86_64")]
-pub(crate) type Host = x86_64::X86_64;
+pub(crate) use x86_64::X86_64 as Host;
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!(
     "the native engine runs on x86-64 alone: this architecture has no module in `recorder/engine/src/machine/` that \
      implements `Machine`, see \"How to bring the native engine to another machine\" in ARCHITECTURE.md"
 );
-
-const _: () = {
-    const fn is_whole<M: Machine>() {}
-    is_whole::<Host>();
-};
-
-/// The program's registers while the engine runs.
-pub(crate) type HostRegisters = <Host as Abi>::Registers;
-/// The registers in a signal's context.
-pub(crate) type HostContext = <Host as Abi>::Context;

@@ -4,8 +4,17 @@ use crate::engine::Engine;
 use crate::entries::patch::Near;
 use crate::system::File;
 use crate::system::address_tables::Map;
-use crate::timing::ends::Asked;
 use lineup_recording::native::Refusal;
+
+/// A function, or a part of one, that the command asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct TimedFunction {
+    pub(crate) number: usize,
+    pub(crate) pc: u64,
+    pub(crate) region: u64,
+    pub(crate) size: u64,
+    pub(crate) room: u64,
+}
 
 /// The part of a machine that times calls.
 pub(crate) trait Timing {
@@ -29,7 +38,7 @@ pub(crate) trait Timing {
         place: (&File, &mut Vec<Near>),
         moved: &mut Map<u64>,
         region: u64,
-        parts: &[Asked],
+        parts: &[TimedFunction],
     ) -> Result<(), Refusal>;
 
     /// A function that does nothing, whose calls are stamped as those of the region `timed::STAMPS`, and one without

@@ -2,10 +2,9 @@
 
 use super::{Host, HostContext, HostRegisters};
 use crate::cache::sequences::Zones;
-use crate::engine::Engine;
+use crate::shared::Shared;
 use crate::threads::slots::Slots;
-use crate::whole_program::level::Level;
-use crate::whole_program::sieve::Sieves;
+use crate::whole_program::level::{Level, Levels};
 use lineup_recording::native::Definition;
 use lineup_recording::native::superblock::Superblock;
 use std::ops::Range;
@@ -75,8 +74,9 @@ pub(crate) trait Translation {
     fn uses_lines(of: LineUser) -> Vec<u8>;
 
     /// Works out the coming accesses of the instruction at the thread's place, which saves or loads the processor's
-    /// state, into the slots `state`. Blocks that begin with one hand over for it.
-    fn see_state(engine: &Engine, slots: &mut Slots, registers: &HostRegisters);
+    /// state, into the slots `state`. `distance` is that of the slots from the thread's base. Blocks that begin with
+    /// such an instruction hand over for it.
+    fn see_state(shared: &Shared, distance: i32, slots: &mut Slots, registers: &HostRegisters);
 }
 
 /// The program's code from an address on, as far as it is readable and constant; `None` for other addresses.
@@ -235,8 +235,8 @@ pub(crate) struct Task<'a> {
 pub(crate) struct Whole {
     /// Start of its threads.
     pub(crate) begins_threads: u64,
-    /// The sieves, which pass repeated uses over.
-    pub(crate) sieves: Sieves,
+    /// The modelled caches, whose repeated uses blocks pass over.
+    pub(crate) levels: Levels,
     /// When all of the run is logged: the table of targets of indirect jumps, see [`crate::cache::targets`]; else 0.
     pub(crate) targets: u64,
 }

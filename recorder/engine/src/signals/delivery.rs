@@ -9,7 +9,7 @@ use crate::cache::sequences;
 use crate::engine;
 use crate::engine::Engine;
 use crate::entries::traps;
-use crate::machine::{Abi, Context, Gates, Host, HostContext, Mark, Translated, Translation};
+use crate::machine::{Abi, Context, Gates, Handler, Host, HostContext, Mark, Translated, Translation};
 use crate::signals::handlers;
 use crate::signals::handlers::{Action, HIGHEST_CONSTANT};
 use crate::signals::interruptions;
@@ -32,8 +32,6 @@ pub(crate) struct Signals {
     /// The code that patched entries jump to.
     pub(crate) entry: Range<u64>,
 }
-
-pub(crate) type Handler = unsafe extern "C-unwind" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
 
 /// The kernel's handler for every signal that the program handles.
 pub(crate) unsafe extern "C-unwind" fn on_signal(

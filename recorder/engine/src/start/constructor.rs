@@ -249,13 +249,13 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
 
 /// State for whole programs alone.
 fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
+    let begins_here = cache.put(&Host::begin_here(places, gate))?;
+    let begins_threads = cache.put(&Host::begin_thread(places, gate))?;
+    let sieves = Sieves::new(shared, cache, places.slots)?;
     Some(Whole {
-        begins_here: cache.put(&Host::begin_here(places, gate))?,
-        blocks: crate::machine::Whole {
-            begins_threads: cache.put(&Host::begin_thread(places, gate))?,
-            sieves: Sieves::new(shared, cache, places.slots)?,
-            targets: 0,
-        },
+        begins_here,
+        blocks: crate::machine::Whole { begins_threads, levels: sieves.levels, targets: 0 },
+        sieves,
         runs_handlers: cache.put(&Host::go_in(places.slots))?,
         masking_gate: cache.put(&Host::masking(places.slots, gate))?,
         retired: Lock::new(Vec::new()),

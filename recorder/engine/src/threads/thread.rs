@@ -78,7 +78,7 @@ impl Engine {
         let (chunk, burst, taken) = (None, None, Vec::new());
         let thread = Thread { number, is_new: true, chunk, memory, burst, allocations, taken, spent };
         if let (Some(whole), Some((sieve, held)), false) = (&self.whole, memory.sieve, self.logs_all()) {
-            whole.blocks.sieves.begin(slots, sieve, held);
+            whole.sieves.begin(slots, sieve, held);
         }
         slots.owner = system::thread();
         slots.own_stack = (memory.stack + STACK_BYTES) as u64;
@@ -103,7 +103,7 @@ impl Engine {
         thread.chunk = Some((number, start as u64));
         slots.log = start as u64;
         slots.owner = system::thread();
-        whole.blocks.sieves.begin(slots, sieve, held);
+        whole.sieves.begin(slots, sieve, held);
         Some(())
     }
 
@@ -125,7 +125,7 @@ impl Engine {
             self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        fresh(Some((sieve, whole.blocks.sieves.hold()?)))
+        fresh(Some((sieve, whole.sieves.hold()?)))
     }
 
     /// The thread is about to end in the cache: another may have its memory, once it is gone.

@@ -3,23 +3,13 @@
 
 use crate::engine::Engine;
 use crate::entries::patch;
-use crate::machine::{Entries, Host, Timing};
+use crate::machine::{Entries, Host, TimedFunction, Timing};
 use crate::system::File;
 use crate::system::address_tables::Map;
 use crate::system::mappings;
 use crate::timing::stamps;
 use lineup_recording::native::{entry, timed, word};
 use std::sync::atomic::Ordering;
-
-/// State of an entry that the command asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked {
-    pub(crate) number: usize,
-    pub(crate) pc: u64,
-    pub(crate) region: u64,
-    pub(crate) size: u64,
-    pub(crate) room: u64,
-}
 
 /// Patches the entries and ends of all functions that the command asked for and that have no answer yet. No thread
 /// executes them yet.
@@ -31,7 +21,7 @@ pub(crate) fn all(engine: &Engine) {
         let (pc, region, size, room) =
             (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
         let size = if size == 0 { room } else { size };
-        (read(entry::ANSWER) == 0 && pc != 0 && pc != read(entry::CHOOSER)).then_some(Asked {
+        (read(entry::ANSWER) == 0 && pc != 0 && pc != read(entry::CHOOSER)).then_some(TimedFunction {
             number,
             pc,
             region,
@@ -40,7 +30,7 @@ pub(crate) fn all(engine: &Engine) {
         })
     };
     let maps = mappings::read();
-    let is_code = |asked: &Asked| {
+    let is_code = |asked: &TimedFunction| {
         let holds = |mapping: &mappings::Mapping| {
             mapping.is_fixed_code
                 && mapping.range.start <= asked.pc
@@ -48,7 +38,7 @@ pub(crate) fn all(engine: &Engine) {
         };
         maps.iter().any(holds)
     };
-    let mut regions: Map<Vec<Asked>> = Map::default();
+    let mut regions: Map<Vec<TimedFunction>> = Map::default();
     for asked in (0..entries).filter_map(asked).filter(is_code) {
         regions.entry(asked.region & !timed::PART).or_default().push(asked);
     }

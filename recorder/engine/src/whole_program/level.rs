@@ -21,6 +21,13 @@ pub(crate) struct Level {
     pub(crate) ways: u64,
 }
 
+/// The first-level caches.
+#[derive(Clone, Copy)]
+pub(crate) struct Levels {
+    pub(crate) code: Level,
+    pub(crate) data: Level,
+}
+
 /// Lines whose last way is noted.
 pub(crate) const NOTED_WAYS: u64 = 4096;
 /// Distance from the first row to these, two bytes each.

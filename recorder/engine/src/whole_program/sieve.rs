@@ -13,15 +13,14 @@ use crate::machine::{Host, LineUser, Translation};
 use crate::shared::Shared;
 use crate::system;
 use crate::threads::slots::{RECORD_WORDS, Slots, at};
-use crate::whole_program::level::Level;
+use crate::whole_program::level::{Level, Levels};
 use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window, word};
 use std::sync::atomic::Ordering;
 
 /// The common data of all threads' sieves.
 #[derive(Clone, Copy)]
 pub(crate) struct Sieves {
-    pub(crate) code: Level,
-    pub(crate) data: Level,
+    pub(crate) levels: Levels,
     /// Outside and inside of windows.
     uses_data: [u64; 2],
     uses_code: [u64; 2],
@@ -70,8 +69,7 @@ impl Sieves {
             Some([usual, in_window.unwrap_or(Some(usual))?])
         };
         Some(Sieves {
-            code,
-            data,
+            levels: Levels { code, data },
             uses_data: both(of_data)?,
             uses_code: both(of_code)?,
             nothing: system::memory(sieve::COUNTS)? as u64,
@@ -83,16 +81,16 @@ impl Sieves {
     /// Memory for the lines of a thread's caches.
     pub(crate) fn hold(&self) -> Option<CachedLines> {
         let memory = |level: Level| Some(Level::rows(system::memory(level.bytes())? as u64));
-        Some(CachedLines { data: memory(self.data)?, code: memory(self.code)? })
+        Some(CachedLines { data: memory(self.levels.data)?, code: memory(self.levels.code)? })
     }
 
     /// A thread begins, with a sieve that no other thread has now: its caches are empty.
     pub(crate) fn begin(&self, slots: &mut Slots, sieve: u64, held: CachedLines) {
         // SAFETY: within the sieve, which is this thread's alone.
         unsafe { std::ptr::write_bytes(sieve as *mut u8, 0, sieve::COUNTS) };
-        system::forget(Level::memory(held.data) as *mut u8, self.data.bytes());
-        system::forget(Level::memory(held.code) as *mut u8, self.code.bytes());
-        let shift = u64::from(self.data.line_shift);
+        system::forget(Level::memory(held.data) as *mut u8, self.levels.data.bytes());
+        system::forget(Level::memory(held.code) as *mut u8, self.levels.code.bytes());
+        let shift = u64::from(self.levels.data.line_shift);
         slots.own.sieve = crate::threads::slots::Sieve {
             current: sieve + shift,
             own: sieve + shift,
@@ -133,7 +131,7 @@ impl Sieves {
         let stretch = shared.word(word::STRETCHES).fetch_add(1, Ordering::Relaxed);
         let halvings = shared.word(word::HALVINGS).load(Ordering::Relaxed);
         let is_window = window::is_chosen(stretch, halvings);
-        let shift = u64::from(self.data.line_shift);
+        let shift = u64::from(self.levels.data.line_shift);
         let mut is_logged = true;
         if own.notes_all != 0 {
             is_logged &= log(slots, &[u64::from(record::WINDOW_END) << 32]);
@@ -165,7 +163,7 @@ impl Sieves {
             // SAFETY: the thread's own.
             if is_told { unsafe { level.lines(rows) } } else { Vec::new() }
         };
-        let (data, code) = (lines(self.data, own.data_rows), lines(self.code, own.code_rows));
+        let (data, code) = (lines(self.levels.data, own.data_rows), lines(self.levels.code, own.code_rows));
         let head = [u64::from(record::WINDOW) << 32, stretch, data.len() as u64, code.len() as u64];
         log(&[&head[..], &data, &code].concat())
     }
@@ -181,10 +179,10 @@ impl Sieves {
         log(&own.record[..=words.len()]);
         definition.each_alone(words, |access, address, bytes| {
             let end = address.wrapping_add(u64::from(bytes) - 1);
-            let lines = address >> self.data.line_shift..=end >> self.data.line_shift;
-            let sieve = own.tables - u64::from(self.data.line_shift);
+            let lines = address >> self.levels.data.line_shift..=end >> self.levels.data.line_shift;
+            let sieve = own.tables - u64::from(self.levels.data.line_shift);
             // SAFETY: this thread's own, of the sizes that `hold` and the shared memory have.
-            let uses = |line| unsafe { self.data.uses(line, own.data_rows, sieve) };
+            let uses = |line| unsafe { self.levels.data.uses(line, own.data_rows, sieve) };
             // All lines are used, hits as well.
             if lines.filter(|line| !uses(*line)).count() > 0 {
                 let what = u64::from(noted::ALONE_MISSED) << 32 | (access as u64) << noted::BITS_AT;

@@ -17,7 +17,7 @@ use iced_x86::{
     InstructionBlock,
 };
 
-/// See [`crate::machine::Entries::lead_within`].
+/// See [`crate::machine::InnerJumps::lead_within`].
 pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries: &[RegionPoint]) {
     let whole = whole(engine, entries);
     let within = whole.within(&entries.iter().map(|one| one.pc).collect(), &Ends::default());

@@ -4,8 +4,8 @@
 //! Intel's manual (volume 1, chapter 13). They also depend on the processor's own description of the area (`cpuid`).
 //! The unit is 32 bytes.
 
-use crate::engine::Engine;
 use crate::machine::x86_64::registers::Registers;
+use crate::shared::Shared;
 use crate::system;
 use crate::system::lock::Lock;
 use crate::threads::slots::{STATE_WORDS, Slots};
@@ -192,14 +192,14 @@ impl Now {
 }
 
 /// See [`crate::machine::Translation::see_state`].
-pub(crate) fn see(engine: &Engine, slots: &mut Slots, registers: &Registers) {
+pub(crate) fn see(shared: &Shared, distance: i32, slots: &mut Slots, registers: &Registers) {
     const MOST_BYTES: usize = 15;
     let mut bytes = [0; MOST_BYTES];
     let read = system::read_memory(slots.pc, &mut bytes);
     let instruction = Decoder::with_ip(64, &bytes[..read], slots.pc, DecoderOptions::NONE).decode();
     slots.state = [0; STATE_WORDS];
     let Some(kind) = Kind::of(&instruction) else { return };
-    let base = (&raw const *slots as u64).wrapping_sub(i64::from(engine.slots) as u64);
+    let base = (&raw const *slots as u64).wrapping_sub(i64::from(distance) as u64);
     let value = |register| register_value(registers, slots.stack, base, register);
     let address = instruction.virtual_address(0, 0, |register, _, _| value(register)).unwrap_or(0);
     let word = |at: u32| system::read_word(address.wrapping_add(at.into())).unwrap_or(0);
@@ -214,7 +214,7 @@ pub(crate) fn see(engine: &Engine, slots: &mut Slots, registers: &Registers) {
     slots.state = accessed.words;
     if accessed.is_cut {
         let text = format!("{:x} {:?} has accesses that are not recorded", slots.pc, instruction.mnemonic());
-        engine.shared.note_once(&IS_CUT, &text.to_lowercase());
+        shared.note_once(&IS_CUT, &text.to_lowercase());
     }
 }
 

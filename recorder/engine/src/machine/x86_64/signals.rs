@@ -1,6 +1,6 @@
 //! Signals: the code that handlers return to.
 
-use crate::signals::delivery::Handler;
+use crate::machine::Handler;
 use std::arch::global_asm;
 
 unsafe extern "C-unwind" {

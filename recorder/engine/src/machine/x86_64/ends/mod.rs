@@ -12,13 +12,13 @@ use crate::engine::Engine;
 use crate::entries::choosers;
 use crate::entries::patch;
 use crate::entries::patch::Near;
+use crate::machine::TimedFunction;
 use crate::machine::x86_64::displacement;
 use crate::machine::x86_64::displacement::JUMP_BYTES;
 use crate::machine::x86_64::displacement::{Way, targets_around};
 use crate::machine::x86_64::inner_jumps;
 use crate::system::address_tables::Map;
 use crate::system::{self, File};
-use crate::timing::ends::Asked;
 use iced_x86::{BlockEncoder, BlockEncoderOptions, Code, FlowControl, Instruction, InstructionBlock};
 use lineup_recording::native::{Refusal, timed};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(crate) fn stamp(
     (memory, near): (&File, &mut Vec<Near>),
     moved: &mut Map<u64>,
     region: u64,
-    parts: &[Asked],
+    parts: &[TimedFunction],
 ) -> Result<(), Refusal> {
     let mut writer = Writer { engine, memory, near, moved };
     match writer.watch(region, parts, Moves::WhatIsReplaced) {
@@ -63,7 +63,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Patches all parts of one region's functions. Refused functions stay unchanged.
-    fn watch(&mut self, region: u64, asked: &[Asked], moves: Moves) -> Result<(), Refusal> {
+    fn watch(&mut self, region: u64, asked: &[TimedFunction], moves: Moves) -> Result<(), Refusal> {
         let stamps = Stamps::new(self.engine, region, 0, &[]);
         let mut entries = Vec::new();
         let mut parts = Vec::new();

@@ -7,7 +7,7 @@
 use super::accesses::{AddressForm, Planned, Plans};
 use super::{Step, Task};
 use crate::threads::slots::RECORD_WORDS;
-use crate::whole_program::sieve::Sieves;
+use crate::whole_program::level::Level;
 use iced_x86::{Instruction, Mnemonic, RflagsBits};
 use lineup_profile::{Access, Accesses, Follower, Origin};
 use lineup_recording::native::{DefinedAccess, Form, noted};
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
 
 /// Whether an instruction must be a block of its own.
 pub(crate) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
-    let most = task.whole.map_or(0, |whole| most_bytes(&whole.sieves));
+    let most = task.whole.map_or(0, |whole| most_bytes(whole.levels.data));
     let is_odd = |plan: &Planned| {
         matches!(plan.place, AddressForm::Repeated(_))
             || plan.elements.is_some()
@@ -45,8 +45,8 @@ pub(crate) fn has_room(plans: &Plans) -> bool {
     plans.words() < RECORD_WORDS
 }
 
-fn most_bytes(sieves: &Sieves) -> i64 {
-    MOST_BYTES.min(sieves.data.line_bytes() as i64)
+fn most_bytes(data: Level) -> i64 {
+    MOST_BYTES.min(data.line_bytes() as i64)
 }
 
 /// The piece that may continue.
@@ -58,7 +58,7 @@ struct Open {
 }
 
 /// Puts the accesses of a block into pieces, at the steps that begin them. Returns the accesses for the definition.
-pub(crate) fn plan(steps: &mut [Step], sieves: &Sieves) -> Vec<DefinedAccess> {
+pub(crate) fn plan(steps: &mut [Step], data: Level) -> Vec<DefinedAccess> {
     let mut defined = Vec::new();
     let mut follower = Follower::native();
     let mut open: Option<Open> = None;
@@ -73,9 +73,9 @@ pub(crate) fn plan(steps: &mut [Step], sieves: &Sieves) -> Vec<DefinedAccess> {
             for is_store in sides(plan) {
                 let own = certain.iter().find(|access| access.is_store == is_store);
                 let is_same_place = is_store && plan.is_load;
-                let open_piece = open.as_ref().filter(|_| is_same_place || sieves.data.parts_neighbours());
+                let open_piece = open.as_ref().filter(|_| is_same_place || data.parts_neighbours());
                 let joined = open_piece.and_then(|open| {
-                    join(steps, open, own, is_same_place, plan.size_bytes, most_bytes(sieves))
+                    join(steps, open, own, is_same_place, plan.size_bytes, most_bytes(data))
                 });
                 defined.push(DefinedAccess {
                     instruction: number as u8,

@@ -132,7 +132,7 @@ pub(crate) fn read(task: &Task<'_>, most: usize) -> Read {
     };
     steps.iter_mut().flat_map(|step| &mut step.plans.all).for_each(|plan| plan.is_valued = false);
     if !definition.stands_alone {
-        definition.accesses = pieces::plan(&mut steps, &whole.sieves);
+        definition.accesses = pieces::plan(&mut steps, whole.levels.data);
     }
     pieces::mark_idle_flags(&mut steps);
     let holds_counter = all_used & 1 << RCX.0 == 0;

@@ -41,7 +41,7 @@ impl Block<'_> {
 
     /// Distance of a part of the sieve from where the register points.
     fn part(&self, whole: &Whole, distance: usize) -> i32 {
-        distance as i32 - whole.sieves.data.line_shift as i32
+        distance as i32 - whole.levels.data.line_shift as i32
     }
 
     /// Borrows the registers, looks the block's code up and counts the block.
@@ -53,7 +53,7 @@ impl Block<'_> {
         self.mark(Some(self.task.pc), SlotRegisters::Both);
         self.code.load_slot(self.log, self.slot(at!(own.sieve.current)));
         let has_idle_flags = self.steps.first().is_some_and(|step| step.has_idle_flags);
-        let level = whole.sieves.code;
+        let level = whole.levels.code;
         let lines = self.task.pc >> level.line_shift..=(self.end - 1) >> level.line_shift;
         let table = self.part(whole, sieve::CODE);
         let misses = lines.map(|line| self.look_up_line(line, table, has_idle_flags)).collect();
@@ -104,7 +104,7 @@ impl Block<'_> {
         let Some(whole) = self.task.whole else { return };
         for piece in &step.pieces {
             let constant = match piece.place {
-                AddressForm::Constant(address) => Some(lines_of(address, *piece, whole.sieves.data)),
+                AddressForm::Constant(address) => Some(lines_of(address, *piece, whole.levels.data)),
                 _ => None,
             };
             if !self.holds_counter {
