@@ -4,35 +4,12 @@
 //! then the code that follows. Only the latter gets new code, to which the jump leads. It continues the record, so that
 //! knowledge of registers is kept.
 
-use crate::cache::blocks::{Block, Blocks};
+use super::block::{Block, Continuations, Exit};
+use super::blocks::Blocks;
 use crate::engine::Engine;
 use crate::machine::Route;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
-
-/// Superblocks that continue where another is left.
-pub(crate) struct Continuations {
-    /// Address in the program where the first of them begins.
-    pub(crate) root: u64,
-    pub(crate) route: Route,
-    pub(crate) block: Block,
-}
-
-/// A side exit of a superblock.
-pub(crate) struct Exit {
-    /// The superblock's address in the program, and the parts after which it turns.
-    pub(crate) root: u64,
-    pub(crate) turns: Arc<[u8]>,
-    /// Its number.
-    pub(crate) number: u32,
-    /// The part that ends with the jump.
-    pub(crate) part: u8,
-    /// Place of the jump's distance.
-    pub(crate) jump: u64,
-    /// The number of times it was seen to be taken.
-    pub(crate) times: u8,
-}
 
 /// The number of times an exit is taken before it gets a superblock.
 const OFTEN: u8 = 32;

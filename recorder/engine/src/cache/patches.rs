@@ -2,7 +2,7 @@
 
 use crate::cache::blocks::Blocks;
 use crate::engine::Engine;
-use crate::entries::restore::Patch;
+use crate::entries::patch::Patch;
 use std::ops::Range;
 
 impl Blocks {

@@ -1,71 +1,20 @@
 //! The function that the gate out of the cache calls: it finds or makes the next block.
 
-use crate::cache::blocks::Blocks;
+use super::log::is_full;
+use super::state::{self, Engine, get};
 use crate::cache::sequences::Begun;
 use crate::entries::choosers;
 use crate::entries::restore;
 use crate::machine::{Abi, EntryData, Host, HostRegisters, Registers, Translation};
-use crate::shared::Shared;
-use crate::signals::delivery::Signals;
-use crate::start::attach;
 use crate::syscalls::guards;
 use crate::system;
-use crate::system::lock::Lock;
 use crate::system::mappings;
 use crate::threads::slots::{Slots, reason};
-use crate::threads::thread::{Retired, Thread};
-use crate::whole_program::sieve::{self, Sieves};
+use crate::threads::thread::Thread;
+use crate::whole_program::sieve::{self};
 use lineup_recording::native::mappings::Whose;
-use lineup_recording::native::{chunk, record, word};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-/// The engine of this process.
-pub(crate) struct Engine {
-    pub(crate) shared: Shared,
-    pub(crate) slots: i32,
-    pub(crate) gate: u64,
-    pub(crate) release_first: u64,
-    /// Target of patched entries.
-    pub(crate) entry: u64,
-    /// One byte, which is 0 in forked processes.
-    pub(crate) is_on: &'static AtomicU8,
-    pub(crate) code: Lock<Blocks>,
-    pub(crate) thread_key: u32,
-    pub(crate) signals: Signals,
-    pub(crate) whole: Option<Whole>,
-}
-
-/// State of the engine when the whole program is recorded.
-pub(crate) struct Whole {
-    /// Code that leads into the cache where it is called.
-    pub(crate) begins_here: u64,
-    /// Data for its blocks.
-    pub(crate) blocks: crate::machine::Whole,
-    /// The sieves, which pass repeated uses over.
-    pub(crate) sieves: Sieves,
-    /// Code where signal handlers begin.
-    pub(crate) runs_handlers: u64,
-    /// The gate of handlers that run on a stack of their own.
-    pub(crate) masking_gate: u64,
-    /// Property of threads that are about to end, or have ended.
-    pub(crate) retired: Lock<Vec<Retired>>,
-}
-
-const UNREAD: &str = "the log was not read for some seconds";
-
-static ENGINE: OnceLock<Engine> = OnceLock::new();
-
-/// The engine; `None` before it has started.
-pub(crate) fn get() -> Option<&'static Engine> {
-    ENGINE.get()
-}
-
-/// Sets the engine, once.
-pub(crate) fn set(engine: Engine) -> Option<&'static Engine> {
-    ENGINE.set(engine).ok()?;
-    ENGINE.get()
-}
+use lineup_recording::native::{record, word};
+use std::sync::atomic::Ordering;
 
 /// Called by the gate, on the engine's stack.
 ///
@@ -92,21 +41,21 @@ impl Engine {
         let pc = slots.pc;
         slots.resume_pc = pc;
         let resume = match slots.reason {
-            reason::ENTER | reason::BURST if attach::leaves() => {
+            reason::ENTER | reason::BURST if state::leaves() => {
                 is_first = slots.thread == 0;
                 if is_first {
                     slots.own_stack = 0;
                 }
                 self.leave(slots, pc)
             }
-            reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - Host::SYSTEM_CALL_BYTES),
+            reason::SYSTEM_CALL if state::leaves() => self.lose(slots, pc - Host::SYSTEM_CALL_BYTES),
             reason::GO
             | reason::INNER
             | reason::FULL
             | reason::RETURNED
             | reason::STATE
             | reason::SEQUENCE
-                if attach::leaves() =>
+                if state::leaves() =>
             {
                 self.lose(slots, pc)
             }
@@ -228,25 +177,6 @@ impl Engine {
         }
     }
 
-    /// Gets a chunk for the thread. False when none is free soon: then this call is not recorded.
-    fn has_chunk(&self, slots: &mut Slots) -> bool {
-        const MOST_ROUNDS: u32 = 2_000;
-        let Some(thread) = self.thread(slots) else { return false };
-        if thread.chunk.is_none() {
-            let taken = self.shared.take_chunk(thread.number, MOST_ROUNDS);
-            thread.chunk = taken.map(|(number, start)| (number, start as u64));
-            let Some((_, start)) = thread.chunk else {
-                if !self.shared.is_read() {
-                    self.stop(UNREAD);
-                }
-                self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
-                return false;
-            };
-            slots.log = start;
-        }
-        true
-    }
-
     /// At a thread's first call: logs the owner of each mapping of the process, as far as there is room: shared memory
     /// first, since it holds the objects of a type. False when the log cannot be written any more.
     fn log_mappings(&self, slots: &mut Slots) -> bool {
@@ -268,20 +198,6 @@ impl Engine {
         is_written
     }
 
-    /// The thread's call has ended: others may need its chunk.
-    fn share_chunk(&self, slots: &Slots) {
-        if self.shared.is_scarce() {
-            self.hand_chunk_over(slots);
-        }
-    }
-
-    /// The thread has no chunk until it needs one.
-    pub(crate) fn hand_chunk_over(&self, slots: &Slots) {
-        if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk.take()) {
-            self.shared.submit_chunk(chunk, slots.log - start);
-        }
-    }
-
     /// Whether this call may be recorded under a limit of calls a second; it counts against the limit then.
     fn is_within_pace(&self, slots: &Slots) -> bool {
         if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
@@ -298,11 +214,6 @@ impl Engine {
         slots.minus_base = slots.stack.wrapping_neg();
         self.log_entry(slots, registers, [record::ENTER.into(), entry.region_number, slots.sequence])
             && self.log_time(slots)
-    }
-
-    /// Logs the time. False when the log cannot be written any more.
-    pub(crate) fn log_time(&self, slots: &mut Slots) -> bool {
-        self.log(slots, &time_record())
     }
 
     /// Logs that an entry was reached: its number, stack pointer, return address, and arguments in registers.
@@ -340,20 +251,6 @@ impl Engine {
         let found = (0..entries)
             .find(|number| self.shared.entry(*number, entry::ADDRESS).load(Ordering::Relaxed) == pc)?;
         Some(self.shared.entry(found, entry::REGION).load(Ordering::Relaxed))
-    }
-
-    /// Writes a record. False when the log cannot be written any more.
-    pub(crate) fn log(&self, slots: &mut Slots, words: &[u64]) -> bool {
-        if is_full(slots) && !self.next_chunk(slots) {
-            return false;
-        }
-        write(slots, words);
-        true
-    }
-
-    /// Whether all of a run is logged.
-    pub(crate) fn logs_all(&self) -> bool {
-        self.whole.as_ref().is_some_and(|whole| whole.blocks.targets != 0)
     }
 
     /// A thread of a logged run begins. False when the log cannot be written any more.
@@ -405,41 +302,6 @@ impl Engine {
             && (!is_full(slots) || self.next_chunk(slots))
     }
 
-    /// Hands the thread's chunk over and takes another.
-    fn next_chunk(&self, slots: &mut Slots) -> bool {
-        let Some(thread) = self.thread(slots) else { return false };
-        let Some((chunk, start)) = thread.chunk else { return false };
-        // The times at the end of this chunk and at the beginning of the next order the accesses of other threads in
-        // between. Whole programs are counted without an order.
-        if self.whole.is_none() {
-            write(slots, &time_record());
-        }
-        self.shared.submit_chunk(chunk, slots.log - start);
-        match self.shared.take_chunk(thread.number, u32::MAX) {
-            Some((number, start)) => {
-                thread.chunk = Some((number, start as u64));
-                slots.log = start as u64;
-                if self.whole.is_none() {
-                    write(slots, &time_record());
-                }
-                true
-            }
-            None => {
-                self.stop(UNREAD);
-                // Later records overwrite this one.
-                slots.log = start;
-                false
-            }
-        }
-    }
-
-    /// Publishes the log up to here for reading.
-    pub(crate) fn commit(&self, slots: &Slots) {
-        if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk) {
-            self.shared.commit_chunk(chunk, (slots.log - start).min(chunk::BYTES));
-        }
-    }
-
     /// Ends the record of a call: a signal handler has changed the place where the program continues, so the rest runs
     /// natively.
     pub(crate) fn lose_by_signal(&self, slots: &mut Slots) {
@@ -467,37 +329,4 @@ impl Engine {
             pc
         })
     }
-
-    /// Stops recording for good.
-    pub(crate) fn stop(&self, why: &str) {
-        if self.is_on.swap(0, Ordering::Relaxed) != 0 {
-            self.shared.note(&format!(
-                "recording ended before the program, and later calls were not counted: {why}"
-            ));
-        }
-    }
-
-    /// False when recording has stopped, and in forked processes.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed) != 0
-    }
-}
-
-/// The time in the log's form.
-fn time_record() -> [u64; record::TIME_WORDS] {
-    [u64::from(record::TIME) << 32, Host::counter()]
-}
-
-/// Writes to the log at its end: behind a full chunk there is room for more than two records.
-pub(crate) fn write(slots: &mut Slots, words: &[u64]) {
-    for word in words {
-        // SAFETY: the thread's chunk has room.
-        unsafe { (slots.log as *mut u64).write(*word) };
-        slots.log += 8;
-    }
-}
-
-/// Whether the thread's chunk is full.
-fn is_full(slots: &Slots) -> bool {
-    slots.log >> 16 & 0xff != 0
 }

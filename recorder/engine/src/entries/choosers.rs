@@ -7,7 +7,7 @@
 
 use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::machine::{Gates, Host, HostRegisters, Registers};
 use crate::system;
 use crate::system::File;
@@ -120,7 +120,7 @@ pub(crate) fn wait_for_all(engine: &Engine) {
         let read = |field| engine.shared.entry(chooser.number, field).load(Ordering::Acquire);
         let before = Host::before_choosing(from_site as *const () as u64, chooser.number as u64);
         let led =
-            patch::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
+            patching::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
         let answer = match led {
             Ok(()) => entry::WAITS,
             Err(Refusal::NoRoom) => continue,
@@ -167,7 +167,7 @@ fn choose(engine: &Engine, chooser: Chooser) {
             let waits = |other: &Chooser| other.number == chooser.number && other.pc == chooser.pc;
             if engine.choosers(entry::WAITS).iter().any(waits) && engine.is_chosen(chooser, chosen) {
                 engine.code.with(|code| code.watch(engine, chosen));
-                patch::more(engine, signals);
+                patching::more(engine, signals);
             }
         });
     }

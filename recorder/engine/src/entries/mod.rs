@@ -3,6 +3,9 @@
 
 pub(crate) mod choosers;
 pub(crate) mod inner_jumps;
+pub(crate) mod near_code;
 pub(crate) mod patch;
+pub(crate) mod patching;
+pub(crate) mod region_points;
 pub(crate) mod restore;
 pub(crate) mod traps;

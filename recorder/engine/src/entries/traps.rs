@@ -9,7 +9,7 @@
 //! The engine's own code runs with all signals blocked. So no trap stands in a file whose functions it calls.
 
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::machine::Handler;
 use crate::machine::{Abi, Context, Entries, Host, HostContext, HostRegisters, Registers};
 use crate::signals::handlers;
@@ -88,7 +88,7 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
     let has_begun = engine.is_on();
     // The command handles the threads of an attached program, while they stand still. Other threads must not be in code
     // that is changed for masks, and this thread cannot change their masks.
-    let is_late = !patch::defers() && (system::threads() != 1 || has_begun && blocked & BIT != 0);
+    let is_late = !patching::defers() && (system::threads() != 1 || has_begun && blocked & BIT != 0);
     if is_late {
         return Err(Refusal::TooLate);
     }
@@ -99,7 +99,7 @@ pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refus
         handlers::put(libc::SIGTRAP as usize, &kernels(&action));
     });
     engine.shared.word(word::TRAP_SLOT).store(at!(own.calls.blocks_trap) as u64, Ordering::Release);
-    if !patch::defers() && !has_begun {
+    if !patching::defers() && !has_begun {
         // SAFETY: this thread's own.
         unsafe { (*Host::slots()).own.calls.blocks_trap = blocked & BIT };
         system::restore_signals(blocked & !BIT);

@@ -1,7 +1,7 @@
 //! Redirects the program's code, and code that other threads may execute at the same time.
 
 use super::HostContext;
-use crate::cache::sequences::Zones;
+use crate::cache::sequence::Zones;
 use lineup_recording::native::Refusal;
 
 /// Bytes to write at an address.

@@ -1,8 +1,8 @@
 //! Jumps within a region, past the entries that count its calls.
 
 use crate::engine::Engine;
-use crate::entries::inner_jumps::RegionPoint;
-use crate::entries::patch::Near;
+use crate::entries::near_code::Near;
+use crate::entries::region_points::RegionPoint;
 use crate::system::File;
 
 /// The part of a machine that handles jumps within a region.

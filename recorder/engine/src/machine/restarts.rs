@@ -1,7 +1,7 @@
 //! Restartable sequences in the program's code, see [`crate::cache::sequences`].
 
 use super::HostRegisters;
-use crate::cache::sequences::Sequence;
+use crate::cache::sequence::Sequence;
 
 /// The part of a machine that finds the beginnings of sequences, and copies sequences.
 pub(crate) trait Restarts {

@@ -1,7 +1,7 @@
 //! Timing calls: the code that the entries and ends of functions lead through.
 
 use crate::engine::Engine;
-use crate::entries::patch::Near;
+use crate::entries::near_code::Near;
 use crate::system::File;
 use crate::system::address_tables::Map;
 use lineup_recording::native::Refusal;

@@ -1,7 +1,7 @@
 //! Translation of the program's code for the cache, and the code that such code leads through.
 
 use super::{Host, HostContext, HostRegisters};
-use crate::cache::sequences::Zones;
+use crate::cache::sequence::Zones;
 use crate::shared::Shared;
 use crate::threads::slots::Slots;
 use crate::whole_program::level::{Level, Levels};

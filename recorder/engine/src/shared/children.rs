@@ -6,7 +6,21 @@ use lineup_recording::native::{
     DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS, WRITES, child, heap, note,
     sieve, state, word,
 };
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The path of the first process's memory.
+static FIRST: OnceLock<Box<[u8]>> = OnceLock::new();
+
+/// Keeps the path of the first process's memory, which forked processes use for their requests.
+pub(crate) fn remember_first(path: &[u8]) {
+    let _ = FIRST.set(path.into());
+}
+
+/// That path, where it is known.
+pub(crate) fn first_path() -> Option<&'static [u8]> {
+    FIRST.get().map(|path| &**path)
+}
 
 impl Shared {
     /// Asks the command, through the first process's memory, for memory of this process's own; `path` names it. `None`

@@ -1,8 +1,8 @@
 //! The engine's side of the memory that it shares with the command, see [`lineup_recording::native`].
 
-use crate::start::static_program;
+use super::frame_rules::rule_at;
 use crate::system::{self, File};
-use crate::whole_program::allocations::rule_at;
+use crate::threads::owned;
 use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::timed::{self, flushed, trial};
 use lineup_recording::native::{
@@ -394,8 +394,8 @@ impl Shared {
                 return true;
             }
             // In such a program the command, which injected the engine, ends the program once the engine has returned.
-            let is_refused = static_program::is_alone()
-                && self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED;
+            let is_refused =
+                owned::is_alone() && self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED;
             if is_refused || !self.is_read() {
                 return false;
             }

@@ -17,21 +17,6 @@ use crate::signals::interruptions::Unfinished;
 use crate::system;
 use crate::threads::slots::Slots;
 use crate::whole_program::sieve;
-use std::ops::Range;
-
-/// Ranges of the code that signals are checked for.
-pub(crate) struct Signals {
-    /// Puts the mask back, see [`Gates::unmask`].
-    pub(crate) unmask: u64,
-    /// The part of it in which signals are delivered.
-    pub(crate) delivering: Range<u64>,
-    /// The part of the gate that leads back to the cache.
-    pub(crate) going_back: Range<u64>,
-    /// All of the cache.
-    pub(crate) cache: Range<u64>,
-    /// The code that patched entries jump to.
-    pub(crate) entry: Range<u64>,
-}
 
 /// The kernel's handler for every signal that the program handles.
 pub(crate) unsafe extern "C-unwind" fn on_signal(

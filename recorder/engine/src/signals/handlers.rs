@@ -1,10 +1,10 @@
 //! The program's signal actions. The kernel gets a handler of ours ([`crate::signals::delivery`]) for each that the program
 //! handles.
 
+use crate::engine;
 use crate::entries::traps;
 use crate::machine::{HostRegisters, Registers};
 use crate::signals::delivery;
-use crate::start::attach;
 use crate::system;
 use crate::system::lock;
 use crate::system::lock::Lock;
@@ -115,7 +115,7 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
     let result = match read(new) {
         // Ours is there until the process becomes another program.
         Some(_) if is_trap && lock::is_borrowed() => call(0),
-        Some(action) if is_trap || action.is_handled() && !attach::leaves() => {
+        Some(action) if is_trap || action.is_handled() && !engine::leaves() => {
             // Set before the kernel knows it: a signal may come at once, on another thread.
             keep(signal as usize, &action);
             is_handled = true;

@@ -11,7 +11,7 @@
 //!    The engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::entries::traps;
 use crate::shared::Shared;
 use crate::signals::handlers;
@@ -22,15 +22,7 @@ use crate::system::lock;
 use crate::threads::slots::at;
 use lineup_recording::native::{RANGES, region, state, timed, word};
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Set when the engine is about to go.
-static LEAVES: AtomicBool = AtomicBool::new(false);
-
-/// Whether the engine is about to go: threads continue natively, and no handler of ours is set any more.
-pub(crate) fn leaves() -> bool {
-    LEAVES.load(Ordering::Acquire)
-}
+use std::sync::atomic::Ordering;
 
 /// Prepares everything for the memory that a file names. Returns 1 on success, and 0 on failure, with a note of the
 /// reason unless the file cannot be opened. Returns 2 and does nothing when an earlier engine is still loaded: the
@@ -46,7 +38,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
     let Some(shared) = Shared::open(path) else { return 0 };
-    patch::defer_writes(true);
+    patching::defer_writes(true);
     let Some(engine) = constructor::prepare(shared) else { return 0 };
     let shared = &engine.shared;
     let set = |number, value: u64| shared.word(number).store(value, Ordering::Relaxed);
@@ -59,7 +51,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
         set(word::STATE, state::REFUSED);
         return 0;
     }
-    patch::system_calls(engine);
+    patching::system_calls(engine);
     bursts::prepare(engine);
     1
 }
@@ -68,7 +60,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_begin() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
-    patch::defer_writes(false);
+    patching::defer_writes(false);
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
         handlers::take_over();
     }
@@ -84,8 +76,8 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
 /// Removes the engine's traces that the program would meet, and lists the engine's memory. 1 when all of it is known.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_leave() -> u64 {
-    LEAVES.store(true, Ordering::Release);
-    patch::settle();
+    engine::begin_leaving();
+    patching::settle();
     let Some(engine) = engine::get() else { return 0 };
     engine.is_on.store(0, Ordering::Release);
     handlers::give_back();

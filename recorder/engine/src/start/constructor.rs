@@ -2,15 +2,15 @@
 
 use crate::cache::blocks::Blocks;
 use crate::cache::code_memory::Cache;
-use crate::cache::sequences;
+use crate::cache::sequence_copies;
 use crate::cache::targets::Targets;
 use crate::engine;
 use crate::engine::{Engine, Whole};
-use crate::entries::{choosers, patch};
+use crate::entries::{choosers, patching};
 use crate::machine::{Abi, Gates, Host, Places, Translation};
 use crate::shared::Shared;
-use crate::signals::delivery::Signals;
-use crate::syscalls::forks;
+use crate::shared::remember_first;
+use crate::signals::code_ranges::Signals;
 use crate::system;
 use crate::system::lock;
 use crate::system::lock::Lock;
@@ -76,7 +76,7 @@ unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
     }
     let mut path = file.to_vec();
     path.push(0);
-    forks::remember(&path);
+    remember_first(&path);
     let shared = Shared::open(&path)?;
     match shared.is_first() {
         true => from_the_start(shared),
@@ -101,7 +101,7 @@ fn from_the_start(shared: Shared) -> Option<u64> {
 
 /// Calls are recorded, or timed, from now on, in a process that has one thread. As [`from_the_start`].
 pub(crate) fn begin_first(engine: &Engine) -> Option<u64> {
-    patch::system_calls(engine);
+    patching::system_calls(engine);
     begin(engine);
     let whole = engine.whole.as_ref()?;
     // The thread enters the cache on the first stack.
@@ -227,7 +227,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let engine = engine::set(engine)?;
     match engine.shared.word(word::SIGNATURE).load(Ordering::Relaxed) as u32 {
         0 => {}
-        signature => sequences::add_signature(engine, signature),
+        signature => sequence_copies::add_signature(engine, signature),
     }
     system::register_serializing();
     if mode == timed::MODE {
@@ -242,8 +242,8 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if !choosers::call_all(engine) {
         return give_up(&engine.shared, "the command did not answer");
     }
-    patch::watch_allocators(engine);
-    patch::all(engine, system::blocked_signals());
+    patching::watch_allocators(engine);
+    patching::all(engine, system::blocked_signals());
     Some(engine)
 }
 

@@ -9,52 +9,12 @@
 //! memory, see [`crate::machine::Abi`]. The other imports belong to panics, and end the program as a panic does.
 
 use crate::shared::Shared;
+use crate::shared::remember_first;
 use crate::start::constructor;
-use crate::syscalls::forks;
-use crate::system;
-use crate::system::lock::Lock;
+use crate::threads::owned;
 use lineup_recording::native::{state, word};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Set when no C library reports the end of a thread.
-static IS_ALONE: AtomicBool = AtomicBool::new(false);
-
-/// Whether the program has no C library that could be called.
-pub(crate) fn is_alone() -> bool {
-    IS_ALONE.load(Ordering::Relaxed)
-}
-
-/// Property of threads that they do not give back, because nothing reports a thread's end: each with its owner's number
-/// in the system.
-pub(crate) struct Owned<T>(Lock<Vec<(u64, T)>>);
-
-impl<T> Owned<T> {
-    pub(crate) const fn new() -> Owned<T> {
-        Owned(Lock::new(Vec::new()))
-    }
-
-    /// Keeps it for this thread, until that ends.
-    pub(crate) fn keep(&self, what: T) {
-        if is_alone() {
-            let signals = system::block_signals();
-            self.0.with(|all| all.push((system::thread(), what)));
-            system::restore_signals(signals);
-        }
-    }
-
-    /// The property of a thread that has ended. Always `None` where ends are reported.
-    pub(crate) fn take(&self) -> Option<T> {
-        if !is_alone() {
-            return None;
-        }
-        let signals = system::block_signals();
-        let is_left = |(owner, _): &(u64, T)| !system::is_thread(*owner);
-        let taken = self.0.with(|all| all.iter().position(is_left).map(|place| all.swap_remove(place).1));
-        system::restore_signals(signals);
-        taken
-    }
-}
+use std::sync::atomic::Ordering;
 
 /// Starts the engine for the memory that a file names. Returns 0 when it does not record: then a note gives the reason,
 /// or the file cannot be opened. Otherwise it returns 1, or, for a whole program, the function that leads into the
@@ -66,8 +26,8 @@ impl<T> Owned<T> {
 pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
-    IS_ALONE.store(true, Ordering::Relaxed);
-    forks::remember(path);
+    owned::set_alone();
+    remember_first(path);
     let Some(shared) = Shared::open(path).filter(Shared::is_first) else { return 0 };
     let Some(engine) = constructor::prepare(shared) else { return 0 };
     if engine.shared.has_refused() {
@@ -77,7 +37,7 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     constructor::begin_first(engine).unwrap_or(1)
 }
 
-/// Nothing reports a thread's end: see [`Owned`].
+/// Nothing reports a thread's end: see [`owned::Owned`].
 ///
 /// # Safety
 /// `key` must be writable.

@@ -4,7 +4,7 @@
 use crate::cache::blocks::Blocks;
 use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::entries::traps;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::signals::handlers;
@@ -78,7 +78,7 @@ impl Engine {
         let had_traps = traps::are_on();
         if self.shared.word(word::LOOKS_FOR_MORE).load(Ordering::Relaxed) != 0 {
             let signals = system::block_signals();
-            LOOKING.with(|()| patch::more(self, signals));
+            LOOKING.with(|()| patching::more(self, signals));
             system::restore_signals(signals);
         }
         let signals = system::block_signals();

@@ -6,8 +6,9 @@
 //! so the data behind the locks is consistent in the copy.
 
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::machine::{HostRegisters, Registers};
+use crate::shared::first_path;
 use crate::signals::handlers;
 use crate::start::constructor;
 use crate::syscalls::calls::LOOKING;
@@ -18,16 +19,7 @@ use crate::system::allocator;
 use crate::system::holdings;
 use crate::threads::slots::Slots;
 use lineup_recording::native::word;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
-
-/// The path of the first process's memory.
-static PATH: OnceLock<Box<[u8]>> = OnceLock::new();
-
-/// Keeps the path of the first process's memory, which forked processes use for their requests.
-pub(crate) fn remember(path: &[u8]) {
-    let _ = PATH.set(path.into());
-}
 
 /// The result of a fork, in the parent or in the child.
 struct RegisterResult {
@@ -45,7 +37,7 @@ impl Engine {
     /// engine.
     pub(crate) fn fork(&self, slots: &mut Slots, registers: &mut HostRegisters) -> Option<u64> {
         let wanted = processes::Fork::read(registers)?;
-        let path = PATH.get()?;
+        let path = first_path()?;
         let blocked = system::block_signals();
         let made = self.while_still(slots.pc, || wanted.make());
         let resume = made.map(|made| {
@@ -80,7 +72,7 @@ impl Engine {
                 Some(RegisterResult { result: make(), copy, definitions, natively })
             })
         };
-        LOOKING.with(|()| patch::while_still(|| handlers::while_still(under_locks)))
+        LOOKING.with(|()| patching::while_still(|| handlers::while_still(under_locks)))
     }
 
     /// In the new process: replaces memory shared with the parent by its own. `None` when that fails: then the process

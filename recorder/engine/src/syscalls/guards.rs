@@ -5,10 +5,10 @@
 //! They lead to the engine before they are made, at every place where the program makes them: in the cache, in the code
 //! of its files that sets their number, and in the C library's function for any call.
 
-use crate::cache::sequences;
+use crate::cache::sequence_copies;
 use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::patching;
 use crate::entries::{restore, traps};
 use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
 use crate::signals::handlers;
@@ -74,7 +74,7 @@ pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
     let led = led();
     let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
     let all = [&led[..], &[masks]].concat();
-    patch::in_others_code(engine, only, |code, start, leader| {
+    patching::in_others_code(engine, only, |code, start, leader| {
         for site in Host::spread_sites(code, start, &NUMBERS) {
             let function = led.iter().find(|(number, ..)| *number == site.number());
             leader.lead(site.at(), |at| site.code(at, function?.1, true));
@@ -154,7 +154,7 @@ pub(crate) fn before(engine: &Engine, registers: &HostRegisters, own: u32) -> Af
     if number == libc::SYS_rseq {
         let is_registered = third == 0;
         if is_registered {
-            sequences::add_signature(engine, fourth as u32);
+            sequence_copies::add_signature(engine, fourth as u32);
         }
         return After::AsBefore;
     }

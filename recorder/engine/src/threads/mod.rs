@@ -2,5 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod own_thread;
+pub(crate) mod owned;
 pub(crate) mod slots;
 pub(crate) mod thread;
+pub(crate) mod thread_memory;

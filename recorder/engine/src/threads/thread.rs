@@ -1,15 +1,15 @@
 //! The engine's state of each thread of the program.
 
+use super::thread_memory::{Retired, ThreadMemory};
 use crate::engine;
 use crate::engine::{Engine, Whole};
 use crate::machine::{Abi, Host, Translation};
 use crate::start::bursts::Burst;
-use crate::start::static_program::Owned;
 use crate::system;
 use crate::threads::budget::{Spent, Taken};
+use crate::threads::owned::Owned;
 use crate::threads::slots::Slots;
 use crate::whole_program::allocations::Allocations;
-use crate::whole_program::sieve;
 use lineup_recording::native::word;
 use std::sync::atomic::Ordering;
 
@@ -17,21 +17,6 @@ const STACK_BYTES: usize = 1 << 18;
 
 /// Memory of threads whose end is not reported.
 static OWNED: Owned<ThreadMemory> = Owned::new();
-
-/// A thread's memory, which another thread may get when the first is gone.
-pub(crate) struct Retired {
-    owner: u64,
-    memory: ThreadMemory,
-}
-
-/// Addresses of a thread's memory.
-#[derive(Clone, Copy)]
-struct ThreadMemory {
-    stack: usize,
-    table: usize,
-    /// When the whole program is recorded.
-    sieve: Option<(u64, sieve::CachedLines)>,
-}
 
 /// The engine's state of a thread.
 pub(crate) struct Thread {

@@ -2,7 +2,7 @@
 //! stamps it, see [`crate::machine::Timing::stamp`].
 
 use crate::engine::Engine;
-use crate::entries::patch;
+use crate::entries::near_code;
 use crate::machine::{Entries, Host, TimedFunction, Timing};
 use crate::system::File;
 use crate::system::address_tables::Map;
@@ -63,7 +63,7 @@ pub(crate) fn calibrate(engine: &Engine) -> bool {
     let own = calibrate as *const () as u64;
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     let mut place = |code: &[u8]| {
-        let place = patch::place_near(&mut near, &(own..own + Host::JUMP_BYTES)).ok()?;
+        let place = near_code::place_near(&mut near, &(own..own + Host::JUMP_BYTES)).ok()?;
         place.put(&memory, code)
     };
     let [stamped, bare] = Host::stamped_function(engine);

@@ -5,8 +5,8 @@
 use crate::engine;
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
-use crate::start::static_program::Owned;
 use crate::system;
+use crate::threads::owned::Owned;
 use crate::timing::open_calls::{CallExit, OpenCalls, Slot, Words, slot};
 use crate::timing::trials;
 use lineup_recording::native::{chunk, timed, word};

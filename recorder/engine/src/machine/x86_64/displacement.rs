@@ -5,7 +5,7 @@
 //! The same applies to functions that are shorter than a long jump. Without such filler one byte is left: a trap, see
 //! [`crate::entries::traps`].
 
-use crate::cache::sequences::Zones;
+use crate::cache::sequence::Zones;
 use crate::machine::{Moved, Write};
 use crate::system;
 use crate::system::mappings;

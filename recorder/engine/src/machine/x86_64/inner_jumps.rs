@@ -1,10 +1,11 @@
 //! Leads a region's jumps to its own beginnings past the entries, see [`crate::entries::inner_jumps`].
 
 use crate::engine::Engine;
-use crate::entries::inner_jumps::RegionPoint;
-use crate::entries::patch;
-use crate::entries::patch::Near;
-use crate::entries::restore::Patch;
+use crate::entries::near_code;
+use crate::entries::near_code::Near;
+use crate::entries::patch::Patch;
+use crate::entries::patching;
+use crate::entries::region_points::RegionPoint;
 use crate::machine::x86_64::displacement;
 use crate::machine::x86_64::displacement::JUMP_BYTES;
 use crate::machine::x86_64::displacement::Way;
@@ -94,7 +95,7 @@ pub(crate) fn window(window: &Window, to: u64) -> Option<Vec<Instruction>> {
 
 /// Puts a window's code near it, and leads the window there.
 fn place(engine: &Engine, (memory, near): (&File, &mut Vec<Near>), window: &Window, code: &[Instruction]) {
-    let Ok(place) = patch::place_near(near, &(window.at..window.at + JUMP_BYTES)) else { return };
+    let Ok(place) = near_code::place_near(near, &(window.at..window.at + JUMP_BYTES)) else { return };
     let at = place.next();
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
     let Ok(encoded) = BlockEncoder::encode(64, InstructionBlock::new(code, at), options) else { return };
@@ -121,7 +122,7 @@ fn replace(engine: &Engine, memory: &File, pc: u64, (at, bytes): (u64, &[u8])) {
     let Some(changed) = written.get_mut(offset..offset + bytes.len()) else { return };
     changed.copy_from_slice(bytes);
     engine.code.with(|code| code.keep_patches(vec![Patch { pc, original, written }]));
-    if !patch::change(engine, memory, at, bytes) {
+    if !patching::change(engine, memory, at, bytes) {
         engine.code.with(|code| code.patches.retain(|patch| patch.pc != pc));
     }
 }

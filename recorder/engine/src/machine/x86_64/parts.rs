@@ -9,8 +9,8 @@ use super::{
     targets, threads, translate, trials,
 };
 use crate::engine::Engine;
-use crate::entries::inner_jumps::RegionPoint;
-use crate::entries::patch::Near;
+use crate::entries::near_code::Near;
+use crate::entries::region_points::RegionPoint;
 use crate::machine::Context;
 use crate::machine::Handler;
 use crate::machine::TimedFunction;

@@ -3,7 +3,7 @@
 use super::assembly::Code;
 use super::registers::Registers;
 use super::translate::{counted_opcode, gpr};
-use crate::cache::sequences::{Sequence, Zones};
+use crate::cache::sequence::{Sequence, Zones};
 use crate::machine::{SequenceCopy, SequenceTask};
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory,

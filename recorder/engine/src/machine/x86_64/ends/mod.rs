@@ -10,8 +10,9 @@ pub(crate) mod whole_function;
 use super::stamps::Stamps;
 use crate::engine::Engine;
 use crate::entries::choosers;
-use crate::entries::patch;
-use crate::entries::patch::Near;
+use crate::entries::near_code;
+use crate::entries::near_code::Near;
+use crate::entries::patching;
 use crate::machine::TimedFunction;
 use crate::machine::x86_64::displacement;
 use crate::machine::x86_64::displacement::JUMP_BYTES;
@@ -136,7 +137,7 @@ impl Writer<'_> {
             let code = inner_jumps::window(window, to).ok_or(Refusal::CannotMove)?;
             jumps.push((window.at, self.put(window.at, &[Piece::Moved(&code)])?));
         }
-        let change = |at: u64, bytes: &[u8]| patch::change(self.engine, self.memory, at, bytes);
+        let change = |at: u64, bytes: &[u8]| patching::change(self.engine, self.memory, at, bytes);
         let is_written = distances
             .iter()
             .all(|(next, to)| change(next - 4, &(to.wrapping_sub(*next) as u32).to_le_bytes()))
@@ -202,7 +203,7 @@ impl Writer<'_> {
 
     /// Puts pieces one after the other into memory near a place. Returns their addresses.
     fn put(&mut self, near: u64, pieces: &[Piece<'_>]) -> Result<u64, Refusal> {
-        let at = patch::place_near(self.near, &(near..near + JUMP_BYTES))?.next();
+        let at = near_code::place_near(self.near, &(near..near + JUMP_BYTES))?.next();
         let mut code = Vec::new();
         for piece in pieces {
             match piece {
@@ -219,14 +220,14 @@ impl Writer<'_> {
                 }
             }
         }
-        if code.len() as u64 > patch::MOST_BYTES {
+        if code.len() as u64 > near_code::MOST_BYTES {
             return Err(Refusal::CannotMove);
         }
         self.place(near, &code)
     }
 
     fn place(&mut self, near: u64, code: &[u8]) -> Result<u64, Refusal> {
-        let place = patch::place_near(self.near, &(near..near + JUMP_BYTES))?;
+        let place = near_code::place_near(self.near, &(near..near + JUMP_BYTES))?;
         place.put(self.memory, code).ok_or(Refusal::NoRoom)
     }
 }

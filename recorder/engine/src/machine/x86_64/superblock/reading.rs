@@ -1,7 +1,7 @@
 //! Selects the instructions of a superblock.
 
 use super::LOG;
-use crate::cache::sequences::Zones;
+use crate::cache::sequence::Zones;
 use crate::machine::x86_64::assembly::{Gpr, RSP};
 use crate::machine::x86_64::restarts;
 use crate::machine::x86_64::restarts::Beginning;

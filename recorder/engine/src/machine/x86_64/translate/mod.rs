@@ -339,7 +339,7 @@ pub(crate) const FULL_REGISTERS: [Register; 16] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::sequences::Zones;
+    use crate::cache::sequence::Zones;
 
     #[test]
     fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
