@@ -3,7 +3,7 @@
 use super::log::is_full;
 use super::state::{self, Engine, get};
 use crate::cache::sequences::Begun;
-use crate::entries::choosers;
+use crate::entries::new_files;
 use crate::entries::restore;
 use crate::machine::{Abi, EntryData, Host, HostRegisters, Registers, Translation};
 use crate::syscalls::guards;
@@ -11,7 +11,7 @@ use crate::system;
 use crate::system::mappings;
 use crate::threads::slots::{Slots, reason};
 use crate::threads::thread::Thread;
-use crate::whole_program::sieve::{self};
+use crate::whole_program::sieve;
 use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{record, word};
 use std::sync::atomic::Ordering;
@@ -128,7 +128,7 @@ impl Engine {
         if self.ends_burst_at(slots, pc) {
             return self.leave(slots, pc);
         }
-        choosers::notice(self, pc);
+        new_files::notice(self, pc);
         let link = std::mem::take(&mut slots.link);
         let signals = system::block_signals();
         let found = self.code.with(|code| {

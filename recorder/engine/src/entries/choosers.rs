@@ -5,18 +5,11 @@
 //! again. In a library that is loaded later the engine may call nothing before the loader does. So it waits for the
 //! loader's call, natively or in the cache.
 
-use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patching;
-use crate::machine::{Gates, Host, HostRegisters, Registers};
-use crate::system;
-use crate::system::File;
+use crate::machine::{Gates, Host};
 use crate::system::mappings;
 use lineup_recording::native::{Refusal, entry, state, word};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Set while a chooser is awaited.
-static WAITS: AtomicBool = AtomicBool::new(false);
+use std::sync::atomic::Ordering;
 
 /// Code to run before an entry: at a chosen function it skips calls of the engine's own code, which uses the C
 /// library's functions for memory.
@@ -32,13 +25,13 @@ pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<
 
 /// An entry whose function is not chosen yet.
 #[derive(Clone, Copy)]
-struct Chooser {
-    number: usize,
-    pc: u64,
+pub(super) struct Chooser {
+    pub(super) number: usize,
+    pub(super) pc: u64,
 }
 
 impl Engine {
-    fn choosers(&self, answer: u64) -> Vec<Chooser> {
+    pub(super) fn choosers(&self, answer: u64) -> Vec<Chooser> {
         let shared = &self.shared;
         let read = |number, field| shared.entry(number, field).load(Ordering::Acquire);
         let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
@@ -53,7 +46,7 @@ impl Engine {
 
     /// Notes the chosen function, unless that is watched already or cannot be. Returns whether the command is to look
     /// for it.
-    fn is_chosen(&self, chooser: Chooser, chosen: u64) -> bool {
+    pub(super) fn is_chosen(&self, chooser: Chooser, chosen: u64) -> bool {
         let shared = &self.shared;
         let word = |number, field| shared.entry(number, field);
         let read = |number, field| word(number, field).load(Ordering::Acquire);
@@ -109,74 +102,9 @@ pub(crate) fn call_all(engine: &Engine) -> bool {
     !was_any || shared.wait_for_answer()
 }
 
-/// Waits for the choosers in files that were mapped just now.
-pub(crate) fn wait_for_all(engine: &Engine) {
-    let choosers = engine.choosers(0);
-    if choosers.is_empty() {
-        return;
-    }
-    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
-    for chooser in choosers {
-        let read = |field| engine.shared.entry(chooser.number, field).load(Ordering::Acquire);
-        let before = Host::before_choosing(from_site as *const () as u64, chooser.number as u64);
-        let led =
-            patching::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
-        let answer = match led {
-            Ok(()) => entry::WAITS,
-            Err(Refusal::NoRoom) => continue,
-            Err(refusal) => refusal.answer(),
-        };
-        engine.shared.entry(chooser.number, entry::ANSWER).store(answer, Ordering::Release);
-        WAITS.store(true, Ordering::Release);
-    }
-}
-
-/// Code at an address is about to run in the cache for the first time: it may be a chooser.
-pub(crate) fn notice(engine: &Engine, pc: u64) {
-    if WAITS.load(Ordering::Acquire)
-        && let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.pc == pc)
-    {
-        choose(engine, chooser);
-    }
-}
-
-/// Called by a chooser's entry, before the chooser runs.
-///
-/// # Safety
-/// Only from [`Gates::before_choosing`].
-unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
-    // SAFETY: the caller's promise.
-    let number = unsafe { (*registers).chooser() };
-    let Some(engine) = engine::get().filter(|engine| engine.is_on()) else { return };
-    if let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.number == number)
-    {
-        choose(engine, chooser);
-    }
-}
-
-/// Calls a chooser that the loader is about to call, and watches the function that it chooses.
-fn choose(engine: &Engine, chooser: Chooser) {
-    let signals = system::block_signals();
-    let moved = engine.code.with(|code| code.moved.get(&chooser.pc).copied());
-    if let Some(moved) = moved {
-        // SAFETY: as in `call_all`; the loader calls it next. It begins with the instructions that were moved from
-        // there.
-        let chosen = unsafe { call(moved) };
-        crate::syscalls::calls::LOOKING.with(|()| {
-            // Another thread may have done this at the same time.
-            let waits = |other: &Chooser| other.number == chooser.number && other.pc == chooser.pc;
-            if engine.choosers(entry::WAITS).iter().any(waits) && engine.is_chosen(chooser, chosen) {
-                engine.code.with(|code| code.watch(engine, chosen));
-                patching::more(engine, signals);
-            }
-        });
-    }
-    system::restore_signals(signals);
-}
-
 /// # Safety
 /// At the address must be a function that takes nothing.
-unsafe fn call(pc: u64) -> u64 {
+pub(super) unsafe fn call(pc: u64) -> u64 {
     // SAFETY: the caller's promise.
     let function: extern "C" fn() -> u64 = unsafe { std::mem::transmute(pc as *const ()) };
     function()

@@ -5,8 +5,8 @@
 //! jump leads to stays in place, for threads that are in it.
 
 use crate::engine::Engine;
+use crate::entries::code_changes;
 use crate::entries::patch::Patch;
-use crate::entries::patching;
 use crate::machine::{Abi, Entries, Host};
 use crate::system;
 use crate::system::File;
@@ -61,7 +61,7 @@ fn take_out(engine: &Engine, number: u64) -> bool {
         engine.code.with(|code| {
             let patches = &mut code.patches;
             let Some(at) = patches.iter().position(|patch| patch.pc == *pc) else { return false };
-            let is_out = patching::unless_leaving(|| replace(&maps, patches, at)).unwrap_or(false);
+            let is_out = code_changes::unless_leaving(|| replace(&maps, patches, at)).unwrap_or(false);
             if is_out {
                 code.take_out_patch(at);
             }

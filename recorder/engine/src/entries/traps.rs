@@ -8,18 +8,12 @@
 //!
 //! The engine's own code runs with all signals blocked. So no trap stands in a file whose functions it calls.
 
-use crate::engine::Engine;
-use crate::entries::patching;
 use crate::machine::Handler;
 use crate::machine::{Abi, Context, Entries, Host, HostContext, HostRegisters, Registers};
-use crate::signals::handlers;
-use crate::signals::handlers::Action;
+use crate::signals::actions;
 use crate::system;
 use crate::system::lock;
-use crate::system::mappings;
-use crate::system::mappings::Mapping;
-use crate::threads::slots::{SIGNAL_WORDS, at};
-use lineup_recording::native::{Refusal, word};
+use crate::threads::slots::SIGNAL_WORDS;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -29,9 +23,6 @@ pub(crate) const BIT: u64 = 1 << (libc::SIGTRAP - 1);
 const PLACES: usize = 1 << PLACES_SHIFT;
 const PLACES_SHIFT: u32 = 12;
 const _: () = assert!(PLACES > 2 * lineup_recording::native::entry::MOST);
-/// `SA_RESTORER`: the kernel returns from a handler through the code that the action names.
-const HAS_RESTORER: u64 = 0x0400_0000;
-
 /// Address of a present or former trap, and the code that it leads to, or 0.
 struct TrapSlot {
     pc: AtomicU64,
@@ -43,6 +34,11 @@ static TRAPS: [TrapSlot; PLACES] =
     [const { TrapSlot { pc: AtomicU64::new(0), to: AtomicU64::new(0) } }; PLACES];
 /// Set while traps may be in the program's code.
 static ARE_ON: AtomicBool = AtomicBool::new(false);
+
+/// From now on traps may stand in the program's code, or stand there no more.
+pub(super) fn set_on(is_on: bool) {
+    ARE_ON.store(is_on, Ordering::Release);
+}
 
 /// Whether traps may stand in the program's code.
 pub(crate) fn are_on() -> bool {
@@ -77,73 +73,6 @@ pub(crate) fn forget(range: &Range<u64>) {
     own.for_each(|place| place.to.store(0, Ordering::Release));
 }
 
-/// Makes a trap possible at a place. `blocked` are the signals that the program blocks in this thread.
-pub(crate) fn permit(engine: &Engine, pc: u64, blocked: u64) -> Result<(), Refusal> {
-    if is_used(&mappings::read(), pc) {
-        return Err(Refusal::EngineUses);
-    }
-    if are_on() {
-        return Ok(());
-    }
-    let has_begun = engine.is_on();
-    // The command handles the threads of an attached program, while they stand still. Other threads must not be in code
-    // that is changed for masks, and this thread cannot change their masks.
-    let is_late = !patching::defers() && (system::threads() != 1 || has_begun && blocked & BIT != 0);
-    if is_late {
-        return Err(Refusal::TooLate);
-    }
-    handlers::while_still(|| {
-        let action = handlers::current(libc::SIGTRAP as usize).unwrap_or(handlers::NO_ACTION);
-        handlers::keep(libc::SIGTRAP as usize, &action);
-        ARE_ON.store(true, Ordering::Release);
-        handlers::put(libc::SIGTRAP as usize, &kernels(&action));
-    });
-    engine.shared.word(word::TRAP_SLOT).store(at!(own.calls.blocks_trap) as u64, Ordering::Release);
-    if !patching::defers() && !has_begun {
-        // SAFETY: this thread's own.
-        unsafe { (*Host::slots()).own.calls.blocks_trap = blocked & BIT };
-        system::restore_signals(blocked & !BIT);
-    }
-    Ok(())
-}
-
-/// Whether the engine calls functions of the file that an address lies in, or may do so.
-fn is_used(maps: &[Mapping], pc: u64) -> bool {
-    let called = [
-        libc::pthread_key_create as *const () as u64,
-        libc::pthread_key_delete as *const () as u64,
-        libc::pthread_setspecific as *const () as u64,
-        // A program may have its own.
-        libc::strlen as *const () as u64,
-    ];
-    let path = |pc: u64| maps.iter().find(|one| one.range.contains(&pc)).map(|one| one.path.as_str());
-    let Some(own) = path(pc) else { return true };
-    let is_loader = own.rsplit('/').next().is_some_and(|name| name.starts_with("ld-") || name == "ld.so");
-    is_loader || called.into_iter().any(|called| path(called) == Some(own))
-}
-
-/// The kernel's action when the program has set this one.
-pub(crate) fn kernels(program: &Action) -> Action {
-    const ALWAYS: u64 = libc::SA_SIGINFO as u64 | HAS_RESTORER;
-    // Flags where the program has no handler: ours must not interrupt its system calls for good, nor need its stack.
-    const OURS: u64 = (libc::SA_RESTART | libc::SA_ONSTACK) as u64;
-    let own = if program.is_handled() { program.flags & !(libc::SA_RESETHAND as u64) } else { OURS };
-    let has_restorer = program.is_handled() && program.flags & HAS_RESTORER != 0;
-    let restorer = if has_restorer { program.restorer } else { Host::return_from_signal() };
-    Action { flags: own | ALWAYS, restorer, ..handlers::our_action() }
-}
-
-/// Gives the handling of SIGTRAP back: the program's code has no trap any more. Threads that have just met one continue
-/// through our handler, which has begun.
-pub(crate) fn give_back() {
-    handlers::while_still(|| {
-        if are_on() {
-            handlers::put_programs(libc::SIGTRAP as usize);
-            ARE_ON.store(false, Ordering::Release);
-        }
-    });
-}
-
 /// Handles SIGTRAP before the program's handler: true when that is not to get it.
 ///
 /// # Safety
@@ -160,7 +89,7 @@ pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucont
     }
     // SAFETY: this thread's own.
     let own = unsafe { &mut (*Host::slots()).own.calls };
-    let action = handlers::programs(libc::SIGTRAP as usize);
+    let action = actions::programs(libc::SIGTRAP as usize);
     let is_of_instruction = code > 0;
     match own.blocks_trap != 0 {
         true if is_of_instruction => end_process(info),
@@ -179,7 +108,7 @@ pub(crate) unsafe fn takes(info: *mut libc::siginfo_t, context: *mut libc::ucont
 
 /// Makes the kernel take its default action when this handler has returned.
 fn end_process(info: *mut libc::siginfo_t) {
-    handlers::put(libc::SIGTRAP as usize, &handlers::NO_ACTION);
+    actions::put(libc::SIGTRAP as usize, &actions::NO_ACTION);
     send(info as u64);
 }
 
@@ -220,10 +149,10 @@ pub(crate) unsafe fn run(
         // SAFETY: the caller's promise.
         return unsafe { handler(signal, info, context) };
     }
-    let runs_once = handlers::programs(signal as usize).flags & libc::SA_RESETHAND as u64 != 0;
+    let runs_once = actions::programs(signal as usize).flags & libc::SA_RESETHAND as u64 != 0;
     if signal == libc::SIGTRAP && runs_once {
         // For other signals the kernel does so.
-        handlers::keep(libc::SIGTRAP as usize, &handlers::NO_ACTION);
+        actions::keep(libc::SIGTRAP as usize, &actions::NO_ACTION);
     }
     // SAFETY: this thread's own, and the kernel's context, whose mask has 64 bits.
     let (own, mask) =
@@ -306,17 +235,5 @@ mod tests {
         assert!(!blocks(true, libc::SIG_UNBLOCK, Some(BIT)) && blocks(true, libc::SIG_UNBLOCK, Some(1)));
         assert!(!blocks(true, libc::SIG_SETMASK, Some(1)) && blocks(false, libc::SIG_SETMASK, Some(BIT)));
         assert!(blocks(true, libc::SIG_SETMASK, None), "it only asks");
-    }
-
-    #[test]
-    fn the_kernel_keeps_our_handler_whatever_the_program_sets() {
-        let programs = Action { handler: 0x1234, flags: libc::SA_RESETHAND as u64, restorer: 7, mask: 1 };
-        let once = kernels(&programs);
-        assert_eq!(once.handler, handlers::our_action().handler);
-        assert_eq!(once.flags & (libc::SA_RESETHAND | libc::SA_ONSTACK) as u64, 0);
-        assert_eq!(once.restorer, Host::return_from_signal());
-        let own = Action { flags: HAS_RESTORER, ..programs };
-        assert_eq!(kernels(&own).restorer, 7);
-        assert_ne!(kernels(&handlers::NO_ACTION).flags & libc::SA_ONSTACK as u64, 0);
     }
 }

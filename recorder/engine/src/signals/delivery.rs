@@ -5,13 +5,14 @@
 //! signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
 //! continues natively and the rest of the call is not recorded.
 
+use super::marks::mark_at;
 use crate::cache::sequences;
 use crate::engine;
 use crate::engine::Engine;
 use crate::entries::traps;
-use crate::machine::{Abi, Context, Gates, Handler, Host, HostContext, Mark, Translated, Translation};
-use crate::signals::handlers;
-use crate::signals::handlers::{Action, HIGHEST_CONSTANT};
+use crate::machine::{Abi, Context, Gates, Handler, Host, HostContext, Translation};
+use crate::signals::actions;
+use crate::signals::actions::{Action, HIGHEST_CONSTANT};
 use crate::signals::interruptions;
 use crate::signals::interruptions::Unfinished;
 use crate::system;
@@ -28,7 +29,7 @@ pub(crate) unsafe extern "C-unwind" fn on_signal(
     if signal == libc::SIGTRAP && unsafe { traps::takes(info, context) } {
         return;
     }
-    let Action { handler, flags, mask, .. } = handlers::programs(signal as usize);
+    let Action { handler, flags, mask, .. } = actions::programs(signal as usize);
     if handler <= HIGHEST_CONSTANT {
         // The program's handler was removed since the signal came.
         return;
@@ -173,18 +174,6 @@ fn program_state(engine: &Engine, slots: &Slots, registers: &HostContext) -> Opt
     }
     let (mark, block) = mark_at(engine, pc)?;
     Some(Host::at_mark(&mark, &block, slots, registers))
-}
-
-/// The program's state at a place in the cache, and the block that holds it, or an empty one.
-pub(crate) fn mark_at(engine: &Engine, pc: u64) -> Option<(Mark, Translated)> {
-    engine.code.with(|code| {
-        if let Some(mark) = code.targets.as_ref().and_then(|targets| targets.mark_at(pc)) {
-            return Some((mark, Translated::default()));
-        }
-        let (start, block) = code.around(engine, pc)?;
-        let mark = *block.marks.iter().rev().find(|mark| start + mark.offset as u64 <= pc)?;
-        Some((mark, block))
-    })
 }
 
 /// Signals that an instruction may cause.

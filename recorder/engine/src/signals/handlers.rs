@@ -1,82 +1,23 @@
 //! The program's signal actions. The kernel gets a handler of ours ([`crate::signals::delivery`]) for each that the program
 //! handles.
 
+use super::actions::{self, Action, HANDLERS, SIGNALS, current, keep, programs, put};
 use crate::engine;
 use crate::entries::traps;
+use crate::machine::{Abi, Host};
 use crate::machine::{HostRegisters, Registers};
 use crate::signals::delivery;
 use crate::system;
 use crate::system::lock;
-use crate::system::lock::Lock;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A signal action as the kernel takes it.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Action {
-    pub(crate) handler: u64,
-    pub(crate) flags: u64,
-    pub(crate) restorer: u64,
-    pub(crate) mask: u64,
-}
-
-impl Action {
-    /// Whether it is a handler of the program.
-    pub(crate) fn is_handled(&self) -> bool {
-        self.handler > HIGHEST_CONSTANT
-    }
-}
-
-/// The kernel's action where nothing was set.
-pub(crate) const NO_ACTION: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+/// `SA_RESTORER`: the kernel returns from a handler through the code that the action names.
+const HAS_RESTORER: u64 = 0x0400_0000;
 
 /// Our handler: no signal interrupts it until it has the program's state.
 pub(crate) fn our_action() -> Action {
     Action { handler: delivery::on_signal as *const () as u64, flags: 0, restorer: 0, mask: u64::MAX }
 }
-
-/// The program's action for a signal.
-pub(crate) fn programs(signal: usize) -> Action {
-    let [handler, flags, mask] = HANDLERS[signal].get();
-    Action { handler, flags, mask, restorer: 0 }
-}
-
-/// Keeps the program's action for a signal.
-pub(crate) fn keep(signal: usize, action: &Action) {
-    HANDLERS[signal].put([action.handler, action.flags, action.mask]);
-}
-
-const SIGNALS: usize = 65;
-/// `SIG_DFL` and `SIG_IGN`, above which handlers lie.
-pub(crate) const HIGHEST_CONSTANT: u64 = 1;
-
-/// The program's action for a signal.
-struct Set {
-    handler: AtomicU64,
-    flags: AtomicU64,
-    mask: AtomicU64,
-}
-
-impl Set {
-    const fn new() -> Set {
-        Set { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) }
-    }
-
-    fn get(&self) -> [u64; 3] {
-        [&self.handler, &self.flags, &self.mask].map(|word| word.load(Ordering::Acquire))
-    }
-
-    fn put(&self, values: [u64; 3]) {
-        let words = [&self.handler, &self.flags, &self.mask];
-        words.into_iter().zip(values).for_each(|(word, value)| word.store(value, Ordering::Release));
-    }
-}
-
-/// The program's handlers, by signal.
-static HANDLERS: [Set; SIGNALS] = [const { Set::new() }; SIGNALS];
-/// Held while a handler is set.
-static SETTING: Lock<()> = Lock::new(());
 
 /// From a system call of the C library.
 ///
@@ -89,16 +30,11 @@ pub(crate) unsafe extern "C" fn from_site(registers: *mut HostRegisters) {
     set_handler(registers);
 }
 
-/// Does some work while no thread sets a handler.
-pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
-    SETTING.with(|()| work())
-}
-
 /// Makes the system call with these registers, but gives the kernel our handler.
 pub(crate) fn set_handler(registers: &mut HostRegisters) {
     let blocked = system::block_signals();
     let [signal, new, old, size, ..] = registers.arguments();
-    registers.set_result(SETTING.with(|()| set(signal, new, old, size)) as u64);
+    registers.set_result(actions::while_still(|| set(signal, new, old, size)) as u64);
     system::restore_signals(blocked);
 }
 
@@ -121,7 +57,7 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
             is_handled = true;
             let flags = action.flags | libc::SA_SIGINFO as u64;
             let ours = match is_trap {
-                true => traps::kernels(&action),
+                true => kernels(&action),
                 false => Action { flags, restorer: action.restorer, ..our_action() },
             };
             call(&raw const ours as u64)
@@ -146,7 +82,7 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
 /// Sets ours for all handlers that the program has set before the engine came.
 pub(crate) fn take_over() {
     let blocked = system::block_signals();
-    SETTING.with(|()| {
+    actions::while_still(|| {
         let is_programs = |action: &Action| action.is_handled() && action.handler != our_action().handler;
         for signal in 1..SIGNALS {
             let Some(action) = current(signal).filter(is_programs) else { continue };
@@ -162,7 +98,7 @@ pub(crate) fn take_over() {
 pub(crate) fn give_back() {
     let blocked = system::block_signals();
     let stays = |signal: &usize| *signal == libc::SIGTRAP as usize && traps::are_on();
-    SETTING.with(|()| (1..SIGNALS).filter(|signal| !stays(signal)).for_each(put_programs));
+    actions::while_still(|| (1..SIGNALS).filter(|signal| !stays(signal)).for_each(put_programs));
     system::restore_signals(blocked);
 }
 
@@ -172,23 +108,6 @@ pub(crate) fn put_programs(signal: usize) {
     if let Some(action) = current(signal).filter(is_ours) {
         put(signal, &Action { restorer: action.restorer, ..programs(signal) });
     }
-}
-
-/// The kernel's action for a signal.
-pub(crate) fn current(signal: usize) -> Option<Action> {
-    let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
-    let arguments = [signal as u64, 0, &raw mut action as u64, 8, 0, 0];
-    // SAFETY: the kernel writes one action there.
-    let done = unsafe { system::own(libc::SYS_rt_sigaction, arguments) };
-    (done == 0).then_some(action)
-}
-
-/// Sets the kernel's action for a signal.
-pub(crate) fn put(signal: usize, action: &Action) {
-    // SAFETY: a handler of ours or the program's own.
-    unsafe {
-        system::own(libc::SYS_rt_sigaction, [signal as u64, std::ptr::from_ref(action) as u64, 0, 8, 0, 0])
-    };
 }
 
 /// Whether the program handles any signal, except those that the C library keeps for itself.
@@ -211,4 +130,32 @@ fn read(at: u64) -> Option<Action> {
     // SAFETY: the kernel checks whether the memory is readable.
     let read = unsafe { system::own(libc::SYS_process_vm_readv, arguments) };
     (at != 0 && read == bytes as i64).then_some(action)
+}
+
+/// The kernel's action when the program has set this one.
+pub(crate) fn kernels(program: &Action) -> Action {
+    const ALWAYS: u64 = libc::SA_SIGINFO as u64 | HAS_RESTORER;
+    // Flags where the program has no handler: ours must not interrupt its system calls for good, nor need its stack.
+    const OURS: u64 = (libc::SA_RESTART | libc::SA_ONSTACK) as u64;
+    let own = if program.is_handled() { program.flags & !(libc::SA_RESETHAND as u64) } else { OURS };
+    let has_restorer = program.is_handled() && program.flags & HAS_RESTORER != 0;
+    let restorer = if has_restorer { program.restorer } else { Host::return_from_signal() };
+    Action { flags: own | ALWAYS, restorer, ..our_action() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_keeps_our_handler_whatever_the_program_sets() {
+        let programs = Action { handler: 0x1234, flags: libc::SA_RESETHAND as u64, restorer: 7, mask: 1 };
+        let once = kernels(&programs);
+        assert_eq!(once.handler, our_action().handler);
+        assert_eq!(once.flags & (libc::SA_RESETHAND | libc::SA_ONSTACK) as u64, 0);
+        assert_eq!(once.restorer, Host::return_from_signal());
+        let own = Action { flags: HAS_RESTORER, ..programs };
+        assert_eq!(kernels(&own).restorer, 7);
+        assert_ne!(kernels(&actions::NO_ACTION).flags & libc::SA_ONSTACK as u64, 0);
+    }
 }

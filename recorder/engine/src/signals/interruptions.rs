@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::machine::{Context, Host, HostContext, Translation};
-use crate::signals::delivery::mark_at;
+use crate::signals::marks::mark_at;
 use crate::threads::slots::Slots;
 use lineup_recording::native::record;
 

@@ -2,14 +2,14 @@
 //! The C library's function for any call leads there always, see [`crate::syscalls::guards`].
 
 use crate::engine::Engine;
-use crate::entries::patching;
+use crate::entries::code_changes;
 use crate::entries::traps;
 use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};
 use crate::system;
 
 /// Redirects all system calls that set masks, or those in the code that holds an address, to the engine.
 pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
-    patching::in_others_code(engine, only, |code, start, leader| {
+    code_changes::in_others_code(engine, only, |code, start, leader| {
         for site in Host::spread_sites(code, start, &[libc::SYS_rt_sigprocmask]) {
             leader.lead(site.at(), |at| site.code(at, from_site as *const () as u64, false));
         }

@@ -11,12 +11,13 @@
 //!    The engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
-use crate::entries::patching;
-use crate::entries::traps;
+use crate::entries::code_changes;
+use crate::entries::trap_permission;
 use crate::shared::Shared;
 use crate::signals::handlers;
 use crate::start::bursts;
 use crate::start::constructor;
+use crate::syscalls::redirections;
 use crate::system::holdings;
 use crate::system::lock;
 use crate::threads::slots::at;
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
     let Some(shared) = Shared::open(path) else { return 0 };
-    patching::defer_writes(true);
+    code_changes::defer_writes(true);
     let Some(engine) = constructor::prepare(shared) else { return 0 };
     let shared = &engine.shared;
     let set = |number, value: u64| shared.word(number).store(value, Ordering::Relaxed);
@@ -51,7 +52,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
         set(word::STATE, state::REFUSED);
         return 0;
     }
-    patching::system_calls(engine);
+    redirections::system_calls(engine);
     bursts::prepare(engine);
     1
 }
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_begin() -> u64 {
     let Some(engine) = engine::get() else { return 0 };
-    patching::defer_writes(false);
+    code_changes::defer_writes(false);
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
         handlers::take_over();
     }
@@ -77,7 +78,7 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_leave() -> u64 {
     engine::begin_leaving();
-    patching::settle();
+    code_changes::settle();
     let Some(engine) = engine::get() else { return 0 };
     engine.is_on.store(0, Ordering::Release);
     handlers::give_back();
@@ -100,7 +101,7 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
 /// Gives back SIGTRAP: the program's code has no trap any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_give_back_traps() -> u64 {
-    traps::give_back();
+    trap_permission::give_back();
     1
 }
 

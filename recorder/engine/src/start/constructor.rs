@@ -11,6 +11,7 @@ use crate::machine::{Abi, Gates, Host, Places, Translation};
 use crate::shared::Shared;
 use crate::shared::remember_first;
 use crate::signals::code_ranges::Signals;
+use crate::syscalls::redirections;
 use crate::system;
 use crate::system::lock;
 use crate::system::lock::Lock;
@@ -101,7 +102,7 @@ fn from_the_start(shared: Shared) -> Option<u64> {
 
 /// Calls are recorded, or timed, from now on, in a process that has one thread. As [`from_the_start`].
 pub(crate) fn begin_first(engine: &Engine) -> Option<u64> {
-    patching::system_calls(engine);
+    redirections::system_calls(engine);
     begin(engine);
     let whole = engine.whole.as_ref()?;
     // The thread enters the cache on the first stack.

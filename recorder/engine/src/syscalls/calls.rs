@@ -4,7 +4,7 @@
 use crate::cache::blocks::Blocks;
 use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patching;
+use crate::entries::new_files::{self, LOOKING};
 use crate::entries::traps;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::signals::handlers;
@@ -14,7 +14,6 @@ use crate::syscalls::guards::After;
 use crate::syscalls::processes;
 use crate::syscalls::processes::New;
 use crate::system;
-use crate::system::lock::Lock;
 use crate::threads::slots::Slots;
 use lineup_recording::native::{record, word};
 use std::ops::Range;
@@ -78,7 +77,7 @@ impl Engine {
         let had_traps = traps::are_on();
         if self.shared.word(word::LOOKS_FOR_MORE).load(Ordering::Relaxed) != 0 {
             let signals = system::block_signals();
-            LOOKING.with(|()| patching::more(self, signals));
+            LOOKING.with(|()| new_files::more(self, signals));
             system::restore_signals(signals);
         }
         let signals = system::block_signals();
@@ -244,6 +243,3 @@ fn map(engine: &Engine, registers: &mut HostRegisters) {
     let [_, _, protection, _, file, _] = registers.arguments();
     engine.notice_mapped(protection, file, result);
 }
-
-/// Held while entries are looked for in new files.
-pub(crate) static LOOKING: Lock<()> = Lock::new(());

@@ -6,12 +6,12 @@
 //! so the data behind the locks is consistent in the copy.
 
 use crate::engine::Engine;
-use crate::entries::patching;
+use crate::entries::code_changes;
+use crate::entries::new_files::LOOKING;
 use crate::machine::{HostRegisters, Registers};
 use crate::shared::first_path;
-use crate::signals::handlers;
+use crate::signals::actions;
 use crate::start::constructor;
-use crate::syscalls::calls::LOOKING;
 use crate::syscalls::processes;
 use crate::system;
 use crate::system::File;
@@ -72,7 +72,7 @@ impl Engine {
                 Some(RegisterResult { result: make(), copy, definitions, natively })
             })
         };
-        LOOKING.with(|()| patching::while_still(|| handlers::while_still(under_locks)))
+        LOOKING.with(|()| code_changes::while_still(|| actions::while_still(under_locks)))
     }
 
     /// In the new process: replaces memory shared with the parent by its own. `None` when that fails: then the process

@@ -8,7 +8,8 @@
 use crate::cache::sequence_copies;
 use crate::engine;
 use crate::engine::Engine;
-use crate::entries::patching;
+use crate::entries::code_changes;
+use crate::entries::trap_permission;
 use crate::entries::{restore, traps};
 use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
 use crate::signals::handlers;
@@ -74,7 +75,7 @@ pub(crate) fn lead(engine: &Engine, only: Option<u64>) {
     let led = led();
     let masks = (libc::SYS_rt_sigprocmask, masks::from_site as *const () as u64, false);
     let all = [&led[..], &[masks]].concat();
-    patching::in_others_code(engine, only, |code, start, leader| {
+    code_changes::in_others_code(engine, only, |code, start, leader| {
         for site in Host::spread_sites(code, start, &NUMBERS) {
             let function = led.iter().find(|(number, ..)| *number == site.number());
             leader.lead(site.at(), |at| site.code(at, function?.1, true));
@@ -277,6 +278,6 @@ fn stop(engine: &Engine, why: &str) {
     handlers::give_back();
     if traps::are_on() {
         restore::take_out_traps(engine);
-        traps::give_back();
+        trap_permission::give_back();
     }
 }

@@ -5,3 +5,4 @@ pub(crate) mod filters;
 pub(crate) mod forks;
 pub(crate) mod guards;
 pub(crate) mod processes;
+pub(crate) mod redirections;

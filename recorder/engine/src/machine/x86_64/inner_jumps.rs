@@ -1,10 +1,10 @@
 //! Leads a region's jumps to its own beginnings past the entries, see [`crate::entries::inner_jumps`].
 
 use crate::engine::Engine;
+use crate::entries::code_changes;
 use crate::entries::near_code;
 use crate::entries::near_code::Near;
 use crate::entries::patch::Patch;
-use crate::entries::patching;
 use crate::entries::region_points::RegionPoint;
 use crate::machine::x86_64::displacement;
 use crate::machine::x86_64::displacement::JUMP_BYTES;
@@ -122,7 +122,7 @@ fn replace(engine: &Engine, memory: &File, pc: u64, (at, bytes): (u64, &[u8])) {
     let Some(changed) = written.get_mut(offset..offset + bytes.len()) else { return };
     changed.copy_from_slice(bytes);
     engine.code.with(|code| code.keep_patches(vec![Patch { pc, original, written }]));
-    if !patching::change(engine, memory, at, bytes) {
+    if !code_changes::change(engine, memory, at, bytes) {
         engine.code.with(|code| code.patches.retain(|patch| patch.pc != pc));
     }
 }

@@ -10,9 +10,9 @@ pub(crate) mod whole_function;
 use super::stamps::Stamps;
 use crate::engine::Engine;
 use crate::entries::choosers;
+use crate::entries::code_changes;
 use crate::entries::near_code;
 use crate::entries::near_code::Near;
-use crate::entries::patching;
 use crate::machine::TimedFunction;
 use crate::machine::x86_64::displacement;
 use crate::machine::x86_64::displacement::JUMP_BYTES;
@@ -137,7 +137,7 @@ impl Writer<'_> {
             let code = inner_jumps::window(window, to).ok_or(Refusal::CannotMove)?;
             jumps.push((window.at, self.put(window.at, &[Piece::Moved(&code)])?));
         }
-        let change = |at: u64, bytes: &[u8]| patching::change(self.engine, self.memory, at, bytes);
+        let change = |at: u64, bytes: &[u8]| code_changes::change(self.engine, self.memory, at, bytes);
         let is_written = distances
             .iter()
             .all(|(next, to)| change(next - 4, &(to.wrapping_sub(*next) as u32).to_le_bytes()))
