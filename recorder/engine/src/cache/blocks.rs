@@ -8,11 +8,9 @@ use crate::entries::near_code::Near;
 use crate::entries::patch::Patch;
 use crate::entries::region_points::Functions;
 use crate::machine::{Gates, Host, Ways};
-use crate::system;
 use crate::system::address_tables::{Map, Set};
-use crate::system::holdings;
-use crate::system::mappings;
-use crate::system::mappings::Mapping;
+use crate::system::mappings::{self, Mapping};
+use crate::system::{self, holdings};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

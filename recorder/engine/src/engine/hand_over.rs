@@ -3,12 +3,10 @@
 use super::log::is_full;
 use super::state::{self, Engine, get};
 use crate::cache::sequences::Begun;
-use crate::entries::new_files;
-use crate::entries::restore;
+use crate::entries::{new_files, restore};
 use crate::machine::{Abi, EntryData, Host, HostRegisters, Registers, Translation};
 use crate::syscalls::guards;
-use crate::system;
-use crate::system::mappings;
+use crate::system::{self, mappings};
 use crate::threads::slots::{Slots, reason};
 use crate::threads::thread::Thread;
 use crate::whole_program::sieve;

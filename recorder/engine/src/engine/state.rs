@@ -7,8 +7,7 @@ use crate::system::lock::Lock;
 use crate::threads::thread_memory::Retired;
 use crate::whole_program::sieve::Sieves;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The engine of this process.
 pub(crate) struct Engine {

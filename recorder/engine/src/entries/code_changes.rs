@@ -1,14 +1,11 @@
 //! Changes of the program's code, made at once or listed for the command.
 
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::entries::near_code::{Near, place_near};
 use crate::entries::patch::Patch;
 use crate::machine::{Entries, Host, Write};
-use crate::system;
-use crate::system::File;
 use crate::system::lock::Lock;
-use crate::system::mappings;
+use crate::system::{self, File, mappings};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set while threads of the program may execute the code to change: the command makes the changes.

@@ -1,8 +1,7 @@
 //! Memory for code near the code that jumps to it.
 
 use crate::machine::{Entries, Host};
-use crate::system::mappings;
-use crate::system::{self, File};
+use crate::system::{self, File, mappings};
 use lineup_recording::native::Refusal;
 use std::ops::Range;
 

@@ -1,13 +1,11 @@
 //! Entries in files that the program maps: they are patched at once, or when the loader has chosen their functions.
 
 use super::choosers::{self, Chooser};
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::entries::patching;
 use crate::machine::{Gates, Host, HostRegisters, Registers};
-use crate::system;
-use crate::system::File;
 use crate::system::lock::Lock;
+use crate::system::{self, File};
 use lineup_recording::native::{Refusal, entry, state, word};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,12 +3,10 @@
 use crate::engine::Engine;
 use crate::entries::code_changes::write;
 use crate::entries::near_code::{Near, place_near};
-use crate::entries::trap_permission;
-use crate::entries::{choosers, inner_jumps, traps};
+use crate::entries::{choosers, inner_jumps, trap_permission, traps};
 use crate::machine::{Displaced, Entries, EntryData, Gates, Host, Write};
 use crate::signals::masks;
-use crate::system::File;
-use crate::system::mappings;
+use crate::system::{File, mappings};
 use crate::timing::ends;
 use lineup_recording::native::{Refusal, entry, note, timed, word};
 use std::ops::Range;

@@ -1,14 +1,11 @@
 //! Traps in the program's code: whether they may stand there, and the handling that they need.
 
 use crate::engine::Engine;
-use crate::entries::code_changes;
-use crate::entries::traps;
+use crate::entries::{code_changes, traps};
 use crate::machine::{Abi, Host};
-use crate::signals::actions;
-use crate::signals::handlers;
+use crate::signals::{actions, handlers};
 use crate::system;
-use crate::system::mappings;
-use crate::system::mappings::Mapping;
+use crate::system::mappings::{self, Mapping};
 use crate::threads::slots::at;
 use lineup_recording::native::{Refusal, word};
 use std::sync::atomic::Ordering;

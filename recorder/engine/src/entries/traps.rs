@@ -3,16 +3,14 @@
 //!
 //! A trap ends a process that blocks SIGTRAP, or has no handler for it. So as long as traps may stand in the program's
 //! code the kernel has our handler, and no thread blocks the signal: the C library's calls that set masks lead to the
-//! engine ([`crate::signals::masks`]). The program's own handler and mask are kept here, and shown to it; a SIGTRAP that is sent
-//! to a thread that blocks it waits here, and one that would end the program ends it.
+//! engine ([`crate::signals::masks`]). The program's own handler and mask are kept here, and shown to it; a SIGTRAP
+//! that is sent to a thread that blocks it waits here, and one that would end the program ends it.
 //!
 //! The engine's own code runs with all signals blocked. So no trap stands in a file whose functions it calls.
 
-use crate::machine::Handler;
-use crate::machine::{Abi, Context, Entries, Host, HostContext, HostRegisters, Registers};
+use crate::machine::{Abi, Context, Entries, Handler, Host, HostContext, HostRegisters, Registers};
 use crate::signals::actions;
-use crate::system;
-use crate::system::lock;
+use crate::system::{self, lock};
 use crate::threads::slots::SIGNAL_WORDS;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

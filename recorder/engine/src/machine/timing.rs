@@ -28,11 +28,12 @@ pub(crate) trait Timing {
     ///
     /// The code runs on the program's stack, beyond the part that may be in use. It takes little of the stack and
     /// restores everything: return addresses stay in their places. In the thread's table (the slot `times`, see
-    /// [`lineup_recording::native::timed`]; where it is 0, [`crate::timing::stamps::first_call`] is called with the registers)
-    /// it counts each call by its duration. A call inside another of the same region is counted but not timed. The next
-    /// call detects one that was left without an end. The slots `own.timed` hold the place and the time of a call's
-    /// beginning. If [`crate::timing::trials::lots`] gives any, each call counts down to the next sampled call. Before its
-    /// first instruction a sampled call does its trial, and no later instruction starts before the trial is over.
+    /// [`lineup_recording::native::timed`]; where it is 0, [`crate::timing::stamps::first_call`] is called with the
+    /// registers) it counts each call by its duration. A call inside another of the same region is counted but not
+    /// timed. The next call detects one that was left without an end. The slots `own.timed` hold the place and the time
+    /// of a call's beginning. If [`crate::timing::trials::lots`] gives any, each call counts down to the next sampled
+    /// call. Before its first instruction a sampled call does its trial, and no later instruction starts before the
+    /// trial is over.
     fn stamp(
         engine: &Engine,
         place: (&File, &mut Vec<Near>),

@@ -3,11 +3,11 @@
 use super::frame_rules::rule_at;
 use crate::system::{self, File};
 use crate::threads::owned;
-use lineup_recording::native::heap::{Allocator, FrameRule};
+use lineup_recording::native::heap::{self, Allocator, FrameRule};
 use lineup_recording::native::timed::{self, flushed, trial};
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, THREAD_CALLS,
-    WRITES, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
+    WRITES, chunk, entry, note, region, sieve, state, thread_calls, whole, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};

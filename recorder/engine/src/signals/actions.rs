@@ -40,15 +40,15 @@ pub(crate) fn keep(signal: usize, action: &Action) {
 }
 
 /// The program's action for a signal.
-pub(super) struct Set {
+pub(super) struct ProgramAction {
     handler: AtomicU64,
     flags: AtomicU64,
     mask: AtomicU64,
 }
 
-impl Set {
-    const fn new() -> Set {
-        Set { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) }
+impl ProgramAction {
+    const fn new() -> ProgramAction {
+        ProgramAction { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) }
     }
 
     pub(super) fn get(&self) -> [u64; 3] {
@@ -84,6 +84,6 @@ pub(crate) fn put(signal: usize, action: &Action) {
 }
 
 /// The program's handlers, by signal.
-pub(super) static HANDLERS: [Set; SIGNALS] = [const { Set::new() }; SIGNALS];
+pub(super) static HANDLERS: [ProgramAction; SIGNALS] = [const { ProgramAction::new() }; SIGNALS];
 /// Held while a handler is set.
 static SETTING: Lock<()> = Lock::new(());

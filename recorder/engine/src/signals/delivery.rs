@@ -7,14 +7,11 @@
 
 use super::marks::mark_at;
 use crate::cache::sequences;
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::entries::traps;
 use crate::machine::{Abi, Context, Gates, Handler, Host, HostContext, Translation};
-use crate::signals::actions;
-use crate::signals::actions::{Action, HIGHEST_CONSTANT};
-use crate::signals::interruptions;
-use crate::signals::interruptions::Unfinished;
+use crate::signals::actions::{self, Action, HIGHEST_CONSTANT};
+use crate::signals::interruptions::{self, Unfinished};
 use crate::system;
 use crate::threads::slots::Slots;
 use crate::whole_program::sieve;

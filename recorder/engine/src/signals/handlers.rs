@@ -1,14 +1,12 @@
-//! The program's signal actions. The kernel gets a handler of ours ([`crate::signals::delivery`]) for each that the program
-//! handles.
+//! The program's signal actions. The kernel gets a handler of ours ([`crate::signals::delivery`]) for each that the
+//! program handles.
 
 use super::actions::{self, Action, HANDLERS, SIGNALS, current, keep, programs, put};
 use crate::engine;
 use crate::entries::traps;
-use crate::machine::{Abi, Host};
-use crate::machine::{HostRegisters, Registers};
+use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::signals::delivery;
-use crate::system;
-use crate::system::lock;
+use crate::system::{self, lock};
 use std::ops::Range;
 
 /// `SA_RESTORER`: the kernel returns from a handler through the code that the action names.

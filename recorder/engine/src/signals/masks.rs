@@ -2,8 +2,7 @@
 //! The C library's function for any call leads there always, see [`crate::syscalls::guards`].
 
 use crate::engine::Engine;
-use crate::entries::code_changes;
-use crate::entries::traps;
+use crate::entries::{code_changes, traps};
 use crate::machine::{Entries, Host, HostRegisters, Registers, SpreadSite};
 use crate::system;
 

@@ -1,5 +1,6 @@
 //! Attaches to a running program, and detaches from it. The command makes a thread of the program load the library and
-//! start a thread of the engine's own ([`crate::threads::own_thread`]). That thread calls these functions one after the other.
+//! start a thread of the engine's own ([`crate::threads::own_thread`]). That thread calls these functions one after the
+//! other.
 //!
 //! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists the changes.
 //! 2. The command makes the changes while all threads stand still, outside the changed code.
@@ -11,15 +12,12 @@
 //!    The engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
-use crate::entries::code_changes;
-use crate::entries::trap_permission;
+use crate::entries::{code_changes, trap_permission};
 use crate::shared::Shared;
 use crate::signals::handlers;
-use crate::start::bursts;
-use crate::start::constructor;
+use crate::start::{bursts, constructor};
 use crate::syscalls::redirections;
-use crate::system::holdings;
-use crate::system::lock;
+use crate::system::{holdings, lock};
 use crate::threads::slots::at;
 use lineup_recording::native::{RANGES, region, state, timed, word};
 use std::ffi::{CStr, c_char};

@@ -4,10 +4,8 @@
 //! over. A burst ends when it has filled some chunks of the log, after a time, and where the thread continues natively
 //! for another reason. Then the thread has all registers of its own again, at an instruction of its own.
 
-use crate::engine;
-use crate::engine::Engine;
-use crate::system;
-use crate::system::mappings;
+use crate::engine::{self, Engine};
+use crate::system::{self, mappings};
 use crate::threads::slots::Slots;
 use lineup_recording::native::{record, word};
 use std::ops::Range;

@@ -8,8 +8,7 @@
 //! Few imports are called: those for thread-local variables and for the length of a text. The machine's functions copy
 //! memory, see [`crate::machine::Abi`]. The other imports belong to panics, and end the program as a panic does.
 
-use crate::shared::Shared;
-use crate::shared::remember_first;
+use crate::shared::{Shared, remember_first};
 use crate::start::constructor;
 use crate::threads::owned;
 use lineup_recording::native::{state, word};

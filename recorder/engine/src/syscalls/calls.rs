@@ -2,17 +2,13 @@
 //! unmap memory, made anywhere.
 
 use crate::cache::blocks::Blocks;
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::entries::new_files::{self, LOOKING};
 use crate::entries::traps;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
-use crate::signals::handlers;
-use crate::signals::masks;
-use crate::syscalls::guards;
-use crate::syscalls::guards::After;
-use crate::syscalls::processes;
-use crate::syscalls::processes::New;
+use crate::signals::{handlers, masks};
+use crate::syscalls::guards::{self, After};
+use crate::syscalls::processes::{self, New};
 use crate::system;
 use crate::threads::slots::Slots;
 use lineup_recording::native::{record, word};

@@ -6,18 +6,12 @@
 //! of its files that sets their number, and in the C library's function for any call.
 
 use crate::cache::sequence_copies;
-use crate::engine;
-use crate::engine::Engine;
-use crate::entries::code_changes;
-use crate::entries::trap_permission;
-use crate::entries::{restore, traps};
+use crate::engine::{self, Engine};
+use crate::entries::{code_changes, restore, trap_permission, traps};
 use crate::machine::{Abi, Entries, Gates, Host, HostRegisters, Led, Registers, SpreadSite};
-use crate::signals::handlers;
-use crate::signals::masks;
+use crate::signals::{handlers, masks};
 use crate::syscalls::filters;
-use crate::system;
-use crate::system::allocator;
-use crate::system::lock;
+use crate::system::{self, allocator, lock};
 use lineup_recording::native::{timed, whole, word};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

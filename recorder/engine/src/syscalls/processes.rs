@@ -3,8 +3,7 @@
 //! No function here takes memory or a lock: a forked process has one thread, and locks that other threads held stay
 //! held in it.
 
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::syscalls::guards;
 use crate::system;

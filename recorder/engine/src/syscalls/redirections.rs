@@ -1,8 +1,7 @@
 //! System calls of the C library that lead to the engine.
 
 use crate::engine::Engine;
-use crate::entries::code_changes;
-use crate::entries::traps;
+use crate::entries::{code_changes, traps};
 use crate::machine::{Abi, CallSite, Entries, Gates, Host, Led};
 use crate::signals::{handlers, masks};
 use crate::syscalls::{calls, guards, processes};

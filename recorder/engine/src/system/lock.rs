@@ -1,9 +1,8 @@
 //! A lock without the C library.
 
 use std::cell::UnsafeCell;
-use std::hint;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::{hint, ptr};
 
 /// A word that holds the number of this process, or 0; null where no word exists. The kernel empties it in forked
 /// processes, and leaves it to those that borrow this one's memory and so its locks.

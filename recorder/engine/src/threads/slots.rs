@@ -94,7 +94,8 @@ pub(crate) union Own {
 pub(crate) struct Calls {
     /// Under a limit of calls a thread: the thread's [`crate::threads::budget::Spent`], 0 before it is known.
     pub(crate) spent: u64,
-    /// Not 0 when the program blocks SIGTRAP. The kernel does not block it where there are traps, see [`crate::entries::traps`].
+    /// Not 0 when the program blocks SIGTRAP. The kernel does not block it where there are traps, see
+    /// [`crate::entries::traps`].
     pub(crate) blocks_trap: u64,
     /// Not 0 when one was sent to the thread in the meantime, and the kernel's data of it.
     pub(crate) has_trap: u64,

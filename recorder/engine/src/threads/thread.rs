@@ -1,8 +1,7 @@
 //! The engine's state of each thread of the program.
 
 use super::thread_memory::{Retired, ThreadMemory};
-use crate::engine;
-use crate::engine::{Engine, Whole};
+use crate::engine::{self, Engine, Whole};
 use crate::machine::{Abi, Host, Translation};
 use crate::start::bursts::Burst;
 use crate::system;

@@ -4,9 +4,8 @@
 use crate::engine::Engine;
 use crate::entries::near_code;
 use crate::machine::{Entries, Host, TimedFunction, Timing};
-use crate::system::File;
 use crate::system::address_tables::Map;
-use crate::system::mappings;
+use crate::system::{File, mappings};
 use crate::timing::stamps;
 use lineup_recording::native::{entry, timed, word};
 use std::sync::atomic::Ordering;

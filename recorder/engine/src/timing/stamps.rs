@@ -2,8 +2,7 @@
 //!
 //! [`crate::timing::open_calls`] handles the calls that the stamps' code cannot handle alone.
 
-use crate::engine;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::system;
 use crate::threads::owned::Owned;

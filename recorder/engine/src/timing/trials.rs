@@ -8,8 +8,7 @@
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, Timing};
 use crate::system;
-use crate::system::mappings;
-use crate::system::mappings::Mapping;
+use crate::system::mappings::{self, Mapping};
 use lineup_recording::native::timed::{self, Arm, trial};
 use lineup_recording::native::word;
 use std::ops::Range;

@@ -8,8 +8,7 @@
 use crate::engine::Engine;
 use crate::machine::{Abi, Host, HostRegisters, Registers};
 use crate::shared::Shared;
-use crate::system;
-use crate::system::mappings;
+use crate::system::{self, mappings};
 use crate::threads::slots::Slots;
 use lineup_recording::native::heap::{Allocator, FrameBase, MOST_FRAMES};
 use lineup_recording::native::record;

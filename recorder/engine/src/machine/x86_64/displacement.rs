@@ -7,8 +7,7 @@
 
 use crate::cache::sequence::Zones;
 use crate::machine::{Moved, Write};
-use crate::system;
-use crate::system::mappings;
+use crate::system::{self, mappings};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, Register,

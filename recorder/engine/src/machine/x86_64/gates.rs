@@ -2,7 +2,7 @@
 //! distance.
 
 use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
-use crate::machine::x86_64::translate::LOG;
+use crate::machine::x86_64::general_registers::LOG;
 use crate::machine::{EntryData, Led, Places};
 use crate::threads::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::threads::slots::{at, reason};

@@ -2,17 +2,13 @@
 
 use crate::engine::Engine;
 use crate::entries::code_changes;
-use crate::entries::near_code;
-use crate::entries::near_code::Near;
+use crate::entries::near_code::{self, Near};
 use crate::entries::patch::Patch;
 use crate::entries::region_points::RegionPoint;
-use crate::machine::x86_64::displacement;
-use crate::machine::x86_64::displacement::JUMP_BYTES;
-use crate::machine::x86_64::displacement::Way;
-use crate::machine::x86_64::ends::whole_function::{Ends, Part, Whole, Window};
-use crate::system;
-use crate::system::File;
+use crate::machine::x86_64::displacement::{self, JUMP_BYTES, Way};
+use crate::machine::x86_64::whole_function::{Ends, Part, Whole, Window};
 use crate::system::address_tables::Map;
+use crate::system::{self, File};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionBlock,

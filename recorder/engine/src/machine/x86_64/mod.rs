@@ -6,6 +6,7 @@ mod copies;
 mod displacement;
 mod ends;
 mod gates;
+mod general_registers;
 mod inner_jumps;
 mod line_uses;
 mod parts;
@@ -23,5 +24,6 @@ mod targets;
 mod threads;
 mod translate;
 mod trials;
+mod whole_function;
 
 pub(crate) use processor::X86_64;

@@ -1,23 +1,20 @@
 //! The parts of the machine: each function leads to the file that does its work.
 
-use super::displacement::{Displaced, JUMP_BYTES};
+use super::displacement::{self, Displaced, JUMP_BYTES};
 use super::processor::X86_64;
 use super::registers::{Gregs, Registers};
-use super::slot_registers::SlotRegisters;
+use super::slot_registers::{self, SlotRegisters};
 use super::{
-    displacement, ends, gates, inner_jumps, processor_state, restarts, signals, sites, slot_registers,
-    targets, threads, translate, trials,
+    ends, gates, inner_jumps, processor_state, restarts, signals, sites, superblock, targets, threads,
+    translate, trials,
 };
 use crate::engine::Engine;
 use crate::entries::near_code::Near;
 use crate::entries::region_points::RegionPoint;
-use crate::machine::Context;
-use crate::machine::Handler;
-use crate::machine::TimedFunction;
 use crate::machine::{
-    Abi, CallSite, Entries, Gates, HostContext, InnerJumps, Led, LineUser, Machine, Mark, OpenLog, Places,
-    Restarts, Route, SequenceCopy, SequenceTask, Source, Task, ThreadBlock, Timing, Translated, Translation,
-    Whole, Write,
+    Abi, CallSite, Context, Entries, Gates, Handler, HostContext, InnerJumps, Led, LineUser, Machine, Mark,
+    OpenLog, Places, Restarts, Route, SequenceCopy, SequenceTask, Source, Task, ThreadBlock, TimedFunction,
+    Timing, Translated, Translation, Whole, Write,
 };
 use crate::shared::Shared;
 use crate::system::address_tables::Map;
@@ -222,7 +219,7 @@ impl Translation for X86_64 {
         source: Source<'_>,
         route: &Route,
     ) -> Option<Translated> {
-        translate::translate_superblock(task, whole, source, route)
+        superblock::translate(task, whole, source, route)
     }
 
     fn at_mark(mark: &Mark, block: &Translated, slots: &Slots, registers: &HostContext) -> HostContext {

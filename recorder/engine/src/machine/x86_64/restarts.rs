@@ -1,8 +1,9 @@
 //! Copies of restartable sequences, see [`crate::cache::sequences`].
 
 use super::assembly::Code;
+use super::general_registers::gpr;
 use super::registers::Registers;
-use super::translate::{counted_opcode, gpr};
+use super::translate::counted_jumps::counted_opcode;
 use crate::cache::sequence::{Sequence, Zones};
 use crate::machine::{SequenceCopy, SequenceTask};
 use iced_x86::{

@@ -1,8 +1,8 @@
 //! The program's registers that lie elsewhere at places in the cache, and their locations.
 
 use crate::machine::x86_64::gates::KEPT;
+use crate::machine::x86_64::general_registers::LOG;
 use crate::machine::x86_64::registers::{GREGS, Gregs};
-use crate::machine::x86_64::translate::LOG;
 use crate::machine::{Context, Mark, OpenLog, Translated};
 use crate::threads::slots::Slots;
 

@@ -1,7 +1,8 @@
 //! Timing calls: code that notes when a call of a function begins and ends.
 //!
 //! The entry's code and that of every end run on the program's stack, below its own, and restore flags and registers;
-//! return addresses stay in place. This code handles one open call at a time; see [`crate::timing::open_calls`] for the rest.
+//! return addresses stay in place. This code handles one open call at a time; see [`crate::timing::open_calls`] for the
+//! rest.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use super::{gates, trials};
@@ -9,8 +10,7 @@ use crate::engine::Engine;
 use crate::machine::HostRegisters;
 use crate::threads::slots::at;
 use crate::timing::open_calls::{slot, state};
-use crate::timing::stamps;
-use crate::timing::stamps::first_call;
+use crate::timing::stamps::{self, first_call};
 use lineup_recording::native::timed;
 use std::ops::Range;
 

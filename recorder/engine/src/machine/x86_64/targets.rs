@@ -1,8 +1,8 @@
-//! Code for the entries of the table of [`crate::cache::targets`]. It lies in the lowest 2 GB, so that it is named without a
-//! register.
+//! Code for the entries of the table of [`crate::cache::targets`]. It lies in the lowest 2 GB, so that it is named
+//! without a register.
 
 use super::assembly::{Address, Code, JRCXZ, RCX, RDX};
-use super::translate::LOG;
+use super::general_registers::LOG;
 use crate::machine::Mark;
 use crate::machine::x86_64::slot_registers::SlotRegisters;
 use crate::threads::slots::{at, reason};

@@ -1,7 +1,7 @@
 //! Changes of the caches before some of the timed calls.
 //!
-//! See [`crate::timing::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words of it,
-//! and uses general registers alone, which it restores.
+//! See [`crate::timing::trials`]. This is assembly since it runs on the program's stack at any call: it takes six words
+//! of it, and uses general registers alone, which it restores.
 
 use super::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
 use crate::timing::trials::SamplingData;

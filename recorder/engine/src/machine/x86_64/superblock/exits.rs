@@ -1,56 +1,19 @@
 //! The exits of a superblock: to the side, at its end, and where the log is full.
 
-use super::{LOG, Step, Writer};
+use super::reading::Step;
+use super::side_exit::{Side, SideExit};
+use super::writer::Writer;
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
-use crate::machine::x86_64::slot_registers::{Logging, SlotRegisters};
-use crate::machine::x86_64::superblock::logging::Helpers;
+use crate::machine::x86_64::general_registers::{FULL_REGISTERS, LOG};
+use crate::machine::x86_64::slot_registers::SlotRegisters;
+use crate::machine::x86_64::superblock::helpers::Helpers;
 use crate::machine::x86_64::superblock::renaming;
-use crate::machine::x86_64::translate::FULL_REGISTERS;
-use crate::machine::x86_64::translate::tail::{Child, counted_opcode};
+use crate::machine::x86_64::translate::counted_jumps::counted_opcode;
+use crate::machine::x86_64::translate::tail::Child;
 use crate::machine::{Link, Mark, Turn, Ways};
 use crate::threads::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, Instruction, MemoryOperand, OpKind};
 use lineup_recording::native::superblock::NUMBER_BITS;
-
-/// Code at the target of a jump that is seldom taken.
-pub(super) struct SideExit {
-    /// Place of the jump's distance.
-    hole: usize,
-    to: Side,
-}
-
-enum Side {
-    /// The log is full.
-    Full,
-    /// A call returns to another place than its own.
-    Returns {
-        /// The instruction's address.
-        pc: u64,
-        part: u8,
-        words: u8,
-        state: Logging,
-    },
-    /// The program continues elsewhere.
-    Target {
-        /// The address where it continues.
-        pc: u64,
-        /// The part that is the last.
-        part: u8,
-        /// Words of the record.
-        words: u8,
-        state: Logging,
-        /// The jump's own place.
-        jump: u64,
-        /// A superblock that continues there may take its place.
-        can_turn: bool,
-    },
-}
-
-impl SideExit {
-    pub(super) fn full(hole: usize) -> SideExit {
-        SideExit { hole, to: Side::Full }
-    }
-}
 
 impl Writer<'_> {
     /// The last instruction of a part that others follow.
@@ -289,7 +252,7 @@ impl Writer<'_> {
     fn load_target(&mut self, instruction: &Instruction) {
         let own_slot = self.slot(at!(own.logged));
         if instruction.op0_kind() == OpKind::Register {
-            match crate::machine::x86_64::translate::gpr(instruction.op0_register()) {
+            match crate::machine::x86_64::general_registers::gpr(instruction.op0_register()) {
                 Some(LOG) => self.code.load_slot(RCX, own_slot),
                 Some(register) => self.code.move_register(RCX, register),
                 None => {}
@@ -310,10 +273,11 @@ impl Writer<'_> {
             ),
         )
         .unwrap_or_default();
-        let is_own =
-            |register: iced_x86::Register| crate::machine::x86_64::translate::gpr(register) == Some(LOG);
+        let is_own = |register: iced_x86::Register| {
+            crate::machine::x86_64::general_registers::gpr(register) == Some(LOG)
+        };
         if is_own(load.memory_base()) || is_own(load.memory_index()) {
-            let is_rcx = |register| crate::machine::x86_64::translate::gpr(register) == Some(RCX);
+            let is_rcx = |register| crate::machine::x86_64::general_registers::gpr(register) == Some(RCX);
             let other = if is_rcx(load.memory_base()) || is_rcx(load.memory_index()) { RDX } else { RCX };
             self.code.load_slot(other, own_slot);
             load = renaming::with_register(&load, other);

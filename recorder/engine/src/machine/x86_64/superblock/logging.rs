@@ -1,7 +1,10 @@
 //! Logs the values that a superblock's accesses follow from, and finds registers for that.
 
-use super::{LOG, Step, Writer};
+use super::helpers::Helpers;
+use super::reading::Step;
+use super::writer::Writer;
 use crate::machine::x86_64::assembly::{Address, Gpr};
+use crate::machine::x86_64::general_registers::LOG;
 use crate::machine::x86_64::translate::accesses::{AddressForm, Planned};
 use crate::machine::x86_64::translate::elements::Elements;
 use crate::machine::x86_64::translate::reading::unlogged;
@@ -174,27 +177,4 @@ fn both(plan: &Planned, access: Reckoned) -> impl Iterator<Item = Reckoned> {
         .into_iter()
         .filter(|(is_there, _)| *is_there)
         .map(move |(_, is_store)| Reckoned { is_store, ..access })
-}
-
-/// Registers that an instruction does not use.
-pub(super) struct Helpers {
-    free: Vec<Gpr>,
-    /// One that has the program's value of the log's register.
-    pub(super) own: Option<Gpr>,
-    /// A borrowed one, whose value is not needed any more.
-    pub(super) spare: Option<Gpr>,
-}
-
-impl Helpers {
-    pub(super) fn of(used: u16) -> Helpers {
-        // Registers that every instruction can name come last, and are taken first.
-        const ALL: [u8; 14] = [14, 13, 12, 11, 10, 9, 8, 1, 0, 2, 5, 3, 6, 7];
-        let free = ALL.into_iter().filter(|number| used & 1 << number == 0).map(Gpr).collect();
-        Helpers { free, own: None, spare: None }
-    }
-
-    fn take(&mut self) -> Gpr {
-        // No instruction uses more than some of fourteen.
-        self.free.pop().unwrap_or(Gpr(7))
-    }
 }

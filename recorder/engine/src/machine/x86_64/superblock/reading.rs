@@ -1,14 +1,11 @@
 //! Selects the instructions of a superblock.
 
-use super::LOG;
 use crate::cache::sequence::Zones;
 use crate::machine::x86_64::assembly::{Gpr, RSP};
-use crate::machine::x86_64::restarts;
-use crate::machine::x86_64::restarts::Beginning;
+use crate::machine::x86_64::general_registers::{LOG, gpr};
+use crate::machine::x86_64::restarts::{self, Beginning};
 use crate::machine::x86_64::superblock::values::MOST_SOURCES;
-use crate::machine::x86_64::translate::accesses;
-use crate::machine::x86_64::translate::accesses::{AddressForm, Planned, Plans};
-use crate::machine::x86_64::translate::gpr;
+use crate::machine::x86_64::translate::accesses::{self, AddressForm, Planned, Plans};
 use crate::machine::x86_64::translate::reading::{is_translatable, may_change_next, unlogged, used};
 use crate::machine::{Source, Task, Unlogged};
 use iced_x86::{

@@ -1,11 +1,8 @@
 //! Instructions that use the register that holds the log: they get another register, or the slot with its value.
 
 use crate::machine::x86_64::assembly::Gpr;
-use crate::machine::x86_64::translate::FULL_REGISTERS;
+use crate::machine::x86_64::general_registers::FULL_REGISTERS;
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
-
-/// The register that holds the log.
-pub(crate) const LOG: Gpr = Gpr(15);
 
 /// Another register of the same part.
 fn renamed(register: Register, to: Gpr) -> Register {

@@ -1,10 +1,9 @@
 //! Knowledge of registers within a superblock: the word of the record that a value follows from.
 
 use crate::machine::x86_64::assembly::{Gpr, RSP};
-use crate::machine::x86_64::superblock::register_results::{Operand, RegisterResult, made};
-use crate::machine::x86_64::translate::gpr;
+use crate::machine::x86_64::superblock::register_results::{Operand, RegisterResult};
 use crate::system::address_tables::Set;
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+use iced_x86::InstructionInfoFactory;
 use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::superblock::STACK;
 
@@ -18,24 +17,24 @@ pub(super) const MOST_SOURCES: usize = 2;
 
 /// A value that registers have, or had.
 #[derive(Clone, Copy)]
-struct RegisterValue {
+pub(super) struct RegisterValue {
     /// The logged value that it follows from, if there is one.
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// Its computation.
-    made: Option<RegisterResult>,
+    pub(super) made: Option<RegisterResult>,
 }
 
 /// The values of all registers, by the register's number.
 pub(super) struct Values {
     /// The numbers of their values: equal values have equal numbers.
-    all: [u32; 16],
+    pub(super) all: [u32; 16],
     /// Knowledge of values, by number.
-    known: Vec<RegisterValue>,
+    pub(super) known: Vec<RegisterValue>,
     /// Addresses of the executed instructions.
-    passed: Set,
+    pub(super) passed: Set,
     /// One of them was executed again.
-    has_turned: bool,
-    factory: InstructionInfoFactory,
+    pub(super) has_turned: bool,
+    pub(super) factory: InstructionInfoFactory,
 }
 
 impl Values {
@@ -87,7 +86,7 @@ impl Values {
     }
 
     /// Gathers values that registers have, and that another follows from; false when there are none.
-    fn gather(&self, number: u32, sources: &mut Vec<u32>, left: &mut usize) -> bool {
+    pub(super) fn gather(&self, number: u32, sources: &mut Vec<u32>, left: &mut usize) -> bool {
         if self.known[number as usize].value.is_some() || sources.contains(&number) {
             return true;
         }
@@ -105,12 +104,12 @@ impl Values {
     }
 
     /// A register that has a value.
-    fn holder(&self, number: u32) -> Option<Gpr> {
+    pub(super) fn holder(&self, number: u32) -> Option<Gpr> {
         self.all.iter().position(|own| *own == number).map(|holder| Gpr(holder as u8))
     }
 
     /// Whether a value follows from the logged ones and `also`, in few enough steps.
-    fn follows(&self, number: u32, also: &[u32]) -> bool {
+    pub(super) fn follows(&self, number: u32, also: &[u32]) -> bool {
         let mut left = MOST_STEPS;
         let mut open = vec![number];
         while let Some(number) = open.pop() {
@@ -126,7 +125,7 @@ impl Values {
     }
 
     /// Computes a value that follows from others.
-    fn work_out(&mut self, number: u32, derived: &mut Vec<Derived>) -> Option<Value> {
+    pub(super) fn work_out(&mut self, number: u32, derived: &mut Vec<Derived>) -> Option<Value> {
         let known = self.known[number as usize];
         if known.value.is_some() {
             return known.value;
@@ -194,49 +193,13 @@ impl Values {
         self.known[number as usize].made.is_some_and(|made| made.is_half)
     }
 
-    fn add(&mut self, known: RegisterValue) -> u32 {
+    pub(super) fn add(&mut self, known: RegisterValue) -> u32 {
         self.known.push(known);
         self.known.len() as u32 - 1
     }
 
     /// The register has another value.
-    fn set(&mut self, register: Gpr, value: Option<Value>) {
+    pub(super) fn set(&mut self, register: Gpr, value: Option<Value>) {
         self.all[usize::from(register.0)] = self.add(RegisterValue { value, made: None });
     }
-
-    /// An instruction was executed.
-    pub(super) fn follow(&mut self, instruction: &Instruction) {
-        self.has_turned |= !self.passed.insert(instruction.ip());
-        let made = made(self, instruction);
-        let pushed = instruction.is_stack_instruction().then(|| {
-            let before = self.get(RSP)?;
-            Some(before.plus(instruction.stack_pointer_increment().into()))
-        });
-        let mut written = 0_u16;
-        for used in self.factory.info(instruction).used_registers() {
-            let is_written = !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead);
-            if let Some(register) = gpr(used.register()).filter(|_| is_written) {
-                written |= 1 << register.0;
-            }
-        }
-        for register in (0..16).filter(|register| written >> register & 1 != 0) {
-            self.set(Gpr(register), None);
-        }
-        if let Some(stack) = pushed
-            && changes_stack_by_constant(instruction)
-        {
-            self.set(RSP, stack);
-        }
-        if let Some((register, number)) = made {
-            self.all[usize::from(register.0)] = number;
-        }
-    }
-}
-
-/// Whether the instruction changes the stack pointer only by adding a constant.
-fn changes_stack_by_constant(instruction: &Instruction) -> bool {
-    use Mnemonic::{Call, Pop, Popfq, Push, Pushfq, Ret};
-    let pops_stack_pointer =
-        instruction.mnemonic() == Mnemonic::Pop && instruction.op0_register() == Register::RSP;
-    matches!(instruction.mnemonic(), Call | Pop | Popfq | Push | Pushfq | Ret) && !pops_stack_pointer
 }

@@ -1,8 +1,8 @@
 //! The memory that an instruction accesses, and the form of its addresses.
 
 use super::elements::Elements;
-use super::gpr;
 use crate::machine::x86_64::assembly::{Address, Gpr, RSP};
+use crate::machine::x86_64::general_registers::gpr;
 use iced_x86::{
     Code, CodeSize, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
 };

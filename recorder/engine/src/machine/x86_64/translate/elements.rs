@@ -1,11 +1,8 @@
 //! Instructions that access some elements of a vector alone: by the bits of a mask register, by the highest bits of a
 //! vector's elements, or by a vector of indices. The registers that select the elements are logged unchanged.
 
-use super::{Block, FULL_REGISTERS};
 use crate::machine::x86_64::assembly::{Code, Gpr};
-use iced_x86::{
-    Code as Opcode, Encoder, Instruction, MemoryOperand, MemorySize, Mnemonic, OpKind, Register, UsedMemory,
-};
+use iced_x86::{Instruction, MemorySize, Mnemonic, OpKind, Register, UsedMemory};
 use lineup_recording::native::{Form, Gather};
 
 /// The accessed elements.
@@ -15,27 +12,27 @@ pub(crate) struct Elements {
     pub(crate) form: Form,
     pub(crate) element_bytes: u8,
     /// A gather's indices.
-    indices: Option<Vector>,
-    mask: Mask,
+    pub(super) indices: Option<Vector>,
+    pub(super) mask: Mask,
 }
 
 /// A vector register as an instruction names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Vector {
-    register: Register,
-    manner: Manner,
+pub(super) struct Vector {
+    pub(super) register: Register,
+    pub(super) manner: Manner,
 }
 
 /// The instructions that store vectors. A processor with the logged instruction has these as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Manner {
+pub(super) enum Manner {
     Old,
     Vex,
     Evex,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mask {
+pub(super) enum Mask {
     /// A mask register, by its number, and whether it is for more than 16 elements.
     Bits {
         number: u8,
@@ -194,72 +191,17 @@ fn gather(instruction: &Instruction, memory: &UsedMemory, size: MemorySize) -> O
 }
 
 /// Adds `kmovw` or `kmovq`.
-fn move_mask(code: &mut Code, to: Gpr, number: u8, is_long: bool) {
+pub(super) fn move_mask(code: &mut Code, to: Gpr, number: u8, is_long: bool) {
     let high = if to.0 < 8 { 0x80 } else { 0 };
     let (second, third) = if is_long { (0x61, 0x80 | 0x7b) } else { (0x61, 0x78) };
     code.put(&[0xc4, second | high, third, 0x93, 0xc0 | (to.0 & 7) << 3 | number]);
 }
 
-impl Vector {
-    fn words(self) -> usize {
-        self.register.size() / 8
-    }
-
-    /// An instruction that stores the vector, to any address.
-    fn store(self) -> Opcode {
-        let bytes = self.register.size();
-        match (self.manner, bytes) {
-            (_, 8) => Opcode::Movq_mmm64_mm,
-            (Manner::Old, _) => Opcode::Movdqu_xmmm128_xmm,
-            (Manner::Vex, 16) => Opcode::VEX_Vmovdqu_xmmm128_xmm,
-            (Manner::Vex, _) => Opcode::VEX_Vmovdqu_ymmm256_ymm,
-            (Manner::Evex, 16) => Opcode::EVEX_Vmovdqu64_xmmm128_k1z_xmm,
-            (Manner::Evex, 32) => Opcode::EVEX_Vmovdqu64_ymmm256_k1z_ymm,
-            (Manner::Evex, _) => Opcode::EVEX_Vmovdqu64_zmmm512_k1z_zmm,
-        }
-    }
-}
-
-impl Block<'_> {
-    /// Logs the selection of the next instruction's elements before the instruction, which may change it.
-    pub(crate) fn log_elements(&mut self, elements: Elements) {
-        if let Some(indices) = elements.indices {
-            self.log_vector(indices);
-        }
-        match elements.mask {
-            Mask::Vector(vector) => self.log_vector(vector),
-            Mask::State(number) => {
-                let state = self.slot(crate::threads::slots::at!(state));
-                self.code.load_slot(self.scratch, state + 8 * i32::from(number));
-                let word = self.next_word();
-                self.code.store(self.log, word, self.scratch);
-            }
-            Mask::Bits { number, is_long } => {
-                move_mask(&mut self.code, self.scratch, number, is_long);
-                let word = self.next_word();
-                self.code.store(self.log, word, self.scratch);
-            }
-        }
-    }
-
-    fn log_vector(&mut self, vector: Vector) {
-        let first = self.next_word();
-        (1..vector.words()).for_each(|_| {
-            self.next_word();
-        });
-        let base = FULL_REGISTERS[usize::from(self.log.0)];
-        let place = MemoryOperand::with_base_displ(base, first.into());
-        let mut encoder = Encoder::new(64);
-        let store = Instruction::with2(vector.store(), place, vector.register);
-        if store.is_ok_and(|store| encoder.encode(&store, 0).is_ok()) {
-            self.code.put(&encoder.take_buffer());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::x86_64::general_registers::gpr;
+    use iced_x86::{Code as Opcode, Encoder, MemoryOperand};
     use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 
     fn decoded(bytes: &[u8]) -> Instruction {
@@ -282,7 +224,7 @@ mod tests {
                 move_mask(&mut code, Gpr(register), 3, is_long);
                 let instruction = decoded(&code.bytes);
                 assert_eq!(instruction.code(), expected);
-                assert_eq!(super::super::gpr(instruction.op0_register()), Some(Gpr(register)));
+                assert_eq!(gpr(instruction.op0_register()), Some(Gpr(register)));
                 assert_eq!(instruction.op1_register(), Register::K3);
             }
         }

@@ -1,9 +1,11 @@
 //! Logs the time, the addresses and the values of an instruction.
 
 use super::accesses::{AddressForm, Planned, Plans};
+use super::block::Block;
 use super::reading::unlogged;
-use super::{Block, SlotRegisters, Step};
+use super::step::Step;
 use crate::machine::x86_64::assembly::{Address, Gpr, RAX, RDX};
+use crate::machine::x86_64::slot_registers::SlotRegisters;
 use crate::threads::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
 

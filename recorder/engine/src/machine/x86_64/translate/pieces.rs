@@ -5,7 +5,8 @@
 //! own, and the log has a record for each execution.
 
 use super::accesses::{AddressForm, Planned, Plans};
-use super::{Step, Task};
+use super::step::{Piece, Step};
+use crate::machine::Task;
 use crate::threads::slots::RECORD_WORDS;
 use crate::whole_program::level::Level;
 use iced_x86::{Instruction, Mnemonic, RflagsBits};
@@ -14,19 +15,6 @@ use lineup_recording::native::{DefinedAccess, Form, noted};
 
 /// The most bytes from the first of a piece to its last, so that it lies on two lines at most.
 const MOST_BYTES: i64 = 64;
-
-/// Accesses that are looked up as one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    /// Counted from one.
-    pub(crate) number: u8,
-    /// Place of its first access.
-    pub(crate) place: AddressForm,
-    /// From there to the first byte of all.
-    pub(crate) low: i8,
-    /// From there to the last byte of all.
-    pub(crate) span: u16,
-}
 
 /// Whether an instruction must be a block of its own.
 pub(crate) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {

@@ -1,13 +1,19 @@
 //! Selects the instructions of a block, and the registers that they leave to it.
 
-use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, tail};
+use super::step::{Ending, Step};
+use super::{accesses, counted_jumps, pieces};
 use crate::machine::x86_64::assembly::{Gpr, RCX, RSP};
+use crate::machine::x86_64::general_registers::gpr;
 use crate::machine::x86_64::restarts::{self, Beginning};
 use crate::machine::x86_64::translate::state_saves;
+use crate::machine::{Task, Unlogged};
 use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess,
 };
 use lineup_recording::native::Definition;
+
+/// The most words of the log that a block fills.
+const MOST_WORDS: usize = 400;
 
 /// The general registers that an instruction uses, as bits.
 pub(crate) fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
@@ -170,7 +176,7 @@ pub(crate) fn is_translatable(instruction: &Instruction) -> bool {
         ),
         FlowControl::ConditionalBranch => {
             instruction.is_jcc_short_or_near() && instruction.op0_kind() == iced_x86::OpKind::NearBranch64
-                || tail::is_counted(code)
+                || counted_jumps::is_counted(code)
         }
         FlowControl::UnconditionalBranch => matches!(code, Jmp_rel8_64 | Jmp_rel32_64),
         FlowControl::IndirectBranch => code == Jmp_rm64,

@@ -1,13 +1,16 @@
-//! Whole programs: code by which a block counts itself and looks up the lines that it uses, see [`crate::whole_program::sieve`].
+//! Whole programs: code by which a block counts itself and looks up the lines that it uses, see
+//! [`crate::whole_program::sieve`].
 //!
 //! The register that otherwise holds the log's end holds the thread's sieve. The sieve's lowest bits are the shift
 //! count for the other register, which holds an address, so the shift needs no further register. `rcx` is needed where
 //! flags matter: it is borrowed for the whole block when no instruction uses it.
 
 use super::accesses::AddressForm;
-use super::pieces::Piece;
-use super::{Block, SlotRegisters, Step, Whole};
+use super::block::{Block, Stub};
+use super::step::{Piece, Step};
+use crate::machine::Whole;
 use crate::machine::x86_64::assembly::{Address, JRCXZ, RCX};
+use crate::machine::x86_64::slot_registers::SlotRegisters;
 use crate::threads::slots::{at, reason};
 use crate::whole_program::level::Level;
 use iced_x86::Instruction;
@@ -15,18 +18,6 @@ use lineup_recording::native::{noted, sieve};
 
 /// The condition of a jump when not equal, or not zero.
 const NOT_EQUAL: u8 = 5;
-
-/// Code for a lookup that found nothing.
-pub(crate) struct Stub {
-    /// The jump that leads there.
-    from: Vec<usize>,
-    /// Place where the block continues.
-    back: usize,
-    /// The next instruction.
-    pc: u64,
-    /// `None` for the block's code.
-    piece: Option<Piece>,
-}
 
 /// The byte of a line's number that is its place in a table.
 fn place_of(line: u64) -> i32 {

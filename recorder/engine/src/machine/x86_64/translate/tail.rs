@@ -1,27 +1,15 @@
 //! The end of a block, by which control continues.
 
 use super::accesses::AddressForm;
-use super::{Block, SlotRegisters, Step, Ways};
+use super::block::Block;
+use super::counted_jumps::counted_opcode;
+use super::step::Step;
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
+use crate::machine::x86_64::general_registers::gpr;
+use crate::machine::x86_64::slot_registers::SlotRegisters;
+use crate::machine::{Link, Ways};
 use crate::threads::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
-
-/// The opcode of a jump that counts `rcx`, or looks at it.
-pub(crate) fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
-    match code {
-        Opcode::Loopne_rel8_64_RCX => Some(&[0xe0]),
-        Opcode::Loope_rel8_64_RCX => Some(&[0xe1]),
-        Opcode::Loop_rel8_64_RCX => Some(&[0xe2]),
-        Opcode::Jrcxz_rel8_64 => Some(&[0xe3]),
-        Opcode::Jecxz_rel8_64 => Some(&[0x67, 0xe3]),
-        _ => None,
-    }
-}
-
-/// A jump that counts `rcx`, or looks at it.
-pub(crate) fn is_counted(code: Opcode) -> bool {
-    counted_opcode(code).is_some()
-}
 
 /// The second returner of a system call.
 #[derive(Clone, Copy)]
@@ -111,7 +99,7 @@ impl Block<'_> {
             let end = self.code.here();
             self.out.link_holes.push((end - 16, end - 4));
             self.leave_for(reason::GO, *target);
-            self.out.links.push(super::Link { hole: *hole, target: *target, turn: None });
+            self.out.links.push(Link { hole: *hole, target: *target, turn: None });
         }
     }
 
@@ -126,7 +114,7 @@ impl Block<'_> {
         let pc = self.slot(at!(pc));
         let instruction = &step.instruction;
         if instruction.op0_kind() == OpKind::Register {
-            if let Some(register) = super::gpr(instruction.op0_register()) {
+            if let Some(register) = gpr(instruction.op0_register()) {
                 self.code.store_slot(pc, register);
             }
             return;

@@ -5,25 +5,19 @@
 //! filler after it; no code may jump to the middle of these. Without such room, a function that calls no other is moved
 //! as a whole. All other functions are refused.
 
-pub(crate) mod whole_function;
-
 use super::stamps::Stamps;
+use super::whole_function::{Part, Whole};
 use crate::engine::Engine;
-use crate::entries::choosers;
-use crate::entries::code_changes;
-use crate::entries::near_code;
-use crate::entries::near_code::Near;
+use crate::entries::near_code::{self, Near};
+use crate::entries::{choosers, code_changes};
 use crate::machine::TimedFunction;
-use crate::machine::x86_64::displacement;
-use crate::machine::x86_64::displacement::JUMP_BYTES;
-use crate::machine::x86_64::displacement::{Way, targets_around};
+use crate::machine::x86_64::displacement::{self, JUMP_BYTES, Way, targets_around};
 use crate::machine::x86_64::inner_jumps;
 use crate::system::address_tables::Map;
 use crate::system::{self, File};
 use iced_x86::{BlockEncoder, BlockEncoderOptions, Code, FlowControl, Instruction, InstructionBlock};
 use lineup_recording::native::{Refusal, timed};
 use std::ops::Range;
-use whole_function::{Part, Whole};
 
 /// The most bytes of code that are searched.
 const MOST_LOOKED_AT: u64 = 1 << 20;
