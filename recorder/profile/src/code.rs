@@ -2,7 +2,7 @@
 //! a thread knows the code up to some number, and takes in the rest when it meets a higher one.
 
 use crate::chains::{self, Chains};
-use crate::profile::lock;
+use crate::lock::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 

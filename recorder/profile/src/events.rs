@@ -5,7 +5,7 @@
 
 use crate::chains::SLOTS;
 use crate::code::Code;
-use crate::sample::Part;
+use crate::part::Part;
 
 /// Words in a batch: 256 KiB, so that a few batches stay in the host's caches.
 const WORDS: usize = 1 << 15;

@@ -5,7 +5,7 @@ use crate::code::{Code, Run, SharedCode};
 use crate::events::Batch;
 use crate::handle::Handle;
 use crate::model::Counts;
-use crate::sample::Part;
+use crate::part::Part;
 use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
 
 /// The kind of an access.

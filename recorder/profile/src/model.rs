@@ -5,7 +5,8 @@
 
 use crate::code::{Code, Run};
 use crate::events::{Batch, Event};
-use crate::sample::{OfThread, Owners, Part};
+use crate::part::Part;
+use crate::sample::{OfThread, Owners};
 use foldhash::HashMap;
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::{Misses, PageCounts, Resident};

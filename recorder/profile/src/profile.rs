@@ -4,6 +4,7 @@ use crate::chains::Chains;
 use crate::code::{Run, SharedCode};
 use crate::feed::ThreadProfile;
 use crate::handle::Handle;
+use crate::lock::lock;
 use crate::model::Counts;
 use crate::sample::{OfThread, Sampler, WindowPart};
 use crate::second_level::SecondLevel;
@@ -14,7 +15,7 @@ use lineup_recording::{
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The size at which counts are handed over, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -300,8 +301,4 @@ fn add_each<T: Copy + Default>(sums: &mut Vec<T>, own: &[T], add: impl Fn(T, &T)
 fn plus(mut one: Misses, other: &Misses) -> Misses {
     one += *other;
     one
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

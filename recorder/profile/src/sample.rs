@@ -6,7 +6,8 @@
 
 use crate::code::Code;
 use crate::events::{Event, events};
-use crate::profile::lock;
+use crate::lock::lock;
+use crate::part::Part;
 use lineup_recording::native::window;
 use lineup_recording::{HeapObject, Resident, WindowStep};
 use std::collections::BTreeMap;
@@ -15,15 +16,6 @@ use std::sync::{Arc, Mutex};
 
 /// Batches of a window. A power of two.
 const BATCHES: u64 = 4;
-
-/// Whether a batch is part of a window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    /// The first of the window with this number.
-    First(u64),
-    /// A later one.
-    Later(u64),
-}
 
 /// The data of a window.
 #[derive(Default)]

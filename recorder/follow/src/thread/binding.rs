@@ -1,17 +1,9 @@
 //! Separates the dynamic linker's work inside a call from the call's own.
 
-use super::Thread;
+use super::open_call::Binding;
+use super::state::Thread;
 use crate::blocks::{Block, Linkage};
 use crate::flow::Flow;
-
-/// The dynamic linker at work inside a call.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Binding {
-    /// Activations open when it began.
-    depth: usize,
-    /// The linker was reached; otherwise control is still in the stub.
-    begun: bool,
-}
 
 impl<Own> Thread<Own> {
     /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through

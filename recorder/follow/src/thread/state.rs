@@ -1,19 +1,15 @@
 //! The state of one guest thread: its open calls and the memory that they touched. Only callbacks of that thread feed
 //! it, so no part of it is shared.
 
-mod binding;
-mod open;
-
+use super::open_call::{Binding, Counted, OpenCall};
 use crate::blocks::{Block, Site, Special};
 use crate::flow::Flow;
 use crate::thinning::Thinning;
 use crate::tracker::{CallSite, Tracker};
-use binding::Binding;
 use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
-use open::{Counted, OpenCall};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -43,35 +39,35 @@ pub struct Thread<Own = ()> {
     pub own: Own,
     /// Its number.
     pub id: ThreadId,
-    manner: Manner,
+    pub(super) manner: Manner,
     /// The open calls.
     pub tracker: Tracker,
     /// The block executed last, among those with a callback.
     pub last: Option<&'static Block>,
     /// Calls seen that have not returned, outermost first: all where every block is watched, else only the last.
-    sites: Vec<(CallSite, &'static Block)>,
+    pub(super) sites: Vec<(CallSite, &'static Block)>,
     /// Counts the calls seen to begin and to return.
-    site_changes: u64,
+    pub(super) site_changes: u64,
     /// The region that was reached last outside of recorded calls, and the value of `site_changes` at that time.
-    reached: Option<(u16, u64)>,
+    pub(super) reached: Option<(u16, u64)>,
     /// The blocks left waiting by signal handlers that interrupted a recorded call.
-    handlers: Vec<Option<&'static Block>>,
-    open: Vec<OpenCall>,
+    pub(super) handlers: Vec<Option<&'static Block>>,
+    pub(super) open: Vec<OpenCall>,
     /// The number of calls in `open` that go into the recording.
-    open_kept: usize,
-    counted: Counted,
-    binding: Option<Binding>,
-    accesses: Vec<Access>,
+    pub(super) open_kept: usize,
+    pub(super) counted: Counted,
+    pub(super) binding: Option<Binding>,
+    pub(super) accesses: Vec<Access>,
     /// The times of some of them.
-    times: Vec<TimeMark>,
+    pub(super) times: Vec<TimeMark>,
     /// The last reading of the clock, before the next access.
-    time: Option<u64>,
+    pub(super) time: Option<u64>,
     /// Other threads run, too: windows of time are kept of a long call, the same in all threads.
     pub keeps_windows: bool,
-    thinning: Thinning,
+    pub(super) thinning: Thinning,
     /// Counts block executions, to distinguish pieces of one access from accesses of another turn.
-    turn: u64,
-    last_access_turn: u64,
+    pub(super) turn: u64,
+    pub(super) last_access_turn: u64,
     /// Set between the entry of `free` and the load of the chunk header.
     pub awaits_chunk: bool,
     /// Whether the record of its stack was written.
@@ -339,7 +335,7 @@ impl<Own> Thread<Own> {
     }
 
     /// The number of a call's accesses that were not kept until now.
-    fn dropped(&self, call: &OpenCall) -> u64 {
+    pub(super) fn dropped(&self, call: &OpenCall) -> u64 {
         self.counted.dropped - call.before.dropped
     }
 
