@@ -18,9 +18,9 @@
 use super::sequence::{Sequence, Zones};
 use crate::entries::near_code::Near;
 use crate::machine::{Host, Restarts};
-use crate::system;
 use crate::system::address_tables::{Map, Set};
 use crate::system::mappings::Mapping;
+use crate::system::{self, holdings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -224,7 +224,7 @@ impl Sequences {
     pub(super) fn descriptor(&mut self) -> Option<u32> {
         if self.room.is_empty() {
             let page = system::memory_where(PAGE_BYTES, libc::MAP_32BIT)? as usize;
-            crate::system::holdings::remove(page as u64);
+            holdings::remove(page as u64);
             self.room = page..page + PAGE_BYTES;
         }
         let at = self.room.start;

@@ -4,6 +4,7 @@
 //! over. A burst ends when it has filled some chunks of the log, after a time, and where the thread continues natively
 //! for another reason. Then the thread has all registers of its own again, at an instruction of its own.
 
+use crate::cache::blocks::Blocks;
 use crate::engine::{self, Engine};
 use crate::system::{self, mappings};
 use crate::threads::slots::Slots;
@@ -40,7 +41,7 @@ pub(crate) fn prepare(engine: &Engine) {
     if let Some(code) = code {
         let _ = OWN_CODE.set(code);
     }
-    engine.code.with(crate::cache::blocks::Blocks::read_ahead);
+    engine.code.with(Blocks::read_ahead);
 }
 
 impl Engine {

@@ -1,5 +1,6 @@
 //! A lock without the C library.
 
+use crate::system;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::{hint, ptr};
@@ -21,11 +22,11 @@ pub(crate) fn forget() {
 
 /// Whether this process borrows another's memory: the state there is the other's.
 pub(crate) fn is_borrowed() -> bool {
-    own_process() != crate::system::process() as u32
+    own_process() != system::process() as u32
 }
 
 fn own_process() -> u32 {
-    let ask = || crate::system::process() as u32;
+    let ask = || system::process() as u32;
     // SAFETY: null, or a word that stays, as `remember` was promised.
     let Some(word) = (unsafe { OWN.load(Ordering::Acquire).as_ref() }) else { return ask() };
     match word.load(Ordering::Relaxed) {
@@ -75,7 +76,7 @@ impl<T> Lock<T> {
             tries += 1;
             match tries % 64 {
                 // The holder may wait for our processor.
-                0 => crate::system::sleep_ns(20_000),
+                0 => system::sleep_ns(20_000),
                 _ => hint::spin_loop(),
             }
         }

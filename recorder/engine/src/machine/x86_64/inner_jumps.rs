@@ -29,7 +29,7 @@ pub(crate) fn lead(engine: &Engine, memory: &File, near: &mut Vec<Near>, entries
     }
     for window in &within.windows {
         let to = moved.get(&window.end.near_branch_target());
-        let Some(code) = to.and_then(|to| crate::machine::x86_64::inner_jumps::window(window, *to)) else {
+        let Some(code) = to.and_then(|to| self::window(window, *to)) else {
             continue;
         };
         place(engine, (memory, near), window, &code);

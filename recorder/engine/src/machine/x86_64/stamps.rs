@@ -11,6 +11,7 @@ use crate::machine::HostRegisters;
 use crate::threads::slots::at;
 use crate::timing::open_calls::{slot, state};
 use crate::timing::stamps::{self, first_call};
+use crate::timing::trials::lots;
 use lineup_recording::native::timed;
 use std::ops::Range;
 
@@ -39,7 +40,7 @@ impl Stamps {
     /// The code's addresses for an entry of a region, whose function has these parts.
     pub(crate) fn new(engine: &Engine, region: u64, pc: u64, parts: &[Range<u64>]) -> Stamps {
         let region = usize::try_from(region).unwrap_or(usize::MAX).min(timed::STAMPS);
-        let lots = crate::timing::trials::lots(engine, region, pc, parts);
+        let lots = lots(engine, region, pc, parts);
         Stamps { slots: engine.slots, is_on: engine.is_on.as_ptr() as u64, region, lots }
     }
 

@@ -4,7 +4,7 @@ use super::reading::Step;
 use super::side_exit::{Side, SideExit};
 use super::writer::Writer;
 use crate::machine::x86_64::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
-use crate::machine::x86_64::general_registers::{FULL_REGISTERS, LOG};
+use crate::machine::x86_64::general_registers::{FULL_REGISTERS, LOG, gpr};
 use crate::machine::x86_64::slot_registers::SlotRegisters;
 use crate::machine::x86_64::superblock::helpers::Helpers;
 use crate::machine::x86_64::superblock::renaming;
@@ -252,7 +252,7 @@ impl Writer<'_> {
     fn load_target(&mut self, instruction: &Instruction) {
         let own_slot = self.slot(at!(own.logged));
         if instruction.op0_kind() == OpKind::Register {
-            match crate::machine::x86_64::general_registers::gpr(instruction.op0_register()) {
+            match gpr(instruction.op0_register()) {
                 Some(LOG) => self.code.load_slot(RCX, own_slot),
                 Some(register) => self.code.move_register(RCX, register),
                 None => {}
@@ -273,11 +273,9 @@ impl Writer<'_> {
             ),
         )
         .unwrap_or_default();
-        let is_own = |register: iced_x86::Register| {
-            crate::machine::x86_64::general_registers::gpr(register) == Some(LOG)
-        };
+        let is_own = |register: iced_x86::Register| gpr(register) == Some(LOG);
         if is_own(load.memory_base()) || is_own(load.memory_index()) {
-            let is_rcx = |register| crate::machine::x86_64::general_registers::gpr(register) == Some(RCX);
+            let is_rcx = |register| gpr(register) == Some(RCX);
             let other = if is_rcx(load.memory_base()) || is_rcx(load.memory_index()) { RDX } else { RCX };
             self.code.load_slot(other, own_slot);
             load = renaming::with_register(&load, other);

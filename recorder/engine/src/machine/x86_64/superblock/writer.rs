@@ -9,6 +9,8 @@ use crate::machine::x86_64::assembly::{Code, Gpr, JRCXZ, RCX, RSP};
 use crate::machine::x86_64::general_registers::{FULL_REGISTERS, LOG};
 use crate::machine::x86_64::slot_registers::{Logging, SlotRegisters};
 use crate::machine::x86_64::translate::accesses::AddressForm;
+use crate::machine::x86_64::translate::counted_jumps::is_counted;
+use crate::machine::x86_64::translate::pieces::{STATUS, sets_all};
 use crate::machine::{Mark, Route, Source, Task, Translated, Whole};
 use crate::threads::slots::{at, reason};
 use iced_x86::{Encoder, Instruction, Mnemonic};
@@ -352,16 +354,14 @@ fn is_comparison(instruction: &Instruction) -> bool {
 fn has_idle_flags(path: &Path) -> bool {
     for step in &path.steps {
         let instruction = &step.instruction;
-        if instruction.rflags_read() & crate::machine::x86_64::translate::pieces::STATUS != 0
-            || step.plans.misses
-        {
+        if instruction.rflags_read() & STATUS != 0 || step.plans.misses {
             return false;
         }
-        if crate::machine::x86_64::translate::pieces::sets_all(instruction) {
+        if sets_all(instruction) {
             return true;
         }
         let is_left = step.ends_part && instruction.is_jcc_short_or_near();
-        if is_left || crate::machine::x86_64::translate::counted_jumps::is_counted(instruction.code()) {
+        if is_left || is_counted(instruction.code()) {
             return false;
         }
     }

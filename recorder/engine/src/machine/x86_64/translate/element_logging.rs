@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::elements::{Elements, Manner, Mask, Vector, move_mask};
 use crate::machine::x86_64::general_registers::FULL_REGISTERS;
+use crate::threads::slots::at;
 use iced_x86::{Code as Opcode, Encoder, Instruction, MemoryOperand};
 
 impl Vector {
@@ -34,7 +35,7 @@ impl Block<'_> {
         match elements.mask {
             Mask::Vector(vector) => self.log_vector(vector),
             Mask::State(number) => {
-                let state = self.slot(crate::threads::slots::at!(state));
+                let state = self.slot(at!(state));
                 self.code.load_slot(self.scratch, state + 8 * i32::from(number));
                 let word = self.next_word();
                 self.code.store(self.log, word, self.scratch);

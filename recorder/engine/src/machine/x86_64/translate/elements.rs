@@ -2,6 +2,7 @@
 //! vector's elements, or by a vector of indices. The registers that select the elements are logged unchanged.
 
 use crate::machine::x86_64::assembly::{Code, Gpr};
+use crate::machine::x86_64::processor_state::UNIT;
 use iced_x86::{Instruction, MemorySize, Mnemonic, OpKind, Register, UsedMemory};
 use lineup_recording::native::{Form, Gather};
 
@@ -46,7 +47,7 @@ pub(super) enum Mask {
 impl Elements {
     /// Selected by the thread's word of this number.
     pub(crate) fn of_state(word: u8) -> Elements {
-        let element_bytes = crate::machine::x86_64::processor_state::UNIT as u8;
+        let element_bytes = UNIT as u8;
         Elements { form: Form::Masked, element_bytes, indices: None, mask: Mask::State(word) }
     }
 
