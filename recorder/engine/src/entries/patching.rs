@@ -21,7 +21,8 @@ pub(crate) fn watch_allocators(engine: &Engine) {
 }
 
 /// Patches all entries that the command asked for and that have no answer yet, and answers for each. No thread executes
-/// them yet: the process has one thread, or their file was mapped just now. `blocked` as for [`more`].
+/// them yet: the process has one thread, or their file was mapped just now. `blocked` are the signals that the
+/// program blocks in this thread.
 pub(crate) fn all(engine: &Engine, blocked: u64) {
     let shared = &engine.shared;
     if shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE {
