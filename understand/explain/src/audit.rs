@@ -3,11 +3,11 @@
 //! The code is analysed without running it, as for a recording. A run then shows which of these accesses met other
 //! types' bytes, system calls or shared memory. This module turns that into evidence in words.
 
-use crate::analysis::{AccessTarget, Site};
-use crate::catalog::{Catalog, Ty};
+use crate::code::analysis::{AccessTarget, Site};
 use crate::error::ExplainError;
-use crate::image::Image;
-use crate::namer::Namer;
+use crate::images::image::Image;
+use crate::naming::namer::Namer;
+use crate::types::catalog::{Catalog, Ty};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::AccessKind;
 use lineup_model::image::LoadedImage;

@@ -4,7 +4,7 @@ use crate::error::ExplainError;
 use crate::explainer::{Explainer, Options};
 use crate::explanation::Explanation;
 pub use crate::explanation::Tells;
-use crate::image::{Image, Placed};
+use crate::images::image::{Image, Placed};
 use crate::threads::Tasks;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};

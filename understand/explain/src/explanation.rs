@@ -1,8 +1,8 @@
 //! The result: plain values, ready for tables, JSON and advice.
 
-use crate::name::{Class, Evidence};
-use crate::quantiles::{Bar, Quantiles};
-use crate::slabs::SlabCache;
+use crate::memory::slabs::SlabCache;
+use crate::naming::name::{Class, Evidence};
+use crate::summary::quantiles::{Bar, Quantiles};
 use crate::threads::{BetweenThreads, Elsewhere, Of};
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;

@@ -2,10 +2,10 @@
 //!
 //! Design constraints:
 //!
-//! * Every name carries its [`name::Evidence`]. Accesses without a name are counted as such, never dropped, and a
+//! * Every name carries its [`crate::naming::name::Evidence`]. Accesses without a name are counted as such, never dropped, and a
 //!   pointer to a scalar names no member.
-//! * The code is analysed once per function, without running it ([`analysis`]); the contents of memory are learned from
-//!   the recording in a first pass ([`objects`]) and used in a second.
+//! * The code is analysed once per function, without running it (`code`); the contents of memory are learned from
+//!   the recording in a first pass (`memory`) and used in a second.
 //! * Calls are streamed: memory grows with distinct program counters, objects, lines and combinations
 //!   of bytes, not with accesses. Combinations beyond a limit are folded and counted.
 //! * Debug info and code are input: damaged ones lead to fewer names, never to a panic.
@@ -17,61 +17,30 @@
 //! stack slots and calls; an object known at that address from other accesses or from a pointer that held its address;
 //! a known distance from the frame or from the thread's base; the range of a thread's stack.
 
-pub mod abstract_value;
-pub mod access_context;
-pub mod analysis;
 pub mod audit;
-mod by_address;
-mod byte_sums;
-pub mod callees;
-pub mod catalog;
-pub mod congruence;
-mod containers;
-mod copied;
+mod code;
 pub mod error;
-pub mod evaluate;
 pub mod evidence_source;
 pub mod explained;
 pub mod explainer;
 pub mod explanation;
-pub mod fields;
-mod fixpoint;
-mod functions_by_place;
-pub mod globals;
-pub mod graph;
-pub mod heads;
-pub mod image;
-pub mod instruction;
-pub mod kernel_files;
-mod library_code;
-pub mod lifetimes;
-pub mod linemap;
-pub mod live_times;
-mod loaded_images;
-pub mod located;
-mod mappings;
-pub mod name;
-pub mod namer;
-pub mod objects;
-pub mod owner;
-pub mod patterns;
-mod percpu;
-pub mod process_summary;
-pub mod quantiles;
+mod images;
+mod memory;
+mod naming;
 pub mod recorded;
-mod refine;
-pub mod region_summary;
-pub mod sharing;
-pub mod slabs;
-pub mod stalls;
-pub mod tally;
-mod thread_block;
+mod summary;
 pub mod threads;
-mod touched_bytes;
+mod types;
 pub mod what_if;
 
+pub use code::{abstract_value, instruction, variable_locations};
 pub use error::ExplainError;
 pub use explained::Explained;
 pub use explainer::{Explainer, Options};
 pub use explanation::Explanation;
+pub use images::{image, kernel_files};
+pub use memory::slabs;
+pub use naming::{access_context, name, namer, owner};
 pub use recorded::Survey;
+pub use summary::{process_summary, quantiles, region_summary, stalls};
+pub use types::{catalog, congruence, fields};

@@ -1,9 +1,9 @@
 //! Advice without an edit: counters that threads could each have a copy of, and better places for locks.
 
-use super::collect::Use;
 use super::report::{Beside, LockPlaces, LockReport, LockWithin, SharedCounter, Waits};
-use super::work_out::{Process, all_waits};
-use crate::owner::OwnerKey;
+use crate::naming::owner::OwnerKey;
+use crate::threads::collector::Use;
+use crate::threads::contention::{Process, all_waits};
 use lineup_coherence::Lines;
 use lineup_model::line::LineSize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,8 +147,8 @@ fn bytes_of(process: &Process, tag: u32, line: LineSize) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::collect::Log;
-    use crate::threads::work_out::process;
+    use crate::threads::collector::Log;
+    use crate::threads::contention::process;
     use lineup_coherence::{Access, Kind, Timed};
     use lineup_model::access::{ProcessId, ThreadId};
 

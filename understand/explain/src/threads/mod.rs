@@ -4,33 +4,34 @@
 //! use go through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. The order
 //! of calls without times is unknown; they are only counted.
 
-mod beside_hot;
-mod collect;
-mod elsewhere;
-mod finding;
+mod access_times;
+mod call_waits;
+mod collector;
+mod contention;
+mod false_sharing;
+mod layout_waits;
 mod lock_advice;
 mod locks;
-mod naming;
-mod owned;
-mod reaches;
+mod owned_bytes;
 mod report;
-mod serialising;
+mod serialising_locks;
+pub mod sharing;
 mod tasks;
-mod times;
-mod work_out;
+mod unwritten_data;
+mod use_names;
 
-pub use collect::Collector;
-pub(crate) use elsewhere::Replay;
-pub use elsewhere::{Elsewhere, ObjectsElsewhere, VariableElsewhere, WaitsElsewhere};
-pub use finding::is_of_system;
+pub(crate) use call_waits::Reaches;
+pub use collector::Collector;
+pub use false_sharing::is_of_system;
+pub(crate) use layout_waits::Replay;
+pub use layout_waits::{Elsewhere, ObjectsElsewhere, VariableElsewhere, WaitsElsewhere};
 pub use locks::LockKind;
-pub(crate) use owned::{ByBytes, Owned};
-pub(crate) use reaches::Reaches;
+pub(crate) use owned_bytes::{ByBytes, Owned};
 pub use report::{
     Beside, BesideHot, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockPlaces,
     LockReport, LockSection, LockWait, LockWithin, Matrix, Needed, NeededData, NotSeen, Of, PairBetween,
     PartBetween, Placement, Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor,
     Waits, WaitsByOrder,
 };
-pub use serialising::Serialising;
+pub use serialising_locks::Serialising;
 pub use tasks::{Tasks, name_of};

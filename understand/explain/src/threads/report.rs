@@ -1,7 +1,7 @@
 //! The result: plain values.
 
 use super::locks::LockKind;
-use crate::catalog::Ty;
+use crate::types::catalog::Ty;
 use lineup_model::usage::VariableRef;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! The tasks that each CPU of a kernel worked for, with the times, and the contention between tasks.
 
-use super::collect::Use;
 use super::report::{TaskBetween, TaskMatrix, Waits};
-use super::work_out::{Process, waits_of};
+use crate::threads::collector::Use;
+use crate::threads::contention::{Process, waits_of};
 use lineup_recording::{KernelTask, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! A recorded stream replayed twice: with the objects where they were, and with them laid anew.
 
-use super::{Relayout, Replay};
+use super::replay::{Relayout, Replay};
 use lineup_cache::{CacheSpec, SpecError};
 use lineup_model::access::Call;
 use lineup_recording::{Counts, Event, Latency, MeasuredCall, Reader, SystemSummary};

@@ -3,7 +3,7 @@
 use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Catalog;
 use lineup_explain::congruence::Congruence;
-use lineup_explain::located::{Located, Names, Slot};
+use lineup_explain::variable_locations::{Located, Names, Slot};
 use lineup_model::program::{Function, Location, Piece, ValueLocation, Variable};
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,

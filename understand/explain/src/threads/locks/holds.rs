@@ -1,7 +1,7 @@
 //! Times in which threads had a lock, and who waited for whom meanwhile.
 
 use super::super::report::{LockSection, LockWait};
-use crate::namer::Namer;
+use crate::naming::namer::Namer;
 use lineup_model::access::ThreadId;
 use std::collections::BTreeMap;
 

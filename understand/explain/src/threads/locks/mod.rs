@@ -1,29 +1,29 @@
 //! Locks: waits of threads for each other, their times, data next to the lock's word, and data needed while it is held.
 //!
-//! A lock is known by the code that takes it ([`code`]), and its word by the first atomic access there. Times are those
+//! A lock is known by the code that takes it ([`lock_code`]), and its word by the first atomic access there. Times are those
 //! that calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every
 //! access. C++'s `std::mutex` is a mutex of the C library. A loop that a program spins in is recognised by its accesses
-//! ([`spins`]). The success of an attempt to take a lock is not seen: an attempt counts only if the thread gives the
+//! ([`spin_words`]). The success of an attempt to take a lock is not seen: an attempt counts only if the thread gives the
 //! lock back later.
 
-mod code;
 mod holds;
-mod name;
-mod sleeping;
-mod spins;
+mod lock_code;
+mod lock_names;
+mod sleeping_locks;
+mod spin_words;
 
 use super::report::{LockPlaces, LockReport, LockWithin, Needed, Of, Waits};
-use super::times::{is_store_of, no_earlier, times};
-use crate::instruction::Atomic;
-use crate::namer::Namer;
-pub use code::LockKind;
-use code::{Code, IsShared, code_at};
+use crate::code::instruction::Atomic;
+use crate::naming::namer::Namer;
+use crate::threads::access_times::{is_store_of, no_earlier, times};
 use holds::{Course, Hold, end_before_the_next, sections, waits};
 use lineup_model::access::{Access, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
-use name::{name_in_kernel, without_its_inside};
-use sleeping::Sleeping;
-use spins::Spins;
+pub use lock_code::LockKind;
+use lock_code::{Code, IsShared, code_at};
+use lock_names::{name_in_kernel, without_its_inside};
+use sleeping_locks::Sleeping;
+use spin_words::Spins;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Holds kept at most.

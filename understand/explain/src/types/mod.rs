@@ -1,0 +1,5 @@
+//! The types of all images, their members and the offsets in them.
+
+pub mod catalog;
+pub mod congruence;
+pub mod fields;
