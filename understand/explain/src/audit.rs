@@ -3,7 +3,7 @@
 //! The code is analysed without running it, as for a recording. A run then shows which of these accesses met other
 //! types' bytes, system calls or shared memory. This module turns that into evidence in words.
 
-use crate::code::analysis::{AccessTarget, Site};
+use crate::code::access_sites::{AccessTarget, Site};
 use crate::error::ExplainError;
 use crate::images::image::Image;
 use crate::naming::namer::Namer;

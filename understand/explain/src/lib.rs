@@ -2,7 +2,7 @@
 //!
 //! Design constraints:
 //!
-//! * Every name carries its [`crate::naming::name::Evidence`]. Accesses without a name are counted as such, never dropped, and a
+//! * Every name carries its [`name::Evidence`]. Accesses without a name are counted as such, never dropped, and a
 //!   pointer to a scalar names no member.
 //! * The code is analysed once per function, without running it (`code`); the contents of memory are learned from
 //!   the recording in a first pass (`memory`) and used in a second.

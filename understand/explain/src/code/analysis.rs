@@ -3,7 +3,8 @@
 //! Forward over the control-flow graph: debug info gives the pointers in registers at each place; moves, sums, loads
 //! from typed memory, stack slots and call results pass them on.
 
-use crate::code::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
+use crate::code::abstract_value::{AbstractValue, Number, Origin, SymbolicId};
+use crate::code::access_sites::{AccessTarget, LocalSpot, Site};
 use crate::code::callees::{Callees, Parameter};
 use crate::code::fixpoint::{MAX_VISITS, fixpoint};
 use crate::code::flow_graph::Graph;
@@ -24,48 +25,10 @@ use crate::types::catalog::{Catalog, Ty};
 use crate::types::congruence::Congruence;
 use foldhash::HashMap;
 use lineup_debuginfo::Region;
-use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
 
 /// The function that traceable functions call first, on x86. The call is a placeholder, and changes nothing.
 const TRACED_ENTRY: &str = "__fentry__";
-
-/// The memory operand of an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Site {
-    /// Load or store.
-    pub kind: AccessKind,
-    /// Bytes the operand covers; 0 when unknown.
-    pub size_bytes: u32,
-    /// The place of the accessed bytes.
-    pub place: AccessTarget,
-}
-
-/// The known facts about an accessed address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AccessTarget {
-    /// Nothing.
-    Unknown,
-    /// In an object of known type.
-    Object(Pointer),
-    /// On the stack; the local variable and the offset in it, when known.
-    Stack(Option<LocalSpot>),
-    /// At a fixed link address, or a known distance from it.
-    Fixed,
-    /// In the thread's block, this far from its base.
-    Thread(i64),
-}
-
-/// A byte of a local variable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct LocalSpot {
-    /// Function and variable, by name number.
-    pub variable: u32,
-    /// The variable's type.
-    pub ty: Ty,
-    /// Offset in the variable.
-    pub offset: u64,
-}
 
 /// The images and the facts learned of all of them.
 pub(crate) struct World<'w, 'a> {

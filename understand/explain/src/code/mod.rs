@@ -1,6 +1,7 @@
 //! Static analysis of code: the accesses of each instruction, derived without running it.
 
 pub mod abstract_value;
+pub(crate) mod access_sites;
 pub(crate) mod analysis;
 pub(crate) mod callees;
 pub(crate) mod fixpoint;

@@ -1,9 +1,9 @@
 //! The files of the program by where they were mapped.
 
 use crate::code::instruction::{Atomic, InstructionSet, asked_alignment, atomic};
-use crate::explanation::Lack;
 use crate::images::functions_by_place::FunctionsByPlace;
 use crate::images::image::{Image, Placed};
+use crate::images::lack::Lack;
 use lineup_model::program::Function;
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@ pub(crate) mod functions_by_place;
 pub(crate) mod globals;
 pub mod image;
 pub mod kernel_files;
+pub(crate) mod lack;
 pub(crate) mod loaded_images;
 pub(crate) mod percpu_variables;
 pub(crate) mod thread_blocks;

@@ -7,7 +7,7 @@
 //! name.
 
 use crate::code::abstract_value::Pointer;
-use crate::code::analysis::{AccessTarget, Site};
+use crate::code::access_sites::{AccessTarget, Site};
 use crate::types::catalog::{Catalog, Ty};
 use crate::types::congruence::Congruence;
 use foldhash::HashMap;

@@ -1,26 +1,17 @@
 //! The places of objects: learned from every access that names one, used for accesses that do not.
 
+use super::lifetimes::{Block, Lifetime};
+use super::list_heads::{Caches, take_heads};
+use super::list_links::{LinkAt, TouchedParts};
+use super::live_times::{LiveTimes, Moment};
+use super::sightings::{Sighting, Starts, Strength, TypeSighting};
 use crate::code::abstract_value::Origin;
-use crate::memory::lifetimes::{Block, Lifetime};
-use crate::memory::list_heads::{Caches, LinkAt, TouchedParts, take_heads};
-use crate::memory::live_times::{LiveTimes, Moment};
 use crate::types::catalog::{Catalog, Ty};
 use crate::types::congruence::gcd;
 use foldhash::HashMap;
 use lineup_model::access::AccessKind;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// The reliability of an object's sighting.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Strength {
-    /// A pointer of its type held its address.
-    PointedTo,
-    /// A recorded call was given its address, as a pointer of its type.
-    Given,
-    /// It was accessed through a pointer of its type.
-    Accessed,
-}
 
 /// An object at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,46 +33,8 @@ pub(crate) struct Object {
     is_reused: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct TypeSighting {
-    pub(crate) ty: Ty,
-    pub(crate) strength: Strength,
-    pub(crate) touched: TouchedParts,
-    count: u64,
-    live: LiveTimes,
-    /// Moments at which bytes of it were written as something else, as far as kept.
-    overwritten: Vec<Moment>,
-}
-
-impl TypeSighting {
-    /// The same sighting, of the object that this one is part of.
-    pub(crate) fn of_type(&self, ty: Ty) -> Self {
-        TypeSighting { ty, ..self.clone() }
-    }
-}
-
 /// Moments at which an object was written as something else that are kept.
 const MAX_OVERWRITTEN: usize = 32;
-
-/// A sighting of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sighting {
-    /// A pointer of its type held its address.
-    Pointer,
-    /// A recorded call was given its address, as a pointer of its type.
-    Argument,
-    /// Bytes of it were accessed through its type.
-    Access {
-        /// Load or store.
-        kind: AccessKind,
-        /// From where in the object.
-        offset: u64,
-        /// The number of bytes.
-        size_bytes: u64,
-        /// The link that the bytes lie in, if any.
-        link: Option<LinkAt>,
-    },
-}
 
 /// The heap block that an address is in, if any, and its lifetime.
 pub(crate) type Home = (Lifetime, Option<Block>);
@@ -89,7 +42,7 @@ pub(crate) type Home = (Lifetime, Option<Block>);
 /// The objects of a recording. Filled by the first pass, settled, then asked by the second.
 #[derive(Default, Debug)]
 pub(crate) struct Objects {
-    seen: HashMap<Lifetime, BTreeMap<u64, Vec<TypeSighting>>>,
+    seen: HashMap<Lifetime, Starts>,
     blocks: HashMap<Lifetime, Block>,
     settled: HashMap<Lifetime, Settled>,
     buffers: HashMap<Lifetime, (Ty, Origin)>,
@@ -245,11 +198,7 @@ impl Objects {
     }
 }
 
-fn settle_lifetime(
-    catalog: &mut Catalog<'_>,
-    block: Option<Block>,
-    starts: BTreeMap<u64, Vec<TypeSighting>>,
-) -> Settled {
+fn settle_lifetime(catalog: &mut Catalog<'_>, block: Option<Block>, starts: Starts) -> Settled {
     let mut candidates: Vec<Object> = Vec::new();
     let mut settled = Settled::default();
     for (start, all) in starts {

@@ -3,9 +3,10 @@
 use crate::code::abstract_value::Pointer;
 use crate::images::globals::Global;
 use crate::images::thread_blocks::BlockSpot;
-use crate::memory::list_heads::LinkAt;
+use crate::memory::list_links::LinkAt;
 use crate::memory::live_times::Moment;
-use crate::memory::objects::{Home, Object, Strength};
+use crate::memory::objects::{Home, Object};
+use crate::memory::sightings::Strength;
 use crate::naming::name::{Class, Evidence, Name, Named};
 use crate::naming::namer::Namer;
 use crate::types::catalog::Ty;
@@ -217,8 +218,13 @@ impl Namer<'_> {
                 Named::new(name, evidence)
             }
             None => {
-                let behind = || self.named_behind(pointer.target, distance, Some(access.address), size);
-                let behind = if is_on_stack { None } else { behind() };
+                let behind = match is_on_stack {
+                    true => None,
+                    false => {
+                        let of = (pointer.target, distance);
+                        self.behind.name(&self.catalog, of, Some(access.address), size)
+                    }
+                };
                 behind.unwrap_or_else(|| self.untyped(access, at, library))
             }
         }

@@ -1,7 +1,8 @@
 //! The name that the code gives to an access: by the analysis of its function and the choice among an instruction's
 //! operands.
 
-use crate::code::analysis::{AccessTarget, Site, World, analyse};
+use crate::code::access_sites::{AccessTarget, Site};
+use crate::code::analysis::{World, analyse};
 use crate::error::ExplainError;
 use crate::naming::access_context::AccessContext;
 use crate::naming::namer::{AnalysedAccess, Namer};

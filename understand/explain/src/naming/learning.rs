@@ -1,11 +1,11 @@
 //! The first pass: facts about memory from the accesses to it.
 
 use crate::code::abstract_value::{Origin, Pointer};
-use crate::code::analysis::AccessTarget;
+use crate::code::access_sites::AccessTarget;
 use crate::error::ExplainError;
 use crate::images::image::Image;
 use crate::memory::live_times::Moment;
-use crate::memory::objects::Sighting;
+use crate::memory::sightings::Sighting;
 use crate::naming::access_context::AccessContext;
 use crate::naming::namer::Namer;
 use crate::types::catalog::{Catalog, Ty};
@@ -76,7 +76,7 @@ impl Namer<'_> {
         let distance = pointer.offset.plus(Congruence::exactly(into as i64));
         let size = u64::from(access.size_bytes);
         let Some(spot) = self.catalog.spot(pointer.target, distance, size) else {
-            self.see_behind(pointer.target, distance, access.address, at);
+            self.behind.see(&self.catalog, pointer.target, distance, access.address, at);
             return;
         };
         let is_on_stack = self.is_on_stack(access.address);

@@ -1,20 +1,20 @@
 //! Names accesses: by static analysis of the code first, then by the facts learned of memory.
 
-use crate::code::analysis::{AccessTarget, Site};
+use crate::code::access_sites::{AccessTarget, Site};
 use crate::code::callees::Callees;
 use crate::code::instruction::Atomic;
 use crate::code::variable_locations::Names;
 use crate::error::ExplainError;
-use crate::explanation::Lack;
 use crate::images::globals::{Global, Globals};
 use crate::images::image::{Image, Placed};
+use crate::images::lack::Lack;
 use crate::images::loaded_images::LoadedImages;
 use crate::images::percpu_variables::PerCpu;
 use crate::images::thread_blocks::ThreadBlocks;
 use crate::memory::containers::Holders;
 use crate::memory::copied_data::Copied;
 use crate::memory::lifetimes::ObjectLifetimes;
-use crate::memory::list_heads::Links;
+use crate::memory::list_links::Links;
 use crate::memory::objects::Objects;
 use crate::naming::access_context::AccessContext;
 use crate::naming::data_behind::Behind;
@@ -321,7 +321,7 @@ impl<'a> Namer<'a> {
             AccessTarget::Object(pointer) if self.catalog.is_aggregate(pointer.target) => {
                 let size = u64::from(site.size_bytes);
                 let Some(spot) = self.catalog.spot(pointer.target, pointer.offset, size) else {
-                    return self.named_behind(pointer.target, pointer.offset, None, size);
+                    return self.behind.name(&self.catalog, (pointer.target, pointer.offset), None, size);
                 };
                 let evidence =
                     if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
@@ -342,7 +342,9 @@ impl<'a> Namer<'a> {
     /// Between the passes: decides which objects lay where.
     pub fn settle(&mut self) {
         self.objects.settle(&mut self.catalog, self.is_kernel);
-        self.settle_behind();
+        let mut behind = std::mem::take(&mut self.behind);
+        behind.settle(&self.catalog, |end, at| Some(self.object_at(end, at)?.0));
+        self.behind = behind;
     }
 
     /// Second pass: the name of one access of a call that began at `at`.

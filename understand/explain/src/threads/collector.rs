@@ -5,15 +5,15 @@ use crate::naming::access_context::AccessContext;
 use crate::naming::name::Name;
 use crate::naming::namer::Namer;
 use crate::naming::owner::{OwnerKey, Part, parts};
+use crate::threads::access_log::{Log, Use};
 use crate::threads::access_times::{is_store_of, times};
-use crate::threads::call_waits::{Reaches, Within};
 use crate::threads::locks::Locks;
 use crate::threads::report::Of;
 use crate::threads::sharing::LineThreads;
 use crate::threads::tasks::{Tasks, Whom};
+use crate::threads::windowed_calls::{Reaches, Within};
 use lineup_coherence::{Access, Kind, Span, Timed};
 use lineup_model::access::{self, AccessKind, Call, ProcessId, ThreadId};
-use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, HashMap};
 
 /// The distance within which bytes count as one line when lines of one thread alone are dropped. Other line sizes and
@@ -25,37 +25,6 @@ const GRANULE_BYTES: u64 = 256;
 const MOST_ACCESSES: usize = 1 << 21;
 /// See [`MOST_ACCESSES`].
 const MOST_BYTES: u64 = 1 << 24;
-
-/// An instruction that accesses something.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Use {
-    /// Its runtime address.
-    pub(super) pc: u64,
-    /// The bytes, of a variable where there is one, else of an object.
-    pub(super) part: Option<Part>,
-    /// The same bytes as those of the innermost object of a named type.
-    pub(super) object: Option<Part>,
-    /// Their name when they belong to neither.
-    pub(super) label: Option<&'static str>,
-    /// The number of the lock that the thread took last and has.
-    pub(super) under: Option<u32>,
-    /// The task or interrupt that a CPU of a kernel worked for.
-    pub(super) whom: Option<Whom>,
-    /// The kind of recorded call that it is in, of a kernel's CPUs.
-    pub(super) within: Option<Within>,
-}
-
-/// A thread's accesses to lines that others use.
-#[derive(Default, Debug)]
-pub(super) struct Log {
-    pub(super) accesses: Vec<Timed>,
-    pub(super) spans: Vec<Span>,
-    /// Accesses of all calls with times.
-    pub(super) all_accesses: u64,
-    pub(super) time: u64,
-    pub(super) regions: BTreeMap<RegionId, u64>,
-    pub(super) left_out: u64,
-}
 
 /// The collected accesses of all calls.
 pub struct Collector {

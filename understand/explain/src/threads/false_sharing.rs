@@ -2,8 +2,9 @@
 
 use crate::naming::namer::Namer;
 use crate::naming::owner::{OwnerKey, variable_ref};
-use crate::threads::collector::Use;
-use crate::threads::contention::{Process, uses_of};
+use crate::threads::access_log::Use;
+use crate::threads::access_log::uses_of;
+use crate::threads::process::Process;
 use crate::threads::report::{FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder};
 use crate::threads::use_names::owners;
 use crate::types::catalog::Ty;

@@ -2,8 +2,8 @@
 
 use crate::naming::namer::Namer;
 use crate::naming::owner::{OwnerKey, variable_ref};
-use crate::threads::collector::Use;
-use crate::threads::contention::{Process, all_waits};
+use crate::threads::access_log::Use;
+use crate::threads::process::{Process, all_waits};
 use crate::threads::report::{Waits, WaitsByOrder};
 use crate::types::catalog::Ty;
 use lineup_coherence::{Lines, Orders, Outcome};

@@ -2,8 +2,8 @@
 
 use super::report::{Beside, LockPlaces, LockReport, LockWithin, SharedCounter, Waits};
 use crate::naming::owner::OwnerKey;
-use crate::threads::collector::Use;
-use crate::threads::contention::{Process, all_waits};
+use crate::threads::access_log::Use;
+use crate::threads::process::{Process, all_waits};
 use lineup_coherence::Lines;
 use lineup_model::line::LineSize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,8 +147,8 @@ fn bytes_of(process: &Process, tag: u32, line: LineSize) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::collector::Log;
-    use crate::threads::contention::process;
+    use crate::threads::access_log::Log;
+    use crate::threads::process::process;
     use lineup_coherence::{Access, Kind, Timed};
     use lineup_model::access::{ProcessId, ThreadId};
 

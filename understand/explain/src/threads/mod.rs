@@ -4,6 +4,7 @@
 //! use go through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. The order
 //! of calls without times is unknown; they are only counted.
 
+mod access_log;
 mod access_times;
 mod call_waits;
 mod collector;
@@ -13,14 +14,16 @@ mod layout_waits;
 mod lock_advice;
 mod locks;
 mod owned_bytes;
+mod process;
 mod report;
 mod serialising_locks;
 pub mod sharing;
+mod task_contention;
 mod tasks;
 mod unwritten_data;
 mod use_names;
+mod windowed_calls;
 
-pub(crate) use call_waits::Reaches;
 pub use collector::Collector;
 pub use false_sharing::is_of_system;
 pub(crate) use layout_waits::Replay;
@@ -35,3 +38,4 @@ pub use report::{
 };
 pub use serialising_locks::Serialising;
 pub use tasks::{Tasks, name_of};
+pub(crate) use windowed_calls::Reaches;

@@ -2,7 +2,7 @@
 //! reader's call needs the written data as well, later: the wait is at the data that is only read.
 
 use crate::naming::namer::Namer;
-use crate::threads::contention::Process;
+use crate::threads::process::Process;
 use crate::threads::report::{BesideHot, NeededData};
 use crate::threads::use_names::{Names, owners};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,8 +100,8 @@ fn most_first(waits: BTreeMap<String, u64>) -> Vec<NeededData> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::collector::Log;
-    use crate::threads::contention::process;
+    use crate::threads::access_log::Log;
+    use crate::threads::process::process;
     use lineup_coherence::{Access, Kind, Timed};
     use lineup_model::access::{ProcessId, ThreadId};
     use lineup_model::line::LineSize;

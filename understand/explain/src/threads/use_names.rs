@@ -3,7 +3,7 @@
 use crate::naming::name::VariableId;
 use crate::naming::namer::Namer;
 use crate::naming::owner::{OwnerKey, part_name, variable_ref};
-use crate::threads::collector::Use;
+use crate::threads::access_log::Use;
 use crate::threads::report::UseOf;
 use std::collections::HashMap;
 

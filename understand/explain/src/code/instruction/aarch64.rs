@@ -3,8 +3,8 @@
 //! Operands are looked at only for the instructions handled below: Capstone's binding has no safe value
 //! for some system registers.
 
-use super::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
-use crate::code::instruction::capstone_session::{Decoded, failure, translate_all};
+use super::capstone_session::{Decoded, failure, translate_all};
+use super::effects::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
 use crate::error::ExplainError;
 use capstone::RegId;
 use capstone::arch::arm64::{ArchMode, Arm64Operand, Arm64OperandType as Kind, Arm64Reg, Arm64Shift};

@@ -1,6 +1,6 @@
 //! Instructions that fault if their operand in memory does not lie at a multiple of its size.
 
-use super::InstructionSet;
+use super::effects::InstructionSet;
 use iced_x86::{Decoder, DecoderOptions, EncodingKind, Mnemonic, OpKind};
 
 /// The alignment that the instruction requires of its operand in memory. `bytes` begin with it and may continue behind

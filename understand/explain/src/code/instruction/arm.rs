@@ -1,7 +1,7 @@
 //! 32-bit Arm, A32 and Thumb, through Capstone.
 
-use super::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
-use crate::code::instruction::capstone_session::{Decoded, failure, translate_all};
+use super::capstone_session::{Decoded, failure, translate_all};
+use super::effects::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
 use crate::error::ExplainError;
 use capstone::RegId;
 use capstone::arch::arm::{

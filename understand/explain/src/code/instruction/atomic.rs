@@ -1,6 +1,6 @@
 //! Instructions that change memory in one step that no other processor comes between.
 
-use super::InstructionSet;
+use super::effects::InstructionSet;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 
 /// The effect of such an instruction.

@@ -1,6 +1,6 @@
 //! Decoding of Arm code with Capstone: sessions and the walk over bytes.
 
-use super::Instruction;
+use super::effects::Instruction;
 use crate::error::ExplainError;
 use capstone::{Capstone, Insn, InsnDetail, prelude::ArchDetail};
 

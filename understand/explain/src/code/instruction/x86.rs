@@ -1,6 +1,6 @@
 //! x86, 64-bit and 32-bit, through iced-x86.
 
-use super::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
+use super::effects::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction as Iced, InstructionInfoFactory, Mnemonic,
     OpAccess, OpKind, Register as Reg, UsedMemory,

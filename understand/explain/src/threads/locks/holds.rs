@@ -2,11 +2,17 @@
 
 use super::super::report::{LockSection, LockWait};
 use crate::naming::namer::Namer;
-use lineup_model::access::ThreadId;
+use lineup_model::access::{ProcessId, ThreadId};
 use std::collections::BTreeMap;
 
 /// Holds looked through for one that overlaps: of a reader-writer lock several may.
 const NEAR_HOLDS: usize = 64;
+
+/// Holds kept at most.
+pub(super) const MOST_HOLDS: usize = 1 << 20;
+
+/// A lock by its process and the address of its word.
+pub(super) type Word = (ProcessId, u64);
 
 /// The known ends of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,10 +6,9 @@
 //! others, and loads it last; one that calls none has the lock when it changed it. Pieces of a task come from several
 //! CPUs and not in their order; so all accesses of such functions are collected first, and gone through by time.
 
-use super::{IsShared, MOST_HOLDS};
 use crate::naming::namer::Namer;
-use crate::threads::locks::holds::{Course, Hold};
-use crate::threads::locks::lock_code::{LockKind, SleepingCode, sleeping_code};
+use crate::threads::locks::holds::{Course, Hold, MOST_HOLDS};
+use crate::threads::locks::lock_code::{IsShared, LockKind, SleepingCode, sleeping_code};
 use lineup_model::access::{Access, AccessKind, Call, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

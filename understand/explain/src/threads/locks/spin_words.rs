@@ -6,9 +6,9 @@
 //! that nobody had to run twice, and locks taken with sums (tickets), are not recognised. Machines other than x86 use
 //! instructions that do not return the old value.
 
-use super::{Namer, Word};
 use crate::code::instruction::Atomic;
-use crate::threads::locks::holds::Hold;
+use crate::naming::namer::Namer;
+use crate::threads::locks::holds::{Hold, Word};
 use lineup_model::access::{Access, AccessKind, Call, ThreadId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
