@@ -3,46 +3,24 @@
 //! Design constraints:
 //!
 //! * Exact where it can be: the misses of every instruction were counted in the whole run. The division of one
-//!   instruction's misses among names comes from windows of the run ([`naming`]), in which every access is known.
+//!   instruction's misses among names comes from windows of the run (`stalls`), in which every access is known.
 //! * A gain is measured, not guessed: the windows go through the caches again with the objects, or the code, laid anew
-//!   ([`replay`], [`layouts`]). It is a best case, of a layout that a source change could give.
+//!   (`trials`). It is a best case, of a layout that a source change could give.
 //! * Data without a name is shown as a share, never dropped.
 //! * Memory grows with code, types and the bounded sample, not with accesses.
 //! * Nothing is printed; [`Findings`] are plain values.
 
-mod attribution;
-mod between;
-mod bursts;
-mod by_hand;
-mod by_time;
-mod clock;
-mod configurations;
-mod contexts;
 mod error;
 mod findings;
-mod gains;
-mod layouts;
-mod member_map;
-mod naming;
-mod notes;
 mod owner;
-mod packed;
-mod pages;
-mod pieces;
-mod placements;
 mod recorded;
-mod replay;
 mod sampled;
-mod sharing;
-mod sites;
+mod search;
+mod stalls;
 mod tables;
-mod usage;
-mod visits;
-mod watched;
-mod without;
-mod work_out;
+mod threads;
+mod trials;
 
-pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
     AllocationStalls, BetweenThreads, BurstShare, BurstShares, Bursts, BurstsNotBegun, BurstsTaken,
@@ -50,8 +28,6 @@ pub use findings::{
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
     Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
-pub use pages::{CostSource, PageCosts, PageStalls};
-pub use placements::{PlacementKind, PlacementTrial, Placements};
 pub use recorded::Recorded;
 pub use sampled::{
     AgainstModel, FileInformation, FindingReason, MoreNames, SampledAccesses, SampledByte, SampledCpu,
@@ -59,4 +35,7 @@ pub use sampled::{
     SampledFunction, SampledLine, SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource,
     SampledUser, SampledWithCallees, against_model, operand_at, sampled,
 };
-pub use work_out::{Again, NextWords, Options, work_out};
+pub use search::{Again, NextWords, Options, work_out};
+pub use stalls::clock::Clock;
+pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
+pub use trials::placements::{PlacementKind, PlacementTrial, Placements};

@@ -4,22 +4,22 @@
 //! address when that lies in a variable, else by the analysis of the instruction's operand. Names that other accesses
 //! gave to memory are not used: samples do not say when memory was allocated.
 
-mod against;
 mod findings;
-mod lines;
-mod operand;
-mod places;
+mod model_comparison;
+mod noteworthy;
+mod operands;
+mod passed_lines;
+mod place_names;
 mod sums;
-mod words;
-mod worth;
+mod wording;
 
-pub use against::against_model;
 pub use findings::{
     AgainstModel, FileInformation, FindingReason, SampledAccesses, SampledByte, SampledCpu, SampledData,
     SampledEvent, SampledEvidence, SampledFile, SampledFinding, SampledFindings, SampledFunction,
     SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource, SampledUser, SampledWithCallees,
 };
-pub use operand::operand_at;
+pub use model_comparison::against_model;
+pub use operands::operand_at;
 
 use crate::error::FindError;
 use lineup_debuginfo::DebugInfo;
@@ -27,7 +27,7 @@ use lineup_explain::name::Class;
 use lineup_samples::code_names::CodeNames;
 use lineup_samples::tally::Tally;
 use lineup_samples::{Code, Ending};
-use places::Places;
+use place_names::Places;
 use std::collections::BTreeMap;
 use sums::Sums;
 
@@ -48,7 +48,7 @@ pub fn sampled(
 ) -> Result<SampledFindings, FindError> {
     let mut places = Places::new(tally, debug, names);
     let sums = Sums::of(tally, &mut places, wanted)?;
-    let lines = lines::lines(tally, &mut places, wanted)?;
+    let lines = passed_lines::lines(tally, &mut places, wanted)?;
     let data = sums.data(&mut places);
     let next = next(tally, &data, &sums);
     let mut processes: Vec<SampledProcess> = tally
@@ -71,7 +71,7 @@ pub fn sampled(
         architecture: header.architecture.clone(),
         is_whole: tally.ending == Ending::Whole,
         span_ns: tally.span_ns.map(|(first, last)| last - first),
-        events: tally.events.iter().map(words::event).collect(),
+        events: tally.events.iter().map(wording::event).collect(),
         lost_records: tally.lost_records,
         lost_samples: tally.lost_samples,
         worked_out_addresses: tally.worked_out,
@@ -82,7 +82,7 @@ pub fn sampled(
         files: files(tally, debug),
         functions: sums.functions(tally),
         sources: sums.sources(),
-        notes: words::notes(tally, &data),
+        notes: wording::notes(tally, &data),
         data,
         lines,
         findings: Vec::new(),

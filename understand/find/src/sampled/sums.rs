@@ -5,10 +5,10 @@ use super::findings::{
     SampledAccesses, SampledData, SampledEvidence, SampledFunction, SampledMember, SampledSource,
     SampledUser, SampledWithCallees,
 };
-use super::places::{Function, Places};
-use super::words;
 use crate::error::FindError;
 use crate::owner::{self, Owner, Spot};
+use crate::sampled::place_names::{Function, Places};
+use crate::sampled::wording;
 use foldhash::HashMap;
 use lineup_explain::name::Evidence;
 use lineup_samples::data_source::{DataSource, Operation};
@@ -226,7 +226,7 @@ impl Sums {
     fn by_source(&self, sources: &BTreeMap<DataSource, Sum>) -> Vec<SampledSource> {
         let mut by_words: BTreeMap<String, Sum> = BTreeMap::new();
         for (source, sum) in sources {
-            by_words.entry(words::source(*source)).or_default().add(*sum);
+            by_words.entry(wording::source(*source)).or_default().add(*sum);
         }
         let one = |(from, sum): (String, Sum)| SampledSource {
             from,

@@ -1,9 +1,9 @@
 //! Fights of threads for lines as findings.
 
-use crate::between::{Fight, Fighters, WAIT_CYCLES, Waits};
 use crate::findings::{BetweenThreads, Evidence, Finding, Kind, Sign, ThreadWaits, Trial};
 use crate::owner;
-use crate::work_out::Work;
+use crate::search::Work;
+use crate::threads::contention::{Fight, Fighters, WAIT_CYCLES, Waits};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

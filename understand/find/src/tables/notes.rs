@@ -1,7 +1,7 @@
 //! Further notes on findings.
 
-use crate::replay::cycles;
-use crate::work_out::Work;
+use crate::search::Work;
+use crate::trials::replay::cycles;
 use lineup_recording::{ProgramExit, Summary};
 use std::collections::BTreeMap;
 

@@ -4,13 +4,13 @@
 //! or as its accesses if it missed nothing there. An instruction that no window has is named by its code or by the
 //! address of its last miss. Otherwise it stays unnamed.
 
-use crate::clock::Clock;
 use crate::error::FindError;
-use crate::naming::{Naming, Point};
 use crate::owner::Owner;
 use crate::recorded::Recorded;
-use crate::replay::{count, cycles};
-use crate::watched::Watched;
+use crate::stalls::clock::Clock;
+use crate::stalls::window_names::{Naming, Point};
+use crate::stalls::window_stalls::Watched;
+use crate::trials::replay::{count, cycles};
 use foldhash::{HashMap, HashSet};
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};

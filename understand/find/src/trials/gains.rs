@@ -1,17 +1,18 @@
 //! The upper bound of each subject's gain: layouts tried on the windows of the run.
 
-use crate::attribution::{Attribution, FunctionCounts, NO_SYMBOL};
-use crate::configurations::Configuration;
 use crate::findings::{Evidence, Kind, LargestVariant, Sign, Trial};
-use crate::layouts::{LINK_BYTES, Layout, Moved, Objects, Relaid};
-use crate::naming::{Naming, Point};
-use crate::owner::{self, Owner, Spot};
-use crate::packed::Packed;
-use crate::pieces::{Piece, largest_variant, pieces};
+use crate::owner;
+use crate::owner::{Owner, Spot};
 use crate::recorded::Recorded;
-use crate::replay::replay;
-use crate::watched::Watched;
-use crate::work_out::Options;
+use crate::search::Options;
+use crate::stalls::attribution::{Attribution, FunctionCounts, NO_SYMBOL};
+use crate::stalls::window_names::{Naming, Point};
+use crate::stalls::window_stalls::Watched;
+use crate::trials::cache_configurations::Configuration;
+use crate::trials::layouts::{LINK_BYTES, Layout, Moved, Objects, Relaid};
+use crate::trials::packed_code::Packed;
+use crate::trials::pieces::{Piece, largest_variant, pieces};
+use crate::trials::replay::replay;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
@@ -384,8 +385,9 @@ pub(crate) fn of_code(
     (recorded, debug): (&Recorded, &[Option<DebugInfo>]),
     least_cycles: f64,
 ) -> Vec<Gain> {
-    let cycles =
-        |number: &usize| crate::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency);
+    let cycles = |number: &usize| {
+        crate::trials::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency)
+    };
     let own = || (0..attribution.functions.len()).filter(|number| is_own(&attribution.functions[*number]));
     let of_all: u64 = own().map(|number| cycles(&number)).sum();
     if of_all == 0 || (of_all as f64) < least_cycles {
@@ -398,7 +400,7 @@ pub(crate) fn of_code(
     let mut fetched = fetched(bench.windows);
     let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
     fetched.retain(|pc, size_bytes| {
-        let function = crate::attribution::function_at(recorded, debug, *pc);
+        let function = crate::stalls::attribution::function_at(recorded, debug, *pc);
         let is_own = own_names.contains(&(function.0.as_str(), function.1.as_str()));
         if is_own {
             by_function.entry(function).or_default().insert(*pc, *size_bytes);

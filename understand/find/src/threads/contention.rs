@@ -8,8 +8,8 @@
 //! thread that ended gives its stack to the next one. Their windows are taken to have run side by side as well. The
 //! first thread is left out of that: its work before it starts others precedes theirs.
 
-use crate::naming::Point;
 use crate::owner::{Owner, Spot};
+use crate::stalls::window_names::Point;
 use foldhash::HashMap;
 use lineup_coherence::{Access, Kind, Lines, Orders, Outcome, Span, Timed};
 use lineup_explain::namer::Namer;

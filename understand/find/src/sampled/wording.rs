@@ -1,6 +1,6 @@
 //! Findings from samples, in words.
 
-use super::findings::{SampledData, SampledEvent};
+use crate::sampled::findings::{SampledData, SampledEvent};
 use lineup_explain::name::Class;
 use lineup_samples::Ending;
 use lineup_samples::data_source::{DataSource, Level, Operation, Snoop};

@@ -1,8 +1,8 @@
 //! The windows of the run through caches again, with objects or code where a layout puts them.
 
-use crate::configurations::{Caches, Configuration};
-use crate::layouts::Layout;
-use crate::naming::Point;
+use crate::stalls::window_names::Point;
+use crate::trials::cache_configurations::{Caches, Configuration};
+use crate::trials::layouts::Layout;
 use lineup_cache::{CacheLevel, Missed};
 use lineup_recording::{Latency, Misses, Window, WindowStep};
 

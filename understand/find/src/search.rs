@@ -1,27 +1,29 @@
 //! From a recording to findings.
 
-use crate::attribution::{Attribution, FunctionCounts, Tally};
-use crate::between::Between;
-use crate::bursts;
-use crate::by_hand;
-use crate::by_time;
-use crate::clock::Clock;
-use crate::configurations::{Configuration, configurations};
-use crate::contexts;
 use crate::error::FindError;
 use crate::findings::{Bursts, BurstsTaken, Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
-use crate::gains::{self, Bench, Gain, Subject};
-use crate::member_map::member_map;
-use crate::naming::Naming;
 use crate::owner::Owner;
-use crate::pages::{PageCosts, PageStalls};
-use crate::placements::{self, Placements};
 use crate::recorded::Recorded;
-use crate::replay::cycles;
-use crate::sites::Sites;
-use crate::tables::coverage;
-use crate::watched::Watched;
-use crate::without;
+use crate::stalls::allocation_sites::Sites;
+use crate::stalls::attribution::{Attribution, FunctionCounts, Tally};
+use crate::stalls::bursts;
+use crate::stalls::clock::Clock;
+use crate::stalls::page_stalls::{PageCosts, PageStalls};
+use crate::stalls::window_names::Naming;
+use crate::stalls::window_stalls::Watched;
+use crate::stalls::work_contexts;
+use crate::tables::clock_contradictions;
+use crate::tables::manual_edits;
+use crate::tables::member_map::member_map;
+use crate::tables::stall_tables::coverage;
+use crate::tables::without_finding;
+use crate::threads::contention::Between;
+use crate::trials::cache_configurations::{Configuration, configurations};
+use crate::trials::gains;
+use crate::trials::gains::{Bench, Gain, Subject};
+use crate::trials::placements;
+use crate::trials::placements::Placements;
+use crate::trials::replay::cycles;
 use foldhash::HashMap;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
@@ -153,7 +155,7 @@ pub fn work_out(
     let mut findings = work.findings(&bench, gains);
     findings.placements = placements;
     findings.bursts = bursts;
-    findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
+    findings.contexts = work_contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
     Ok(findings)
@@ -281,14 +283,14 @@ impl Work<'_, '_> {
         // A subject without a gain is no finding under any threshold.
         found.retain(|finding| finding.gain > 0.0);
         for finding in &mut found {
-            finding.clock = by_time::contradiction(finding, &owners, &functions);
+            finding.clock = clock_contradictions::contradiction(finding, &owners, &functions);
         }
         let all = found.len();
         found.retain(|finding| finding.gain.max(finding.gain_by_time()) >= self.options.least_gain);
         let below_threshold = all - found.len();
         found.sort_by(|one, other| other.gain_by_time().total_cmp(&one.gain_by_time()));
         found.truncate(self.options.most_findings);
-        let without_finding = without::without_finding(&owners, &tried, &found);
+        let without_finding = without_finding::without_finding(&owners, &tried, &found);
         let (header, latency) = (&self.recorded.header, self.options.latency);
         Findings {
             schema: "lineup.find/1",
@@ -371,10 +373,10 @@ impl Work<'_, '_> {
         let has_order = gain.trials.iter().any(|trial| trial.kind == Kind::Order && is_worth_it(trial));
         let is_written = best.kind == Kind::Split && self.is_of_cpp(gain.subject);
         let by_hand = match (&library, &subject) {
-            (Some(library), Some(name)) => Some(by_hand::of_library(name, library)),
+            (Some(library), Some(name)) => Some(manual_edits::of_library(name, library)),
             (_, Some(name)) if self.options.next.is_none() => {
                 let kind = (best.kind, is_written);
-                by_hand::edit(name, kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
+                manual_edits::edit(name, kind, &gain.evidence, map.as_ref()).map(|edit| match has_order {
                     true if is_written => format!("{edit}; else it orders the members"),
                     true => format!("{edit}; lineup study orders the members instead"),
                     false => edit,

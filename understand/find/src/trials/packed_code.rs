@@ -1,6 +1,6 @@
 //! Code laid anew, for trials.
 
-use crate::layouts::LINE_BYTES;
+use crate::trials::layouts::LINE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

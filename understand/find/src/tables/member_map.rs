@@ -1,10 +1,11 @@
 //! The uses of a type's members, and their places in a layout.
 
-use crate::attribution::{Attribution, FunctionNumber, Tally};
 use crate::findings::{LaidMember, MemberMap};
-use crate::gains::Gain;
-use crate::naming::Naming;
-use crate::owner::{self, Owner, Spot};
+use crate::owner;
+use crate::owner::{Owner, Spot};
+use crate::stalls::attribution::{Attribution, FunctionNumber, Tally};
+use crate::stalls::window_names::Naming;
+use crate::trials::gains::Gain;
 use lineup_explain::catalog::Ty;
 use lineup_explain::fields::leaves;
 use std::collections::BTreeMap;

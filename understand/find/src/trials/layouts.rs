@@ -1,8 +1,8 @@
 //! Layouts that are tried: where each address goes.
 
-use crate::naming::Point;
-use crate::packed::Packed;
-use crate::pieces::{Piece, closely, put_in_order};
+use crate::stalls::window_names::Point;
+use crate::trials::packed_code::Packed;
+use crate::trials::pieces::{Piece, closely, put_in_order};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

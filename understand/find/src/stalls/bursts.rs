@@ -7,15 +7,16 @@
 //! * *Followed*: they hold what the thread's burst before has left, as if nothing ran in between. All else that is
 //!   reported of bursts rests on this estimate.
 
-use crate::attribution::Attribution;
-use crate::configurations::{Caches, Configuration};
 use crate::error::FindError;
 use crate::findings::{BurstShare, BurstShares};
-use crate::layouts::Layout;
-use crate::naming::{Naming, Point};
-use crate::owner::{self, Owner};
+use crate::owner;
+use crate::owner::Owner;
 use crate::recorded::Recorded;
-use crate::replay::{count, cycles, replay};
+use crate::stalls::attribution::Attribution;
+use crate::stalls::window_names::{Naming, Point};
+use crate::trials::cache_configurations::{Caches, Configuration};
+use crate::trials::layouts::Layout;
+use crate::trials::replay::{count, cycles, replay};
 use foldhash::{HashMap, HashSet};
 use lineup_cache::{CacheLevel, CacheSpec, Missed};
 use lineup_recording::{Latency, Misses, ProfileInstruction, Window, WindowStep};
@@ -38,7 +39,7 @@ impl Recorded {
         }
         let specs: Vec<CacheSpec> =
             self.header.caches.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-        let usual = &crate::configurations::configurations(&specs)[0];
+        let usual = &crate::trials::cache_configurations::configurations(&specs)[0];
         let points: Vec<Vec<Point>> = self.windows.iter().map(placeless).collect();
         let mut fetched: HashMap<u64, Misses> = HashMap::default();
         let mut all: BTreeMap<u64, ProfileInstruction> = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! Stalls of a kernel by the work they were for: tasks, and the interrupts of each CPU.
 
-use crate::attribution::function_at;
 use crate::findings::{ContextStalls, Stalls};
 use crate::recorded::Recorded;
-use crate::replay::cycles;
+use crate::stalls::attribution::function_at;
+use crate::trials::replay::cycles;
 use lineup_debuginfo::DebugInfo;
 use lineup_recording::{Context, ContextKind, KernelTask, Latency, Misses};
 use std::collections::BTreeMap;

@@ -1,18 +1,20 @@
 //! The tables of findings: where the whole run stalled, by owner, allocation site and function.
 
-use crate::attribution::{FunctionCounts, Tally};
-use crate::between::{WAIT_CYCLES, Waits};
-use crate::clock;
 use crate::findings::{
     AllocationStalls, ClassShare, Coverage, FunctionStalls, MemberStalls, OwnerStalls, Stack, Stalls,
     ThreadWaits,
 };
-use crate::owner::{self, Owner, Spot};
-use crate::pages::PageStalls;
-use crate::replay::cycles;
-use crate::sites::{self, SeenMemory};
-use crate::visits::visits;
-use crate::work_out::Work;
+use crate::owner;
+use crate::owner::{Owner, Spot};
+use crate::search::Work;
+use crate::stalls::allocation_sites;
+use crate::stalls::allocation_sites::SeenMemory;
+use crate::stalls::attribution::{FunctionCounts, Tally};
+use crate::stalls::clock;
+use crate::stalls::page_stalls::PageStalls;
+use crate::stalls::visit_order::visits;
+use crate::threads::contention::{WAIT_CYCLES, Waits};
+use crate::trials::replay::cycles;
 use foldhash::HashMap;
 use lineup_explain::name::Class;
 use std::collections::BTreeMap;
@@ -60,7 +62,7 @@ impl Work<'_, '_> {
             is_glibc: self.attribution.allocates_by_glibc(),
         };
         let (latency, naming) = (self.options.latency, &mut self.naming);
-        Some(sites::stalls(self.sites, &self.attribution, naming, &seen, latency, all_cycles))
+        Some(allocation_sites::stalls(self.sites, &self.attribution, naming, &seen, latency, all_cycles))
     }
 
     /// Data stalls, or waits of threads, by owner.

@@ -1,7 +1,7 @@
 //! A model's shares of functions, compared with samples of the clock.
 
-use super::findings::{AgainstModel, SampledFindings, SampledFunction};
-use crate::clock;
+use crate::sampled::findings::{AgainstModel, SampledFindings, SampledFunction};
+use crate::stalls::clock;
 use std::collections::BTreeMap;
 
 /// Functions below this share of both are not listed.

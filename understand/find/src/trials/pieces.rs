@@ -1,7 +1,7 @@
 //! A type in pieces that a layout may move: its members, and members that share bytes as one.
 
 use crate::findings::LargestVariant;
-use crate::layouts::LINK_BYTES;
+use crate::trials::layouts::LINK_BYTES;
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, Types};
 
 /// The greatest alignment that a member is taken to need.

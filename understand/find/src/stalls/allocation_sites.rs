@@ -4,14 +4,15 @@
 //! return a `void *` and whose name does not suggest allocation. The function that called it is named too, since one
 //! function may make objects of several kinds.
 
-use crate::attribution::{Attribution, Tally, function_at};
 use crate::findings::AllocationStalls;
-use crate::naming::Naming;
-use crate::owner::{self, Owner};
-use crate::pages::{PageCosts, PageStalls};
+use crate::owner;
+use crate::owner::Owner;
 use crate::recorded::Recorded;
-use crate::replay::cycles;
-use crate::visits::Visits;
+use crate::stalls::attribution::{Attribution, Tally, function_at};
+use crate::stalls::page_stalls::{PageCosts, PageStalls};
+use crate::stalls::visit_order::Visits;
+use crate::stalls::window_names::Naming;
+use crate::trials::replay::cycles;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::types::{TypeKind, Types};

@@ -61,8 +61,8 @@ pub(crate) fn contradiction(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
     use crate::findings::{Kind, Sign, Stalls};
+    use crate::stalls::clock;
 
     fn code_of(name: &str, gain: f64) -> Finding {
         Finding {

@@ -1,6 +1,6 @@
 //! Findings from samples, and the recordings that would add what samples do not contain.
 
-use super::findings::{
+use crate::sampled::findings::{
     FindingReason, SampledData, SampledFinding, SampledFindings, SampledFunction, SampledLine,
 };
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Files side by side, and names for places in them.
 
 use super::MoreNames;
-use crate::attribution::symbol_at;
 use crate::error::FindError;
-use crate::owner::{self, Owner, Spot};
+use crate::owner;
+use crate::owner::{Owner, Spot};
+use crate::stalls::attribution::symbol_at;
 use foldhash::HashMap;
 use lineup_debuginfo::{DebugInfo, ModulePart};
 use lineup_explain::image::Image;

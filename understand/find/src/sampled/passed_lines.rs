@@ -1,9 +1,9 @@
 //! Lines that were passed between CPUs.
 
 use super::SampledOptions;
-use super::findings::{SampledByte, SampledCpu, SampledLine};
-use super::places::Places;
 use crate::error::FindError;
+use crate::sampled::findings::{SampledByte, SampledCpu, SampledLine};
+use crate::sampled::place_names::Places;
 use lineup_samples::data_source::{DataSource, Operation};
 use lineup_samples::tally::{ByPlace, PassedLine, Tally};
 

@@ -1,14 +1,14 @@
 //! The windows' stalls in the recorded layout.
 
-use crate::attribution::Observed;
-use crate::configurations::Configuration;
-use crate::layouts::Layout;
-use crate::naming::Naming;
 use crate::owner::Owner;
 use crate::recorded::Recorded;
-use crate::replay::{count, cycles, replay};
-use crate::sites::Sites;
-use crate::usage::{LineUsage, per_line};
+use crate::stalls::allocation_sites::Sites;
+use crate::stalls::attribution::Observed;
+use crate::stalls::line_usage::{LineUsage, per_line};
+use crate::stalls::window_names::Naming;
+use crate::trials::cache_configurations::Configuration;
+use crate::trials::layouts::Layout;
+use crate::trials::replay::{count, cycles, replay};
 use foldhash::HashMap;
 use lineup_recording::{Latency, Misses, WindowStep};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! Names for every access in the windows of the run.
 
 use crate::error::FindError;
-use crate::owner::{self, Spot};
+use crate::owner;
+use crate::owner::Spot;
 use crate::recorded::Recorded;
 use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;

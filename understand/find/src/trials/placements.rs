@@ -8,9 +8,9 @@
 //! phase of the run that few windows are of counts for as much as it stalls. Instructions that the windows hardly have
 //! count as unchanged.
 
-use crate::configurations::Configuration;
-use crate::pages::PageCosts;
-use crate::replay::{count, cycles};
+use crate::stalls::page_stalls::PageCosts;
+use crate::trials::cache_configurations::Configuration;
+use crate::trials::replay::{count, cycles};
 use foldhash::{HashMap, HashSet};
 use lineup_cache::{CacheLevel, PageBytes, Tlb};
 use lineup_recording::{
@@ -477,7 +477,7 @@ fn chunk_bytes(size_bytes: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configurations::configurations;
+    use crate::trials::cache_configurations::configurations;
     use lineup_cache::CacheSpec;
 
     /// A walk over objects of 16 bytes in chunks of 32, one access each, `step` objects further every time.

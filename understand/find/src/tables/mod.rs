@@ -1,0 +1,8 @@
+//! The tables of the report, and the notes and next steps of each finding.
+
+pub(crate) mod clock_contradictions;
+pub(crate) mod manual_edits;
+pub(crate) mod member_map;
+pub(crate) mod notes;
+pub(crate) mod stall_tables;
+pub(crate) mod without_finding;

@@ -1,0 +1,4 @@
+//! Contention between threads for cache lines.
+
+pub(crate) mod contention;
+pub(crate) mod line_fights;

@@ -1,0 +1,9 @@
+//! Trials of layouts: the windows of the run go through the caches again, with objects or code elsewhere.
+
+pub(crate) mod cache_configurations;
+pub(crate) mod gains;
+pub(crate) mod layouts;
+pub(crate) mod packed_code;
+pub(crate) mod pieces;
+pub(crate) mod placements;
+pub(crate) mod replay;
