@@ -1,7 +1,7 @@
 //! The results of the search: plain values.
 
 use crate::stalls::page_stalls::{PageCosts, PageStalls};
-use crate::trials::placements::Placements;
+use crate::trials::placement_kinds::Placements;
 use lineup_model::sampling::ClockEvent;
 use serde::{Serialize, Serializer};
 

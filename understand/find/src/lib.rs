@@ -12,6 +12,7 @@
 
 mod error;
 mod findings;
+mod options;
 mod owner;
 mod recorded;
 mod sampled;
@@ -20,6 +21,7 @@ mod stalls;
 mod tables;
 mod threads;
 mod trials;
+mod work;
 
 pub use error::FindError;
 pub use findings::{
@@ -28,6 +30,7 @@ pub use findings::{
     FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, NoFinding, OwnerStalls,
     Sample, Sign, Stack, Stalls, ThreadWaits, Trial, WithoutFinding,
 };
+pub use options::{Again, NextWords, Options};
 pub use recorded::Recorded;
 pub use sampled::{
     AgainstModel, FileInformation, FindingReason, MoreNames, SampledAccesses, SampledByte, SampledCpu,
@@ -35,7 +38,7 @@ pub use sampled::{
     SampledFunction, SampledLine, SampledMember, SampledNext, SampledOptions, SampledProcess, SampledSource,
     SampledUser, SampledWithCallees, against_model, operand_at, sampled,
 };
-pub use search::{Again, NextWords, Options, work_out};
+pub use search::work_out;
 pub use stalls::clock::Clock;
 pub use stalls::page_stalls::{CostSource, PageCosts, PageStalls};
-pub use trials::placements::{PlacementKind, PlacementTrial, Placements};
+pub use trials::placement_kinds::{PlacementKind, PlacementTrial, Placements};

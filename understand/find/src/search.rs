@@ -1,14 +1,16 @@
 //! From a recording to findings.
 
 use crate::error::FindError;
-use crate::findings::{Bursts, BurstsTaken, Evidence, Finding, Findings, Kind, Sample, Stalls, Trial};
+use crate::findings::{Bursts, Evidence, Finding, Findings, Kind, Sample, Trial};
+use crate::options::Options;
 use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::stalls::allocation_sites::Sites;
-use crate::stalls::attribution::{Attribution, FunctionCounts, Tally};
+use crate::stalls::attribution::Attribution;
 use crate::stalls::bursts;
 use crate::stalls::clock::Clock;
-use crate::stalls::page_stalls::{PageCosts, PageStalls};
+use crate::stalls::counts::FunctionCounts;
+use crate::stalls::page_stalls::PageStalls;
 use crate::stalls::window_names::Naming;
 use crate::stalls::window_stalls::Watched;
 use crate::stalls::work_contexts;
@@ -19,82 +21,16 @@ use crate::tables::stall_tables::coverage;
 use crate::tables::without_finding;
 use crate::threads::contention::Between;
 use crate::trials::cache_configurations::{Configuration, configurations};
-use crate::trials::gains;
-use crate::trials::gains::{Bench, Gain, Subject};
+use crate::trials::gains::{self, Bench, Gain, Subject};
+use crate::trials::placement_kinds::Placements;
 use crate::trials::placements;
-use crate::trials::placements::Placements;
 use crate::trials::replay::cycles;
-use foldhash::HashMap;
+use crate::work::Work;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
-use lineup_explain::catalog::Ty;
 use lineup_model::Library;
-use lineup_model::abi::Machine;
 use lineup_model::types::Language;
-use lineup_recording::{Latency, PageCounts};
-use std::path::{Path, PathBuf};
-
-/// The options of the search.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Findings that gain less than this share of all modelled stalls are left out.
-    pub least_gain: f64,
-    /// Findings at most.
-    pub most_findings: usize,
-    /// The costs of misses.
-    pub latency: Latency,
-    /// The costs of pages.
-    pub page_costs: PageCosts,
-    /// The next command of a finding in a kernel; `None` for a program that `lineup study` can build.
-    pub next: Option<NextWords>,
-    /// The words with which a finding's next command runs the program.
-    pub again: Again,
-    /// How bursts were taken, when the recording is of these.
-    pub bursts: Option<BurstsTaken>,
-}
-
-/// The functions that the next command records for a finding that names none.
-const HOTTEST: usize = 5;
-
-/// The command that a finding in a kernel leads to.
-#[derive(Clone, Default, Debug)]
-pub struct NextWords {
-    /// Its words up to the functions.
-    pub first: Vec<String>,
-    /// The words in place of functions where a finding has none that can be recorded.
-    pub without_functions: Vec<String>,
-}
-
-/// Words of commands that run a program again as it was recorded.
-#[derive(Clone, Default, Debug)]
-pub struct Again {
-    /// Options of every command that runs it, such as `--drive` with its line.
-    pub run: Vec<String>,
-    /// Options of the recorder: `--engine` and `--cache`.
-    pub recorder: Vec<String>,
-    /// Other options of `lineup record`: additions to the environment, which a study takes as part of its command.
-    pub environment: Vec<String>,
-    /// Other options of `lineup study`: the folder of the sources, and the build command.
-    pub build: Vec<String>,
-    /// The program and its arguments as `lineup study` takes them; empty when as they were recorded.
-    pub studied: Vec<String>,
-    /// The folder of the sources, where it is known.
-    pub source: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            least_gain: 0.01,
-            most_findings: 10,
-            latency: Latency::default(),
-            page_costs: PageCosts::default(),
-            next: None,
-            again: Again::default(),
-            bursts: None,
-        }
-    }
-}
+use std::path::Path;
 
 /// Works out the findings. `debug` holds the debug info of each of the recording's images, `program` is the path of the
 /// one whose functions can be studied, `clock` the samples of a run at its own speed.
@@ -174,45 +110,7 @@ fn line_bytes(specs: &[CacheSpec], level: CacheLevel) -> u64 {
     spec.map_or(64, |spec| spec.line().bytes())
 }
 
-/// Everything known so far.
-pub(crate) struct Work<'w, 'a> {
-    pub(crate) recorded: &'w Recorded,
-    pub(crate) options: &'w Options,
-    pub(crate) program: &'w str,
-    pub(crate) attribution: Attribution,
-    pub(crate) naming: Naming<'a>,
-    pub(crate) sites: &'w Sites,
-    pub(crate) watched: &'w Watched,
-    pub(crate) between: Between,
-}
-
 impl Work<'_, '_> {
-    pub(crate) fn stalls(&self) -> Stalls {
-        let of = |counts: &FunctionCounts| self.of_function(counts);
-        self.attribution.functions.iter().map(of).fold(Stalls::default(), |sum, own| Stalls {
-            code_cycles: sum.code_cycles + own.code_cycles,
-            data_cycles: sum.data_cycles + own.data_cycles,
-        })
-    }
-
-    /// Accesses of the whole run.
-    pub(crate) fn of_accesses(&self) -> u64 {
-        self.recorded.instructions.iter().map(|counts| counts.loads + counts.stores).sum()
-    }
-
-    /// Whether the recorder counts pages.
-    pub(crate) fn counts_pages(&self) -> bool {
-        !self.recorded.pages.is_empty()
-    }
-
-    /// The pages of the whole run.
-    fn all_pages(&self) -> PageCounts {
-        self.recorded.pages.values().fold(PageCounts::default(), |mut sum, own| {
-            sum += *own;
-            sum
-        })
-    }
-
     /// Other placements of the heap's small objects.
     fn placements(&self, configurations: &[Configuration]) -> Option<Placements> {
         let prices = (self.options.latency, self.options.page_costs);
@@ -223,51 +121,6 @@ impl Work<'_, '_> {
         let bench = placements::Bench::of(&self.recorded.windows, &self.recorded.objects, prices, run)?;
         let live_objects = self.sites.live_small_objects(placements::MOST_SMALL_BYTES);
         bench.tried(configurations, self.options.least_gain, live_objects, || self.next_of_placement())
-    }
-
-    /// The command that tries placements.
-    fn next_of_placement(&self) -> String {
-        let again = &self.options.again;
-        let command = &self.recorded.header.command;
-        let command = if again.studied.is_empty() { command } else { &again.studied };
-        let first = ["lineup", "study", "--placement"].into_iter();
-        let own = again.run.iter().map(String::as_str).chain(["--"]);
-        shell_words::join(first.chain(own).chain(command.iter().map(String::as_str)))
-    }
-
-    /// Samples by the clock.
-    pub(crate) fn samples(&self) -> u64 {
-        self.attribution.functions.iter().map(|counts| counts.samples).sum()
-    }
-
-    pub(crate) fn of_function(&self, counts: &FunctionCounts) -> Stalls {
-        Stalls {
-            code_cycles: cycles(counts.fetch_misses, self.options.latency),
-            data_cycles: cycles(counts.access_misses, self.options.latency),
-        }
-    }
-
-    /// Tallies of all owners.
-    pub(crate) fn by_owner(&self) -> Vec<(Owner, Tally)> {
-        let mut sums: HashMap<Owner, Tally> = HashMap::default();
-        let mut spots: Vec<(&u32, &Tally)> = self.attribution.spots.iter().collect();
-        spots.sort_by_key(|(spot, _)| **spot);
-        for (spot, tally) in spots {
-            sums.entry(self.naming.spots[*spot as usize].owner).or_default().add(*tally);
-        }
-        sums.into_iter().collect()
-    }
-
-    /// Types that stall for at least this number of cycles, most stalls first.
-    fn types_by_stalls(&self, least_cycles: f64) -> Vec<(Ty, f64)> {
-        let types = self.by_owner().into_iter().filter_map(|(owner, tally)| match owner {
-            Owner::Type(ty) => Some((ty, tally.cycles(self.options.latency))),
-            _ => None,
-        });
-        let mut types: Vec<(Ty, f64)> =
-            types.filter(|(_, cycles)| *cycles > 0.0 && *cycles >= least_cycles).collect();
-        types.sort_by(|(one, stalls), (other, more)| more.total_cmp(stalls).then(one.cmp(other)));
-        types
     }
 
     fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>) -> Findings {
@@ -402,81 +255,6 @@ impl Work<'_, '_> {
             map,
             clock: None,
         })
-    }
-
-    /// Cycles for which the code stalled that a study can put in another order: a library's is not the program's to
-    /// change.
-    fn own_code_cycles(&self) -> f64 {
-        let own = self.attribution.functions.iter().filter(|counts| self.can_be_region(counts));
-        own.map(|counts| self.of_function(counts).code_cycles as f64).sum()
-    }
-
-    /// Whether the next command takes a function: one of the program, or of a kernel's module.
-    pub(crate) fn can_be_region(&self, counts: &FunctionCounts) -> bool {
-        let mut modules = self.recorded.modules.keys().filter_map(|index| self.recorded.images.get(*index));
-        counts.image == self.program || modules.any(|module| counts.image == module.path)
-    }
-
-    /// The functions that stall most for code, of those that can be recorded: a finding on all code names none itself.
-    fn hottest(&self) -> Vec<String> {
-        let cycles = |counts: &&FunctionCounts| self.of_function(counts).code_cycles;
-        let mut all: Vec<&FunctionCounts> =
-            self.attribution.functions.iter().filter(|counts| self.can_be_region(counts)).collect();
-        all.sort_by_key(|counts| (std::cmp::Reverse(cycles(counts)), counts.name.clone()));
-        all.iter().take(HOTTEST).map(|counts| counts.name.clone()).collect()
-    }
-
-    /// The command to go on with.
-    pub(crate) fn next(&self, kind: Kind, functions: &[String]) -> String {
-        let command = &self.recorded.header.command;
-        let again = &self.options.again;
-        let regions = functions.iter().flat_map(|name| ["--region".to_owned(), name.clone()]);
-        let regions: Vec<String> = regions.collect();
-        let join = |first: &[&str], own: &[String], command: &[String]| {
-            let first = first.iter().map(|word| (*word).to_owned());
-            let own = own.iter().chain(&regions).cloned().chain(["--".to_owned()]);
-            shell_words::join(first.chain(own).chain(command.iter().cloned()).collect::<Vec<String>>())
-        };
-        let study = |option: &'static [&'static str]| {
-            let own = [again.build.as_slice(), &again.recorder, &again.run].concat();
-            let command = if again.studied.is_empty() { command } else { &again.studied };
-            join(&[&["lineup", "study"], option].concat(), &own, command)
-        };
-        if let Some(next) = &self.options.next {
-            let hottest =
-                || self.hottest().into_iter().flat_map(|name| ["--region".to_owned(), name]).collect();
-            let regions: Vec<String> = if regions.is_empty() { hottest() } else { regions };
-            let regions = if regions.is_empty() { &next.without_functions } else { &regions };
-            return shell_words::join(next.first.iter().chain(regions));
-        }
-        match kind {
-            Kind::Code if self.recorded.header.abi.machine == Machine::X86_64 => study(&["--code"]),
-            Kind::Code => {
-                let with = |first: String| shell_words::join([first].iter().chain(command.iter().skip(1)));
-                let program = command.first().map_or("", String::as_str);
-                let both = [with(program.to_owned()), with(format!("{program}.profiled"))];
-                shell_words::join(["lineup", "compare"].into_iter().chain(both.iter().map(String::as_str)))
-            }
-            _ if functions.is_empty() => {
-                let own = [again.recorder.as_slice(), &again.environment, &again.run].concat();
-                join(&["lineup", "record", "--whole-program"], &own, command)
-            }
-            Kind::OwnLines => study(&["--allow-growth"]),
-            // For the others the study orders the members; changes that gain more are made by hand.
-            Kind::Order | Kind::Split | Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => {
-                study(&[])
-            }
-        }
-    }
-
-    /// The command that records these functions, and shows the contention between threads in them.
-    pub(crate) fn next_of_threads(&self, functions: &[String]) -> String {
-        let again = &self.options.again;
-        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
-        let own = again.environment.iter().chain(&again.run).map(String::as_str).chain(regions).chain(["--"]);
-        let first = ["lineup", "record", "--engine", "native", "--out", "threads.rec"].into_iter();
-        let command = self.recorded.header.command.iter().map(String::as_str);
-        format!("{} && lineup threads threads.rec", shell_words::join(first.chain(own).chain(command)))
     }
 
     /// Whether C++ declares a type.

@@ -4,8 +4,7 @@
 //! number of its definition.
 
 use crate::types::congruence::Congruence;
-use crate::types::fields;
-use crate::types::fields::Field;
+use crate::types::fields::{self, Field};
 use foldhash::HashMap;
 use lineup_model::types::{Aggregate, ScalarKind, TypeId, TypeKind, Types};
 use std::hash::{DefaultHasher, Hash, Hasher};

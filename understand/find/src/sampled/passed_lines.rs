@@ -1,6 +1,6 @@
 //! Lines that were passed between CPUs.
 
-use super::SampledOptions;
+use super::options::SampledOptions;
 use crate::error::FindError;
 use crate::sampled::findings::{SampledByte, SampledCpu, SampledLine};
 use crate::sampled::place_names::Places;

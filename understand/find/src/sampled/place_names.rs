@@ -1,10 +1,9 @@
 //! Files side by side, and names for places in them.
 
-use super::MoreNames;
+use super::options::MoreNames;
 use crate::error::FindError;
-use crate::owner;
-use crate::owner::{Owner, Spot};
-use crate::stalls::attribution::symbol_at;
+use crate::owner::{self, Owner, Spot};
+use crate::stalls::function_names::symbol_at;
 use foldhash::HashMap;
 use lineup_debuginfo::{DebugInfo, ModulePart};
 use lineup_explain::image::Image;

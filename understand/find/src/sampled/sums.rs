@@ -1,10 +1,10 @@
 //! Samples added up by function, by the accessed data, and by the source of the data.
 
-use super::SampledOptions;
 use super::findings::{
     SampledAccesses, SampledData, SampledEvidence, SampledFunction, SampledMember, SampledSource,
     SampledUser, SampledWithCallees,
 };
+use super::options::SampledOptions;
 use crate::error::FindError;
 use crate::owner::{self, Owner, Spot};
 use crate::sampled::place_names::{Function, Places};

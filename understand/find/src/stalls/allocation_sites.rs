@@ -1,138 +1,52 @@
-//! Stalls by allocation site.
+//! Allocation sites.
 //!
 //! Programs allocate through functions of their own. A site is named after the first function under way that does not
 //! return a `void *` and whose name does not suggest allocation. The function that called it is named too, since one
 //! function may make objects of several kinds.
 
-use crate::findings::AllocationStalls;
-use crate::owner;
-use crate::owner::Owner;
 use crate::recorded::Recorded;
-use crate::stalls::attribution::{Attribution, Tally, function_at};
-use crate::stalls::page_stalls::{PageCosts, PageStalls};
-use crate::stalls::visit_order::Visits;
-use crate::stalls::window_names::Naming;
-use crate::trials::replay::cycles;
+use crate::stalls::function_names::function_at;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::types::{TypeKind, Types};
-use lineup_recording::{Latency, Misses, SiteMemory};
+use lineup_recording::{Misses, SiteMemory};
 use std::collections::BTreeMap;
 
 /// Parts of names that suggest allocation, in small letters.
 const TELLS: [&str; 5] = ["alloc", "strdup", "strndup", "memdup", "operator new"];
-/// The largest number of types listed for a site, and the smallest share of its accesses that each has.
-const MOST_TYPES: usize = 3;
-const LEAST_OF_SITE: f64 = 0.02;
 
 /// One of the functions under way when memory was allocated.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-struct Frame {
-    function: String,
-    image: String,
+pub(crate) struct Frame {
+    pub(crate) function: String,
+    pub(crate) image: String,
     /// `FILE:LINE` of the call, where it is known.
-    line: Option<String>,
+    pub(crate) line: Option<String>,
     /// Whether the function's purpose is to allocate.
-    is_wrapper: bool,
+    pub(crate) is_wrapper: bool,
 }
 
 /// The site that a chain of calls is counted with.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-struct Key {
-    frame: Frame,
-    caller: Option<String>,
+pub(crate) struct Key {
+    pub(crate) frame: Frame,
+    pub(crate) caller: Option<String>,
 }
 
+/// The counts of a site.
 #[derive(Default)]
-struct Sum {
-    objects: u64,
-    bytes: u64,
-    most_bytes: u64,
-    misses: Misses,
-    memory: SiteMemory,
-    numbers: Vec<u32>,
-}
-
-/// The memory of sites' objects, by a number of [`Sites`].
-pub(crate) struct SeenMemory<'a> {
-    /// Bytes used of each line.
-    pub(crate) used: &'a HashMap<u32, f64>,
-    pub(crate) visits: HashMap<u32, Visits>,
-    /// `None` where pages were not counted.
-    pub(crate) costs: Option<PageCosts>,
-    pub(crate) is_glibc: bool,
-}
-
-/// Stalls by site, most stalls first.
-pub(crate) fn stalls(
-    keys: &Sites,
-    attribution: &Attribution,
-    naming: &mut Naming<'_>,
-    seen: &SeenMemory<'_>,
-    latency: Latency,
-    all_cycles: f64,
-) -> Vec<AllocationStalls> {
-    let mut owners: BTreeMap<u32, Vec<(Owner, Tally)>> = BTreeMap::new();
-    for ((site, owner), tally) in &attribution.sites {
-        owners.entry(keys.number_of(*site)).or_default().push((*owner, *tally));
-    }
-    let mut all: Vec<AllocationStalls> = Vec::new();
-    for (number, (key, sum)) in (1..).zip(&keys.all) {
-        let own = owners.remove(&number).unwrap_or_default();
-        let accesses = own.iter().map(|(_, tally)| tally.accesses).sum();
-        let stall_cycles = cycles(sum.misses, latency);
-        all.push(AllocationStalls {
-            function: key.frame.function.clone(),
-            image: key.frame.image.clone(),
-            line: key.frame.line.clone(),
-            caller: key.caller.clone(),
-            chains: sum.numbers.len() as u64,
-            objects: sum.objects,
-            bytes: sum.bytes,
-            most_bytes: sum.most_bytes,
-            accesses,
-            l1_misses: sum.misses.l1,
-            l2_misses: sum.misses.l2,
-            stall_cycles,
-            share: stall_cycles as f64 / all_cycles,
-            used_bytes_per_line: seen.used.get(&number).copied(),
-            taken_bytes: seen.is_glibc.then_some(sum.memory.chunk_bytes),
-            pages: seen.costs.map(|costs| PageStalls::of(sum.memory.pages, &costs)),
-            live_bytes_per_line: (sum.memory.lines > 0)
-                .then(|| sum.memory.live_bytes as f64 / sum.memory.lines as f64),
-            visits_in_order: seen.visits.get(&number).and_then(|visits| visits.share()),
-            types: types(naming, own, accesses),
-        });
-    }
-    all.sort_by(|one, other| {
-        let order = (other.stall_cycles, other.bytes).cmp(&(one.stall_cycles, one.bytes));
-        order.then_with(|| {
-            (&one.function, &one.line, &one.caller).cmp(&(&other.function, &other.line, &other.caller))
-        })
-    });
-    all
-}
-
-/// The types that a site's objects are accessed as, most first, with the shares of their accesses.
-fn types(naming: &mut Naming<'_>, own: Vec<(Owner, Tally)>, accesses: f64) -> Vec<(String, f64)> {
-    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for (owner, tally) in own {
-        // For objects that no code names, only the site is known.
-        if !matches!(owner, Owner::Unnamed | Owner::Library(..) | Owner::Copied) {
-            *sums.entry(owner::name(&mut naming.namer, owner)).or_default() += tally.accesses;
-        }
-    }
-    let mut all: Vec<(String, f64)> =
-        sums.into_iter().map(|(name, own)| (name, own / accesses.max(1.0))).collect();
-    all.retain(|(_, share)| *share >= LEAST_OF_SITE);
-    all.sort_by(|(one, share), (other, more)| more.total_cmp(share).then_with(|| one.cmp(other)));
-    all.truncate(MOST_TYPES);
-    all
+pub(crate) struct Sum {
+    pub(crate) objects: u64,
+    pub(crate) bytes: u64,
+    pub(crate) most_bytes: u64,
+    pub(crate) misses: Misses,
+    pub(crate) memory: SiteMemory,
+    pub(crate) numbers: Vec<u32>,
 }
 
 /// The sites that all chains of calls are counted with.
 pub(crate) struct Sites {
-    all: Vec<(Key, Sum)>,
+    pub(crate) all: Vec<(Key, Sum)>,
     /// By the number of a chain.
     numbers: HashMap<u32, u32>,
 }

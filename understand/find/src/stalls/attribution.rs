@@ -8,86 +8,21 @@ use crate::error::FindError;
 use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::stalls::clock::Clock;
-use crate::stalls::window_names::{Naming, Point};
-use crate::stalls::window_stalls::Watched;
-use crate::trials::replay::{count, cycles};
+use crate::stalls::counts::{FunctionCounts, FunctionNumber, Tally};
+use crate::stalls::function_names::function_at;
+use crate::stalls::window_names::Naming;
+use crate::stalls::window_stalls::{Observed, SpotMisses, Watched};
+use crate::trials::replay::cycles;
 use foldhash::{HashMap, HashSet};
-use lineup_cache::Missed;
-use lineup_debuginfo::{DebugInfo, spelled};
-use lineup_recording::{Latency, Misses, PageCounts, ProfileInstruction, WindowStep};
+use lineup_debuginfo::DebugInfo;
+use lineup_recording::{Latency, Misses, ProfileInstruction};
 use std::collections::BTreeMap;
-
-/// Accesses and their misses, where shares of counts are added up.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub(crate) struct Tally {
-    pub(crate) accesses: f64,
-    /// The stores among them.
-    pub(crate) stores: f64,
-    pub(crate) l1: f64,
-    pub(crate) l2: f64,
-}
-
-impl Tally {
-    pub(crate) fn add(&mut self, other: Tally) {
-        self.accesses += other.accesses;
-        self.stores += other.stores;
-        self.l1 += other.l1;
-        self.l2 += other.l2;
-    }
-
-    /// Cycles that the misses stall for.
-    pub(crate) fn cycles(&self, latency: Latency) -> f64 {
-        let from_l2 = (self.l1 - self.l2).max(0.0);
-        from_l2 * f64::from(latency.l2_cycles) + self.l2 * f64::from(latency.memory_cycles)
-    }
-}
-
-/// Accesses and misses of one instruction's loads, or stores, in the windows, by spot and by allocation site.
-type SpotMisses = HashMap<(u32, u32), (u64, Misses)>;
-
-/// Accesses and misses of every instruction in the windows.
-#[derive(Default)]
-pub(crate) struct Observed(HashMap<(u64, bool), SpotMisses>);
-
-impl Observed {
-    /// Takes in an access.
-    pub(crate) fn see(&mut self, step: &WindowStep, point: Point, missed: Missed) {
-        if let WindowStep::Access { pc, is_store, .. } = *step {
-            let seen = self.0.entry((pc, is_store)).or_default();
-            let (accesses, misses) = seen.entry((point.spot, point.site)).or_default();
-            *accesses += 1;
-            count(misses, missed);
-        }
-    }
-}
 
 /// Accesses that miss nothing, and that no window has, are not named up to this share of all.
 const NOT_LOOKED_AT: f64 = 0.0005;
 
 /// An address in no file.
 const NOWHERE: u64 = u64::MAX;
-
-/// A function, by its number among the functions that ran.
-pub(crate) type FunctionNumber = usize;
-
-/// Counts of one function.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct FunctionCounts {
-    pub(crate) name: String,
-    pub(crate) image: String,
-    pub(crate) instructions: u64,
-    pub(crate) accesses: u64,
-    pub(crate) fetch_misses: Misses,
-    pub(crate) access_misses: Misses,
-    /// Pages that its accesses needed.
-    pub(crate) pages: PageCounts,
-    /// Lines of its code that were executed.
-    pub(crate) code_lines: u64,
-    /// Lines of data that it fetched in the windows, and bytes used of them.
-    pub(crate) used: (u64, u64),
-    /// Samples by the clock.
-    pub(crate) samples: u64,
-}
 
 /// Counts of the whole run, by name and by function.
 pub(crate) struct Attribution {
@@ -294,44 +229,9 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// The symbol of the function that a compiler has split a part off, or made another version of: `f` for `f.part.0` or
-/// `f.cold`.
-fn whole_name(symbol: &str) -> &str {
-    const MADE: [&str; 6] = [".cold", ".part.", ".isra.", ".constprop.", ".lto_priv.", ".llvm."];
-    let ends = MADE.iter().filter_map(|made| symbol.find(made)).filter(|end| *end > 0);
-    ends.min().map_or(symbol, |end| &symbol[..end])
-}
-
-/// The function and the file at a runtime address, by the symbols that link it.
-pub(crate) fn function_at(recorded: &Recorded, debug: &[Option<DebugInfo>], pc: u64) -> (String, String) {
-    let Some((image, link)) = recorded.place_of(pc) else {
-        return ("(outside every file)".to_owned(), String::new());
-    };
-    (symbol_at(debug.get(image).and_then(Option::as_ref), link), recorded.images[image].path.clone())
-}
-
-/// The name of code that no symbol names.
-pub(crate) const NO_SYMBOL: &str = "(no symbol)";
-
-/// The function at a link address of a file.
-pub(crate) fn symbol_at(debug: Option<&DebugInfo>, link: u64) -> String {
-    let symbol = debug.and_then(|debug| {
-        let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
-        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(whole_name(&symbol.name))))
-    });
-    symbol.unwrap_or_else(|| NO_SYMBOL.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_and_versions_of_a_function_are_counted_with_it() {
-        let symbols =
-            ["f", "f.cold", "f.part.0.constprop.1", "_ZN1a1fEv.cold", ".cold", "a.f", "f.isra.0.part.2"];
-        assert_eq!(symbols.map(whole_name), ["f", "f", "f", "_ZN1a1fEv", ".cold", "a.f", "f"]);
-    }
 
     /// Five of 10,000 accesses may be left without a name: those of two instructions with one each, and not three with
     /// two.

@@ -9,8 +9,7 @@
 
 use crate::error::FindError;
 use crate::findings::{BurstShare, BurstShares};
-use crate::owner;
-use crate::owner::Owner;
+use crate::owner::{self, Owner};
 use crate::recorded::Recorded;
 use crate::stalls::attribution::Attribution;
 use crate::stalls::window_names::{Naming, Point};

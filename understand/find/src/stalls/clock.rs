@@ -1,7 +1,7 @@
 //! Measured time: samples by the clock, compared with the model's shares.
 
 use crate::findings::ClockShare;
-use crate::stalls::attribution::FunctionCounts;
+use crate::stalls::counts::FunctionCounts;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::image::LoadedImage;
 use lineup_model::sampling::ClockEvent;

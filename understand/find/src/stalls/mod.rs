@@ -4,6 +4,8 @@ pub(crate) mod allocation_sites;
 pub(crate) mod attribution;
 pub(crate) mod bursts;
 pub(crate) mod clock;
+pub(crate) mod counts;
+pub(crate) mod function_names;
 pub(crate) mod line_usage;
 pub(crate) mod page_stalls;
 pub(crate) mod visit_order;

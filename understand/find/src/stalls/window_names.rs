@@ -1,8 +1,7 @@
 //! Names for every access in the windows of the run.
 
 use crate::error::FindError;
-use crate::owner;
-use crate::owner::Spot;
+use crate::owner::{self, Spot};
 use crate::recorded::Recorded;
 use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;

@@ -3,15 +3,34 @@
 use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::stalls::allocation_sites::Sites;
-use crate::stalls::attribution::Observed;
 use crate::stalls::line_usage::{LineUsage, per_line};
-use crate::stalls::window_names::Naming;
+use crate::stalls::window_names::{Naming, Point};
 use crate::trials::cache_configurations::Configuration;
 use crate::trials::layouts::Layout;
 use crate::trials::replay::{count, cycles, replay};
 use foldhash::HashMap;
+use lineup_cache::Missed;
 use lineup_recording::{Latency, Misses, WindowStep};
 use std::collections::BTreeMap;
+
+/// Accesses and misses of one instruction's loads, or stores, in the windows, by spot and by allocation site.
+pub(super) type SpotMisses = HashMap<(u32, u32), (u64, Misses)>;
+
+/// Accesses and misses of every instruction in the windows.
+#[derive(Default)]
+pub(crate) struct Observed(pub(super) HashMap<(u64, bool), SpotMisses>);
+
+impl Observed {
+    /// Takes in an access.
+    pub(crate) fn see(&mut self, step: &WindowStep, point: Point, missed: Missed) {
+        if let WindowStep::Access { pc, is_store, .. } = *step {
+            let seen = self.0.entry((pc, is_store)).or_default();
+            let (accesses, misses) = seen.entry((point.spot, point.site)).or_default();
+            *accesses += 1;
+            count(misses, missed);
+        }
+    }
+}
 
 /// The windows' stalls through the modelled caches.
 pub(crate) struct Watched {

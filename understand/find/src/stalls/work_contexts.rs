@@ -2,7 +2,7 @@
 
 use crate::findings::{ContextStalls, Stalls};
 use crate::recorded::Recorded;
-use crate::stalls::attribution::function_at;
+use crate::stalls::function_names::function_at;
 use crate::trials::replay::cycles;
 use lineup_debuginfo::DebugInfo;
 use lineup_recording::{Context, ContextKind, KernelTask, Latency, Misses};

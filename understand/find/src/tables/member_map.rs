@@ -1,9 +1,9 @@
 //! The uses of a type's members, and their places in a layout.
 
 use crate::findings::{LaidMember, MemberMap};
-use crate::owner;
-use crate::owner::{Owner, Spot};
-use crate::stalls::attribution::{Attribution, FunctionNumber, Tally};
+use crate::owner::{self, Owner, Spot};
+use crate::stalls::attribution::Attribution;
+use crate::stalls::counts::{FunctionNumber, Tally};
 use crate::stalls::window_names::Naming;
 use crate::trials::gains::Gain;
 use lineup_explain::catalog::Ty;

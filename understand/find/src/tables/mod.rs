@@ -3,6 +3,8 @@
 pub(crate) mod clock_contradictions;
 pub(crate) mod manual_edits;
 pub(crate) mod member_map;
+pub(crate) mod next_commands;
 pub(crate) mod notes;
+pub(crate) mod site_table;
 pub(crate) mod stall_tables;
 pub(crate) mod without_finding;

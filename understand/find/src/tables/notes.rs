@@ -1,7 +1,7 @@
 //! Further notes on findings.
 
-use crate::search::Work;
 use crate::trials::replay::cycles;
+use crate::work::Work;
 use lineup_recording::{ProgramExit, Summary};
 use std::collections::BTreeMap;
 

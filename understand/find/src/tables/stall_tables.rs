@@ -4,17 +4,15 @@ use crate::findings::{
     AllocationStalls, ClassShare, Coverage, FunctionStalls, MemberStalls, OwnerStalls, Stack, Stalls,
     ThreadWaits,
 };
-use crate::owner;
-use crate::owner::{Owner, Spot};
-use crate::search::Work;
-use crate::stalls::allocation_sites;
-use crate::stalls::allocation_sites::SeenMemory;
-use crate::stalls::attribution::{FunctionCounts, Tally};
+use crate::owner::{self, Owner, Spot};
 use crate::stalls::clock;
+use crate::stalls::counts::{FunctionCounts, Tally};
 use crate::stalls::page_stalls::PageStalls;
 use crate::stalls::visit_order::visits;
+use crate::tables::site_table::{self, SeenMemory};
 use crate::threads::contention::{WAIT_CYCLES, Waits};
 use crate::trials::replay::cycles;
+use crate::work::Work;
 use foldhash::HashMap;
 use lineup_explain::name::Class;
 use std::collections::BTreeMap;
@@ -62,7 +60,7 @@ impl Work<'_, '_> {
             is_glibc: self.attribution.allocates_by_glibc(),
         };
         let (latency, naming) = (self.options.latency, &mut self.naming);
-        Some(allocation_sites::stalls(self.sites, &self.attribution, naming, &seen, latency, all_cycles))
+        Some(site_table::stalls(self.sites, &self.attribution, naming, &seen, latency, all_cycles))
     }
 
     /// Data stalls, or waits of threads, by owner.

@@ -2,8 +2,8 @@
 
 use crate::findings::{BetweenThreads, Evidence, Finding, Kind, Sign, ThreadWaits, Trial};
 use crate::owner;
-use crate::search::Work;
 use crate::threads::contention::{Fight, Fighters, WAIT_CYCLES, Waits};
+use crate::work::Work;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

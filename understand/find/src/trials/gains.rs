@@ -1,17 +1,18 @@
 //! The upper bound of each subject's gain: layouts tried on the windows of the run.
 
 use crate::findings::{Evidence, Kind, LargestVariant, Sign, Trial};
-use crate::owner;
-use crate::owner::{Owner, Spot};
+use crate::options::Options;
+use crate::owner::{self, Owner, Spot};
 use crate::recorded::Recorded;
-use crate::search::Options;
-use crate::stalls::attribution::{Attribution, FunctionCounts, NO_SYMBOL};
+use crate::stalls::attribution::Attribution;
+use crate::stalls::counts::FunctionCounts;
+use crate::stalls::function_names::{NO_SYMBOL, function_at};
 use crate::stalls::window_names::{Naming, Point};
 use crate::stalls::window_stalls::Watched;
 use crate::trials::cache_configurations::Configuration;
-use crate::trials::layouts::{LINK_BYTES, Layout, Moved, Objects, Relaid};
+use crate::trials::layouts::{Layout, Moved, Objects, Relaid};
 use crate::trials::packed_code::Packed;
-use crate::trials::pieces::{Piece, largest_variant, pieces};
+use crate::trials::pieces::{LINK_BYTES, Piece, largest_variant, pieces};
 use crate::trials::replay::replay;
 use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
@@ -400,7 +401,7 @@ pub(crate) fn of_code(
     let mut fetched = fetched(bench.windows);
     let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
     fetched.retain(|pc, size_bytes| {
-        let function = crate::stalls::attribution::function_at(recorded, debug, *pc);
+        let function = function_at(recorded, debug, *pc);
         let is_own = own_names.contains(&(function.0.as_str(), function.1.as_str()));
         if is_own {
             by_function.entry(function).or_default().insert(*pc, *size_bytes);

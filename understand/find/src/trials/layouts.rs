@@ -1,8 +1,8 @@
 //! Layouts that are tried: where each address goes.
 
 use crate::stalls::window_names::Point;
-use crate::trials::packed_code::Packed;
-use crate::trials::pieces::{Piece, closely, put_in_order};
+use crate::trials::packed_code::{LINE_BYTES, Packed};
+use crate::trials::pieces::{LINK_BYTES, Piece, closely, put_in_order};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -10,8 +10,6 @@ use std::ops::Range;
 const APART: u64 = 1 << 60;
 /// Between one part of split objects and the next.
 const APART_EACH: u64 = 1 << 56;
-/// Bytes of the address of the other part of an object.
-pub(crate) const LINK_BYTES: u64 = 8;
 /// The largest piece whose uses for each byte are compared.
 const MOST_PIECE_BYTES: u64 = 1 << 12;
 /// The largest distance, in objects, between used elements of one array.
@@ -347,9 +345,6 @@ impl Relaid {
         }
     }
 }
-
-/// Bytes of a line that a cache held, as far as placing its contents goes.
-pub(crate) const LINE_BYTES: u64 = 64;
 
 #[cfg(test)]
 mod tests {

@@ -5,5 +5,6 @@ pub(crate) mod gains;
 pub(crate) mod layouts;
 pub(crate) mod packed_code;
 pub(crate) mod pieces;
+pub(crate) mod placement_kinds;
 pub(crate) mod placements;
 pub(crate) mod replay;

@@ -1,8 +1,10 @@
 //! Code laid anew, for trials.
 
-use crate::trials::layouts::LINE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+/// Bytes of a line that a cache held, as far as placing its contents goes.
+pub(crate) const LINE_BYTES: u64 = 64;
 
 /// The address of packed code.
 const CODE: u64 = 3 << 60;

@@ -1,8 +1,10 @@
 //! A type in pieces that a layout may move: its members, and members that share bytes as one.
 
 use crate::findings::LargestVariant;
-use crate::trials::layouts::LINK_BYTES;
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, Types};
+
+/// Bytes of the address of the other part of an object.
+pub(crate) const LINK_BYTES: u64 = 8;
 
 /// The greatest alignment that a member is taken to need.
 const MOST_ALIGN_BYTES: u64 = 16;
