@@ -1,8 +1,8 @@
 //! The code of one file, and its executed part.
 
 use crate::error::CodeError;
-use crate::executed::Executed;
-use crate::function::{Function, function};
+use crate::execution_counts::Executed;
+use crate::flow::function::{Function, function};
 use lineup_debuginfo::{DebugInfo, Region};
 use lineup_model::abi::Machine;
 use lineup_model::image::LoadedImage;

@@ -8,39 +8,28 @@
 //!   ([`flow`]); where several answers fit, the count is estimated and says so.
 //! * Only x86-64 code is read.
 
-mod bolt;
 mod code;
-mod cold;
-mod edge_counts;
 mod error;
 mod evidence;
-mod executed;
-mod fetched;
+mod execution_counts;
+mod fetched_lines;
 mod flow;
-mod footprint;
-mod function;
-mod graph;
-mod kernel_order;
-mod linkers;
-mod map;
-mod names;
-mod order;
-mod sample_profile;
-mod summary;
-mod tables;
+mod maps;
+mod orders;
+mod profiles;
 
-pub use bolt::{bolt_profile, cold_profile};
 pub use code::Code;
-pub use cold::{Fetched, cold_order};
 pub use error::CodeError;
-pub use executed::Executed;
-pub use fetched::{Fetches, RegionCalls, RegionFetch};
-pub use flow::Taken;
-pub use footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
-pub use function::{Arc, Edge, Function, Way};
-pub use kernel_order::{FetchedFunction, KERNEL_SCRIPT, fetched_functions, with_row, with_sections};
-pub use linkers::{call_graph, linker_script, section_order, symbol_order};
-pub use map::{CodeMap, MappedFunction, MappedLine, MappedPage};
-pub use order::CallCount;
-pub use sample_profile::{SampleProfile, sample_profile};
-pub use summary::{FunctionSummary, Summary};
+pub use execution_counts::Executed;
+pub use fetched_lines::{Fetches, RegionCalls, RegionFetch};
+pub use flow::edge_solver::Taken;
+pub use flow::function::{Arc, Edge, Function, Way};
+pub use maps::code_map::{CodeMap, MappedFunction, MappedLine, MappedPage};
+pub use maps::footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
+pub use maps::summary::{FunctionSummary, Summary};
+pub use orders::cold_order::{Fetched, cold_order};
+pub use orders::function_order::CallCount;
+pub use orders::kernel_order::{FetchedFunction, KERNEL_SCRIPT, fetched_functions, with_row, with_sections};
+pub use orders::linker_files::{call_graph, linker_script, section_order, symbol_order};
+pub use profiles::bolt::{bolt_profile, cold_profile};
+pub use profiles::sample_profile::{SampleProfile, sample_profile};

@@ -1,11 +1,11 @@
 //! Conditional branches, and the source places that their sides lead to.
 
-use super::{Descriptions, copies_at};
+use super::descriptions::{Descriptions, copies_at};
 use crate::code::Code;
-use crate::edge_counts::EdgeCounts;
-use crate::flow::Taken;
-use crate::function::Function;
-use crate::graph::{Block, Ends, graph};
+use crate::flow::block_graph::{Block, Ends, graph};
+use crate::flow::edge_counts::EdgeCounts;
+use crate::flow::edge_solver::Taken;
+use crate::flow::function::Function;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::branch::{Branch, Side, SourcePosition};

@@ -1,67 +1,9 @@
 //! Evidence about branches, calls and inlined copies from the counts, for hints in the sources.
 
 mod branches;
-mod calls;
-mod copies;
-mod paths;
-mod places;
-
-use crate::code::Code;
-use crate::executed::Executed;
-use lineup_debuginfo::DebugInfo;
-use lineup_model::branch::Evidence;
-use lineup_model::program::{Function as Described, Inlined};
-use std::ops::Range;
-
-impl Code<'_> {
-    /// The evidence for hints.
-    pub fn evidence(&self) -> Evidence {
-        let mut starts = self.functions.iter().map(|function| function.addresses.start);
-        let described = Descriptions::of(self.debug, &mut starts);
-        Evidence {
-            branches: branches::branches(self, &described),
-            executed: places::executed(self, &described),
-            never_called: calls::never_called(self, &described),
-            unused_copies: copies::unused(self, &described),
-            unused_paths: paths::unused(self, &described),
-        }
-    }
-}
-
-/// Descriptions of some functions from debug information, by their ranges.
-struct Descriptions {
-    functions: Vec<Described>,
-    /// First address, the one behind the last, and the function; by address.
-    ranges: Vec<(Range<u64>, usize)>,
-}
-
-impl Descriptions {
-    fn of(debug: &DebugInfo, addresses: &mut dyn Iterator<Item = u64>) -> Descriptions {
-        let functions = debug.functions_covering(addresses);
-        let numbered = functions.iter().enumerate();
-        let mut ranges: Vec<(Range<u64>, usize)> = numbered
-            .flat_map(|(number, function)| function.ranges.iter().map(move |range| (range.clone(), number)))
-            .collect();
-        ranges.sort_unstable_by_key(|(range, _)| (range.start, range.end));
-        Descriptions { functions, ranges }
-    }
-
-    /// The function that holds an address.
-    fn at(&self, address: u64) -> Option<&Described> {
-        let after = self.ranges.partition_point(|(range, _)| range.start <= address);
-        let (range, number) = self.ranges.get(after.checked_sub(1)?)?;
-        self.functions.get(*number).filter(|_| range.contains(&address))
-    }
-}
-
-/// The inlined copies that an address lies in, outer before inner, by their numbers.
-fn copies_at(function: &Described, address: u64) -> Vec<usize> {
-    let numbered = function.inlined.iter().enumerate();
-    let holds = |copy: &Inlined| copy.ranges.iter().any(|range| range.contains(&address));
-    numbered.filter(|(_, copy)| holds(copy)).map(|(number, _)| number).collect()
-}
-
-/// Whether some of a range was executed.
-fn is_executed(executed: &Executed, range: &Range<u64>) -> bool {
-    !executed.ranges_in(range).is_empty()
-}
+mod descriptions;
+mod executed_places;
+mod hints;
+mod never_called;
+mod unused_copies;
+mod unused_paths;

@@ -1,7 +1,7 @@
 //! The ways through a function: which edges its blocks can have, and how often each was taken.
 
-use crate::flow::{BlockEdge, Taken, solve};
-use crate::graph::{Block, Ends, Graph};
+use crate::flow::block_graph::{Block, Ends, Graph};
+use crate::flow::edge_solver::{BlockEdge, Taken, solve};
 use std::collections::BTreeMap;
 
 /// The edges of a graph whose counts are wanted.

@@ -4,7 +4,7 @@
 //! Text in, text out. GNU ld puts a section where the script's first line that fits it stands, so the lines with the
 //! names come before the kernel's own.
 
-use crate::cold::Fetched;
+use crate::orders::cold_order::Fetched;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::CODE_GRANULE_BYTES;
 use lineup_model::program::SymbolKind;

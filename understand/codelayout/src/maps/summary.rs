@@ -1,7 +1,7 @@
 //! The reported summary of a file's code.
 
 use crate::code::Code;
-use crate::footprint::{Footprint, LINE_BYTES};
+use crate::maps::footprint::{Footprint, LINE_BYTES};
 use serde::Serialize;
 
 /// The executed part of a file's code, in figures.

@@ -1,10 +1,10 @@
 //! Functions that were never executed though functions that were hold calls of them.
 
-use super::{Descriptions, is_executed};
+use super::descriptions::{Descriptions, is_executed};
 use crate::code::Code;
-use crate::edge_counts::EdgeCounts;
-use crate::function::Function;
-use crate::graph::{Ends, Graph, decoded, graph};
+use crate::flow::block_graph::{Ends, Graph, decoded, graph};
+use crate::flow::edge_counts::EdgeCounts;
+use crate::flow::function::Function;
 use lineup_debuginfo::Region;
 use lineup_model::branch::NeverCalled;
 use lineup_model::program::SymbolKind;

@@ -5,7 +5,7 @@
 //! frequent caller. Clusters stay below a page's reach and may not get much colder by it.
 
 use crate::code::Code;
-use crate::function::Function;
+use crate::flow::function::Function;
 use std::collections::BTreeMap;
 
 /// The upper limit of a cluster's bytes of code: a large page would hold some of them.

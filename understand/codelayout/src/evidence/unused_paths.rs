@@ -1,11 +1,12 @@
 //! Code that lies unused between code that is executed, behind conditions that always came out otherwise.
 
-use super::{Descriptions, copies, copies_at};
+use super::descriptions::{Descriptions, copies_at};
+use super::unused_copies;
 use crate::code::Code;
-use crate::edge_counts::EdgeCounts;
-use crate::flow::BlockEdge;
-use crate::function::Function;
-use crate::graph::{Block, Ends, Graph, graph};
+use crate::flow::block_graph::{Block, Ends, Graph, graph};
+use crate::flow::edge_counts::EdgeCounts;
+use crate::flow::edge_solver::BlockEdge;
+use crate::flow::function::Function;
 use lineup_model::branch::UnusedPath;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -84,5 +85,5 @@ fn entered(graph: &Graph, ways: &EdgeCounts, blocks: &Range<usize>) -> Option<(u
 fn is_copy(code: &Code<'_>, described: &Descriptions, at: u64) -> bool {
     let Some(function) = described.at(at) else { return false };
     let mut own = copies_at(function, at).into_iter().filter_map(|copy| function.inlined.get(copy));
-    own.any(|copy| copies::is_unused(code, copy))
+    own.any(|copy| unused_copies::is_unused(code, copy))
 }

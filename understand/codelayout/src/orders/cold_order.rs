@@ -5,7 +5,7 @@
 //! calls.
 
 use crate::code::Code;
-use crate::function::Function;
+use crate::flow::function::Function;
 use lineup_model::access::{CODE_GRANULE_BYTES, Call};
 use lineup_model::image::LoadedImage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ impl Fetched {
 /// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First come the functions that calls of each
 /// region fetch, those that most of them fetch before the rest. Then come the others, as by counts.
 pub fn cold_order(code: &Code<'_>, fetched: &Fetched) -> String {
-    let names = crate::names::bolt_names(code.debug.symbols());
+    let names = crate::profiles::bolt_names::bolt_names(code.debug.symbols());
     let by_calls = code.order();
     let mut placed: BTreeSet<u64> = BTreeSet::new();
     let mut out = String::new();

@@ -1,6 +1,6 @@
 //! Inlined copies that lie unused between code that is executed.
 
-use super::{Descriptions, is_executed};
+use super::descriptions::{Descriptions, is_executed};
 use crate::code::Code;
 use lineup_model::branch::UnusedCopy;
 use lineup_model::program::Inlined;

@@ -6,8 +6,8 @@
 //! through pointers, or from other files.
 
 use crate::code::Code;
-use crate::cold::Fetched;
-use crate::function::{Edge, Way};
+use crate::flow::function::{Edge, Way};
+use crate::orders::cold_order::Fetched;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub fn cold_profile(code: &Code<'_>, fetched: &Fetched) -> String {
 }
 
 fn profile(code: &Code<'_>, fetched: Option<&Fetched>) -> String {
-    let names = crate::names::bolt_names(code.debug.symbols());
+    let names = crate::profiles::bolt_names::bolt_names(code.debug.symbols());
     let mut out = String::new();
     let mut direct: BTreeMap<u64, u64> = BTreeMap::new();
     for function in &code.functions {

@@ -1,10 +1,10 @@
 //! Executed code line by line and page by page.
 
 use crate::code::Code;
-use crate::executed::Executed;
-use crate::fetched::{Fetches, RegionCalls, RegionFetch};
-use crate::footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
-use crate::function::Function;
+use crate::execution_counts::Executed;
+use crate::fetched_lines::{Fetches, RegionCalls, RegionFetch};
+use crate::flow::function::Function;
+use crate::maps::footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

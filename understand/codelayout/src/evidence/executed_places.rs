@@ -1,8 +1,8 @@
 //! Execution counts of source places.
 
-use super::{Descriptions, copies_at};
+use super::descriptions::{Descriptions, copies_at};
 use crate::code::Code;
-use crate::graph::decoded;
+use crate::flow::block_graph::decoded;
 use lineup_model::branch::{PlaceCounts, SourcePosition};
 
 /// The places of all instructions that were executed, and those where inlined copies that they lie in were called.

@@ -1,6 +1,6 @@
 //! Lines of a file's code that recorded calls fetched.
 
-use crate::footprint::LINE_BYTES;
+use crate::maps::footprint::LINE_BYTES;
 use lineup_debuginfo::spelled;
 use lineup_model::access::CallEnd;
 use lineup_model::image::LoadedImage;

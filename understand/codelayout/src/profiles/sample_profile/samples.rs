@@ -1,6 +1,6 @@
 //! Counts of a function's lines, and their text.
 
-use super::discriminator;
+use crate::profiles::sample_profile::discriminator;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

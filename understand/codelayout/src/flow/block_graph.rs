@@ -1,7 +1,7 @@
 //! A function's machine code as blocks, and where each goes.
 
-use crate::executed::Executed;
-use crate::tables;
+use crate::execution_counts::Executed;
+use crate::flow::jump_tables as tables;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

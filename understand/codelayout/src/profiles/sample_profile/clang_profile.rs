@@ -7,17 +7,15 @@
 //!
 //! Only the compiler that wrote a discriminator can interpret it, so the profile holds only code that Clang compiled.
 
-mod discriminator;
-mod samples;
-
+use super::discriminator;
+use super::samples::{LineLocation, Samples};
 use crate::code::Code;
 use crate::error::CodeError;
-use crate::function::Arc;
-use crate::graph::decoded;
+use crate::flow::block_graph::decoded;
+use crate::flow::function::Arc;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::program::{Function as Described, Inlined};
 use lineup_model::types::SourceLocation;
-use samples::{LineLocation, Samples};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The executed blocks of a function and the counts of the edges between them.
 
-use crate::edge_counts::EdgeCounts;
-use crate::executed::Executed;
-use crate::flow::Taken;
-use crate::graph::{Call, Ends, graph};
+use crate::execution_counts::Executed;
+use crate::flow::block_graph::{Call, Ends, graph};
+use crate::flow::edge_counts::EdgeCounts;
+use crate::flow::edge_solver::Taken;
 use std::ops::Range;
 
 /// A function of which some was executed.
