@@ -1,13 +1,8 @@
 //! The second tail: calls that execute more instructions than usual, and the functions that ran in them.
 
-mod class;
-mod functions;
-mod split;
-
-pub use class::{Class, ClassFound};
-pub use functions::FunctionFound;
-pub use split::Means;
-
+use super::class::{self, ClassFound};
+use super::functions::{self, FunctionFound};
+use super::split::{Means, Split, means};
 use crate::distribution::{Distribution, shortest_half, values};
 use crate::metric::Metric;
 use crate::run::{Measured, Run, of_arm};
@@ -15,7 +10,6 @@ use lineup_model::region::RegionId;
 use lineup_recording::Arm;
 use lineup_stats::summary::quantile;
 use serde::Serialize;
-use split::{Split, means};
 
 /// Calls with more instructions than usual, among those before which nothing was done.
 #[derive(Clone, PartialEq, Debug, Serialize)]
