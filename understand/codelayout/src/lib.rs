@@ -5,7 +5,7 @@
 //!
 //! * Counts in, text out: nothing is opened, started or printed.
 //! * The recording counts executions of instructions. How often each way between blocks was taken follows from them
-//!   ([`flow`]); where several answers fit, the count is estimated and says so.
+//!   (`flow`); where several answers fit, the count is estimated and says so.
 //! * Only x86-64 code is read.
 
 mod code;

@@ -1,5 +1,5 @@
-//! Data that nobody writes beside data that threads write: a reader loses its line with each write. It is so even where the
-//! reader's call needs the written data as well, later: the wait is at the data that is only read.
+//! Data that nobody writes beside data that threads write: a reader loses its line with each write. It is so even where
+//! the reader's call needs the written data as well, later: the wait is at the data that is only read.
 
 use crate::naming::namer::Namer;
 use crate::threads::process::Process;
@@ -21,8 +21,8 @@ struct OfOwner {
     written: BTreeMap<String, u64>,
 }
 
-/// Waits of accesses to bytes that no thread writes, on lines that others write, by the type or variable of these bytes.
-/// Waits that are for the line alone in any reading are among the findings of false sharing and not here.
+/// Waits of accesses to bytes that no thread writes, on lines that others write, by the type or variable of these
+/// bytes. Waits that are for the line alone in any reading are among the findings of false sharing and not here.
 pub(super) fn beside_hot(
     processes: &[Process],
     accesses: u64,

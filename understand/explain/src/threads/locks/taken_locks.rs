@@ -1,9 +1,9 @@
 //! Locks: waits of threads for each other, their times, data next to the lock's word, and data needed while it is held.
 //!
-//! A lock is known by the code that takes it ([`lock_code`]), and its word by the first atomic access there. Times are those
-//! that calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every
+//! A lock is known by the code that takes it (`lock_code`), and its word by the first atomic access there. Times are
+//! those that calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every
 //! access. C++'s `std::mutex` is a mutex of the C library. A loop that a program spins in is recognised by its accesses
-//! ([`spin_words`]). The success of an attempt to take a lock is not seen: an attempt counts only if the thread gives the
+//! (`spin_words`). The success of an attempt to take a lock is not seen: an attempt counts only if the thread gives the
 //! lock back later.
 
 use super::super::report::{LockPlaces, LockReport, LockWithin, Needed, Of, Waits};
