@@ -1,24 +1,24 @@
 //! From usage to all advice, in one call.
 
-use crate::alignment::Alignments;
-use crate::cold_part::ColdParts;
-use crate::copies::Copies;
 use crate::error::AdviseError;
-use crate::gather::Gathers;
-use crate::immediate::Immediates;
-use crate::judge::{Asked, Judge};
+use crate::judge::compiler::{Asked, Judge};
 use crate::kind::{FixKind, Task};
+use crate::kinds::alignment::Alignments;
+use crate::kinds::cold_part::cold_parts::ColdParts;
+use crate::kinds::gather::gathers::Gathers;
+use crate::kinds::immediate_values::Immediates;
+use crate::kinds::order::orders::Orders;
+use crate::kinds::order::user_orders::UserOrders;
+use crate::kinds::parting::partings::Partings;
+use crate::kinds::parting::variables::VariablesApart;
+use crate::kinds::prefetch::Prefetches;
+use crate::kinds::saving_share;
+use crate::kinds::split::Splits;
+use crate::kinds::thread_copies::Copies;
 use crate::options::Options;
-use crate::orders::Orders;
-use crate::parting::Partings;
-use crate::prefetch::Prefetches;
 use crate::proposal::Advice;
-use crate::sources::Sources;
-use crate::split::Splits;
+use crate::text::sources::Sources;
 use crate::usage::Usage;
-use crate::user_orders::UserOrders;
-use crate::variables_apart::VariablesApart;
-use crate::worth;
 use lineup_model::types::Types;
 
 /// The kinds of fixes that Lineup knows, in the order in which they propose: cold members leave their types before
@@ -90,7 +90,7 @@ pub fn advise_with(kinds: &[&dyn FixKind], mut task: Task<'_>) -> Result<Advice,
     advice.guard = lock;
     advice.descriptions = kinds.iter().flat_map(|kind| kind.describe(&advice)).collect();
     for one in &mut advice.descriptions {
-        one.worth = worth::of_lines(task.usage, &one.lines, task.options.primary.bytes());
+        one.worth = saving_share::of_lines(task.usage, &one.lines, task.options.primary.bytes());
     }
     Ok(advice)
 }

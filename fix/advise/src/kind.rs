@@ -47,12 +47,12 @@
 //! ```
 
 use crate::error::AdviseError;
-use crate::guard::Lock;
-use crate::judge::Judge;
+use crate::guard::lock::Lock;
+use crate::judge::compiler::Judge;
 use crate::options::Options;
 use crate::proposal::Advice;
 pub use crate::proposal::{Description, KindName};
-use crate::sources::Sources;
+use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::types::Types;
 

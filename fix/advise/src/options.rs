@@ -1,10 +1,10 @@
 //! The user's options.
 
-use crate::constraint::{Binding, Constraint};
-use crate::meaning::Meaning;
+use crate::constraints::constraint::{Binding, Constraint};
+use crate::constraints::meaning::Meaning;
+use crate::constraints::randomisation::Randomisation;
 use crate::order_file::WrittenOrder;
 use crate::proposal::Refusal;
-use crate::randomisation::Randomisation;
 use lineup_model::line::LineSize;
 
 /// Options of advice.

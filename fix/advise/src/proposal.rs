@@ -1,7 +1,7 @@
 //! The contents of advice: proposals with figures and reasons, and refusals.
 
-use crate::asserted::Asserted;
-use crate::constraint::Binding;
+use crate::constraints::constraint::Binding;
+use crate::judge::asserted::Asserted;
 use lineup_explain::threads::WaitsByOrder;
 use lineup_model::region::RegionId;
 use lineup_model::types::Types;
@@ -588,7 +588,7 @@ pub struct Advice {
     pub descriptions: Vec<Description>,
     /// The guard for the proposals.
     #[serde(skip)]
-    pub guard: crate::guard::Lock,
+    pub guard: crate::guard::lock::Lock,
     /// Texts after all proposals, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
@@ -623,7 +623,7 @@ impl Advice {
             edited.extend(texts.clone());
             Step { owners, edited: edited.clone() }
         };
-        let cold_parts = self.cold_parts.iter().map(crate::cold_part::edited);
+        let cold_parts = self.cold_parts.iter().map(crate::kinds::cold_part::cold_parts::edited);
         cold_parts
             .chain(gathers)
             .chain(variables)
@@ -663,7 +663,7 @@ impl Advice {
             refusals: Vec::new(),
             already_good: Vec::new(),
             descriptions: Vec::new(),
-            guard: crate::guard::Lock::default(),
+            guard: crate::guard::lock::Lock::default(),
             edited: BTreeMap::new(),
         }
     }

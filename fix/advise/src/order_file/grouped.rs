@@ -3,9 +3,9 @@
 
 use super::lines::with_those_in_others;
 use super::{ANONYMOUS, Group, Item, WrittenOrder};
-use crate::group_text::is_marker;
-use crate::placement::Field;
-use crate::problem::{RecordedOffsets, Subject, members_in};
+use crate::layout::placement::Field;
+use crate::layout::subject::{RecordedOffsets, Subject, members_in};
+use crate::patch::group_text::is_marker;
 use crate::usage::Usage;
 use lineup_model::region::RegionId;
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -62,7 +62,7 @@ pub fn grouped(
             groups.entry((is_written, by)).or_default().push(run);
         }
     }
-    let type_name = crate::spelling::spelling(types, subject.id)?.name;
+    let type_name = crate::layout::spelling::spelling(types, subject.id)?.name;
     let name =
         |member: usize| subject.aggregate.members[member].name.as_deref().unwrap_or(ANONYMOUS).to_owned();
     let mut order =

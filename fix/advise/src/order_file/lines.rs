@@ -2,9 +2,9 @@
 //! others.
 
 use super::Arrangement;
-use crate::figures::compare;
-use crate::placement::{Placed, place};
-use crate::problem::{Models, Subject};
+use crate::layout::figures::compare;
+use crate::layout::placement::{Placed, place};
+use crate::layout::subject::{Models, Subject};
 use crate::proposal::RegionLines;
 use crate::usage::Usage;
 use lineup_explain::what_if::places_in;

@@ -17,10 +17,12 @@ mod lines;
 mod read;
 
 use crate::error::AdviseError;
-use crate::group_text::{self, is_marker};
-use crate::placement::{self, Placed};
-use crate::problem::Subject;
-use crate::score::Model;
+use crate::layout::placement;
+use crate::layout::placement::Placed;
+use crate::layout::subject::Subject;
+use crate::patch::group_text;
+use crate::patch::group_text::is_marker;
+use crate::search::score::Model;
 use crate::usage::Usage;
 pub use grouped::{Work, grouped};
 use lineup_model::types::{Aggregate, TypeId, Types};

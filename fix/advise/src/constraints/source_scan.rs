@@ -1,0 +1,399 @@
+//! Uses of a type in the source that limit the moves of its members.
+
+use crate::constraints::constraint::{Binding, Constraint};
+use crate::text::declaration::statement_end;
+use crate::text::language::SourceLanguage;
+use crate::text::lex::Lexed;
+use crate::text::parsed_file::Parsed;
+use crate::text::sources::Sources;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// The type and members to search for.
+pub(crate) struct ScanTarget<'a> {
+    /// The names of the type: tag and typedefs.
+    pub(crate) names: &'a [String],
+    /// Its members' names.
+    pub(crate) members: &'a [&'a str],
+    /// Names of types that its objects begin as: the type of the first member, and types that begin
+    /// with a member of the same name.
+    pub(crate) begins_as: &'a [String],
+}
+
+/// Every constraint found, in order of file and line. Constraints without names forbid any change.
+pub(crate) fn scan(sources: &Sources, wanted: &ScanTarget<'_>) -> Vec<Binding> {
+    let mut bindings = Vec::new();
+    for (path, text) in sources.iter() {
+        if sources.language(path) == SourceLanguage::Assembly {
+            bindings.extend(assembly(path, text, wanted));
+            continue;
+        }
+        let Some(file) = sources.parsed(path).filter(|file| may_bind(file, wanted)) else { continue };
+        let lexed = file.lexed();
+        let variables = variables_of(&lexed, wanted.names);
+        let begins = variables_of(&lexed, wanted.begins_as);
+        let scanner = Scanner { path, lexed: &lexed, wanted, variables, begins };
+        bindings.extend((0..lexed.tokens.len()).filter_map(|index| scanner.at(index)));
+    }
+    bindings.sort();
+    bindings.dedup();
+    bindings
+}
+
+const OFFSETS: [&str; 2] = ["offsetof", "__builtin_offsetof"];
+const MEMORY_CALLS: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
+const IO_CALLS: [&str; 12] = [
+    "fread", "fwrite", "read", "write", "pread", "pwrite", "send", "recv", "sendto", "recvfrom", "ioctl",
+    "mmap",
+];
+
+/// False when the file has nothing for certain that [`Scanner`] looks for.
+fn may_bind(file: &Parsed, wanted: &ScanTarget<'_>) -> bool {
+    let names = |all: &[String]| all.iter().any(|name| file.may_name(name));
+    names(wanted.names)
+        && (OFFSETS.iter().chain(&MEMORY_CALLS).chain(&IO_CALLS).any(|call| file.may_name(call))
+            || names(wanted.begins_as)
+            || file.may_measure_parts())
+}
+
+/// False when no address of a member is taken from another for certain: `- (char *)&x`.
+pub(crate) fn may_measure_parts(text: &str) -> bool {
+    text.match_indices('-').any(|(at, _)| {
+        let mut after = text[at + 1..].bytes().skip_while(u8::is_ascii_whitespace);
+        after.next() == Some(b'(')
+    })
+}
+
+/// Assembly that names the type, or `type_member`.
+fn assembly(path: &str, text: &str, wanted: &ScanTarget<'_>) -> Option<Binding> {
+    let word_starts_with = |word: &str| wanted.names.iter().any(|name| word.starts_with(name.as_str()));
+    let is_separator = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let line = text.lines().position(|line| line.split(is_separator).any(word_starts_with))?;
+    Some(Binding::new(Constraint::Assembly).at(path, u32::try_from(line + 1).unwrap_or(u32::MAX)))
+}
+
+/// Names declared with one of the types: `T x`, `struct T *x`, `const T *const x[3]`.
+fn variables_of<'t>(lexed: &Lexed<'t>, types: &[String]) -> BTreeSet<&'t str> {
+    let mut names = BTreeSet::new();
+    for index in 0..lexed.tokens.len() {
+        if !lexed.is_word(index) || !types.iter().any(|name| name == lexed.str(index)) {
+            continue;
+        }
+        let mut at = index + 1;
+        while let Some(next) = lexed.next_code(at, lexed.tokens.len()) {
+            at = next + 1;
+            match lexed.str(next) {
+                "*" | "&" | "const" | "restrict" | "volatile" => {}
+                name if lexed.is_word(next) => {
+                    names.insert(name);
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+    names
+}
+
+struct Scanner<'s, 't> {
+    path: &'s str,
+    lexed: &'s Lexed<'t>,
+    wanted: &'s ScanTarget<'s>,
+    variables: BTreeSet<&'t str>,
+    begins: BTreeSet<&'t str>,
+}
+
+impl Scanner<'_, '_> {
+    fn at(&self, index: usize) -> Option<Binding> {
+        match self.lexed.punctuation(index) {
+            Some(b'(') => return self.cast(index),
+            Some(b'-') => return self.address_difference(index),
+            _ if !self.lexed.is_word(index) => return None,
+            _ => {}
+        }
+        match self.lexed.str(index) {
+            word if OFFSETS.contains(&word) => self.offsetof(index),
+            word if MEMORY_CALLS.contains(&word) => self.memory_call(index),
+            word if IO_CALLS.contains(&word) => self.io_call(index),
+            _ => None,
+        }
+    }
+
+    fn binding(&self, constraint: Constraint, index: usize) -> Binding {
+        let line = self.lexed.tokens.get(index).map_or(1, |token| self.lexed.line_at(token.start()));
+        Binding::new(constraint).at(self.path, line)
+    }
+
+    fn arguments(&self, word: usize) -> Option<(Range<usize>, Vec<Range<usize>>)> {
+        let end = self.lexed.tokens.len();
+        let open = self.lexed.next_code(word + 1, end).filter(|&open| self.lexed.str(open) == "(")?;
+        let close = self.lexed.closing(open, end)?;
+        let mut arguments = Vec::new();
+        let (mut start, mut at) = (open + 1, open + 1);
+        while at < close {
+            match self.lexed.str(at) {
+                "(" | "[" | "{" => at = self.lexed.closing(at, close)?,
+                "," => {
+                    arguments.push(start..at);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        arguments.push(start..close);
+        Some((open..close + 1, arguments))
+    }
+
+    fn has_word(&self, tokens: &Range<usize>, is_wanted: impl Fn(&str) -> bool) -> bool {
+        tokens.clone().any(|index| self.lexed.is_word(index) && is_wanted(self.lexed.str(index)))
+    }
+
+    fn names_type(&self, word: &str) -> bool {
+        self.wanted.names.iter().any(|name| name == word)
+    }
+
+    fn member_in(&self, tokens: &Range<usize>) -> Option<&str> {
+        tokens.clone().map(|index| self.lexed.str(index)).find(|word| self.wanted.members.contains(word))
+    }
+
+    /// `offsetof` alone follows the compiler. Arithmetic with it measures spans; assertions hold it.
+    fn offsetof(&self, index: usize) -> Option<Binding> {
+        let (call, arguments) = self.arguments(index)?;
+        let [ty, member, ..] = arguments.as_slice() else { return None };
+        if !self.has_word(ty, |word| self.names_type(word)) {
+            return None;
+        }
+        let member = self.member_in(member)?.to_string();
+        let statement = self.statement(index);
+        if self
+            .has_word(&statement, |word| matches!(word, "static_assert" | "_Static_assert" | "BUILD_BUG_ON"))
+        {
+            return Some(self.binding(Constraint::AssertedOffset, index).on([member]));
+        }
+        let after =
+            self.lexed.next_code(call.end, self.lexed.tokens.len()).map_or("", |next| self.lexed.str(next));
+        let before = self.lexed.previous_code(index);
+        let takes_from_size =
+            before.is_some_and(|minus| self.lexed.str(minus) == "-" && self.ends_sizeof(minus));
+        let in_memory_call =
+            self.has_word(&statement, |word| matches!(word, "memcpy" | "memset" | "memmove"));
+        if after == "-" || takes_from_size || in_memory_call {
+            return Some(
+                self.binding(Constraint::MemorySpan, index).because(format!("offsetof of {member}")),
+            );
+        }
+        let is_last = self.wanted.members.last() == Some(&member.as_str());
+        match (after == "+" || before.is_some_and(|before| self.lexed.str(before) == "+"), is_last) {
+            (true, true) => Some(self.binding(Constraint::FlexibleArrayLast, index).on([member])),
+            (true, false) if !self.is_added_to_offset_in_other(index, &call) => {
+                Some(self.binding(Constraint::Offsetof, index).because(format!("offset of {member}")))
+            }
+            _ => None,
+        }
+    }
+
+    /// True of a sum of this offset and one in another type, and of nothing else: one of the two is a member of the
+    /// other, and the sum follows the compiler as each of them does.
+    fn is_added_to_offset_in_other(&self, index: usize, call: &Range<usize>) -> bool {
+        let statement = self.statement(index);
+        let is_sign = |at: Option<usize>| at.is_some_and(|at| matches!(self.lexed.str(at), "+" | "-" | "*"));
+        let next = |at: usize| self.lexed.next_code(at, statement.end);
+        let mut others =
+            statement.clone().filter(|word| *word != index && self.lexed.str(*word) == "offsetof");
+        others.any(|other| {
+            let Some((at, arguments)) = self.arguments(other) else { return false };
+            let is_other =
+                arguments.first().is_some_and(|ty| !self.has_word(ty, |word| self.names_type(word)));
+            let (first, second) = if other > index { (index, other) } else { (other, index) };
+            let [first_end, second_end] = if other > index { [call.end, at.end] } else { [at.end, call.end] };
+            let is_sum = next(first_end)
+                .is_some_and(|plus| self.lexed.str(plus) == "+" && next(plus + 1) == Some(second));
+            is_other && is_sum && !is_sign(self.lexed.previous_code(first)) && !is_sign(next(second_end))
+        })
+    }
+
+    fn ends_sizeof(&self, minus: usize) -> bool {
+        let start = self.statement(minus).start;
+        self.has_word(&(start..minus), |word| word == "sizeof")
+            && self.lexed.previous_code(minus).is_some_and(|before| self.lexed.str(before) == ")")
+    }
+
+    /// The tokens of the statement around `index`.
+    fn statement(&self, index: usize) -> Range<usize> {
+        let ends = |index: &usize| matches!(self.lexed.str(*index), ";" | "{" | "}");
+        let start = (0..index).rev().find(ends).map_or(0, |before| before + 1);
+        let end = (index..self.lexed.tokens.len()).find(ends).unwrap_or(self.lexed.tokens.len());
+        start..statement_end(self.lexed, index).unwrap_or(end).max(end)
+    }
+
+    /// True when `tokens` hold `sizeof(T)`, or a variable declared with the type.
+    fn measures_type(&self, tokens: &Range<usize>) -> bool {
+        self.has_word(tokens, |word| word == "sizeof")
+            && self.has_word(tokens, |word| self.names_type(word) || self.variables.contains(word))
+    }
+
+    fn io_call(&self, index: usize) -> Option<Binding> {
+        let (call, _) = self.arguments(index)?;
+        let is_method = self.lexed.previous_code(index).is_some_and(|before| self.lexed.str(before) == ">");
+        let member =
+            self.member_in(&call).filter(|_| self.has_word(&call, |word| self.variables.contains(word)));
+        (self.measures_type(&call) && !is_method && member.is_none()).then(|| {
+            self.binding(Constraint::CrossesAbi, index).because(format!("{}()", self.lexed.str(index)))
+        })
+    }
+
+    /// `memset(&x->m, 0, sizeof a + sizeof b)` and the like.
+    fn memory_call(&self, index: usize) -> Option<Binding> {
+        let (_, arguments) = self.arguments(index)?;
+        let size = arguments.last()?;
+        let from_member = arguments.iter().take(arguments.len() - 1).find_map(|argument| {
+            let takes_address = argument.clone().any(|token| self.lexed.str(token) == "&");
+            let of_type = self.has_word(argument, |word| self.variables.contains(word));
+            if takes_address && of_type { self.member_in(argument) } else { None }
+        })?;
+        let is_arrow = |token: usize| self.lexed.str(token + 1) == ">";
+        let is_span = size.clone().any(|token| match self.lexed.str(token) {
+            "+" => true,
+            "-" => !is_arrow(token),
+            _ => false,
+        });
+        is_span.then(|| {
+            self.binding(Constraint::MemorySpan, index).because(format!("from member {from_member}"))
+        })
+    }
+
+    /// `(char *)&x->b - (char *)&x->a`.
+    fn address_difference(&self, minus: usize) -> Option<Binding> {
+        let after: Vec<&str> = (minus + 1..minus + 9).map(|index| self.lexed.str(index)).collect();
+        let amp = after.iter().position(|word| *word == "&")?;
+        let is_cast = after.first() == Some(&"(") && after.get(amp.checked_sub(1)?) == Some(&")");
+        let statement = self.statement(minus);
+        let of_type = self.variables.contains(after.get(amp + 1)?);
+        (is_cast && of_type && self.member_in(&statement).is_some())
+            .then(|| self.binding(Constraint::MemorySpan, minus).because("difference of members' addresses"))
+    }
+
+    /// `(struct base *)x` for an object of the type, `(T *)x` for an object of the type it begins with.
+    fn cast(&self, open: usize) -> Option<Binding> {
+        let close = self.lexed.closing(open, (open + 8).min(self.lexed.tokens.len()))?;
+        let inside = open + 1..close;
+        let is_pointer = self.lexed.str(close.checked_sub(1)?) == "*";
+        let operand = self.lexed.next_code(close + 1, self.lexed.tokens.len())?;
+        let is_address = self.lexed.str(operand) == "&";
+        let operand = if is_address { operand + 1 } else { operand };
+        let follows = self.lexed.str(operand + 1);
+        let whole = !matches!(follows, "." | "-" | "[" | "(")
+            || (follows == "-" && self.lexed.str(operand + 2) != ">");
+        if !is_pointer || !whole || !self.lexed.is_word(operand) {
+            return None;
+        }
+        let word = self.lexed.str(operand);
+        let up = self.has_word(&inside, |word| self.wanted.begins_as.iter().any(|name| name == word))
+            && self.variables.contains(word);
+        let down = self.has_word(&inside, |word| self.names_type(word)) && self.begins.contains(word);
+        let first = self.wanted.members.first()?;
+        (up || down)
+            .then(|| self.binding(Constraint::FirstMemberIsObject, open).on([*first]).because("a cast"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(Constraint, Vec<String>)> {
+        let sources = Sources::new([("a.c".to_string(), text.to_string())]);
+        let wanted = ScanTarget {
+            names: &["rec".to_string(), "rec_t".to_string()],
+            members: &["base", "len", "tail"],
+            begins_as: &["node".to_string()],
+        };
+        scan(&sources, &wanted).into_iter().map(|binding| (binding.constraint, binding.names)).collect()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn plain_uses_forbid_nothing() {
+        assert!(
+            found("struct rec r; size_t o = offsetof(struct rec, len); memcpy(&r, &q, sizeof r);").is_empty()
+        );
+        assert!(
+            found(
+                "rec_t *r = (rec_t *)((char *)p - offsetof(rec_t, len)); memset(&r->len, 0, sizeof r->len);"
+            )
+            .is_empty()
+        );
+        assert!(found("struct other o; fwrite(&o, sizeof(struct other), 1, f); int rec_size;").is_empty());
+    }
+
+    #[test]
+    fn spans_of_members_are_seen_in_every_spelling() {
+        for text in [
+            "memset(&r, 0, offsetof(struct rec, tail));",
+            "n = offsetof(rec_t, tail) - offsetof(rec_t, len);",
+            "n = sizeof(rec_t) - offsetof(rec_t, len);",
+            "rec_t *r; memcpy(&r->len, q, sizeof a + sizeof b);",
+            "rec_t *r; n = (char *)&r->tail - (char *)&r->len;",
+        ] {
+            assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::MemorySpan), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tail_that_is_allocated_past_the_end_stays_last() {
+        assert_eq!(
+            found("p = malloc(offsetof(rec_t, tail) + n);"),
+            [(Constraint::FlexibleArrayLast, names(&["tail"]))]
+        );
+        assert_eq!(found("n = offsetof(rec_t, len) + 4;"), [(Constraint::Offsetof, names(&[]))]);
+    }
+
+    #[test]
+    fn an_offset_in_a_member_follows_the_member() {
+        assert!(found("n = offsetof(rec_t, len) + offsetof(struct other, low);").is_empty());
+        assert!(found("f(offsetof(struct outer, inner) + offsetof(struct rec, len));").is_empty());
+        for text in [
+            "n = offsetof(rec_t, len) + offsetof(struct other, low) + 4;",
+            "n = 4 + offsetof(struct outer, inner) + offsetof(struct rec, len);",
+            "n = offsetof(rec_t, len) + offsetof(rec_t, len);",
+            "n = offsetof(rec_t, len) + (4 + offsetof(struct other, low));",
+        ] {
+            assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::Offsetof), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_and_sockets_are_an_abi() {
+        assert_eq!(found("fwrite(p, sizeof(struct rec), 1, f);"), [(Constraint::CrossesAbi, names(&[]))]);
+        assert_eq!(found("rec_t r; read(fd, &r, sizeof r);"), [(Constraint::CrossesAbi, names(&[]))]);
+        assert!(found("rec_t r; read(fd, r.tail, sizeof r.tail);").is_empty(), "only a member crosses");
+    }
+
+    #[test]
+    fn casts_in_both_directions_hold_the_first_member() {
+        let first = [(Constraint::FirstMemberIsObject, names(&["base"]))];
+        assert_eq!(found("void f(rec_t *r) { g((struct node *)r); }"), first);
+        assert_eq!(found("void f(struct node *n) { rec_t *r = (rec_t *)n; }"), first);
+        assert!(found("void f(rec_t *r) { g((struct node *)r->other); }").is_empty());
+    }
+
+    #[test]
+    fn an_assertion_on_an_offset_pins_the_member() {
+        assert_eq!(
+            found("_Static_assert(offsetof(struct rec, len) == 8, \"len\");"),
+            [(Constraint::AssertedOffset, names(&["len"]))]
+        );
+    }
+
+    #[test]
+    fn assembly_that_names_the_type_forbids_change() {
+        let sources = Sources::new([("a.S".to_string(), "\n mov rec_len(%rdi), %eax\n".to_string())]);
+        let wanted = ScanTarget { names: &["rec".to_string()], members: &["len"], begins_as: &[] };
+        let found = scan(&sources, &wanted);
+        assert_eq!(found[0].to_string(), "assembly uses it at a.S:2");
+    }
+}

@@ -1,0 +1,442 @@
+//! Members that no hot call uses, moved out of the objects of a class of C++ or a struct of C into memory of their own.
+//!
+//! A class of C++ keeps one member that owns that memory. It is made with the object, copied, assigned and destroyed
+//! with it, and it never changes its memory in between: each object keeps its own values, moved-from objects included,
+//! and threads that read an object write nothing. A struct of C keeps a pointer to that memory, which the calls that make
+//! its objects ask for and those that end them give back; elements of an array keep none, since their parts are in an
+//! array too. Whatever the edit cannot follow keeps a member, or all of them, in place.
+
+use crate::constraints::constraint::{Binding, Constraint};
+use crate::constraints::groundwork::Groundwork;
+use crate::constraints::meaning::{Effect, ObjectVariable, SeenBy, SplitMeaning};
+use crate::error::AdviseError;
+use crate::judge::compiler::Compiled;
+use crate::kind::{Description, FixKind, KindName, Task};
+use crate::kinds::cold_part::array_text;
+use crate::kinds::cold_part::class_text;
+use crate::kinds::cold_part::class_text::{ColdText, Leaving, refused};
+use crate::kinds::cold_part::heap_text;
+use crate::kinds::cold_part::heap_text::Calls;
+use crate::kinds::saving_share;
+use crate::kinds::sketch;
+use crate::layout::spelling::{Spelling, spelling};
+use crate::layout::subject::Subject;
+use crate::proposal::{
+    Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange,
+};
+use crate::search::reasons::member_name;
+use crate::text::lex::Lexed;
+use crate::text::sources::Sources;
+use crate::usage::Usage;
+use lineup_model::first_names;
+use lineup_model::object_uses::HeapFunction;
+use lineup_model::types::Types;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// With one member fewer in the object and one more, a structured binding would compile and mean something else.
+const LEAST_MEMBERS: usize = 2;
+
+/// Members named in a description.
+const NAMED: usize = 8;
+
+/// Cold parts of classes.
+pub(crate) struct ColdParts;
+
+impl FixKind for ColdParts {
+    fn name(&self) -> KindName {
+        SPLIT
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
+        let (usage, types) = (task.usage, task.types);
+        for id in usage.own_aggregates(types) {
+            let Some(subject) = Subject::new(types, id, usage) else { continue };
+            let Some(spelling) = spelling(types, subject.id) else { continue };
+            let Some(meaning) = task.options.meaning.split_of(&spelling.names) else { continue };
+            let is_tried = advice.is_split(&spelling.name);
+            let Some(cold) = Cold::of(task, &subject).filter(|_| !is_tried) else { continue };
+            match write(task, advice, (&subject, &spelling), meaning, cold)? {
+                Ok(proposal) => match saving_share::too_little(usage, task.options, &describe(&proposal)) {
+                    Some(little) => advice.too_little.push(little),
+                    None => {
+                        advice.edited.extend(proposal.edited.clone());
+                        advice.cold_parts.push(proposal);
+                    }
+                },
+                Err(binding) => drop(advice.not_split.insert(spelling.name.clone(), binding)),
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.cold_parts.iter().map(describe).collect()
+    }
+}
+
+/// The members that no call of a region uses.
+struct Cold {
+    members: BTreeSet<usize>,
+}
+
+impl Cold {
+    /// `None` where calls use most of an object.
+    fn of(task: &Task<'_>, subject: &Subject<'_>) -> Option<Cold> {
+        let used = sketch::used(subject)?;
+        let used_bytes = used.iter().fold(0u64, |sum, (_, _, size)| sum.saturating_add(*size));
+        let size_bytes = task.types.size_bytes(subject.id)?;
+        let hot: BTreeSet<usize> = used.iter().map(|(field, ..)| *field).collect();
+        let members = (0..subject.aggregate.members.len()).filter(|field| !hot.contains(field)).collect();
+        let is_worth = used_bytes > 0 && used_bytes.saturating_mul(2) <= size_bytes;
+        is_worth.then_some(Cold { members })
+    }
+}
+
+/// The proposal for one class, compiled; or the reason why there is none.
+fn write(
+    task: &mut Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    meaning: &SplitMeaning,
+    cold: Cold,
+) -> Result<Result<ColdPartProposal, Binding>, AdviseError> {
+    let planned = plan(task, advice, (subject, spelling), meaning, &cold);
+    let (text, moved) = match planned {
+        Ok(planned) => planned,
+        Err(binding) => return Ok(Err(binding)),
+    };
+    let mut all = advice.edited.clone();
+    all.extend(text.texts.clone());
+    let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
+    let compiled = match task.judge.compile(&all) {
+        Ok(compiled) => compiled,
+        Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
+    };
+    let before_bytes = task.types.size_bytes(subject.id).unwrap_or(0);
+    let has_pointer = !matches!(text.place, PartPlace::Array { .. });
+    let (check, after_bytes) = match size_in(&compiled, task.usage, (subject, spelling), &text, &moved) {
+        None if compiled.is_empty() => {
+            (Check::Predicted, predicted(task.types, subject, &moved, has_pointer))
+        }
+        None => return Ok(Err(disagrees("the build has no such class".into()))),
+        Some(size) => (Check::CompiledRecordedOnly, size),
+    };
+    if after_bytes >= before_bytes {
+        let why = format!("objects of {before_bytes} bytes would have {after_bytes}");
+        return Ok(Err(Binding::new(Constraint::NeverLarger).because(why)));
+    }
+    let name = |field: &usize| member_name(subject.aggregate, *field);
+    let stay = (0..subject.aggregate.members.len()).filter(|field| !moved.contains(field));
+    Ok(Ok(ColdPartProposal {
+        type_name: spelling.name.clone(),
+        member: text.member,
+        moved: moved.iter().map(name).collect(),
+        kept: stay.map(|field| name(&field)).collect(),
+        files: text.texts.keys().cloned().collect(),
+        lines: lines(task, subject, after_bytes),
+        sizes: vec![SizeChange { data_model: task.usage.abi.data_model(), before_bytes, after_bytes }],
+        check,
+        place: text.place,
+        edited: text.texts,
+    }))
+}
+
+/// The edited texts, and the members that leave the object.
+fn plan(
+    task: &Task<'_>,
+    advice: &Advice,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    meaning: &SplitMeaning,
+    cold: &Cold,
+) -> Result<(ColdText, BTreeSet<usize>), Binding> {
+    let (options, sources) = (task.options, task.sources);
+    if let Some(failed) = options.refusal_of(&owner(&spelling.name)) {
+        return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
+    }
+    if subject.is_fought_over() {
+        return Err(refused("threads contend for its objects"));
+    }
+    if options.pins.iter().any(|(ty, _)| *ty == spelling.name || spelling.names.contains(ty)) {
+        return Err(Binding::new(Constraint::Pinned));
+    }
+    let writers = writers(sources, meaning);
+    // A variable says more than a use. Where there is none, a use says more than that no call was seen.
+    if let (Err(binding), false) = (&writers, meaning.variables.is_empty()) {
+        return Err(binding.clone());
+    }
+    if let Some(hold) = meaning.holds.iter().find(|hold| hold.names.is_empty()) {
+        return Err(hold.clone());
+    }
+    let writers = writers?;
+    if !options.meaning.is_of_all_units {
+        return Err(refused("clang did not read every unit of the program"));
+    }
+    match meaning.seen_by {
+        SeenBy::Cpp => program_allows(sources)?,
+        SeenBy::C => {}
+        SeenBy::Both => return Err(refused("units of C and of C++ use it")),
+    }
+    let ground = Groundwork::lay(subject, spelling, sources, options)
+        .map_err(|all| all.into_iter().next().unwrap_or_else(|| refused("its text is not understood")))?;
+    let path = &ground.body.found.path;
+    let mut held = options.meaning.holds(&spelling.names, path);
+    if let Some(hold) = held.find(|hold| hold.effect != Effect::Relative) {
+        return Err(hold.binding.clone());
+    }
+    let is_about_text = |binding: &&Binding| !ABOUT_ORDER.contains(&binding.constraint);
+    if let Some(binding) = ground.holds.bindings.iter().find(is_about_text) {
+        return Err(binding.clone());
+    }
+    let in_order = options.meaning.holds(&spelling.names, path).flat_map(|hold| &hold.binding.names);
+    let held: BTreeSet<&String> = meaning.holds.iter().flat_map(|hold| &hold.names).chain(in_order).collect();
+    let stays = |field: &usize| {
+        let name = subject.aggregate.members[*field].name.as_ref();
+        name.is_none_or(|name| held.contains(&name.to_string()))
+    };
+    let leaving: BTreeSet<usize> = cold.members.iter().copied().filter(|field| !stays(field)).collect();
+    let units = class_text::leaving_units(&ground, &leaving, |field| {
+        task.types.size_bytes(subject.aggregate.members[field].ty).unwrap_or(0)
+    });
+    let moved: BTreeSet<usize> = units.iter().flat_map(|&unit| ground.ranges[unit].clone()).collect();
+    let least = if meaning.seen_by == SeenBy::Cpp { LEAST_MEMBERS } else { 1 };
+    if moved.len() < least {
+        let because = meaning.holds.iter().find(|hold| !hold.names.is_empty());
+        let why =
+            because.map_or(String::new(), |hold| format!("; {}", hold.detail.clone().unwrap_or_default()));
+        return Err(refused(format!("fewer than {least} members could leave the object{why}")));
+    }
+    let names = |field: &usize| member_name(subject.aggregate, *field);
+    let moved_names: BTreeSet<String> = moved.iter().map(names).collect();
+    let leaving = Leaving { sources, ground: &ground, units: &units, moved: &moved_names, meaning };
+    let mut text = Err(refused("no edit is written"));
+    for write in writers {
+        text = write(&leaving);
+        if text.is_ok() {
+            break;
+        }
+    }
+    let text = text?;
+    if let Some(path) = text.texts.keys().find(|path| advice.edited.contains_key(*path)) {
+        return Err(refused(format!("another change edits {path}")));
+    }
+    Ok((text, moved))
+}
+
+/// Constraints on an order that say nothing against leaving the object.
+const ABOUT_ORDER: [Constraint; 7] = [
+    Constraint::ConstructorOrder,
+    Constraint::AccessSection,
+    Constraint::OneDeclaration,
+    Constraint::NestedType,
+    Constraint::Heading,
+    Constraint::OneThing,
+    Constraint::KeptApart,
+];
+
+/// Writes an edit.
+type Writer = fn(&Leaving<'_>) -> Result<ColdText, Binding>;
+
+/// The writers for objects of this kind, the best first: values of C++, elements of arrays of C, objects of C that calls
+/// make.
+fn writers(sources: &Sources, meaning: &SplitMeaning) -> Result<&'static [Writer], Binding> {
+    if meaning.seen_by == SeenBy::Cpp {
+        return Ok(&[class_text::write]);
+    }
+    let at = |one: &ObjectVariable, why: &str| Err(refused(why).at(&one.path, one.line));
+    let is_made = meaning.heap_calls.iter().any(|call| call.function != HeapFunction::Free);
+    match (meaning.variables.first(), is_made) {
+        (None, false) => Err(refused("no call is seen that makes its objects")),
+        (None, true) => {
+            let is_array = Calls::read(sources, &meaning.heap_calls).is_ok_and(|calls| calls.makes.several);
+            Ok(match is_array {
+                true => &[array_text::held, array_text::made, heap_text::write],
+                false => &[heap_text::write],
+            })
+        }
+        (Some(variable), _) if !meaning.heap_calls.is_empty() => {
+            at(variable, "a variable is or holds an object, and calls make others")
+        }
+        _ => match meaning.variables.iter().find_map(|one| Some((one, one.refusal.as_deref()?))) {
+            Some((variable, why)) => at(variable, why),
+            None => Ok(&[array_text::declared]),
+        },
+    }
+}
+
+/// Refuses programs in which memory of an object's own may not be there, or not be that of one process.
+fn program_allows(sources: &Sources) -> Result<(), Binding> {
+    const WORDS: [(&str, bool, &str); 12] = [
+        ("sigaction", false, "a signal handler could copy an object"),
+        ("signal", true, "a signal handler could copy an object"),
+        ("MAP_SHARED", false, "processes share memory"),
+        ("shm_open", false, "processes share memory"),
+        ("shmget", false, "processes share memory"),
+        ("shmat", false, "processes share memory"),
+        ("interprocess", false, "processes share memory"),
+        ("longjmp", false, "a jump over functions could leave objects that nothing destroys"),
+        ("siglongjmp", false, "a jump over functions could leave objects that nothing destroys"),
+        ("__cxa_atexit", false, "code runs after the program's own"),
+        ("bad_alloc", false, "the program handles a lack of memory"),
+        ("set_new_handler", false, "the program handles a lack of memory"),
+    ];
+    for (word, is_called, why) in WORDS {
+        let is_it = |lexed: &Lexed<'_>, index: usize| {
+            let next = lexed.next_code(index + 1, lexed.tokens.len());
+            let is_call = next.is_some_and(|next| lexed.str(next) == "(");
+            lexed.is_word(index) && (!is_called || is_call)
+        };
+        if let Some((path, line)) = first_use(sources, word, is_it) {
+            return Err(refused(why).at(path, line));
+        }
+    }
+    let is_new = |lexed: &Lexed<'_>, index: usize| lexed.str(index + 1) == "new";
+    if let Some((path, line)) = first_use(sources, "operator", is_new) {
+        return Err(refused("the program has an allocator of its own").at(path, line));
+    }
+    Ok(())
+}
+
+/// The first place, file and line, at which a token is this word and `is_it` holds.
+fn first_use<'s>(
+    sources: &'s Sources,
+    word: &'s str,
+    is_it: impl Fn(&Lexed<'_>, usize) -> bool,
+) -> Option<(&'s str, u32)> {
+    sources.that_may_name(word).find_map(|(path, _)| {
+        let lexed = sources.lexed(path)?;
+        let is_word = |&index: &usize| lexed.str(index) == word && is_it(&lexed, index);
+        let index = (0..lexed.tokens.len()).find(is_word)?;
+        Some((path, lexed.line_at(lexed.tokens[index].start())))
+    })
+}
+
+/// The size of the class in the build that has the new member, or none of those that moved.
+fn size_in(
+    compiled: &[Compiled],
+    usage: &Usage,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    text: &ColdText,
+    moved: &BTreeSet<usize>,
+) -> Option<u64> {
+    let build = compiled.iter().find(|build| build.abi == usage.abi)?;
+    let kind = subject.aggregate.kind;
+    build.types.iter().find_map(|(id, ty)| {
+        let (own, aggregate) = build.types.aggregate(id)?;
+        let has = |name: &str| aggregate.members.iter().any(|one| one.name.as_deref() == Some(name));
+        let is_edited = match text.place {
+            PartPlace::Array { .. } => {
+                !moved.iter().any(|field| has(&member_name(subject.aggregate, *field)))
+            }
+            _ => has(&text.member),
+        };
+        let is_it = own == id && aggregate.kind == kind && ty.name.as_deref() == Some(spelling.name.as_str());
+        (is_it && is_edited).then(|| build.types.size_bytes(id)).flatten()
+    })
+}
+
+/// The size without these members, and with a pointer where the object has one, without a compiler.
+fn predicted(types: &Types, subject: &Subject<'_>, moved: &BTreeSet<usize>, has_pointer: bool) -> u64 {
+    const POINTER_BYTES: u64 = 8;
+    let size = |field: &usize| types.size_bytes(subject.aggregate.members[*field].ty).unwrap_or(0);
+    let gone: u64 = moved.iter().map(size).sum();
+    let left = types.size_bytes(subject.id).unwrap_or(0).saturating_sub(gone);
+    (left + if has_pointer { POINTER_BYTES } else { 0 }).next_multiple_of(POINTER_BYTES)
+}
+
+/// Lines per call now, and with objects of `after_bytes` side by side: a lower bound. A call that uses an object needs a
+/// line.
+fn lines(task: &Task<'_>, subject: &Subject<'_>, after_bytes: u64) -> Vec<RegionLines> {
+    let mut rows = sketch::lines(task, subject, after_bytes);
+    for row in &mut rows {
+        let objects = row.after * row.line_bytes as f64 / after_bytes.max(1) as f64;
+        row.after = row.after.max(objects.min(1.0)).min(row.before.unwrap_or(f64::INFINITY));
+    }
+    rows
+}
+
+/// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
+pub(crate) fn owner(type_name: &str) -> String {
+    format!("{type_name} (cold part)")
+}
+
+fn describe(one: &ColdPartProposal) -> Description {
+    let count = |bytes: fn(&SizeChange) -> u64| one.sizes.first().map_or(0, bytes);
+    let summary = format!(
+        "{} members that calls do not use leave the object for memory of their own: {}. An object shrinks from {} to {} bytes.",
+        one.moved.len(),
+        first_names(&one.moved, NAMED),
+        count(|size| size.before_bytes),
+        count(|size| size.after_bytes)
+    );
+    let mut reasons = vec![format!("In the object stay {}.", first_names(&one.kept, NAMED))];
+    reasons.extend(match one.place {
+        PartPlace::Value => as_a_value(&one.member),
+        PartPlace::Pointer(heap) => in_two_parts(&one.member, heap),
+        PartPlace::Array { is_made } => in_two_arrays(&one.member, is_made),
+    });
+    Description {
+        reasons,
+        lines: one.lines.clone(),
+        sizes: one.sizes.clone(),
+        check: Some(one.check),
+        is_in_patch: !one.edited.is_empty(),
+        ..Description::told(SPLIT, &one.type_name, summary)
+    }
+}
+
+/// A class of C++.
+fn as_a_value(member: &str) -> Vec<String> {
+    vec![
+        format!(
+            "{member} is a value: it is copied, assigned and destroyed with the object. The price is one more allocation for \
+             each object, and one more load for each use of a moved member."
+        ),
+        "Where memory runs out, making or copying an object can fail, and moving one ends the program."
+            .to_owned(),
+    ]
+}
+
+/// A struct of C.
+fn in_two_parts(member: &str, heap: HeapChange) -> Vec<String> {
+    let times = |count: usize| match count {
+        0 => "no call".to_owned(),
+        1 => "one call".to_owned(),
+        count => format!("{count} calls"),
+    };
+    let mut reasons = vec![
+        format!(
+            "{member} points to them: {} make objects with both parts, and {} end both. The price is one more allocation \
+             where objects are made, and one more load for each use of a moved member.",
+            times(heap.makes),
+            times(heap.ends)
+        ),
+        "Where memory for one part runs out, the call gives back the other and NULL, as it did for the whole."
+            .to_owned(),
+    ];
+    if heap.in_blocks {
+        let block = heap_text::BLOCK;
+        reasons.push(format!("Hot parts come in blocks of {block}, which the program keeps until it ends."));
+    }
+    reasons
+}
+
+/// Elements of arrays.
+fn in_two_arrays(array: &str, is_made: bool) -> Vec<String> {
+    let mut reasons = vec![format!(
+        "{array} has them, in the order of the objects: no object has a pointer to its part. The price is the distance \
+         from the first object where a use of a moved member has a pointer to its object."
+    )];
+    if is_made {
+        reasons.push(
+            "One call makes all objects, and runs once. Where memory for one array runs out, it gives back the other and \
+             NULL, as it did for the whole."
+                .to_owned(),
+        );
+    }
+    reasons
+}
+
+/// The texts of every file that a proposal edits.
+pub(crate) fn edited(one: &ColdPartProposal) -> (Vec<String>, &BTreeMap<String, String>) {
+    (vec![owner(&one.type_name)], &one.edited)
+}

@@ -1,0 +1,304 @@
+//! Writing the cold part of a struct of C: its declaration, the pointer to it, the functions that make and end both
+//! parts, and each use of what it holds.
+//!
+//! `malloc` hands out memory in the order of its calls: asked for each part in turn, it would put cold parts between
+//! hot ones, and no line would hold more of them than before. So hot parts of single objects come from blocks, which a
+//! program of one thread can keep without a lock.
+
+use crate::constraints::constraint::{Binding, Constraint};
+use crate::constraints::groundwork::Groundwork;
+use crate::kinds::cold_part::c_text::{
+    Naming, Style, after_includes, declaration_end, missing_include, part_declaration,
+};
+use crate::kinds::cold_part::class_text;
+use crate::kinds::cold_part::class_text::{
+    ColdText, Edit, Leaving, STEMS, is_free, member_in_style, place, taken,
+};
+use crate::kinds::cold_part::heap_calls::MakingCall;
+use crate::proposal::{HeapChange, PartPlace};
+use crate::text::sources::Sources;
+use lineup_model::object_uses::{HeapCall, HeapFunction};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Hot parts in a block.
+pub(crate) const BLOCK: u32 = 64;
+
+/// The texts with these units in a cold part.
+pub(crate) fn write(
+    &Leaving { sources, ground, units, moved, meaning }: &Leaving<'_>,
+) -> Result<ColdText, Binding> {
+    let body = &ground.body;
+    let path = &body.found.path;
+    let spans = class_text::leaving_lines(ground, units)?;
+    let names = Names::of(sources, ground)?;
+    let mut edits = class_text::through(sources, meaning, moved, &names.member)?;
+    let mut calls = Calls::read(sources, &meaning.heap_calls)?;
+    calls.makes.in_blocks = !calls.makes.several && meaning.has_one_thread;
+    for (path, edit) in calls.edits(|function| names.maker(function), &names.ender) {
+        edits.entry(path).or_default().push(edit);
+    }
+    let lexed = &body.found.lexed;
+    let first = &lexed.text[spans[0].clone()];
+    let own = edits.entry(path.clone()).or_default();
+    own.extend(class_text::replaced(&spans, names.pointer(first)));
+    let end = declaration_end(ground)?;
+    let mut below = part_declaration(&names.whole, &names.part, (lexed.text, &spans));
+    let files: BTreeSet<&str> = meaning.heap_calls.iter().map(|call| call.path.as_str()).collect();
+    let (only, is_header) = (files.first().copied().unwrap_or_default(), !path.ends_with(".c"));
+    let place = match (files.len(), only == path) {
+        (1, false) => meaning
+            .heap_calls
+            .iter()
+            .map(|call| call.line)
+            .min()
+            .and_then(|line| after_includes(sources, only, line)),
+        _ => None,
+    };
+    let functions = |path: &str, is_inline: bool| {
+        let style = Style::of(sources.get(path).unwrap_or_default(), first, is_inline);
+        names.functions(&style, &calls.makes)
+    };
+    match place {
+        Some(at) => {
+            let text = format!("\n{}", functions(only, false));
+            edits.entry(only.to_owned()).or_default().push((at..at, text));
+        }
+        None => {
+            below.push('\n');
+            below.push_str(&functions(path, is_header));
+            edits.entry(path.clone()).or_default().extend(missing_include(ground));
+        }
+    }
+    edits.entry(path.clone()).or_default().push((end..end, format!("\n{below}")));
+    let heap =
+        HeapChange { makes: calls.making.len(), ends: calls.ending.len(), in_blocks: calls.makes.in_blocks };
+    Ok(ColdText {
+        member: names.member,
+        place: PartPlace::Pointer(heap),
+        texts: class_text::applied(sources, edits, ground)?,
+    })
+}
+
+/// The calls that change.
+pub(crate) struct Calls {
+    pub(crate) making: Vec<(String, HeapFunction, MakingCall)>,
+    /// The names of the functions that end objects, in bytes.
+    pub(crate) ending: Vec<(String, Range<usize>)>,
+    pub(crate) makes: Makes,
+}
+
+/// The functions that are needed.
+#[derive(Default)]
+pub(crate) struct Makes {
+    /// By `malloc`, by `calloc`.
+    by: BTreeSet<HeapFunction>,
+    /// Some calls make several objects at once.
+    pub(crate) several: bool,
+    ends: bool,
+    /// Hot parts come from blocks.
+    in_blocks: bool,
+}
+
+impl Calls {
+    pub(crate) fn read(sources: &Sources, calls: &[HeapCall]) -> Result<Calls, Binding> {
+        let (mut making, mut ending, mut makes) = (Vec::new(), Vec::new(), Makes::default());
+        for call in calls {
+            let name = call.function.name();
+            let at = place(sources, &call.path, (call.line, call.column), name)?;
+            if call.function == HeapFunction::Free {
+                makes.ends = true;
+                ending.push((call.path.clone(), at..at + name.len()));
+                continue;
+            }
+            let lexed = sources.lexed(&call.path);
+            let made = lexed.and_then(|lexed| {
+                let token = lexed.tokens.partition_point(|token| token.start() < at);
+                MakingCall::read(&lexed, token, call.function)
+            });
+            let made = made.ok_or_else(|| {
+                let why = "the number of objects that a call makes is not understood";
+                Binding::new(Constraint::UnclearSource).at(&call.path, call.line).because(why)
+            })?;
+            makes.by.insert(call.function);
+            makes.several |= made.count.is_some();
+            making.push((call.path.clone(), call.function, made));
+        }
+        Ok(Calls { making, ending, makes })
+    }
+
+    /// The calls of the new functions in place of those of the library's, by path.
+    pub(crate) fn edits<'n>(
+        &self,
+        maker: impl Fn(HeapFunction) -> &'n str,
+        ender: &str,
+    ) -> Vec<(String, Edit)> {
+        let mut edits: Vec<(String, Edit)> = Vec::new();
+        for (path, function, call) in &self.making {
+            let name = maker(*function);
+            let whole = call.whole.clone();
+            match &call.count {
+                Some(count) => {
+                    edits.push((path.clone(), (whole.start..count.start, format!("{name}("))));
+                    edits.push((path.clone(), (count.end..whole.end, ")".to_owned())));
+                }
+                None => {
+                    let count = if self.makes.several { "1" } else { "" };
+                    edits.push((path.clone(), (whole, format!("{name}({count})"))));
+                }
+            }
+        }
+        edits.extend(self.ending.iter().map(|(path, at)| (path.clone(), (at.clone(), ender.to_owned()))));
+        edits
+    }
+}
+
+/// The names that the edit gives.
+struct Names {
+    /// The struct, as the sources spell it.
+    whole: String,
+    /// The struct of the cold members.
+    part: String,
+    /// The pointer to one.
+    member: String,
+    /// The functions that make objects, as `malloc` and as `calloc` do, and the one that ends them.
+    maker: String,
+    zeroed_maker: String,
+    ender: String,
+    /// The variable that leads to hot parts which no object uses.
+    spare: String,
+}
+
+impl Names {
+    /// Names in the style of the struct that no source has.
+    fn of(sources: &Sources, ground: &Groundwork<'_>) -> Result<Names, Binding> {
+        let naming = Naming::of(ground);
+        let joined = |words: &[&str]| naming.joined(words);
+        for stem in STEMS {
+            for (maker, ender) in [("new", "free"), ("alloc", "release"), ("make", "drop")] {
+                let names = Names {
+                    whole: naming.whole.clone(),
+                    part: joined(&[stem]),
+                    member: member_in_style(ground, stem),
+                    maker: joined(&[maker]),
+                    zeroed_maker: joined(&[maker, "zeroed"]),
+                    ender: joined(&[ender]),
+                    spare: joined(&["spare"]),
+                };
+                if names.all().into_iter().all(|name| is_free(sources, name)) {
+                    return Ok(names);
+                }
+            }
+        }
+        Err(taken(ground))
+    }
+
+    /// The names that are new.
+    fn all(&self) -> [&String; 6] {
+        [&self.part, &self.member, &self.spare, &self.maker, &self.zeroed_maker, &self.ender]
+    }
+
+    fn maker(&self, function: HeapFunction) -> &str {
+        match function {
+            HeapFunction::Calloc => &self.zeroed_maker,
+            _ => &self.maker,
+        }
+    }
+
+    /// The pointer, in place of the first unit.
+    fn pointer(&self, first: &str) -> String {
+        let blank = first.len() - first.trim_start_matches([' ', '\t']).len();
+        format!("{}struct {} *{};\n", &first[..blank], self.part, self.member)
+    }
+
+    fn functions(&self, style: &Style, makes: &Makes) -> String {
+        let mut all: Vec<String> = Vec::new();
+        if makes.in_blocks {
+            all.push(format!(
+                "/* Hot parts that no object uses: they come in blocks, side by side, and are kept. */\nstatic {} *{};\n",
+                self.whole, self.spare
+            ));
+            all.push(self.block_maker_text(style));
+            all.extend(makes.by.contains(&HeapFunction::Calloc).then(|| self.block_zeroed_text(style)));
+            all.extend(makes.ends.then(|| self.block_ender_text(style)));
+        } else {
+            all.extend(makes.by.iter().map(|&by| self.maker_text(style, by, makes.several)));
+            all.extend(makes.ends.then(|| self.ender_text(style)));
+        }
+        all.join("\n")
+    }
+
+    /// The function that makes objects with both parts. The memory for no object is that for one: `free` reads it.
+    fn maker_text(&self, style: &Style, function: HeapFunction, several: bool) -> String {
+        let (whole, part, member, name) = (&self.whole, &self.part, &self.member, self.maker(function));
+        let allocated = |of: &str| match (function, several) {
+            (HeapFunction::Calloc, true) => format!("calloc(count ? count : 1, sizeof *{of})"),
+            (HeapFunction::Calloc, false) => format!("calloc(1, sizeof *{of})"),
+            (_, true) => format!("malloc((count ? count : 1) * sizeof *{of})"),
+            (_, false) => format!("malloc(sizeof *{of})"),
+        };
+        let (made, cold) = (allocated("made"), allocated("part"));
+        let (counter, rest, parameters) = match several {
+            true => (
+                "\tsize_t at;\n",
+                format!("\tfor (at = 1; at < count; at++)\n\t\tmade[at].{member} = part + at;\n"),
+                "size_t count",
+            ),
+            false => ("", String::new(), "void"),
+        };
+        style.function(
+            &format!("{whole} *{name}({parameters})"),
+            &format!(
+                "\t{whole} *made = {made};\n\tstruct {part} *part = {cold};\n{counter}\n\tif (!made || !part) {{\n\t\tfree(made);\n\
+                 \t\tfree(part);\n\t\treturn NULL;\n\t}}\n\tmade->{member} = part;\n{rest}\treturn made;\n"
+            ),
+        )
+    }
+
+    fn ender_text(&self, style: &Style) -> String {
+        let (whole, member) = (&self.whole, &self.member);
+        style.function(
+            &format!("void {}({whole} *ended)", self.ender),
+            &format!("\tif (ended)\n\t\tfree(ended->{member});\n\tfree(ended);\n"),
+        )
+    }
+
+    /// The same with hot parts from blocks. Those that no object uses are in a list, linked by the pointer to the part.
+    fn block_maker_text(&self, style: &Style) -> String {
+        let Names { whole, part, member, maker, spare, .. } = self;
+        style.function(
+            &format!("{whole} *{maker}(void)"),
+            &format!(
+                "\tconst size_t count = {BLOCK};\n\tstruct {part} *part = malloc(sizeof *part);\n\t{whole} *made = {spare};\n\
+                 \tsize_t at;\n\n\tif (part && !made) {{\n\t\tmade = malloc(count * sizeof *made);\n\
+                 \t\tfor (at = 0; made && at < count; at++)\n\
+                 \t\t\tmade[at].{member} = at + 1 < count ? (void *)(made + at + 1) : NULL;\n\t}}\n\
+                 \tif (!part || !made) {{\n\t\tfree(part);\n\t\treturn NULL;\n\t}}\n\
+                 \t{spare} = (void *)made->{member};\n\tmade->{member} = part;\n\treturn made;\n"
+            ),
+        )
+    }
+
+    fn block_zeroed_text(&self, style: &Style) -> String {
+        let Names { whole, part, member, maker, zeroed_maker, .. } = self;
+        style.function(
+            &format!("{whole} *{zeroed_maker}(void)"),
+            &format!(
+                "\tstatic const {whole} none;\n\tstatic const struct {part} nothing;\n\t{whole} *made = {maker}();\n\
+                 \tstruct {part} *part;\n\n\tif (made) {{\n\t\tpart = made->{member};\n\t\t*made = none;\n\
+                 \t\t*part = nothing;\n\t\tmade->{member} = part;\n\t}}\n\treturn made;\n"
+            ),
+        )
+    }
+
+    fn block_ender_text(&self, style: &Style) -> String {
+        let Names { whole, member, ender, spare, .. } = self;
+        style.function(
+            &format!("void {ender}({whole} *ended)"),
+            &format!(
+                "\tif (!ended)\n\t\treturn;\n\tfree(ended->{member});\n\tended->{member} = (void *){spare};\n\
+                 \t{spare} = ended;\n"
+            ),
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! Hints for the compiler, from counts: `__builtin_expect` around conditions that come out one way, and `cold` at
+//! functions that are never called.
+//!
+//! Nothing that a program does changes by them. A hint has to be true. It is given if the share of the other way lies
+//! below [`MOST_SHARE`] beyond doubt, and if machine code and text leave one meaning.
+
+mod cold;
+mod decide;
+mod macros;
+mod site;
+
+use crate::text::sources::{SourcePlace, Sources};
+use lineup_model::branch::Evidence;
+use lineup_stats::proportion::wilson;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// With fewer executions nothing is said.
+pub const LEAST_EXECUTIONS: u64 = 10_000;
+/// The share that the rarer way has at most.
+pub const MOST_SHARE: f64 = 0.001;
+/// The level of the share's interval.
+pub const LEVEL: f64 = 0.99;
+
+/// Texts with hints, and the hints that were left out.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Hints {
+    /// Changed texts by their paths.
+    pub edited: BTreeMap<String, String>,
+    /// The hints in these texts.
+    pub given: Vec<Hint>,
+    /// Hints that the counts would have allowed, with the reasons why they were left out.
+    pub refused: Vec<RefusedHint>,
+}
+
+/// A hint.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Hint {
+    /// Its place.
+    pub at: SourcePlace,
+    /// The words that were added, such as `unlikely`.
+    pub hint: String,
+    /// The condition or the function, as the source spells it.
+    pub of: String,
+    /// The counts.
+    pub because: String,
+}
+
+/// A hint that was not given.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RefusedHint {
+    /// Its place.
+    pub at: SourcePlace,
+    /// The reason, in one sentence without its stop.
+    pub because: String,
+}
+
+/// A text that takes the place of some bytes.
+struct Edit {
+    bytes: Range<usize>,
+    text: String,
+}
+
+/// The hints that the evidence gives reason for. Its paths are those of the sources.
+pub fn hints(evidence: &Evidence, sources: &Sources) -> Hints {
+    let macros = macros::Macros::of(sources);
+    let mut hints = Hints::default();
+    let mut edits: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+    decide::conditions(evidence, sources, &macros, &mut hints, &mut edits);
+    cold::functions(&evidence.never_called, sources, &macros, &mut hints, &mut edits);
+    for (path, mut edits) in edits {
+        let Some(mut text) = sources.get(&path).map(str::to_owned) else { continue };
+        edits.sort_by_key(|edit| std::cmp::Reverse(edit.bytes.start));
+        for edit in edits {
+            text.replace_range(edit.bytes, &edit.text);
+        }
+        hints.edited.insert(path, text);
+    }
+    hints.given.sort_by(|a, b| a.at.cmp(&b.at));
+    hints.refused.sort_by(|a, b| a.at.cmp(&b.at));
+    hints
+}
+
+/// Whether the share of `few` in `all` lies below [`MOST_SHARE`] beyond doubt.
+fn is_beyond_doubt(few: u64, all: u64) -> bool {
+    all >= LEAST_EXECUTIONS && wilson(few, all, LEVEL).is_some_and(|[_, high]| high < MOST_SHARE)
+}
+
+/// Whether the share of `few` in `all` lies above [`MOST_SHARE`] beyond doubt.
+fn is_contradicted(few: u64, all: u64) -> bool {
+    wilson(few, all, LEVEL).is_some_and(|[low, _]| low > MOST_SHARE)
+}
+
+/// A number with a comma at every third digit.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

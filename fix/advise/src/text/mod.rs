@@ -1,0 +1,20 @@
+//! Reading of C, C++ and Rust: tokens, syntax trees, declarations and the units of text that can move.
+
+pub mod outline;
+pub mod sources;
+
+pub(crate) mod body;
+pub(crate) mod body_parts;
+pub(crate) mod comments_below;
+pub(crate) mod declaration;
+pub(crate) mod declarator;
+pub(crate) mod definitions;
+pub(crate) mod language;
+pub(crate) mod lex;
+pub(crate) mod member_object;
+pub(crate) mod member_units;
+pub(crate) mod occurrences;
+pub(crate) mod one_declaration;
+pub(crate) mod parsed_file;
+pub(crate) mod syntax;
+pub(crate) mod word_set;
