@@ -623,7 +623,7 @@ impl Advice {
             edited.extend(texts.clone());
             Step { owners, edited: edited.clone() }
         };
-        let cold_parts = self.cold_parts.iter().map(crate::kinds::cold_part::cold_parts::edited);
+        let cold_parts = self.cold_parts.iter().map(cold_part_texts);
         cold_parts
             .chain(gathers)
             .chain(variables)
@@ -681,3 +681,13 @@ impl Advice {
 
 /// Version of the JSON form of [`Advice`].
 pub const ADVICE_SCHEMA: &str = "lineup.advice/2";
+
+/// The class, and the texts of every file that its proposal edits.
+fn cold_part_texts(one: &ColdPartProposal) -> (Vec<String>, &BTreeMap<String, String>) {
+    (vec![cold_part_owner(&one.type_name)], &one.edited)
+}
+
+/// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
+pub(crate) fn cold_part_owner(type_name: &str) -> String {
+    format!("{type_name} (cold part)")
+}

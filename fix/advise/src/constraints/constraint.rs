@@ -1,6 +1,6 @@
 //! The constraints that a safe edit obeys, each with the name it is reported under.
 
-use crate::text::sources::SourcePlace;
+use crate::text::source_place::SourcePlace;
 use serde::Serialize;
 use std::fmt;
 

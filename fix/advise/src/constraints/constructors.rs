@@ -1,6 +1,7 @@
 //! C++ constructors initialise members in declaration order: which members that holds in place, and how
 //! initialiser lists follow a new order.
 
+use crate::patch::text_edits::replace;
 use crate::text::language::SourceLanguage;
 use crate::text::sources::Sources;
 use crate::text::syntax::{line_of, parts, text_of, visit};
@@ -86,20 +87,6 @@ fn for_each_cpp_file(sources: &Sources, class: &str, mut each: impl FnMut(&str, 
             sources.with_tree(path, |text, tree| each(path, text, tree.root_node()));
         }
     }
-}
-
-/// Replaces byte ranges, which must not overlap.
-pub(crate) fn replace(text: &str, mut edits: Vec<(std::ops::Range<usize>, &str)>) -> String {
-    edits.sort_by_key(|(range, _)| range.start);
-    let mut new = String::with_capacity(text.len());
-    let mut at = 0;
-    for (range, replacement) in edits {
-        new.push_str(text.get(at..range.start).unwrap_or(""));
-        new.push_str(replacement);
-        at = range.end;
-    }
-    new.push_str(text.get(at..).unwrap_or(""));
-    new
 }
 
 fn member_of<'t>(initialiser: Node<'_>, text: &'t str) -> Option<&'t str> {

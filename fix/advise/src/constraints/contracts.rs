@@ -6,6 +6,7 @@ use crate::layout::spelling::bare;
 use crate::options::Options;
 use crate::text::body::{Body, TextUnit};
 use crate::text::body_parts::{BodyPart, BodyPartKind};
+use crate::text::comment_words::{bare_text, words};
 use crate::text::lex::Token;
 use std::ops::Range;
 
@@ -193,15 +194,6 @@ fn mentioned(body: &Body<'_>, comment: &str) -> Vec<String> {
     names.filter(|name| name.len() > 3 && words.contains(&name.as_str())).cloned().collect()
 }
 
-/// The comment's text without its marks, on one line.
-pub(crate) fn bare_text(comment: &str) -> String {
-    let strip = |line: &str| -> String {
-        let line = line.trim().trim_start_matches("/**").trim_start_matches("/*").trim_end_matches("*/");
-        line.trim_start_matches(['/', '*', '!', '<', ' ', '\t']).trim().to_owned()
-    };
-    comment.lines().map(strip).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
 fn quote(comment: &str) -> String {
     let text = bare_text(comment);
     let mut quoted: String = text.chars().take(QUOTE_CHARACTERS).collect();
@@ -209,14 +201,6 @@ fn quote(comment: &str) -> String {
         quoted.push('…');
     }
     format!("“{quoted}”")
-}
-
-pub(crate) fn words(comment: &str) -> Vec<String> {
-    let text = bare_text(comment).to_lowercase().replace(['\'', '’'], "");
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// Sequences of words that demand an order, at any place.

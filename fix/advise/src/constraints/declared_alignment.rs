@@ -1,9 +1,9 @@
 //! Members whose type asks for cache lines of its own, or for another alignment. BTF does not contain alignments; the
 //! type's declaration does.
 
-use crate::constraints::shape_rules::APART_BYTES;
+use crate::layout::placement::APART_BYTES;
 use crate::layout::subject::Subject;
-use crate::text::declaration;
+use crate::text::located_declaration;
 use crate::text::sources::{Question, Sources};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
@@ -124,7 +124,7 @@ fn asks_for_lines(types: &Types, id: TypeId, sources: &Sources) -> bool {
 
 /// Whether the words around a struct's members mention an alignment, and none of them is one of `but`.
 fn speaks_of_alignment(sources: &Sources, name: &str, but: &[&str]) -> bool {
-    let Ok(found) = declaration::find(sources, name, None) else { return false };
+    let Ok(found) = located_declaration::find(sources, name, None) else { return false };
     let declaration = &found.declaration;
     let around = (declaration.keyword..declaration.open).chain(declaration.tail.clone());
     let words: Vec<&str> =

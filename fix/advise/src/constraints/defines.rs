@@ -3,9 +3,9 @@
 
 use crate::constraints::contracts::Lifts;
 use crate::text::body::Body;
-use crate::text::body_parts::{BodyPart, BodyPartKind, directive_word};
-use crate::text::lex::{Kind, Lexed};
-use crate::text::sources::has_word;
+use crate::text::body_parts::{BodyPart, BodyPartKind};
+use crate::text::lex::{Kind, Lexed, directive_word};
+use crate::text::word_set::has_word;
 use std::collections::BTreeSet;
 
 /// Lets members cross the places that only such a `#define` parts.
@@ -67,14 +67,14 @@ fn defined<'a>(lexed: &Lexed<'a>, token: usize) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::declaration;
+    use crate::text::located_declaration;
     use crate::text::sources::Sources;
 
     /// The number of pieces that members may pass between the members of `s`.
     fn passed(before: &str, inside: &str) -> usize {
         let text = format!("{before}struct s {{\n{inside}}};\n");
         let sources = Sources::new([("s.h".to_owned(), text)]);
-        let found = declaration::find(&sources, "s", None).expect("declared");
+        let found = located_declaration::find(&sources, "s", None).expect("declared");
         let body = Body::read(found, &[]).expect("read");
         (0..body.pieces.len()).filter(|&piece| is_passed(&body, piece)).count()
     }

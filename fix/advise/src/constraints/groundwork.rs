@@ -1,21 +1,17 @@
 //! The facts about one type in the sources, before an order is looked for.
 
 use crate::constraints::constraint::Binding;
-use crate::constraints::constructors;
-use crate::constraints::contracts;
-use crate::constraints::contracts::Lifts;
-use crate::constraints::defines;
-use crate::constraints::headings;
-use crate::constraints::holds;
-use crate::constraints::holds::Holds;
-use crate::constraints::initialisers;
-use crate::constraints::initialisers::{Follows, Positional};
+use crate::constraints::contracts::{self, Lifts};
+use crate::constraints::holds::{self, Holds};
+use crate::constraints::initialisers::{self, Positional};
 use crate::constraints::meaning::Effect;
+use crate::constraints::{constructors, defines, headings, randomised_layout};
 use crate::layout::spelling::{Spelling, bare};
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, has_one_type, member_names};
 use crate::options::Options;
+use crate::patch::value_exchange::Follows;
 use crate::text::body::{Body, has_construction_order};
-use crate::text::declaration;
+use crate::text::located_declaration;
 use crate::text::sources::Sources;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -44,7 +40,8 @@ impl<'s> Groundwork<'s> {
         let one = |binding: Binding| vec![binding];
         holds::forbidden_outright(subject, spelling, options).map_err(one)?;
         let members = member_names(subject);
-        let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
+        let found =
+            located_declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
         let is_cpp = has_construction_order(found.language);
         let mut body = Body::read(found, &members).map_err(one)?;
         if has_one_type(subject) {
@@ -52,7 +49,9 @@ impl<'s> Groundwork<'s> {
         }
         let class = bare(&spelling.name);
         let lifts = Lifts::new(options, class);
-        if let Some(randomised) = options.randomisation.refusal(subject, &body.found, lifts) {
+        if let Some(randomised) =
+            randomised_layout::refusal(&options.randomisation, subject, &body.found, lifts)
+        {
             return Err(one(randomised));
         }
         defines::lift(&mut body, lifts);
@@ -102,15 +101,4 @@ impl<'s> Groundwork<'s> {
         self.values = Some(found);
         Ok(lists)
     }
-}
-
-/// The names of the members that have one.
-pub(crate) fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
-    subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
-}
-
-/// True when all members are of one type.
-pub(crate) fn has_one_type(subject: &Subject<'_>) -> bool {
-    let members = &subject.aggregate.members;
-    members.windows(2).all(|pair| pair[0].ty == pair[1].ty)
 }

@@ -1,9 +1,10 @@
 //! Comments that head members: a group moves under its heading, a section's heading stays where it is.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::contracts::{Lifts, bare_text, binding, run, words};
+use crate::constraints::contracts::{Lifts, binding, run};
 use crate::text::body::{Body, TextUnit};
 use crate::text::body_parts::BodyPartKind;
+use crate::text::comment_words::{bare_text, is_heading, is_numbered};
 use crate::text::lex::{Kind, Token};
 use std::ops::Range;
 
@@ -112,65 +113,4 @@ fn comment_between(body: &Body<'_>, unit: usize) -> Option<usize> {
                 .any(|piece| piece.span.start <= token.start() && token.end() <= piece.span.end)
     };
     tokens.rev().find(|(_, token)| is_free(token)).map(|(index, _)| index)
-}
-
-/// Words by which a comment refers to several members.
-const HEADING_WORDS: [&str; 22] = [
-    "members",
-    "fields",
-    "following",
-    "these",
-    "below",
-    "group",
-    "section",
-    "protected",
-    "guarded",
-    "mostly",
-    "hot",
-    "cold",
-    "stuff",
-    "variables",
-    "counters",
-    "statistics",
-    "stats",
-    "touched",
-    "path",
-    "cacheline",
-    "cachelines",
-    "modified",
-];
-
-pub(crate) fn is_heading(comment: &str) -> bool {
-    let words = words(comment);
-    let text = bare_text(comment);
-    let is_drawn = ["---", "===", "***", "+++"].iter().any(|line| comment.trim_matches('/').contains(line));
-    text.ends_with(':')
-        || is_drawn
-        || is_numbered(&text)
-        || words.iter().any(|word| HEADING_WORDS.contains(&word.as_str()))
-}
-
-/// `2) batch handling`
-fn is_numbered(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headings_speak_of_several_members() {
-        for text in [
-            "/* Read mostly: */",
-            "/* --- statistics --- */",
-            "/* Fields of the fast path */",
-            "/* protected by lock */",
-            "/* 2) batch handling */",
-        ] {
-            assert!(is_heading(text), "{text}");
-        }
-        assert!(!is_heading("/* number of entries in use */"));
-    }
 }

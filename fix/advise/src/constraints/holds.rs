@@ -1,24 +1,20 @@
 //! Constraints as limits of the search.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::constructors;
 use crate::constraints::contracts::Lifts;
-use crate::constraints::declared_alignment;
 use crate::constraints::meaning::{Effect, Hold};
-use crate::constraints::paragraphs;
-use crate::constraints::required_alignment;
 use crate::constraints::review::Review;
-use crate::constraints::shape_rules;
-use crate::constraints::source_scan;
-use crate::constraints::source_scan::ScanTarget;
+use crate::constraints::source_scan::{self, ScanTarget};
+use crate::constraints::{constructors, declared_alignment, paragraphs, required_alignment, shape_rules};
+use crate::layout::demand::Model;
 use crate::layout::spelling::{Spelling, bare, spelling};
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, member_name};
 use crate::options::Options;
-use crate::search::reasons::member_name;
-use crate::search::score::{Model, Unit};
+use crate::search::score::Unit;
 use crate::text::body::{Body, TextUnit};
 use crate::text::body_parts::BodyPartKind;
-use crate::text::sources::{SourcePlace, Sources};
+use crate::text::source_place::SourcePlace;
+use crate::text::sources::Sources;
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -3,14 +3,12 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::holders::{Holders, holds, is_array, shared_name, type_names};
-use crate::patch::value_exchange;
+use crate::patch::value_exchange::{self, Follows};
 use crate::text::language::SourceLanguage;
 use crate::text::parsed_file::Parsed;
 use crate::text::sources::Sources;
-use crate::text::syntax;
-use crate::text::syntax::{Site, SiteKind, Untyped, line_of, node_at, parts, text_of};
-use crate::text::word_set;
-use crate::text::word_set::Words;
+use crate::text::syntax::{self, Site, SiteKind, Untyped, line_of, node_at, parts, text_of};
+use crate::text::word_set::{self, Words};
 use lineup_model::types::{Aggregate, Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -18,15 +16,6 @@ use tree_sitter::Node;
 
 /// Text to insert, by file and byte offset.
 pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
-
-/// The way values by position follow an order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Follows {
-    /// The names of their members are inserted.
-    Named,
-    /// They change places: no names can stand there.
-    Exchanged,
-}
 
 /// The values by position of a type, and how they follow.
 #[derive(Clone, Default, Debug)]

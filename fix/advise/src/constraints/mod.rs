@@ -15,6 +15,7 @@ pub(crate) mod holds;
 pub(crate) mod initialisers;
 pub(crate) mod opposite_names;
 pub(crate) mod paragraphs;
+pub(crate) mod randomised_layout;
 pub(crate) mod required_alignment;
 pub(crate) mod review;
 pub(crate) mod shape_rules;

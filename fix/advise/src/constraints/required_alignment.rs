@@ -1,8 +1,7 @@
 //! Members used by recorded instructions that fault if the member does not lie at a multiple of a number of bytes.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::layout::subject::{RecordedOffsets, Subject, members_in};
-use crate::search::reasons::member_name;
+use crate::layout::subject::{RecordedOffsets, Subject, member_name, members_in};
 use lineup_model::usage::AlignedUse;
 use std::collections::BTreeSet;
 

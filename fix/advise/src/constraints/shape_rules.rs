@@ -1,14 +1,11 @@
 //! Constraints from debug info alone on members that must stay in place.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::layout::placement::Field;
-use crate::layout::subject::Subject;
-use crate::search::reasons::member_name;
-use crate::text::sources::{SourcePlace, Sources};
+use crate::layout::placement::{APART_BYTES, Field};
+use crate::layout::subject::{Subject, member_name};
+use crate::text::source_place::SourcePlace;
+use crate::text::sources::Sources;
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
-
-/// The alignment, in bytes, of a member that was put on lines of its own.
-pub(crate) const APART_BYTES: u64 = 64;
 
 /// The number of equal first members, by names and types, from which two types are used as each other.
 const LEAST_SHARED: usize = 2;

@@ -56,14 +56,6 @@ fn may_bind(file: &Parsed, wanted: &ScanTarget<'_>) -> bool {
             || file.may_measure_parts())
 }
 
-/// False when no address of a member is taken from another for certain: `- (char *)&x`.
-pub(crate) fn may_measure_parts(text: &str) -> bool {
-    text.match_indices('-').any(|(at, _)| {
-        let mut after = text[at + 1..].bytes().skip_while(u8::is_ascii_whitespace);
-        after.next() == Some(b'(')
-    })
-}
-
 /// Assembly that names the type, or `type_member`.
 fn assembly(path: &str, text: &str, wanted: &ScanTarget<'_>) -> Option<Binding> {
     let word_starts_with = |word: &str| wanted.names.iter().any(|name| word.starts_with(name.as_str()));

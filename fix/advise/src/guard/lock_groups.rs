@@ -2,11 +2,10 @@
 
 use crate::guard::lock::{Group, Lock, Why};
 use crate::layout::data_model::DataModel;
-use crate::layout::figures;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::spelling;
 use crate::layout::subject::{RecordedOffsets, Subject};
-use crate::layout::thread_groups;
+use crate::layout::{figures, thread_groups};
 use crate::options::Options;
 use crate::proposal::{OrderProposal, RegionLines};
 use lineup_model::line::LineSize;

@@ -4,11 +4,10 @@
 //! by assertions behind the declaration, which the compiler judges without making code; the whole program is compiled
 //! once.
 
-use crate::kinds::parting::room_text::is_room;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::Spelling;
 use crate::layout::subject::Subject;
-use crate::patch::group_text::is_marker;
+use crate::text::marker_names::{is_marker, is_room};
 use lineup_model::types::{Aggregate, Language, MemberRole, TypeId, Types};
 use std::fmt::Write;
 

@@ -4,14 +4,12 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::judge::asserted::Asserted;
 use crate::judge::compiler::{Compiled, Judge};
-use crate::kinds::parting::room_text::is_room;
 use crate::layout::data_model::counterpart;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::Spelling;
-use crate::layout::subject::{Models, Subject};
-use crate::patch::group_text::is_marker;
+use crate::layout::subject::{Models, Subject, member_name};
 use crate::proposal::Check;
-use crate::search::reasons::member_name;
+use crate::text::marker_names::{is_marker, is_room};
 use lineup_model::types::{Aggregate, Member};
 use std::collections::BTreeMap;
 

@@ -3,13 +3,13 @@
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::layout::data_model::DataModel;
+use crate::layout::demand::Demand;
 use crate::layout::figures;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::spelling;
 use crate::layout::subject::{RecordedOffsets, Subject};
 use crate::options::Options;
 use crate::proposal::{ALIGN, Advice, AlignmentAdvice, RegionLines};
-use crate::search::score::Demand;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, TypeKind, Types};
 

@@ -3,11 +3,10 @@
 use crate::constraints::constraint::Constraint;
 use crate::kind::Task;
 use crate::kinds::saving_share;
+use crate::layout::granules::Span;
 use crate::layout::spelling::spelling;
-use crate::layout::subject::{RecordedOffsets, Subject, members_in, merge_spans};
+use crate::layout::subject::{RecordedOffsets, Subject, member_name, members_in, merge_spans};
 use crate::proposal::{Advice, RegionLines, SPLIT, Suggestion};
-use crate::search::reasons::member_name;
-use crate::search::score::Span;
 use lineup_model::first_names;
 use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{Language, TypeId};

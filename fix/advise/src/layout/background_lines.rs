@@ -1,7 +1,6 @@
 //! Background lines at the ends of objects: lines that calls load for bytes outside the objects, in any layout.
 
-use crate::layout::placement::Placed;
-use crate::search::score::{Demand, Granules, ONE};
+use crate::layout::granules::ONE;
 use lineup_model::line::LineSize;
 use lineup_model::usage::NeededAnyway;
 
@@ -92,33 +91,12 @@ impl Ends {
     }
 }
 
-/// Lines of 32, 64 and 128 bytes per call that one demand needs and nothing else does, in units of 2^-20. Objects count
-/// alone, whether or not they have neighbours.
-pub(crate) fn lines_per_call(demand: &Demand, layout: &Placed) -> [u64; 3] {
-    lines_of(demand, layout, (demand.per_call, &demand.anyway))
-}
-
-/// The lines of `per_call` objects of a demand per call, with their part of the background lines.
-pub(crate) fn lines_of(
-    demand: &Demand,
-    layout: &Placed,
-    (per_call, anyway): (u64, &BackgroundLines),
-) -> [u64; 3] {
-    let mut touched = Granules::of(demand.base, &demand.spans, &layout.offsets_bits);
-    let mut lines = touched.counts().map(|lines| per_call.saturating_mul(lines));
-    if !anyway.is_none() {
-        let sizes = (layout.size_bytes, demand.recorded_bytes);
-        let ends = Ends::of(demand.base, sizes, |line, number| touched.touches(line, number));
-        for (size, lines) in lines.iter_mut().enumerate() {
-            *lines = lines.saturating_sub(anyway.lines(size, ends[size]));
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::demand::Demand;
+    use crate::layout::line_counts::{demand_lines, lines_per_call};
+    use crate::layout::placement::Placed;
     use lineup_model::region::RegionId;
     use proptest::prelude::*;
 
@@ -186,7 +164,7 @@ mod tests {
                 let mut demand = demand(base * 8, anyway(first, last, both), &offsets);
                 demand.recorded_bytes = recorded * 8;
                 let layout = Placed { offsets_bits: vec![0], size_bytes: size * 8 };
-                let counts = crate::search::score::demand_lines(&demand, &layout.offsets_bits);
+                let counts = demand_lines(&demand, &layout.offsets_bits);
                 for (size, cost) in lines_per_call(&demand, &layout).into_iter().enumerate() {
                     let line = LineSize::ALL[size];
                     let is_one = line.count(demand.base, layout.size_bytes) == 1;

@@ -5,8 +5,7 @@
 //! in the recorded ABI goes through `long`. Under the recorded ABI itself every size and offset is the
 //! compiler's own.
 
-use crate::layout::placement;
-use crate::layout::placement::{Field, Lead};
+use crate::layout::placement::{self, Field, Lead};
 use lineup_model::abi::Abi;
 use lineup_model::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 use std::cell::RefCell;

@@ -1,11 +1,12 @@
 //! Lines per call, per region, line size and data model.
 
 use crate::layout::background_lines::{BackgroundLines, Ends};
-use crate::layout::neighbour::expected_lines;
+use crate::layout::demand::{Demand, Model};
+use crate::layout::granules::ONE;
+use crate::layout::line_counts::expected_lines;
 use crate::layout::placement::Placed;
 use crate::layout::subject::Models;
 use crate::proposal::{RegionLines, SizeChange};
-use crate::search::score::{Demand, Model, ONE};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
@@ -123,8 +124,8 @@ pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::line_counts::demand_lines;
     use crate::layout::placement::{self, Field, Lead};
-    use crate::search::score::demand_lines;
     use proptest::prelude::*;
 
     fn model() -> impl Strategy<Value = Model> {

@@ -90,6 +90,9 @@ pub(crate) fn end_after(field: &Field, start_bits: u64) -> Option<u64> {
     start_bits.checked_add(bits)
 }
 
+/// The alignment, in bytes, of a member that was put on lines of its own.
+pub(crate) const APART_BYTES: u64 = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,21 +1,21 @@
-//! The way from recorded use of a type to the orders that may be tried and their judges.
+//! One type of a usage: its layouts, and the demands of calls and threads on its objects.
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::background_lines::BackgroundLines;
 use crate::layout::data_model::{DataModel, Unexplained, counterpart};
+use crate::layout::demand::{Demand, Model, Traffic};
+use crate::layout::granules::{ONE, Span};
 use crate::layout::neighbour::Neighbour;
 use crate::layout::placement;
-use crate::search::score::{Demand, Model, ONE, Problem, Span, Traffic, Unit};
 use crate::usage::Usage;
 use lineup_explain::slabs::SlabCache;
-use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
 use lineup_model::usage::{Owner, Sharing, TypeUse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// One type of one usage, ready to be turned into a [`Problem`].
+/// One type of one usage, with the facts that a search for an order needs.
 pub(crate) struct Subject<'a> {
     pub(crate) types: &'a Types,
     pub(crate) id: TypeId,
@@ -244,20 +244,6 @@ impl<'a> Subject<'a> {
         }
         all
     }
-
-    /// The problem over these units.
-    pub(crate) fn problem(
-        &self,
-        models: Vec<Model>,
-        units: Vec<Unit>,
-        primary: LineSize,
-        grow: bool,
-    ) -> Problem {
-        let groups = crate::layout::thread_groups::groups(self);
-        let used_bytes = crate::layout::thread_groups::used_bytes(self);
-        let traffic = self.traffic();
-        Problem { units, models, traffic, groups, used_bytes, primary, allow_growth: grow }
-    }
 }
 
 /// Bytes that change hands less often than once in this many uses of an object are not worth parting from their
@@ -347,4 +333,21 @@ impl RecordedOffsets for Types {
     fn layout_offsets(&self, id: TypeId) -> Option<Vec<u64>> {
         self.aggregate(id)?.1.members.iter().map(|member| member.offset_bits).collect()
     }
+}
+
+/// A member's name; `(anonymous)` for those without, `(base class)` for bases.
+pub(crate) fn member_name(aggregate: &Aggregate, field: usize) -> String {
+    let name = aggregate.members.get(field).and_then(|member| member.name.as_deref());
+    name.unwrap_or("(anonymous)").to_string()
+}
+
+/// The names of the members that have one.
+pub(crate) fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
+    subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
+}
+
+/// True when all members are of one type.
+pub(crate) fn has_one_type(subject: &Subject<'_>) -> bool {
+    let members = &subject.aggregate.members;
+    members.windows(2).all(|pair| pair[0].ty == pair[1].ty)
 }

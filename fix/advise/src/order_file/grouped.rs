@@ -5,7 +5,7 @@ use super::lines::with_those_in_others;
 use super::{ANONYMOUS, Group, Item, WrittenOrder};
 use crate::layout::placement::Field;
 use crate::layout::subject::{RecordedOffsets, Subject, members_in};
-use crate::patch::group_text::is_marker;
+use crate::text::marker_names::is_marker;
 use crate::usage::Usage;
 use lineup_model::region::RegionId;
 use lineup_model::types::{TypeId, TypeKind, Types};

@@ -17,12 +17,10 @@ mod lines;
 mod read;
 
 use crate::error::AdviseError;
-use crate::layout::placement;
-use crate::layout::placement::Placed;
+use crate::layout::demand::Model;
+use crate::layout::placement::{self, Placed};
 use crate::layout::subject::Subject;
-use crate::patch::group_text;
-use crate::patch::group_text::is_marker;
-use crate::search::score::Model;
+use crate::text::marker_names::{self, is_marker};
 use crate::usage::Usage;
 pub use grouped::{Work, grouped};
 use lineup_model::types::{Aggregate, TypeId, Types};
@@ -151,7 +149,7 @@ impl WrittenOrder {
 
     /// The group that a marker of the kernel's begins or ends.
     fn group_of(&self, marker: &str) -> Option<&Group> {
-        let (_, name) = marker.strip_prefix(group_text::MARKER)?.split_once("__")?;
+        let (_, name) = marker.strip_prefix(marker_names::MARKER)?.split_once("__")?;
         self.groups.iter().find(|group| group.name == name)
     }
 
@@ -167,7 +165,7 @@ impl WrittenOrder {
         let (mut aligned, mut groups) = (Vec::new(), self.groups.clone());
         let of = |group: &Group, begins: bool| -> Vec<usize> {
             let is_its = |(_, name): &&(usize, &str)| {
-                name.starts_with(group_text::BEGIN) == begins && self.group_of(name) == Some(group)
+                name.starts_with(marker_names::BEGIN) == begins && self.group_of(name) == Some(group)
             };
             markers.iter().filter(is_its).map(|(index, _)| *index).collect()
         };

@@ -2,29 +2,16 @@
 //! kernel's macros where the sources have them, and else with comments and attributes.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::groundwork::member_names;
 use crate::layout::spelling::Spelling;
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, member_names};
 use crate::order_file::{Arrangement, Group};
 use crate::text::body::{Body, Mode, TextUnit};
-use crate::text::body_parts::{BodyPartKind, line_start};
-use crate::text::declaration;
+use crate::text::body_parts::BodyPartKind;
+use crate::text::lines::line_start;
+use crate::text::located_declaration;
+use crate::text::marker_names::{BEGIN, END};
 use crate::text::sources::Sources;
 use std::collections::BTreeMap;
-
-/// The name that the kernel's macros give to the member without a size with which a group begins.
-pub(crate) const BEGIN: &str = "__cacheline_group_begin";
-
-/// The same where it ends.
-pub(crate) const END: &str = "__cacheline_group_end";
-
-/// The beginning of both names, and of the names of the members that they declare.
-pub(crate) const MARKER: &str = "__cacheline_group_";
-
-/// True for the members without a size, and the paddings, that the kernel's macros make.
-pub(crate) fn is_marker(name: Option<&str>) -> bool {
-    name.is_some_and(|name| name.starts_with(MARKER))
-}
 
 /// The way the sources mark groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +37,7 @@ pub(crate) fn write(
     spelling: &Spelling,
     arrangement: &Arrangement,
 ) -> Result<BTreeMap<String, String>, Binding> {
-    let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
+    let found = located_declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
     let body = Body::read(found, &member_names(subject))?;
     if body.mode != Mode::Lines {
         return Err(Binding::new(Constraint::UnclearSource)

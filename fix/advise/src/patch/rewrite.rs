@@ -7,7 +7,7 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::patch::doc_comment;
 use crate::search::score::kept_around;
 use crate::text::body::{Body, Mode};
-use crate::text::declaration;
+use crate::text::located_declaration;
 use crate::text::sources::Sources;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// The constraint that forbids editing the declaration.
 pub fn units(sources: &Sources, type_name: &str) -> Result<Vec<String>, Binding> {
-    let body = Body::read(declaration::find(sources, type_name, None)?, &[])?;
+    let body = Body::read(located_declaration::find(sources, type_name, None)?, &[])?;
     Ok(body.units.iter().map(|unit| body.found.lexed.text[body.span(unit)].to_string()).collect())
 }
 
@@ -25,7 +25,7 @@ pub fn units(sources: &Sources, type_name: &str) -> Result<Vec<String>, Binding>
 /// # Errors
 /// The constraint that forbids editing the declaration, or that the order breaks.
 pub fn reorder(sources: &Sources, type_name: &str, order: &[usize]) -> Result<(String, String), Binding> {
-    let body = Body::read(declaration::find(sources, type_name, None)?, &[])?;
+    let body = Body::read(located_declaration::find(sources, type_name, None)?, &[])?;
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if !sorted.iter().copied().eq(0..body.units.len()) {

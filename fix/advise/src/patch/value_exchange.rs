@@ -1,9 +1,7 @@
 //! Values in braces that change places with the members that they are for.
 
-use crate::constraints::initialisers::Follows;
 use crate::text::sources::Sources;
-use crate::text::syntax;
-use crate::text::syntax::line_of;
+use crate::text::syntax::{self, line_of};
 use crate::text::word_set;
 use lineup_model::types::{Member, MemberRole};
 use std::collections::BTreeSet;
@@ -148,4 +146,13 @@ pub(crate) fn apply(text: &str, lists: &[Values], order: &[usize]) -> String {
     }
     new.push_str(text.get(at..).unwrap_or(""));
     new
+}
+
+/// The way values by position follow an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follows {
+    /// The names of their members are inserted.
+    Named,
+    /// They change places: no names can stand there.
+    Exchanged,
 }

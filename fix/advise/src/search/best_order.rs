@@ -4,22 +4,12 @@
 //! moving one unit at a time; branch and bound then proves or improves the result when the type is small enough.
 //! Everything is deterministic: equal inputs give equal orders.
 
+use crate::layout::demand::Demand;
 use crate::layout::placement;
-use crate::search::further_moves::Further;
-use crate::search::score::{Baseline, Demand, Problem, Score, kept};
+use crate::search::outcome::Outcome;
+use crate::search::score::{Baseline, Problem, Score, kept};
 use lineup_model::line::LineSize;
 use std::collections::BTreeSet;
-
-/// The best order found.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) order: Vec<usize>,
-    pub(crate) score: Score,
-    /// True when no allowed order needs fewer lines.
-    pub(crate) is_proven: bool,
-    /// Of an order of few moves: the gain of more.
-    pub(crate) further: Option<Further>,
-}
 
 /// The limits of a search, in orders scored or prefixes placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -359,7 +349,7 @@ fn least_lines(demand: &Demand, placed: &[usize], offsets_bits: &[u64], end: u64
     let is_placed = |field: &usize| placed.contains(field);
     let spans = demand.spans.iter().filter(|span| is_placed(&span.0)).copied().collect();
     let fixed = Demand { spans, neighbours: Vec::new(), ..*demand };
-    let touched = crate::search::score::demand_lines(&fixed, offsets_bits);
+    let touched = crate::layout::line_counts::demand_lines(&fixed, offsets_bits);
     let rest: u64 = demand.spans.iter().filter(|span| !is_placed(&span.0)).map(|span| span.2).sum();
     let mut least = touched;
     for (count, line) in least.iter_mut().zip([32u64, 64, 128]) {

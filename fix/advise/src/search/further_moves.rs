@@ -1,22 +1,9 @@
 //! The gain of more moves than a small patch makes.
 
-use crate::proposal::FurtherMoves;
-use crate::search::best_order;
-use crate::search::best_order::{Effort, Outcome};
-use crate::search::score::{ONE, Problem};
-use crate::usage::Usage;
-use lineup_model::region::RegionId;
-
-/// The gain of the best order found over one of few moves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Further {
-    /// Moves more than those of the small patch.
-    moves: usize,
-    /// The region that gains most.
-    region: RegionId,
-    /// Its lines per call, in units of 2^-20.
-    lines: u64,
-}
+use crate::layout::granules::ONE;
+use crate::search::best_order::{self, Effort};
+use crate::search::outcome::{Further, Outcome};
+use crate::search::score::Problem;
 
 /// Less than a twentieth of a line a call is not worth a word.
 const LEAST_LINES: u64 = ONE / 20;
@@ -34,12 +21,4 @@ pub(crate) fn beyond(problem: &Problem, small: &Outcome) -> Option<Further> {
     });
     let (region, lines) = gains.max_by_key(|(_, lines)| *lines).filter(|(_, lines)| *lines >= LEAST_LINES)?;
     Some(Further { moves, region, lines })
-}
-
-impl Further {
-    /// The same for a report.
-    pub(crate) fn of(self, usage: &Usage) -> FurtherMoves {
-        let region = usage.regions.get(self.region).map(|region| region.name.clone()).unwrap_or_default();
-        FurtherMoves { moves: self.moves as u64, region, lines_per_call: self.lines as f64 / ONE as f64 }
-    }
 }

@@ -4,6 +4,7 @@ pub mod shuffle;
 
 pub(crate) mod best_order;
 pub(crate) mod further_moves;
+pub(crate) mod outcome;
 pub(crate) mod plan_orders;
 pub(crate) mod reasons;
 pub(crate) mod score;

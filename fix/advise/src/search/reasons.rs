@@ -1,16 +1,10 @@
 //! The reasons for the places of members.
 
+use crate::layout::granules::ONE;
 use crate::layout::placement::Placed;
-use crate::layout::subject::{Models, Subject};
+use crate::layout::subject::{Models, Subject, member_name};
 use crate::proposal::Reason;
-use crate::search::score::{ONE, Problem};
-use lineup_model::types::Aggregate;
-
-/// A member's name; `(anonymous)` for those without, `(base class)` for bases.
-pub(crate) fn member_name(aggregate: &Aggregate, field: usize) -> String {
-    let name = aggregate.members.get(field).and_then(|member| member.name.as_deref());
-    name.unwrap_or("(anonymous)").to_string()
-}
+use crate::search::score::Problem;
 
 /// A reason for every member that a region touches, that moves, or that is under contention.
 pub(crate) fn explain(

@@ -1,96 +1,14 @@
 //! The quality of an order: expected lines per call, and the ties' breakers.
 
-use crate::layout::background_lines::{BackgroundLines, lines_per_call};
-use crate::layout::neighbour::Neighbour;
-use crate::layout::placement;
-use crate::layout::placement::{Field, Placed};
+use crate::layout::demand::{Model, Traffic};
+use crate::layout::line_counts::lines_per_call;
+use crate::layout::placement::{self, Field, Placed};
+use crate::layout::subject::Subject;
+use crate::layout::thread_groups;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Field, offset in it, bytes.
-pub(crate) type Span = (usize, u64, u64);
-
-/// One way a call uses an object, in one data model.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Demand {
-    /// Index of the region.
-    pub(crate) region: RegionId,
-    /// The start of the object, modulo 128.
-    pub(crate) base: u64,
-    /// Expected occurrences per call, in units of 2^-20.
-    pub(crate) per_call: u64,
-    /// The same times the region's weight.
-    pub(crate) weight: u64,
-    /// The parts of members touched.
-    pub(crate) spans: Vec<Span>,
-    /// The neighbours: objects of the type before this one that the call uses in the same way. For each distance, the
-    /// entry has the number of `per_call` with such a neighbour and their part of `anyway`.
-    pub(crate) neighbours: Vec<(Neighbour, u64, BackgroundLines)>,
-    /// The size of the objects when `anyway` was counted.
-    pub(crate) recorded_bytes: u64,
-    /// Background lines at the ends of the objects.
-    pub(crate) anyway: BackgroundLines,
-}
-
-impl Demand {
-    /// The number of `per_call` without a neighbour.
-    pub(crate) fn alone_per_call(&self) -> u64 {
-        let beside = self.neighbours.iter().map(|(_, per_call, _)| per_call).sum();
-        self.per_call.saturating_sub(beside)
-    }
-
-    /// The part of `anyway` that belongs to objects without a neighbour.
-    pub(crate) fn alone_anyway(&self) -> BackgroundLines {
-        self.neighbours.iter().fold(self.anyway, |left, (_, _, anyway)| left.without(anyway))
-    }
-
-    /// The same demand of objects that start elsewhere. Bytes that lay next to them are not known to lie there as well.
-    pub(crate) fn moved_to(&self, base: u64) -> Demand {
-        if base == self.base {
-            return self.clone();
-        }
-        let neighbours = self
-            .neighbours
-            .iter()
-            .map(|(neighbour, per_call, _)| (*neighbour, *per_call, BackgroundLines::default()));
-        Demand { base, neighbours: neighbours.collect(), anyway: BackgroundLines::default(), ..self.clone() }
-    }
-
-    /// Lines per call, counted by the weight of the region.
-    pub(crate) fn weighed(&self, lines_per_call: u64) -> u64 {
-        let weighed = u128::from(lines_per_call) * u128::from(self.weight) / u128::from(self.per_call.max(1));
-        u64::try_from(weighed).unwrap_or(u64::MAX)
-    }
-}
-
-/// 1.0 in the fixed-point of [`Demand::per_call`].
-pub(crate) const ONE: u64 = 1 << 20;
-
-/// A type under one data model.
-#[derive(Clone, Debug)]
-pub(crate) struct Model {
-    /// The members to place.
-    pub(crate) fields: Vec<Field>,
-    /// Alignment of the whole.
-    pub(crate) align_bytes: u64,
-    /// The demands of calls.
-    pub(crate) demands: Vec<Demand>,
-    /// Fields whose bytes may not change offset.
-    pub(crate) fixed_bits: Vec<(usize, u64)>,
-    /// Bytes taken before the first field by base classes, which are no members.
-    pub(crate) head_bits: u64,
-}
-
-/// The accesses of threads that make a member unfit as a neighbour.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Traffic {
-    /// Written by one thread and touched by another.
-    pub(crate) is_write_shared: bool,
-    /// Read, by threads that do not write it, and written by none.
-    pub(crate) is_read_mostly: bool,
-}
 
 /// Members that move as one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +45,18 @@ pub(crate) struct Problem {
 pub(crate) type Score = [u64; 7];
 
 impl Problem {
+    /// The problem over these units.
+    pub(crate) fn new(
+        subject: &Subject<'_>,
+        models: Vec<Model>,
+        units: Vec<Unit>,
+        (primary, allow_growth): (LineSize, bool),
+    ) -> Self {
+        let groups = thread_groups::groups(subject);
+        let used_bytes = thread_groups::used_bytes(subject);
+        Problem { units, models, traffic: subject.traffic(), groups, used_bytes, primary, allow_growth }
+    }
+
     /// The fields in the order that an order of units gives.
     pub(crate) fn field_order(&self, order: &[usize]) -> Vec<usize> {
         order.iter().flat_map(|&unit| self.units[unit].fields.clone()).collect()
@@ -327,63 +257,6 @@ fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
     }
 }
 
-/// Lines of 32, 64 and 128 bytes that one demand touches.
-pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
-    Granules::of(demand.base, &demand.spans, offsets_bits).counts()
-}
-
-/// The touched 32-byte granules.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Granules {
-    /// First and last of each run.
-    touched: Vec<(u64, u64)>,
-}
-
-impl Granules {
-    /// The touched granules of an object that starts at `base`.
-    pub(crate) fn of(base: u64, spans: &[Span], offsets_bits: &[u64]) -> Self {
-        let mut granules = Granules::default();
-        granules.add_spans(base, spans, offsets_bits);
-        granules
-    }
-
-    pub(crate) fn add(&mut self, start: u64, size_bytes: u64) {
-        let run = LineSize::B32.lines(start, size_bytes).into_inner();
-        if self.touched.last() != Some(&run) {
-            self.touched.push(run);
-        }
-    }
-
-    /// Adds the touched granules of an object that starts at `base`.
-    pub(crate) fn add_spans(&mut self, base: u64, spans: &[Span], offsets_bits: &[u64]) {
-        for &(field, offset, size) in spans {
-            let Some(bits) = offsets_bits.get(field) else { continue };
-            self.add(base.saturating_add(bits / 8).saturating_add(offset), size);
-        }
-    }
-
-    /// Whether a line is touched, by its number among those of its size.
-    pub(crate) fn touches(&self, line: LineSize, number: u64) -> bool {
-        let per_line = line.bytes() / LineSize::B32.bytes();
-        self.touched.iter().any(|(first, last)| (first / per_line..=last / per_line).contains(&number))
-    }
-
-    /// Distinct lines of 32, 64 and 128 bytes.
-    pub(crate) fn counts(&mut self) -> [u64; 3] {
-        self.touched.sort_unstable();
-        let mut counts = [0; 3];
-        for (shift, count) in counts.iter_mut().enumerate() {
-            // The first line that is not counted yet.
-            let mut next = 0;
-            for (first, last) in self.touched.iter().map(|(first, last)| (first >> shift, last >> shift)) {
-                *count += (last + 1).saturating_sub(first.max(next));
-                next = next.max(last + 1);
-            }
-        }
-        counts
-    }
-}
-
 /// The units that an order leaves in place relative to each other: the longest increasing subsequence.
 pub(crate) fn kept(order: &[usize]) -> Vec<usize> {
     let mut tails: Vec<usize> = Vec::new();
@@ -443,33 +316,5 @@ mod tests {
         }
         assert_eq!(kept_around(&[2, 0, 1, 3], &|unit| unit == 2), [2, 3]);
         assert_eq!(kept_around(&[1, 0, 2], &|unit| unit < 2), kept(&[1, 0, 2]), "both cannot stay");
-    }
-
-    #[test]
-    fn a_demand_counts_distinct_lines_from_its_base() {
-        let demand = Demand {
-            region: RegionId(0),
-            base: 56,
-            neighbours: Vec::new(),
-            recorded_bytes: 16,
-            anyway: BackgroundLines::default(),
-            per_call: ONE,
-            weight: ONE,
-            spans: vec![(0, 0, 8), (1, 0, 8)],
-        };
-        assert_eq!(demand_lines(&demand, &[0, 64]), [2, 2, 1]);
-        assert_eq!(demand_lines(&Demand { base: 0, ..demand }, &[0, 64]), [1, 1, 1]);
-    }
-
-    #[test]
-    fn spans_that_overlap_count_once_and_a_span_of_all_bytes_is_counted_at_once() {
-        let mut granules = Granules::default();
-        for (start, size) in [(256, 96), (0, 200), (40, 8), (190, 40)] {
-            granules.add(start, size);
-        }
-        // Granules 0 to 10.
-        assert_eq!(granules.counts(), [11, 6, 3]);
-        granules.add(0, u64::MAX);
-        assert_eq!(granules.counts(), [1 << 59, 1 << 58, 1 << 57]);
     }
 }

@@ -6,8 +6,10 @@
 //! easier to read is taken.
 
 use crate::constraints::review::Review;
-use crate::search::best_order::{LINE_PARTS, Outcome, candidates, drawn_together, hot_sets, units_of};
-use crate::search::score::{Baseline, ONE, Problem, Score};
+use crate::layout::granules::ONE;
+use crate::search::best_order::{LINE_PARTS, candidates, drawn_together, hot_sets, units_of};
+use crate::search::outcome::Outcome;
+use crate::search::score::{Baseline, Problem, Score};
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,12 @@
 //! The body of one declaration as units of text that move, and the constraints that keep them in place.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::shape_rules;
-use crate::text::body_parts;
-use crate::text::body_parts::{BodyPart, BodyPartKind};
-use crate::text::declaration::LocatedDeclaration;
+use crate::layout::placement;
+use crate::text::body_parts::{self, BodyPart, BodyPartKind};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Kind, Token};
-use crate::text::one_declaration;
+use crate::text::located_declaration::LocatedDeclaration;
+use crate::text::{lines, one_declaration};
 use std::ops::Range;
 
 /// A unit of text that moves as one.
@@ -106,7 +105,7 @@ impl<'a> Body<'a> {
         let span = self.start(unit, first)..last.span.end;
         match self.mode {
             Mode::Slots => span,
-            Mode::Lines => body_parts::line_start(self.text(), span.start)..line_end(self.text(), span.end),
+            Mode::Lines => lines::line_start(self.text(), span.start)..line_end(self.text(), span.end),
         }
     }
 
@@ -150,9 +149,7 @@ impl<'a> Body<'a> {
     fn has_whole_lines(&self, piece: &BodyPart) -> bool {
         let after = &self.text()[piece.span.end..];
         let rest = after.split('\n').next().unwrap_or("");
-        body_parts::starts_line(self.text(), piece.span.start)
-            && rest.trim().is_empty()
-            && after.contains('\n')
+        lines::starts_line(self.text(), piece.span.start) && rest.trim().is_empty() && after.contains('\n')
     }
 
     fn choose_mode(&self) -> Result<Mode, Binding> {
@@ -163,7 +160,7 @@ impl<'a> Body<'a> {
         let (Some(first), Some(last)) = (data.first(), data.last()) else { return Ok(Mode::Lines) };
         let ends_line =
             self.text()[last.span.end..].split('\n').next().is_some_and(|rest| rest.trim().is_empty());
-        if body_parts::starts_line(self.text(), first.span.start) && ends_line {
+        if lines::starts_line(self.text(), first.span.start) && ends_line {
             return Ok(Mode::Lines);
         }
         let declaration = &self.found.declaration;
@@ -375,7 +372,7 @@ impl<'a> Body<'a> {
 
 /// `64`, or a constant's name that mentions caches.
 fn is_line_size(word: &str) -> bool {
-    word.parse::<u64>().is_ok_and(|bytes| bytes >= shape_rules::APART_BYTES) || word.contains("CACHE")
+    word.parse::<u64>().is_ok_and(|bytes| bytes >= placement::APART_BYTES) || word.contains("CACHE")
 }
 
 /// Byte offset after the newline that ends the line holding `offset`.

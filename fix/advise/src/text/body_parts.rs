@@ -4,10 +4,10 @@
 //! above it, and those after it on its line. Everything else is a gap, and gaps stay where they are.
 
 use crate::text::comments_below;
-use crate::text::declarator;
-use crate::text::declarator::Shape;
+use crate::text::declarator::{self, Shape};
 use crate::text::language::SourceLanguage;
-use crate::text::lex::{Kind, Lexed, Token};
+use crate::text::lex::{Kind, Lexed, Token, directive_word};
+use crate::text::lines::{column, indent, newlines, starts_line};
 use std::ops::Range;
 
 /// The kind of a piece.
@@ -254,13 +254,6 @@ fn brackets_balance(lexed: &Lexed<'_>, tokens: Range<usize>) -> bool {
     true
 }
 
-/// `if`, `ifdef`, `endif`, `define`, … of a directive's text.
-pub(crate) fn directive_word(directive: &str) -> &str {
-    let rest = directive.trim_start_matches('#').trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-    &rest[..end]
-}
-
 /// The token after the `#endif` that belongs to the `#if` at `start`.
 fn conditional_end(lexed: &Lexed<'_>, start: usize, end: usize) -> Option<usize> {
     let mut depth = 0usize;
@@ -283,7 +276,7 @@ fn conditional_end(lexed: &Lexed<'_>, start: usize, end: usize) -> Option<usize>
 }
 
 fn is_marker_macro(word: &str) -> bool {
-    word.starts_with(crate::patch::group_text::MARKER)
+    word.starts_with(crate::text::marker_names::MARKER)
         || matches!(
             word,
             "CACHELINE_PADDING"
@@ -365,32 +358,4 @@ fn lies_below(lexed: &Lexed<'_>, declaration: &Range<usize>, comment: usize) -> 
 /// Doxygen comments that describe the member before them.
 fn points_back(comment: &str) -> bool {
     ["/**<", "/*!<", "///<", "//!<"].iter().any(|start| comment.starts_with(start))
-}
-
-pub(crate) fn newlines(lexed: &Lexed<'_>, from: &Token, to: &Token) -> usize {
-    lexed.text.as_bytes()[from.end()..to.start()].iter().filter(|&&byte| byte == b'\n').count()
-}
-
-/// True when only blanks precede `offset` on its line.
-pub(crate) fn starts_line(text: &str, offset: usize) -> bool {
-    let line = &text.as_bytes()[line_start(text, offset)..offset];
-    line.iter().all(u8::is_ascii_whitespace)
-}
-
-/// Byte offset of the start of the line that holds `offset`.
-pub(crate) fn line_start(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
-}
-
-/// The column of a byte as an editor shows it, with tab stops every eight.
-fn column(text: &str, offset: usize) -> usize {
-    let line = &text.as_bytes()[line_start(text, offset)..offset];
-    line.iter().fold(0, |at, &byte| if byte == b'\t' { (at / 8 + 1) * 8 } else { at + 1 })
-}
-
-/// The column of the first byte on a line that is no blank.
-fn indent(text: &str, offset: usize) -> usize {
-    let start = line_start(text, offset);
-    let blanks = text.as_bytes()[start..offset].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    column(text, start + blanks)
 }

@@ -1,8 +1,8 @@
 //! Comments on lines of their own that refer to the member above them.
 
-use crate::constraints::headings::is_heading;
-use crate::text::body_parts::{newlines, starts_line};
+use crate::text::comment_words::is_heading;
 use crate::text::lex::Lexed;
+use crate::text::lines::{newlines, starts_line};
 use std::ops::Range;
 
 /// Whether comments of a body refer to the member above: some stand between a member and a blank line, and none between

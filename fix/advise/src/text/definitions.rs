@@ -1,8 +1,7 @@
 //! File-scope definitions of variables: the parts that become a member and its initialiser.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::text::body_parts::directive_word;
-use crate::text::lex::{Kind, Lexed};
+use crate::text::lex::{Kind, Lexed, directive_word};
 use std::ops::Range;
 
 /// A statement at file scope.

@@ -290,6 +290,13 @@ impl Scanner<'_> {
     }
 }
 
+/// `if`, `ifdef`, `endif`, `define`, … of a directive's text.
+pub(crate) fn directive_word(directive: &str) -> &str {
+    let rest = directive.trim_start_matches('#').trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    &rest[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,8 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::text::lex::{Kind, Lexed};
-use crate::text::sources::has_word;
 use crate::text::syntax::{text_of, visit};
+use crate::text::word_set::has_word;
 use std::ops::Range;
 use tree_sitter::Node;
 

@@ -62,12 +62,12 @@ mod tests {
     use crate::constraints::constraint::Binding;
     use crate::patch::rewrite;
     use crate::text::body::Body;
-    use crate::text::declaration;
+    use crate::text::located_declaration;
     use crate::text::sources::Sources;
 
     fn turned(path: &str, text: &str) -> Result<String, Binding> {
         let sources = Sources::new([(path.to_string(), text.to_string())]);
-        let mut body = Body::read(declaration::find(&sources, "t", None)?, &[])?;
+        let mut body = Body::read(located_declaration::find(&sources, "t", None)?, &[])?;
         body.part_declarators();
         let order: Vec<usize> = (0..body.units.len()).rev().collect();
         Ok(rewrite::apply(&body, &order))

@@ -3,8 +3,7 @@
 //! For editors: their texts are still being written, so text that is not understood is left out.
 
 use crate::text::language::SourceLanguage;
-use crate::text::syntax;
-use crate::text::syntax::{text_of, visit};
+use crate::text::syntax::{self, text_of, visit};
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 

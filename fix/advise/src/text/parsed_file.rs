@@ -1,14 +1,11 @@
 //! One source file and the results of parsing it: each is computed once, when it is first needed, as long as there is
 //! room.
 
-use crate::constraints::source_scan;
 use crate::text::declaration;
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Lexed, Token};
-use crate::text::syntax;
-use crate::text::syntax::MacroOfValues;
-use crate::text::word_set;
-use crate::text::word_set::Words;
+use crate::text::syntax::{self, MacroOfValues};
+use crate::text::word_set::{self, Words};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -114,7 +111,7 @@ impl Parsed {
 
     /// Whether the distance of members' addresses may be computed somewhere.
     pub(crate) fn may_measure_parts(&self) -> bool {
-        *self.parts_measured.get_or_init(|| source_scan::may_measure_parts(&self.text))
+        *self.parts_measured.get_or_init(|| may_measure_parts(&self.text))
     }
 }
 
@@ -130,6 +127,14 @@ impl fmt::Debug for Parsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.text.fmt(f)
     }
+}
+
+/// False when no address of a member is taken from another for certain: `- (char *)&x`.
+fn may_measure_parts(text: &str) -> bool {
+    text.match_indices('-').any(|(at, _)| {
+        let mut after = text[at + 1..].bytes().skip_while(u8::is_ascii_whitespace);
+        after.next() == Some(b'(')
+    })
 }
 
 #[cfg(test)]

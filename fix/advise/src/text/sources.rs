@@ -1,11 +1,13 @@
 //! The user's source files, as values.
 
+pub use crate::text::source_place::SourcePlace;
+pub use crate::text::word_set::has_word;
+
 use crate::text::language::{SourceLanguage, language_by_extension};
 use crate::text::lex::Lexed;
 use crate::text::parsed_file::{Parsed, Room};
 use lineup_model::types::{TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tree_sitter::Tree;
 
@@ -53,31 +55,6 @@ pub(crate) enum Question {
     DeclarationAlignsBeyondPointers,
     /// Whether the declaration of a struct has members inside `#if`.
     DependsOnConfiguration,
-}
-
-/// A place in a source file.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
-pub struct SourcePlace {
-    /// Path relative to the source folder.
-    pub path: String,
-    /// Line, from 1.
-    pub line: u32,
-}
-
-impl fmt::Display for SourcePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.path, self.line)
-    }
-}
-
-/// Whether a text has a name as a word of its own.
-pub fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let bytes = text.as_bytes();
-    text.match_indices(name).any(|(at, _)| {
-        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
-            && !is_part(bytes.get(at + name.len()))
-    })
 }
 
 impl Sources {

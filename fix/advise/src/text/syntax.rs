@@ -2,7 +2,7 @@
 
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Lexed, line_at};
-use crate::text::sources::has_word;
+use crate::text::word_set::has_word;
 use std::borrow::Cow;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};

@@ -52,6 +52,16 @@ fn hash(word: &[u8]) -> u32 {
     word.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
+/// Whether a text has a name as a word of its own.
+pub fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = text.as_bytes();
+    text.match_indices(name).any(|(at, _)| {
+        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !is_part(bytes.get(at + name.len()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,12 @@
 //! Members that a configuration leaves out, or whose size it decides.
 
-use super::{is_conditional, is_named_after};
-use crate::constraints::review::declared_types::type_names;
+use crate::constraints::review::declared_types::{is_named_after, type_names};
 use crate::constraints::review::locks::LOCKS;
 use crate::layout::subject::Subject;
-use crate::text::body::Body;
-use crate::text::body_parts::directive_word;
-use crate::text::declaration;
-use crate::text::lex::Kind;
+use crate::text::body::{Body, TextUnit};
+use crate::text::body_parts::BodyPartKind;
+use crate::text::lex::{Kind, directive_word};
+use crate::text::located_declaration;
 use crate::text::sources::{Question, Sources};
 use lineup_model::types::TypeId;
 use std::ops::Range;
@@ -99,8 +98,13 @@ fn of_type(subject: &Subject<'_>, id: TypeId, sources: &Sources) -> Option<Strin
 }
 
 fn declares_conditionally(sources: &Sources, name: &str) -> bool {
-    let Ok(found) = declaration::find(sources, name, None) else { return false };
+    let Ok(found) = located_declaration::find(sources, name, None) else { return false };
     let inside = found.declaration.open..found.declaration.close;
     let mut directives = inside.filter(|&token| found.lexed.tokens[token].kind == Kind::Directive);
     directives.any(|token| depends(found.lexed.str(token)).is_some())
+}
+
+/// Whether any of the unit's pieces stands inside `#if`.
+fn is_conditional(body: &Body<'_>, unit: &TextUnit) -> bool {
+    body.pieces[unit.pieces.clone()].iter().any(|piece| piece.kind == BodyPartKind::Conditional)
 }

@@ -20,3 +20,15 @@ pub(super) fn type_names(types: &Types, mut id: TypeId) -> Vec<&str> {
     }
     names
 }
+
+/// Whether a member's type has one of these as the last word of one of its names.
+pub(super) fn is_named_after(types: &Types, id: TypeId, words: &[&str]) -> bool {
+    let last = |name: &str| {
+        let name = name.trim_matches('_');
+        let name = name.strip_suffix("_t").unwrap_or(name);
+        words
+            .iter()
+            .any(|word| name == *word || name.strip_suffix(word).is_some_and(|rest| rest.ends_with('_')))
+    };
+    type_names(types, id).into_iter().any(last)
+}

@@ -1,6 +1,6 @@
 //! Locks, and the members that they protect.
 
-use super::is_named_after;
+use super::declared_types::is_named_after;
 use crate::constraints::paragraphs::{paragraphs, usual_prefix};
 use crate::layout::subject::Subject;
 use crate::text::body::Body;

@@ -2,11 +2,10 @@
 //! each change on another CPU. Fork, exit and wake-up change counts, locks and lists, whether they were recorded or
 //! not.
 
-use super::is_named_after;
+use super::declared_types::is_named_after;
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::review::locks::LOCKS;
-use crate::layout::subject::{RecordedOffsets, Subject, members_in};
-use crate::search::reasons::member_name;
+use crate::layout::subject::{RecordedOffsets, Subject, member_name, members_in};
 use crate::search::score::Problem;
 use lineup_model::region::RegionId;
 use lineup_model::types::Member;

@@ -12,11 +12,11 @@ use crate::kinds::cold_part::c_text::{
     Naming, Style, after_includes, after_variable, declaration_end, line_behind, missing_include,
     part_declaration,
 };
-use crate::kinds::cold_part::class_text;
 use crate::kinds::cold_part::class_text::{
-    ColdText, Edit, Leaving, STEMS, is_free, place, refused, taken, unclear,
+    self, ColdText, Leaving, STEMS, is_free, place, refused, taken, unclear,
 };
 use crate::kinds::cold_part::heap_text::Calls;
+use crate::patch::text_edits::Edit;
 use crate::proposal::PartPlace;
 use crate::text::declaration::Declaration;
 use crate::text::lex::Lexed;

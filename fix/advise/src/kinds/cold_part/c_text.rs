@@ -2,9 +2,9 @@
 
 use crate::constraints::constraint::Binding;
 use crate::constraints::groundwork::Groundwork;
-use crate::kinds::cold_part::class_text::{Edit, unclear};
-use crate::text::body_parts::directive_word;
-use crate::text::lex::{Kind, Lexed};
+use crate::kinds::cold_part::class_text::unclear;
+use crate::patch::text_edits::Edit;
+use crate::text::lex::{Kind, Lexed, directive_word};
 use crate::text::sources::Sources;
 use std::fmt::Write;
 use std::ops::Range;

@@ -4,11 +4,13 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::groundwork::Groundwork;
 use crate::constraints::meaning::SplitMeaning;
 use crate::kinds::cold_part::constructor_list;
+use crate::patch::text_edits::{Edit, apply};
 use crate::proposal::PartPlace;
 use crate::text::body::Mode;
 use crate::text::body_parts::BodyPartKind;
 use crate::text::lex::Kind;
-use crate::text::sources::{Sources, has_word};
+use crate::text::sources::Sources;
+use crate::text::word_set::has_word;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
@@ -44,9 +46,6 @@ pub(crate) fn leaving_units(
     let most = by_segment.into_iter().max_by_key(|(segment, bytes)| (*bytes, u32::MAX - segment));
     all.into_iter().filter(|&unit| most.is_some_and(|(most, _)| body.units[unit].segment == most)).collect()
 }
-
-/// An edit of one text: these bytes become this.
-pub(crate) type Edit = (Range<usize>, String);
 
 /// The members that are to leave, and all that the edit is written from.
 pub(crate) struct Leaving<'a> {
@@ -144,19 +143,6 @@ pub(crate) fn applied(
         texts.insert(path, new);
     }
     Ok(texts)
-}
-
-/// The text with these edits, those of one place in their order; `None` where they overlap.
-pub(crate) fn apply(text: &str, mut edits: Vec<Edit>) -> Option<String> {
-    edits.sort_by_key(|(range, _)| (range.start, range.end));
-    let (mut new, mut at) = (String::with_capacity(text.len()), 0);
-    for (range, by) in edits {
-        new.push_str(text.get(at..range.start)?);
-        new.push_str(&by);
-        at = range.end;
-    }
-    new.push_str(text.get(at..)?);
-    Some(new)
 }
 
 /// The first byte of a member's name, where the text has it there: after `.` or `->`, or alone.

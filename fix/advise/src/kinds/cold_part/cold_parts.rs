@@ -13,25 +13,21 @@ use crate::error::AdviseError;
 use crate::judge::compiler::Compiled;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::cold_part::array_text;
-use crate::kinds::cold_part::class_text;
-use crate::kinds::cold_part::class_text::{ColdText, Leaving, refused};
-use crate::kinds::cold_part::heap_text;
-use crate::kinds::cold_part::heap_text::Calls;
-use crate::kinds::saving_share;
-use crate::kinds::sketch;
+use crate::kinds::cold_part::class_text::{self, ColdText, Leaving, refused};
+use crate::kinds::cold_part::heap_text::{self, Calls};
+use crate::kinds::{saving_share, sketch};
 use crate::layout::spelling::{Spelling, spelling};
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, member_name};
 use crate::proposal::{
-    Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange,
+    Advice, Check, ColdPartProposal, HeapChange, PartPlace, RegionLines, SPLIT, SizeChange, cold_part_owner,
 };
-use crate::search::reasons::member_name;
 use crate::text::lex::Lexed;
 use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_model::first_names;
 use lineup_model::object_uses::HeapFunction;
 use lineup_model::types::Types;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// With one member fewer in the object and one more, a structured binding would compile and mean something else.
 const LEAST_MEMBERS: usize = 2;
@@ -150,7 +146,7 @@ fn plan(
     cold: &Cold,
 ) -> Result<(ColdText, BTreeSet<usize>), Binding> {
     let (options, sources) = (task.options, task.sources);
-    if let Some(failed) = options.refusal_of(&owner(&spelling.name)) {
+    if let Some(failed) = options.refusal_of(&cold_part_owner(&spelling.name)) {
         return Err(failed.constraints.into_iter().next().unwrap_or_else(|| refused("it was tried")));
     }
     if subject.is_fought_over() {
@@ -354,11 +350,6 @@ fn lines(task: &Task<'_>, subject: &Subject<'_>, after_bytes: u64) -> Vec<Region
     rows
 }
 
-/// The name under which the change is tried, and refused when it fails: an order of the same members may still pass.
-pub(crate) fn owner(type_name: &str) -> String {
-    format!("{type_name} (cold part)")
-}
-
 fn describe(one: &ColdPartProposal) -> Description {
     let count = |bytes: fn(&SizeChange) -> u64| one.sizes.first().map_or(0, bytes);
     let summary = format!(
@@ -434,9 +425,4 @@ fn in_two_arrays(array: &str, is_made: bool) -> Vec<String> {
         );
     }
     reasons
-}
-
-/// The texts of every file that a proposal edits.
-pub(crate) fn edited(one: &ColdPartProposal) -> (Vec<String>, &BTreeMap<String, String>) {
-    (vec![owner(&one.type_name)], &one.edited)
 }

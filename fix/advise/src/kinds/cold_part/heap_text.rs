@@ -10,11 +10,11 @@ use crate::constraints::groundwork::Groundwork;
 use crate::kinds::cold_part::c_text::{
     Naming, Style, after_includes, declaration_end, missing_include, part_declaration,
 };
-use crate::kinds::cold_part::class_text;
 use crate::kinds::cold_part::class_text::{
-    ColdText, Edit, Leaving, STEMS, is_free, member_in_style, place, taken,
+    self, ColdText, Leaving, STEMS, is_free, member_in_style, place, taken,
 };
 use crate::kinds::cold_part::heap_calls::MakingCall;
+use crate::patch::text_edits::Edit;
 use crate::proposal::{HeapChange, PartPlace};
 use crate::text::sources::Sources;
 use lineup_model::object_uses::{HeapCall, HeapFunction};

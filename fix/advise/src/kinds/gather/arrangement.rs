@@ -1,12 +1,11 @@
 //! The best arrangement of gathered variables, and the lines it needs.
 
 use crate::layout::data_model::{DataModel, counterpart};
-use crate::layout::placement;
-use crate::layout::placement::{Field, Lead};
+use crate::layout::granules::Granules;
+use crate::layout::placement::{self, Field, Lead};
 use crate::layout::subject::{RecordedOffsets, members_in};
 use crate::options::Options;
 use crate::proposal::{RegionLines, SizeChange};
-use crate::search::score::Granules;
 use crate::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;

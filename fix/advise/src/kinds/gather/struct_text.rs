@@ -1,16 +1,14 @@
 //! The text of a gathering: definitions become members, uses are renamed.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::constructors::replace;
-use crate::text::body_parts;
-use crate::text::definitions;
-use crate::text::definitions::{Definition, Statement};
+use crate::patch::text_edits::replace;
+use crate::text::definitions::{self, Definition, Statement};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::Lexed;
-use crate::text::occurrences;
-use crate::text::occurrences::File;
+use crate::text::occurrences::{self, File};
 use crate::text::sources::Sources;
 use crate::text::syntax::parse;
+use crate::text::{body_parts, lines};
 use lineup_model::types::Types;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -159,7 +157,7 @@ fn with_comments(lexed: &Lexed<'_>, statement: &Statement) -> (Range<usize>, (St
     let code = lexed.tokens[statement.tokens.start].start()..lexed.tokens[statement.tokens.end - 1].end();
     let to = lexed.tokens[tokens.end - 1].end();
     let comments = (text[from..code.start].trim_end().to_string(), text[code.end..to].trim().to_string());
-    let start = body_parts::line_start(text, from);
+    let start = lines::line_start(text, from);
     let rest = text[to..].find('\n').map_or(text.len(), |newline| to + newline + 1);
     let owns_lines = text[start..from].trim().is_empty() && text[to..rest].trim().is_empty();
     (if owns_lines { start..rest } else { from..to }, comments)

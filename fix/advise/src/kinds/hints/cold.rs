@@ -1,10 +1,11 @@
 //! Selection of the functions that are marked cold.
 
-use super::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt};
+use super::hint::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt};
 use crate::kinds::hints::macros::Macros;
 use crate::text::language::SourceLanguage;
 use crate::text::lex::{Kind, Lexed};
-use crate::text::sources::{SourcePlace, Sources};
+use crate::text::source_place::SourcePlace;
+use crate::text::sources::Sources;
 use lineup_model::branch::NeverCalled;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,11 @@
 //! Selection of the conditions that get a hint.
 
-use super::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt, is_contradicted};
+use super::hint::{Edit, Hint, Hints, RefusedHint, grouped, is_beyond_doubt, is_contradicted};
 use crate::kinds::hints::macros::Macros;
 use crate::kinds::hints::site::{If, Lines, if_at};
 use crate::text::lex::line_at;
-use crate::text::sources::{SourcePlace, Sources};
+use crate::text::source_place::SourcePlace;
+use crate::text::sources::Sources;
 use lineup_model::branch::{Branch, Evidence, SourcePosition};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! The project's own macros for hints: `likely`, `unlikely`, `__cold`.
 
-use crate::text::sources::{Sources, has_word};
+use crate::text::sources::Sources;
+use crate::text::word_set::has_word;
 use std::collections::BTreeMap;
 
 /// Macros by their names.

@@ -1,34 +1,29 @@
 //! A better order for the members of one type, from recorded use to judged proposal.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::constructors;
-use crate::constraints::groundwork::{Groundwork, has_one_type, member_names};
-use crate::constraints::holds;
+use crate::constraints::groundwork::Groundwork;
 use crate::constraints::initialisers::Positional;
 use crate::constraints::review::Review;
+use crate::constraints::{constructors, holds};
 use crate::error::AdviseError;
 use crate::judge::asserted::Asserted;
 use crate::judge::compiler::Judge;
-use crate::judge::verification;
-use crate::judge::verification::{Candidate, Verified};
+use crate::judge::verification::{self, Candidate, Verified};
 use crate::layout::figures;
+use crate::layout::granules::ONE;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::{Spelling, bare};
-use crate::layout::subject::{Models, Subject};
+use crate::layout::subject::{Models, Subject, has_one_type, member_name, member_names};
 use crate::options::Options;
 use crate::order_file::Arrangement;
-use crate::patch::group_text;
-use crate::patch::rewrite;
+use crate::patch::{group_text, rewrite};
 use crate::proposal::{OrderProposal, Refusal, RegionLines};
-use crate::search::best_order;
-use crate::search::best_order::{Effort, Outcome};
-use crate::search::further_moves;
-use crate::search::further_moves::Further;
-use crate::search::reasons;
-use crate::search::score::{ONE, Problem, Score};
-use crate::search::small_order;
+use crate::search::best_order::{self, Effort};
+use crate::search::outcome::{Further, Outcome};
+use crate::search::score::{Problem, Score};
+use crate::search::{further_moves, reasons, small_order};
 use crate::text::body::Body;
-use crate::text::declaration;
+use crate::text::located_declaration;
 use crate::text::sources::Sources;
 use std::collections::BTreeMap;
 
@@ -223,7 +218,7 @@ fn gains(before: &Score, after: &Score, parts: usize) -> bool {
 
 /// The layouts of the present order.
 fn present(models: &Models) -> Vec<Placed> {
-    let place = |model: &crate::search::score::Model| {
+    let place = |model: &crate::layout::demand::Model| {
         let order: Vec<usize> = (0..model.fields.len()).collect();
         let placed = crate::layout::placement::place(&model.fields, &order, model.align_bytes)?;
         Some(placed)
@@ -240,7 +235,7 @@ fn potential(subject: &Subject<'_>, models: &Models) -> Vec<RegionLines> {
 /// region.
 fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least: f64) -> bool {
     let present = present(models);
-    let packed = |(model, now): (&crate::search::score::Model, &Placed)| Placed {
+    let packed = |(model, now): (&crate::layout::demand::Model, &Placed)| Placed {
         offsets_bits: figures::packed_offsets(model),
         size_bytes: now.size_bytes,
     };
@@ -316,7 +311,7 @@ impl<'s> Plan<'s> {
         let head_units = units.len() - body.units.len();
         let mut with_fixed = models.models.clone();
         with_fixed[0].fixed_bits = fixed;
-        let problem = subject.problem(with_fixed, units, options.primary, options.allow_growth);
+        let problem = Problem::new(subject, with_fixed, units, (options.primary, options.allow_growth));
         Ok(Plan { ground, problem, models, head_units, review: review.behind(head_units) })
     }
 
@@ -342,9 +337,9 @@ impl<'s> Plan<'s> {
         let conflicts = self.problem.score(&identity, None).map_or(0, |score| score[0]);
         let mut constraints = self.obeyed();
         if conflicts > 0 && !options.allow_growth {
-            let names = |wanted: fn(&crate::search::score::Traffic) -> bool| -> Vec<String> {
+            let names = |wanted: fn(&crate::layout::demand::Traffic) -> bool| -> Vec<String> {
                 let traffic = self.problem.traffic.iter().enumerate().filter(|(_, traffic)| wanted(traffic));
-                traffic.map(|(field, _)| reasons::member_name(subject.aggregate, field)).collect()
+                traffic.map(|(field, _)| member_name(subject.aggregate, field)).collect()
             };
             let written = names(|traffic| traffic.is_write_shared);
             constraints.insert(0, Binding::new(Constraint::NeverLarger).on(written).because(
@@ -429,7 +424,7 @@ impl<'s> Plan<'s> {
         };
         let lines = figures::compare(subject.usage, &self.models, &before, &after);
         let moved = self.moved_members(&outcome.order);
-        let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
+        let name = |field: &usize| member_name(subject.aggregate, *field);
         let bytes = |field: &usize| self.problem.models[0].fields[*field].size_bytes;
         Ok(Verdict::Proposed(Box::new(OrderProposal {
             type_name: spelling.name.clone(),
@@ -496,7 +491,8 @@ impl<'s> Plan<'s> {
             }
             Some(_) => {
                 let followed = sources.with(&edited);
-                let found = declaration::find(&followed, &spelling.name, spelling.declared_at.as_ref())?;
+                let found =
+                    located_declaration::find(&followed, &spelling.name, spelling.declared_at.as_ref())?;
                 let mut body = Body::read(found, &member_names(subject))?;
                 if has_one_type(subject) {
                     body.part_declarators();

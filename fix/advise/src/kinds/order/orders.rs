@@ -5,8 +5,7 @@ use crate::error::AdviseError;
 use crate::guard::lock::Lock;
 use crate::guard::lock_groups;
 use crate::kind::{Description, FixKind, KindName, Task, per_call};
-use crate::kinds::order::member_order;
-use crate::kinds::order::member_order::Verdict;
+use crate::kinds::order::member_order::{self, Verdict};
 use crate::kinds::saving_share;
 use crate::layout::spelling::{Spelling, spelling};
 use crate::layout::subject::Subject;
@@ -14,7 +13,7 @@ use crate::patch::value_lines::ValueLines;
 use crate::proposal::{
     Advice, FurtherMoves, OrderProposal, PART, Parted, REORDER, Refusal, RegionLines, SizeChange,
 };
-use crate::search::best_order::Outcome;
+use crate::search::outcome::Outcome;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,13 +4,11 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::guard::lock::Lock;
 use crate::kind::{Description, FixKind, KindName, Task};
-use crate::kinds::order::member_order;
-use crate::kinds::order::member_order::{Plan, Verdict};
-use crate::kinds::order::orders;
-use crate::kinds::order::orders::Orders;
+use crate::kinds::order::member_order::{self, Plan, Verdict};
+use crate::kinds::order::orders::{self, Orders};
 use crate::layout::placement::Placed;
 use crate::layout::spelling::spelling;
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, member_name};
 use crate::order_file::{Arrangement, WrittenOrder};
 use crate::proposal::{Advice, REORDER};
 use crate::search::score::Problem;
@@ -83,7 +81,7 @@ impl Plan<'_> {
         subject: &Subject<'_>,
         arrangement: &Arrangement,
     ) -> Result<Vec<usize>, Binding> {
-        let name = |field: &usize| crate::search::reasons::member_name(subject.aggregate, *field);
+        let name = |field: &usize| member_name(subject.aggregate, *field);
         let units = &self.problem.units;
         let mut order: Vec<usize> = Vec::new();
         let mut at = 0;

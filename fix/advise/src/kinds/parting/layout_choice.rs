@@ -4,17 +4,15 @@
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::kind::Task;
 use crate::kinds::order::member_order::Plan;
-use crate::kinds::parting::partings;
 use crate::kinds::parting::room_layout::{Groups, Layout, also_behind, by_groups, place, with_room_behind};
 use crate::layout::placement::Placed;
-use crate::layout::subject::Subject;
-use crate::layout::thread_groups;
-use crate::layout::thread_groups::members_of;
+use crate::layout::subject::{Subject, member_name};
+use crate::layout::thread_groups::{self, members_of};
+use crate::options::Options;
 use crate::proposal::PredictedWaits;
-use crate::search::reasons;
 use lineup_explain::threads::{ObjectsElsewhere, Waits, WaitsElsewhere};
 use lineup_model::usage::{FoughtOver, LockUse};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer waits than this are nothing to move a lock for.
 const LEAST_WAITS: u64 = 100;
@@ -70,7 +68,7 @@ pub(crate) fn choose(
     let as_parted = parted.as_ref().and_then(|layout| waits(subject, plan, layout));
     let is_fewer =
         |moved: &LockMove<'_>| as_parted.is_none_or(|parted| is_much_less(subject, moved.waits, parted));
-    let because = |fought: &FoughtOver| partings::said(subject, fought, task.options);
+    let because = |fought: &FoughtOver| said(subject, fought, task.options);
     Ok(match (parted, moved.filter(is_fewer)) {
         (_, Some(moved)) => Some(Choice {
             because: fought
@@ -147,8 +145,7 @@ fn is_much_less(subject: &Subject<'_>, new: Waits, old: Waits) -> bool {
 
 fn in_words(subject: &Subject<'_>, place: &LockMove<'_>) -> String {
     let names = |fields: &BTreeSet<usize>| {
-        let names: Vec<String> =
-            fields.iter().map(|field| reasons::member_name(subject.aggregate, *field)).collect();
+        let names: Vec<String> = fields.iter().map(|field| member_name(subject.aggregate, *field)).collect();
         names.join(", ")
     };
     let (own, _) = members_of(subject, place.lock);
@@ -212,4 +209,28 @@ impl From<WaitsElsewhere> for PredictedWaits {
         let WaitsElsewhere { accesses, before, after } = waits;
         PredictedWaits { accesses, before, after }
     }
+}
+
+pub(crate) fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Options) -> String {
+    let FoughtOver { per_thousand, per_thousand_at_most, is_inside, .. } = *fought_over;
+    let what = if is_inside {
+        let groups = thread_groups::groups(subject);
+        let mut by_group: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        for (field, group) in groups.iter().enumerate() {
+            by_group
+                .entry(group.unwrap_or(usize::MAX))
+                .or_default()
+                .push(member_name(subject.aggregate, field));
+        }
+        by_group.remove(&usize::MAX);
+        let lists: Vec<String> = by_group.values().map(|names| names.join(" ")).collect();
+        format!("Different threads use ({})", lists.join(") and ("))
+    } else {
+        "Different threads use objects that lie next to each other".to_owned()
+    };
+    format!(
+        "{what} on one line of {} bytes: {per_thousand:.1} waits in a thousand accesses as recorded, up to {per_thousand_at_most:.1} in \
+         other orders of the same accesses.",
+        options.primary.bytes()
+    )
 }

@@ -4,22 +4,20 @@
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::judge::asserted::Asserted;
-use crate::judge::verification;
-use crate::judge::verification::{Candidate, Verified};
+use crate::judge::verification::{self, Candidate, Verified};
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::order::member_order::Plan;
-use crate::kinds::parting::room_layout;
-use crate::kinds::parting::room_layout::{Layout, place};
+use crate::kinds::parting::layout_choice::{self, said};
+use crate::kinds::parting::room_layout::{self, Layout, place};
 use crate::kinds::parting::room_text::{Room, RoomStyle, write_room};
-use crate::kinds::parting::{layout_choice, rust_types};
+use crate::kinds::parting::rust_types;
+use crate::layout::demand::Model;
 use crate::layout::placement::Placed;
 use crate::layout::spelling::{Spelling, spelling};
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, member_name};
 use crate::layout::{figures, thread_groups};
 use crate::options::Options;
 use crate::proposal::{Advice, Check, OrderProposal, PART, Parted, Reason, Refusal, Suggestion};
-use crate::search::reasons;
-use crate::search::score::Model;
 use crate::text::sources::Sources;
 use lineup_model::types::Language;
 use lineup_model::usage::FoughtOver;
@@ -117,30 +115,6 @@ enum PartingOutcome {
     Proposed(Box<OrderProposal>),
     /// It may not grow.
     Told(String),
-}
-
-pub(crate) fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Options) -> String {
-    let FoughtOver { per_thousand, per_thousand_at_most, is_inside, .. } = *fought_over;
-    let what = if is_inside {
-        let groups = thread_groups::groups(subject);
-        let mut by_group: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (field, group) in groups.iter().enumerate() {
-            by_group
-                .entry(group.unwrap_or(usize::MAX))
-                .or_default()
-                .push(reasons::member_name(subject.aggregate, field));
-        }
-        by_group.remove(&usize::MAX);
-        let lists: Vec<String> = by_group.values().map(|names| names.join(" ")).collect();
-        format!("Different threads use ({})", lists.join(") and ("))
-    } else {
-        "Different threads use objects that lie next to each other".to_owned()
-    };
-    format!(
-        "{what} on one line of {} bytes: {per_thousand:.1} waits in a thousand accesses as recorded, up to {per_thousand_at_most:.1} in \
-         other orders of the same accesses.",
-        options.primary.bytes()
-    )
 }
 
 /// The suggested text for Rust, where no edit was made.
@@ -262,7 +236,7 @@ fn proposal(
     (before, after): (&[Placed], &[Placed]),
 ) -> OrderProposal {
     let moved = plan.moved_members(&layout.order);
-    let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
+    let name = |field: &usize| member_name(subject.aggregate, *field);
     let bytes = |field: &usize| plan.models.models[0].fields[*field].size_bytes;
     OrderProposal {
         type_name: spelling.name.clone(),
@@ -292,5 +266,5 @@ fn proposal(
 
 fn why(subject: &Subject<'_>, layout: &Layout, because: &str) -> Vec<Reason> {
     let reason = |member: String| Reason { member, because: because.to_owned() };
-    layout.room.keys().map(|field| reason(reasons::member_name(subject.aggregate, *field))).collect()
+    layout.room.keys().map(|field| reason(member_name(subject.aggregate, *field))).collect()
 }

@@ -6,10 +6,9 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::kinds::order::member_order::Plan;
+use crate::layout::demand::Model;
 use crate::layout::placement::{Lead, Placed, end_after, place_after};
-use crate::layout::subject::Subject;
-use crate::search::reasons;
-use crate::search::score::Model;
+use crate::layout::subject::{Subject, member_name};
 use std::collections::BTreeMap;
 
 /// Bits of each bit-field that makes room.
@@ -85,7 +84,7 @@ pub(crate) fn by_groups(
             let is_plain = model.fields[field].bit_width.is_none() && model.fields[field].lead == Lead::None;
             let Some(name) = name.filter(|_| is_plain) else {
                 return Err(Binding::new(Constraint::UnclearSource)
-                    .on([reasons::member_name(subject.aggregate, field)])
+                    .on([member_name(subject.aggregate, field)])
                     .because("no room can be made before a bit-field or a member without a name"));
             };
             let count = least(line_bytes, |count| {

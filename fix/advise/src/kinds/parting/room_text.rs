@@ -1,12 +1,12 @@
 //! Room between members, written into a declaration.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::constraints::groundwork::{has_one_type, member_names};
 use crate::kinds::parting::room_layout::ROOM_BITS;
 use crate::layout::spelling::Spelling;
-use crate::layout::subject::Subject;
+use crate::layout::subject::{Subject, has_one_type, member_names};
 use crate::text::body::{Body, Mode};
-use crate::text::declaration;
+use crate::text::located_declaration;
+use crate::text::marker_names::{ROOM_STEMS, is_room};
 use crate::text::sources::Sources;
 use std::ops::Range;
 
@@ -28,17 +28,6 @@ pub(crate) enum RoomStyle {
     BitFields,
 }
 
-/// Names of members that only make room.
-const STEMS: [&str; 4] = ["__pad", "_pad", "padding", "pad"];
-
-/// Whether a member's name says that it only makes room.
-pub(crate) fn is_room(name: &str) -> bool {
-    STEMS.iter().any(|stem| {
-        let rest = name.strip_prefix(stem);
-        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
-    })
-}
-
 const WHY: &str = "/* other threads use what lies before and behind */";
 
 /// The text of the file that declares the type, with room in the declaration.
@@ -49,7 +38,7 @@ pub(crate) fn write_room(
     all: &[Room],
     style: RoomStyle,
 ) -> Result<String, Binding> {
-    let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
+    let found = located_declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
     let mut body = Body::read(found, &member_names(subject))?;
     if has_one_type(subject) {
         body.part_declarators();
@@ -83,7 +72,7 @@ fn names_of_room<'b>(body: &'b Body<'_>) -> impl Iterator<Item = String> + 'b {
     let lexed = &body.found.lexed;
     let words =
         || (0..lexed.tokens.len()).filter(|&index| lexed.is_word(index)).map(|index| lexed.str(index));
-    let stem_of = |word: &str| STEMS.iter().find(|stem| is_room(word) && word.starts_with(**stem));
+    let stem_of = |word: &str| ROOM_STEMS.iter().find(|stem| is_room(word) && word.starts_with(**stem));
     let stem = words().find_map(stem_of).copied().unwrap_or("pad");
     let names = std::iter::once(stem.to_owned()).chain((1..100).map(move |number| format!("{stem}{number}")));
     names.filter(move |name| words().all(|word| word != name))

@@ -4,8 +4,9 @@
 //! something could look at the bytes of an object.
 
 use crate::constraints::constraint::{Binding, Constraint};
-use crate::text::sources::{Sources, has_word};
+use crate::text::sources::Sources;
 use crate::text::syntax::visit;
+use crate::text::word_set::has_word;
 use std::collections::BTreeMap;
 use tree_sitter::{Node, Parser, Tree};
 

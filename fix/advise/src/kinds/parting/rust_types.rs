@@ -5,15 +5,12 @@ use crate::error::AdviseError;
 use crate::judge::compiler::Compiled;
 use crate::kind::Task;
 use crate::kinds::parting::layout_choice::by_prediction;
-use crate::kinds::parting::rust_text;
-use crate::kinds::parting::rust_text::{Edit, Edited};
-use crate::layout::figures;
+use crate::kinds::parting::rust_text::{self, Edit, Edited};
 use crate::layout::placement::Placed;
 use crate::layout::spelling::{Spelling, bare};
-use crate::layout::subject::{Models, RecordedOffsets, Subject};
-use crate::layout::thread_groups;
+use crate::layout::subject::{Models, RecordedOffsets, Subject, member_name};
+use crate::layout::{figures, thread_groups};
 use crate::proposal::{Advice, Check, OrderProposal, Parted, Reason};
-use crate::search::reasons;
 use lineup_explain::threads::ObjectsElsewhere;
 use lineup_model::usage::FoughtOver;
 
@@ -117,7 +114,7 @@ fn wanted(subject: &Subject<'_>, is_inside: bool, line_bytes: u64) -> Result<Par
     if apart.is_empty() {
         return Err(unknown("its fields are apart already, as far as their own layout goes"));
     }
-    let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
+    let name = |field: &usize| member_name(subject.aggregate, *field);
     let edit = Edit::Room { before: apart.iter().map(name).collect(), words: room_bytes / WORD_BYTES };
     Ok(PartingEdit {
         edit,
@@ -164,9 +161,8 @@ fn proposal(
     wanted: &PartingEdit,
     (path, texts): Edited,
 ) -> OrderProposal {
-    let names: Vec<String> = (0..subject.aggregate.members.len())
-        .map(|field| reasons::member_name(subject.aggregate, field))
-        .collect();
+    let names: Vec<String> =
+        (0..subject.aggregate.members.len()).map(|field| member_name(subject.aggregate, field)).collect();
     let ObjectsElsewhere { size_bytes, new_size_bytes, members } = &wanted.objects;
     let bits = |place: fn(&(u64, u64, u64)) -> u64| {
         members.iter().map(|member| 8 * place(member)).collect::<Vec<u64>>()

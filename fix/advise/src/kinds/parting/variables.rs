@@ -9,14 +9,13 @@ use crate::judge::asserted::Asserted;
 use crate::judge::compiler::Judge;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::kinds::gather::struct_text::compiled_files;
-use crate::kinds::parting::variables_text;
-use crate::kinds::parting::variables_text::Edit;
+use crate::kinds::parting::variables_text::{self, Edit};
+use crate::layout::granules::Granules;
 use crate::options::Options;
 use crate::proposal::{
     Advice, PART, PredictedWaits, Refusal, RegionLines, SizeChange, Suggestion, VariableLayout,
     VariablesProposal,
 };
-use crate::search::score::Granules;
 use crate::text::sources::Sources;
 use crate::usage::Usage;
 use lineup_explain::threads::{Remedy, VariableElsewhere};

@@ -2,12 +2,10 @@
 
 use crate::constraints::constraint::{Binding, Constraint};
 use crate::layout::spelling::bare;
-use crate::text::definitions;
-use crate::text::definitions::Statement;
+use crate::text::definitions::{self, Statement};
 use crate::text::language::SourceLanguage;
 use crate::text::lex::Lexed;
-use crate::text::occurrences;
-use crate::text::occurrences::File;
+use crate::text::occurrences::{self, File};
 use crate::text::sources::Sources;
 use crate::text::syntax::{parse, text_of};
 use std::collections::{BTreeMap, BTreeSet};

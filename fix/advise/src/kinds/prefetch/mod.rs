@@ -11,7 +11,7 @@ use crate::constraints::constraint::{Binding, Constraint};
 use crate::constraints::meaning::Meaning;
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task};
-use crate::kinds::cold_part::class_text::{Edit, apply};
+use crate::patch::text_edits::{Edit, apply};
 use crate::proposal::{Advice, PREFETCH, PrefetchProposal, PrefetchedPlace, Refusal};
 use lineup_model::chase::{Ahead, Chase};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The text of a prefetch, in the style of its file.
 
-use crate::kinds::cold_part::class_text::Edit;
+use crate::patch::text_edits::Edit;
 use lineup_model::chase::{Address, Insertion};
 
 /// Turns ahead where none is named: an address without a distance has no use of it.
@@ -147,7 +147,7 @@ fn indentation(text: &str, at: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::cold_part::class_text::apply;
+    use crate::patch::text_edits::apply;
 
     fn with(text: &str, place: Insertion) -> String {
         apply(text, edits(text, place, &["if (x)".into(), "f();".into()])).expect("edits apart")
