@@ -1,8 +1,8 @@
 //! Two modules of IR, equal up to the map.
 
+use super::ir_module::{Function, Line, Module};
 use super::lexer::{at_commas, group};
 use super::types::{Definitions, record_name};
-use super::{Function, Line, Module};
 use crate::error::{Error, Result};
 use crate::map::Pair;
 use std::collections::HashMap;

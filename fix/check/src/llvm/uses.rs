@@ -1,9 +1,10 @@
 //! Uses of changed types in IR, and the obligations that they leave.
 
 use super::equal::{Gep, array_element, gep};
+use super::ir_module::{Function, Line};
 use super::lexer::{at_commas, group};
 use super::types::{Definitions, record_name};
-use super::{Function, Line, Unit};
+use super::unit::Unit;
 use crate::gimple::library;
 use crate::obligation::{Findings, Kind, Obligation};
 use std::collections::{HashMap, HashSet};
