@@ -4,32 +4,14 @@
 //! thread frees in runs that the child will use: those of the thread that forks, and of lanes without a thread. The
 //! child does not use the lanes of other threads.
 
-use crate::lock::Lock;
+use crate::fork_gate::{GATE, IS_NEAR};
 use crate::{counting, lane, pools, segments, sites};
 use std::hint;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
-
-static IS_NEAR: AtomicBool = AtomicBool::new(false);
-
-/// Taken while a thread forks.
-static GATE: Lock = Lock::new();
 
 pub(crate) fn watch() {
     // SAFETY: the functions take nothing, and stay for as long as the process lives.
     unsafe { libc::pthread_atfork(Some(before), Some(after), Some(in_child)) };
-}
-
-/// True while a thread forks, or is about to.
-pub(crate) fn is_near() -> bool {
-    IS_NEAR.load(SeqCst)
-}
-
-/// Waits until no thread forks.
-pub(crate) fn wait() {
-    if is_near() {
-        GATE.with(|| {});
-    }
 }
 
 extern "C" fn before() {

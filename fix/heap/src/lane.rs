@@ -1,6 +1,6 @@
 //! Lanes: the runs that one thread at a time takes objects from. A lane outlives its thread and serves a later one.
 
-use crate::forks;
+use crate::fork_gate;
 use crate::lock::Lock;
 use crate::memory;
 use crate::message;
@@ -88,7 +88,7 @@ fn take_from_other_run(word: usize, pool: u32) -> Option<usize> {
         shelf.current.store(ptr::null_mut(), Relaxed);
     }
     let run = match shelf.partial.load(Relaxed) {
-        0 => segments::take_run(pool, lane.address())?,
+        0 => segments::take_run(pool, lane.address() as usize)?,
         first => {
             let run = segments::run(first as usize - 1);
             shelf.unlink(run);
@@ -105,12 +105,12 @@ fn take_from_other_run(word: usize, pool: u32) -> Option<usize> {
 pub(crate) fn give(address: usize, offset: usize) {
     let run = segments::run_at(offset);
     let lane = run.lane.load(Relaxed);
-    if lane as usize != thread_word::get() {
+    if lane != thread_word::get() {
         return give_from_elsewhere(run, address, offset);
     }
     if run.give(live(run, address, offset)) {
         // SAFETY: it is the address of this thread's lane: a run with a live object has one, which is not null.
-        unsafe { &*lane }.put_away(run);
+        unsafe { &*(lane as *const Lane) }.put_away(run);
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn usable(address: usize, offset: usize) -> usize {
 /// True for a run whose bitmaps do not count: `fork` may have copied them before or after other memory.
 fn is_lost(run: &Run) -> bool {
     // SAFETY: null, or a lane, which stays.
-    let lane = unsafe { run.lane.load(Acquire).as_ref() };
+    let lane = unsafe { (run.lane.load(Acquire) as *const Lane).as_ref() };
     lane.is_some_and(|lane| lane.state.load(Relaxed) == LOST)
 }
 
@@ -157,9 +157,9 @@ fn give_from_elsewhere(run: &Run, address: usize, offset: usize) {
     // Read first: afterwards the run may leave its lane.
     let lane = run.lane.load(Acquire);
     loop {
-        forks::wait();
+        fork_gate::wait();
         run.begin_freeing();
-        if !forks::is_near() {
+        if !fork_gate::is_near() {
             break;
         }
         run.end_freeing();
@@ -169,7 +169,7 @@ fn give_from_elsewhere(run: &Run, address: usize, offset: usize) {
         Ok(false) => {}
         Ok(true) => {
             // SAFETY: the run had a live object, so it had a lane, and lanes stay.
-            let lane = unsafe { &*lane };
+            let lane = unsafe { &*(lane as *const Lane) };
             lane.put_into_inbox(run);
             run.end_freeing();
             lane.collect_if_idle();

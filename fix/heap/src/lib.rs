@@ -17,6 +17,7 @@
 mod counting;
 mod distances;
 mod entry;
+mod fork_gate;
 mod forks;
 mod lane;
 mod lock;

@@ -1,8 +1,7 @@
 //! A run: 64 KiB of objects of one size, with bitmaps of those that are free.
 
-use crate::lane::Lane;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
 /// Bytes of a run.
 pub(crate) const RUN: usize = 1 << RUN_SHIFT;
@@ -28,8 +27,8 @@ pub(crate) enum Standing {
 /// The notes of a run. Their memory begins as zeros. Fields without a remark belong to the run's lane; they are atomic because other threads may look at them for faults.
 #[repr(C, align(64))]
 pub(crate) struct Run {
-    /// Its lane; null while no lane has it.
-    pub(crate) lane: AtomicPtr<Lane>,
+    /// The address of its lane; 0 while no lane has it.
+    pub(crate) lane: AtomicUsize,
     base: AtomicUsize,
     /// Bytes from object to object; 0 while no lane has it.
     stride: AtomicU32,
@@ -74,8 +73,8 @@ pub(crate) enum Fault {
 }
 
 impl Run {
-    /// Makes it a run of a lane, with all objects free.
-    pub(crate) fn begin(&self, lane: *mut Lane, pool: u32, base: usize, stride: usize) {
+    /// Makes it a run of the lane at this address, with all objects free.
+    pub(crate) fn begin(&self, lane: usize, pool: u32, base: usize, stride: usize) {
         let capacity = RUN / stride;
         self.base.store(base, Relaxed);
         self.reciprocal.store((1_u64 << 32).div_ceil(stride as u64) as u32, Relaxed);
@@ -96,7 +95,7 @@ impl Run {
     /// Takes it from its lane; all objects are free.
     pub(crate) fn end(&self) {
         self.stride.store(0, Relaxed);
-        self.lane.store(std::ptr::null_mut(), Relaxed);
+        self.lane.store(0, Relaxed);
     }
 
     /// Takes the free object with the lowest address.
@@ -260,7 +259,7 @@ mod tests {
     fn every_offset_is_an_object_exactly_at_multiples_of_the_stride() {
         for stride in [16, 24, 32, 40, 48, 1008, 1024, 1152, 3584, 16384] {
             let run = zeroed();
-            run.begin(std::ptr::null_mut(), 1, 0, stride);
+            run.begin(0, 1, 0, stride);
             for offset in 0..RUN {
                 let is_object = offset % stride == 0 && offset / stride < RUN / stride;
                 assert_eq!(run.object(offset).is_ok(), is_object, "{offset} of {stride}");
@@ -272,7 +271,7 @@ mod tests {
     fn objects_are_taken_by_address_until_none_is_left_and_lowest_first_again() {
         for stride in [16, 40, 16384] {
             let run = zeroed();
-            run.begin(std::ptr::null_mut(), 1, 1 << 20, stride);
+            run.begin(0, 1, 1 << 20, stride);
             let all: Vec<usize> = std::iter::from_fn(|| run.take()).collect();
             let expected: Vec<usize> = (0..RUN / stride).map(|at| (1 << 20) + at * stride).collect();
             assert_eq!(all, expected);
@@ -290,7 +289,7 @@ mod tests {
     #[test]
     fn what_others_free_waits_until_it_is_collected() {
         let run = zeroed();
-        run.begin(std::ptr::null_mut(), 1, 0, 4096);
+        run.begin(0, 1, 0, 4096);
         while run.take().is_some() {}
         let bits = [0, 5].map(|at| run.object(at * 4096).expect("an object"));
         run.begin_freeing();

@@ -1,6 +1,5 @@
 //! The range of addresses, its segments, and the runs that pools have in them.
 
-use crate::lane::Lane;
 use crate::lock::Lock;
 use crate::memory;
 use crate::pools::{self, Pool};
@@ -123,8 +122,8 @@ fn address(segment: u32) -> usize {
     BASE.load(Relaxed) + segment as usize * SEGMENT
 }
 
-/// A run for a lane: the one with the lowest address in the pool's first segment.
-pub(crate) fn take_run(number_of_pool: u32, lane: *mut Lane) -> Option<&'static Run> {
+/// A run for the lane at this address: the one with the lowest address in the pool's first segment.
+pub(crate) fn take_run(number_of_pool: u32, lane: usize) -> Option<&'static Run> {
     let pool = pools::pool(number_of_pool);
     pools::lock(number_of_pool).with(|| {
         let first = match pool.segments.load(Relaxed) {
