@@ -1,6 +1,7 @@
 //! Comparison of two variants of a program by the effects of their processes.
 
 use super::compare::{Effect, Key, Mask, difference, listed};
+use super::difference::{EffectDifference, NotCompared};
 use super::{CallSite, Effects, Target, exchanges};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +13,6 @@ pub struct EffectsAgreement {
     not_compared: Vec<NotCompared>,
     not_observed: BTreeSet<String>,
     runs: u64,
-}
-
-/// An effect that two runs of the same variant already do differently.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct NotCompared {
-    /// The effect, such as `bytes written to standard output`.
-    pub effect: String,
-    /// The share of it, such as `2 of 14 lines or pieces`.
-    pub share: String,
 }
 
 impl EffectsAgreement {
@@ -43,18 +35,6 @@ impl EffectsAgreement {
     pub fn runs(&self) -> u64 {
         self.runs
     }
-}
-
-/// The first effect in which two variants differ though the runs of each agree among themselves.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{effect}: {how}")]
-pub struct EffectDifference {
-    /// The effect, such as `call 2 of ioctl on /dev/pts/0`.
-    pub effect: String,
-    /// The difference, such as `offset 8 of 16 bytes: 02 00 against 01 00`.
-    pub how: String,
-    /// True when runs of one variant differ elsewhere in this effect, so that chance may have made these parts alike.
-    pub varies: bool,
 }
 
 /// The effects of several runs of one variant, each from the same folder with the same input.

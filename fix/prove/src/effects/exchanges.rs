@@ -5,8 +5,8 @@
 //! to its request, and where it asks other things in each run, to the request without its numbers.
 
 use super::connections::{Connection, Piece, StreamTotal};
+use super::difference::{EffectDifference, NotCompared};
 use super::positions::{Extent, PiecesOfRuns, Unlike, judge, words};
-use super::{EffectDifference, NotCompared};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 

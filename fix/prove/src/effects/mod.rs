@@ -8,12 +8,14 @@ mod agreement;
 mod compare;
 mod connections;
 mod content;
+mod difference;
 mod exchanges;
 mod positions;
 
-pub use agreement::{EffectDifference, EffectsAgreement, NotCompared, RepeatedEffects};
+pub use agreement::{EffectsAgreement, RepeatedEffects};
 pub use connections::{Connection, ConnectionCollector, Exchange, Piece, StreamTotal};
 pub use content::{Content, ContentCollector, hide_folder};
+pub use difference::{EffectDifference, NotCompared};
 
 use crate::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};
