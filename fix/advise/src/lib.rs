@@ -4,10 +4,10 @@
 //! Design constraints:
 //!
 //! * Text and values in, text and values out: no file is read, nothing is spawned, nothing is printed.
-//!   The caller compiles candidates through [`crate::judge::compiler::Judge`].
+//!   The caller compiles candidates through [`judge::Judge`].
 //! * *The compiler judges.* Layouts are predicted to search quickly; a proposal whose offsets the
 //!   compiler does not confirm is discarded.
-//! * *A refusal is an answer.* A [`crate::constraints::constraint::Constraint`] that forbids an edit has a name, the members it holds and
+//! * *A refusal is an answer.* A [`constraint::Constraint`] that forbids an edit has a name, the members it holds and
 //!   the place it comes from. Text that is not understood is never edited.
 //! * An edit is minimal: members that keep their relative order stay untouched, comments and attributes move with their
 //!   member, and every other byte of a file is unchanged.

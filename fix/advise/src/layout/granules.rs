@@ -5,7 +5,7 @@ use lineup_model::line::LineSize;
 /// Field, offset in it, bytes.
 pub(crate) type Span = (usize, u64, u64);
 
-/// 1.0 in the fixed-point of [`Demand::per_call`].
+/// 1.0 in the fixed point of counts per call.
 pub(crate) const ONE: u64 = 1 << 20;
 
 /// The touched 32-byte granules.

@@ -32,9 +32,9 @@ pub(crate) struct Problem {
     /// The recorded data model first.
     pub(crate) models: Vec<Model>,
     pub(crate) traffic: Vec<Traffic>,
-    /// Members by the threads that write them, see [`crate::layout::thread_groups::groups`].
+    /// Members by the threads that write them, see [`thread_groups::groups`].
     pub(crate) groups: Vec<Option<usize>>,
-    /// The bytes of each member that threads use, see [`crate::layout::thread_groups::used_bytes`].
+    /// The bytes of each member that threads use, see [`thread_groups::used_bytes`].
     pub(crate) used_bytes: Vec<Option<(u64, u64)>>,
     pub(crate) primary: LineSize,
     pub(crate) allow_growth: bool,
