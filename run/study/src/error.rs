@@ -1,9 +1,9 @@
 //! Errors of a run, and of the steps around it.
 
 use crate::effects::EffectsError;
-use crate::input::InputError;
-use crate::interrupt::Interrupted;
-use crate::recording_file::OutputError;
+use crate::process::input::InputError;
+use crate::process::interrupt::Interrupted;
+use crate::recorder::recording_file::OutputError;
 use std::io;
 use std::path::PathBuf;
 

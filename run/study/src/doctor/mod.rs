@@ -3,12 +3,14 @@
 
 mod packages;
 
-use crate::bolt::Bolt;
 use crate::error::Error;
 use crate::guest::emulator::find_emulator;
+use crate::perf::counters;
 use crate::perf::events::{DEVICES, MemorySampling, memory_sampling};
+use crate::process::tool;
 use crate::progress::Progress;
-use crate::{counters, recorder, tool};
+use crate::recorder;
+use crate::trials::bolt::Bolt;
 use lineup_model::machine::Machine;
 use lineup_prove::metric::Absence;
 pub use packages::System;

@@ -2,9 +2,9 @@
 
 use super::{EffectsError, Observation, Scene, Snapshot};
 use crate::error::{Doing, Error, Result};
-use crate::interrupt::Interrupts;
-use crate::process::{Finished, Streams, Waiting};
-use crate::run::Run;
+use crate::process::child::{Finished, Streams, Waiting};
+use crate::process::interrupt::Interrupts;
+use crate::process::run::Run;
 use lineup_prove::effects::{Content, ContentCollector, Effects, RepeatedEffects, Target};
 use std::fs::File;
 use std::io::{self, Read, Seek};

@@ -1,8 +1,8 @@
 //! The installed emulator of whole systems.
 
 use crate::error::{Doing, Error, Result};
+use crate::process::tool;
 use crate::recorder::on_path;
-use crate::tool;
 use lineup_kernel::machine::{OLDEST_EMULATOR, board, emulator_version};
 use lineup_model::abi::Machine;
 use std::path::PathBuf;

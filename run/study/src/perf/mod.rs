@@ -1,21 +1,25 @@
 //! Samples of a program that runs at its own speed, as a perf.data: of its memory where the processor samples that,
 //! else of cycles, else of the clock.
 
+pub mod clock;
+pub mod counters;
 pub(crate) mod events;
-mod opened;
-mod present;
+mod open_events;
+pub mod other_caches;
+mod present_mappings;
+mod record_writer;
 mod redirect;
-mod writing;
 
-use crate::child::LOOK;
-use crate::clock::processors_in;
 use crate::error::{Doing, Error, Result};
-use crate::interrupt::Interrupts;
-use crate::process::{Finished, Streams, Waiting};
-use crate::recording_file;
-use crate::run::Run;
+use crate::perf::clock::processors_in;
+use crate::process::child::LOOK;
+use crate::process::child::{Finished, Streams, Waiting};
+use crate::process::interrupt::Interrupts;
+use crate::process::run::Run;
+use crate::recorder::recording_file;
 use lineup_samples::container::About;
-use opened::{Opened, Target, Terms};
+use open_events::{Opened, Target, Terms};
+use record_writer::{Counts, Writing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -25,7 +29,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use writing::{Counts, Writing};
 
 /// The first bytes of a perf.data.
 const MAGIC: &[u8] = b"PERFILE2";
@@ -124,7 +127,7 @@ fn of_program(request: &PerfRequest, interrupts: &Interrupts) -> Result<PerfOutc
     }
     let waiting = Waiting::start(&request.run, request.streams, interrupts)?;
     let (opened, mut outcome) = open(request, &Target::Child(waiting.pid()))?;
-    let known = present::kernel(opened.maker());
+    let known = present_mappings::kernel(opened.maker());
     let begun = Instant::now();
     let finished = write_while(request, opened, &known, &mut outcome, || waiting.run())?;
     if let Err(Error::Start(_)) = &finished {
@@ -143,9 +146,9 @@ fn of_process(request: &PerfRequest, process: u32, interrupts: &Interrupts) -> R
     let running = pidfd_open(pid, PidfdFlags::empty()).doing(doing())?;
     let threads = threads(process).doing(doing())?;
     let (opened, mut outcome) = open(request, &Target::Threads(threads.clone()))?;
-    let mut known = present::kernel(opened.maker());
+    let mut known = present_mappings::kernel(opened.maker());
     let with_data = opened.events.iter().any(|event| event.basis == Basis::Memory || event.has_registers);
-    known.extend(present::process(pid, &threads, opened.maker(), with_data));
+    known.extend(present_mappings::process(pid, &threads, opened.maker(), with_data));
     let begun = Instant::now();
     let is_late = || request.run.max_time.is_some_and(|most| begun.elapsed() >= most);
     let has_ended = write_while(request, opened, &known, &mut outcome, || {
@@ -190,7 +193,7 @@ fn open(request: &PerfRequest, target: &Target) -> Result<(Opened, PerfOutcome)>
     let terms = Terms::new(request.samples_per_second.min(most).max(1), cpus);
     let memory = events::memory(Path::new(events::DEVICES), request.least_cycles);
     let mut tried = Vec::new();
-    let opened = opened::open(memory, target, &terms, &mut tried);
+    let opened = open_events::open(memory, target, &terms, &mut tried);
     let opened = opened.doing("opening an event to sample by (see kernel.perf_event_paranoid)")?;
     let events = opened.events.iter().map(|event| SampledBy {
         name: event.description.name.clone(),

@@ -4,9 +4,9 @@
 use super::emulator::Emulator;
 use crate::effects::Snapshot;
 use crate::error::{Doing, Error, Result};
-use crate::interrupt::Interrupts;
-use crate::process::{Streams, Waiting};
-use crate::run::Run;
+use crate::process::child::{Streams, Waiting};
+use crate::process::interrupt::Interrupts;
+use crate::process::run::Run;
 use lineup_model::machine::Machine;
 use lineup_prove::run::Ending;
 use lineup_recording::audit::{Findings, Table};

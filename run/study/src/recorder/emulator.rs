@@ -1,8 +1,9 @@
 //! Finding the emulator and running it.
 
-use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
-use crate::run::Run;
+use crate::process::alias::Alias;
+use crate::process::run::Run;
+use crate::process::tool;
 use lineup_bundle::Library;
 use lineup_kernel::machine::emulator_version;
 use lineup_model::abi::Machine;
@@ -39,7 +40,7 @@ impl Emulator {
     pub(super) fn find(machine: Machine) -> Result<Emulator> {
         let name = machine.description().program_emulator;
         let command = on_path(name).ok_or_else(|| Error::not_installed(name, "qemu-user"))?;
-        let version = crate::tool::output(Command::new(&command).arg("--version")).doing(name)?;
+        let version = tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
         require_plugins(&command, machine)?;
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
@@ -97,7 +98,7 @@ pub fn program_emulator(machine: Machine) -> Result<String> {
 pub fn require_plugins(command: &Path, machine: Machine) -> Result<()> {
     let name = command.file_name().unwrap_or_default().to_string_lossy();
     let name = name.as_ref();
-    let help = crate::tool::output(Command::new(command).arg("--help")).doing(name)?;
+    let help = tool::output(Command::new(command).arg("--help")).doing(name)?;
     if String::from_utf8_lossy(&help.stdout).lines().any(|line| line.starts_with("-plugin")) {
         return Ok(());
     }

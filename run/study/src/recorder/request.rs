@@ -1,9 +1,9 @@
 //! The request for a recording.
 
 use super::recorded_code::RecordedCode;
-use crate::process::{Finished, Streams};
-use crate::recording_file::OutputError;
-use crate::run::Run;
+use crate::process::child::{Finished, Streams};
+use crate::process::run::Run;
+use crate::recorder::recording_file::OutputError;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
 use lineup_recording::native::timed::Arm;

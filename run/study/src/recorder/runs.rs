@@ -4,12 +4,12 @@
 use super::emulator::Emulator;
 use super::pending::JournalFile;
 use super::{RecordRequest, Subject, in_words, regions};
-use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
-use crate::folder::TempFolder;
-use crate::interrupt::Interrupts;
-use crate::process::{Finished, Streams, Waiting};
-use crate::run::Stopped;
+use crate::process::alias::Alias;
+use crate::process::child::{Finished, Streams, Waiting};
+use crate::process::folder::TempFolder;
+use crate::process::interrupt::Interrupts;
+use crate::process::run::Stopped;
 use lineup_model::access::ProcessId;
 use lineup_prove::run;
 use lineup_recording::journal::Journal;

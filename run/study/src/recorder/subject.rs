@@ -3,7 +3,7 @@
 use super::sanitizer;
 use crate::companions::{self, DebugInfos};
 use crate::error::{Doing, Error, Result};
-use crate::run::Run;
+use crate::process::run::Run;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, MOST_INTERPRETERS};
 use std::cell::{RefCell, RefMut};

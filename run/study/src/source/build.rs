@@ -1,14 +1,14 @@
 //! One run of the build command in a copy, and its results.
 
 use crate::error::{BuildError, Doing, Result};
-use crate::folder::TempFolder;
-use crate::interrupt::Interrupts;
-use crate::placed::Placed;
-use crate::process::{Streams, Waiting};
-use crate::run::Run;
+use crate::process::child::{Streams, Waiting};
+use crate::process::folder::TempFolder;
+use crate::process::interrupt::Interrupts;
+use crate::process::placed::Placed;
+use crate::process::run::Run;
+use crate::source::build_failure::{Fault, fault};
 use crate::source::compiler_calls;
-use crate::source::ending::{Fault, fault};
-use crate::source::linkers::Linkers;
+use crate::source::link::linkers::Linkers;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;

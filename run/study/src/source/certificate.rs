@@ -1,12 +1,12 @@
 //! The certificate of a changed program: the compiler writes the forms of both variants that `lineup-check` compares.
 
 use crate::error::{BuildError, Doing, Error, Result};
-use crate::interrupt::Interrupts;
+use crate::process::interrupt::Interrupts;
+use crate::process::tool;
 use crate::progress::Progress;
 use crate::source::meaning::units_of;
-use crate::source::mentions;
+use crate::source::path_mentions;
 use crate::source::scratch::{Scratch, Tree};
-use crate::tool;
 use lineup_check::Error as CheckError;
 use lineup_check::certificate::{self, Certificate, Vouched, hash, quoted};
 use lineup_sources::CompileCommand;
@@ -239,7 +239,7 @@ fn compile(
     let [before, _] = request.trees;
     let tree = request.trees[index];
     let in_tree = |text: &str| {
-        let bytes = mentions::repointed(text.as_bytes(), &before.path, &tree.path);
+        let bytes = path_mentions::repointed(text.as_bytes(), &before.path, &tree.path);
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let form = forms.join(&unit.name);

@@ -4,7 +4,7 @@
 //! takes hardly longer. The thread that starts the build is the tracer; when it ends, so does the tracing.
 
 use crate::error::{Error, Result};
-use crate::process::{Finished, Waiting};
+use crate::process::child::{Finished, Waiting};
 use lineup_sources::CompileCommand;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};

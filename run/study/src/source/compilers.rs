@@ -5,8 +5,8 @@
 //! system runs.
 
 use crate::error::{Doing, Result};
-use crate::interrupt::Interrupts;
-use crate::source::linkers::{Linkers, keeps_relocations};
+use crate::process::interrupt::Interrupts;
+use crate::source::link::linkers::{Linkers, keeps_relocations};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -168,7 +168,7 @@ pub fn counts_for(folder: &Path, [compiled_in, to_compile_in]: [&Path; 2], to: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool;
+    use crate::process::tool;
     use std::process::Command;
 
     /// A program whose profile says that `rare` never runs.

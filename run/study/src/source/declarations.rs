@@ -2,8 +2,8 @@
 //! call, with assertions behind it. No code is made, so that a unit of 250,000 lines takes a moment.
 
 use crate::error::{BuildError, Doing, Result};
-use crate::folder::TempFolder;
-use crate::interrupt::Interrupts;
+use crate::process::folder::TempFolder;
+use crate::process::interrupt::Interrupts;
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::asserted::Asserted;
 use lineup_sources::CompileCommand;

@@ -3,7 +3,7 @@
 
 use crate::companions::load;
 use crate::error::{BuildError, Result, in_full};
-use crate::interrupt::Interrupts;
+use crate::process::interrupt::Interrupts;
 use crate::source::declarations::{Checked, Declarations};
 use crate::source::scratch::{Role, Scratch, Tree};
 use lineup_advise::asserted::Asserted;

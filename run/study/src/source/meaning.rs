@@ -1,6 +1,7 @@
 //! The constraints on the order of members from the compiler's view of the sources, in the advice's terms.
 
 use crate::error::{Doing, Result};
+use crate::process::tool;
 use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
@@ -165,7 +166,7 @@ fn standards(commands: &[CompileCommand]) -> Standards {
         let compiler = commands.iter().find(|command| command.is_compiler())?.arguments.first()?;
         let mut command = Command::new(compiler);
         command.args(["-x", language, "-dM", "-E", "/dev/null"]);
-        Some(String::from_utf8_lossy(&crate::tool::output(&mut command).ok()?.stdout).into_owned())
+        Some(String::from_utf8_lossy(&tool::output(&mut command).ok()?.stdout).into_owned())
     };
     Standards::from_macros(&macros("c").unwrap_or_default(), &macros("c++").unwrap_or_default())
 }
@@ -173,7 +174,7 @@ fn standards(commands: &[CompileCommand]) -> Standards {
 /// The folder of the build's compiler's own headers.
 fn compiler_headers(commands: &[CompileCommand]) -> Option<PathBuf> {
     let compiler = commands.iter().find(|command| command.is_compiler())?.arguments.first()?;
-    let output = crate::tool::output(Command::new(compiler).arg("-print-file-name=include")).ok()?;
+    let output = tool::output(Command::new(compiler).arg("-print-file-name=include")).ok()?;
     let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     path.is_absolute().then_some(path)
 }

@@ -1,31 +1,28 @@
 //! The user's source folder: scratch copies, builds in them, its text, and the compiler as the judge of candidates.
 
-mod archives;
 pub mod build;
+mod build_failure;
 pub mod build_system;
 pub mod certificate;
 pub mod chases;
-mod cleaning;
+mod clean_commands;
 mod compiler_calls;
 pub mod compilers;
 mod copy;
 mod declarations;
-mod ending;
+mod folder_state;
+pub mod git;
 pub mod judge;
-pub mod kbuild;
-pub mod kernel_configuration;
-mod kernel_copy;
-pub mod kernel_tree;
-mod link_words;
-pub mod linkers;
+pub mod kernel;
+pub mod link;
 pub mod meaning;
-mod mentions;
 mod open_files;
-pub mod relink;
+mod path_mentions;
 pub mod scratch;
-mod stale;
+mod stale_outputs;
 pub mod texts;
 pub mod tree;
-mod untouched;
 
+pub use kernel::{configuration as kernel_configuration, kbuild, tree as kernel_tree};
 pub use lineup_sources::installed_libclang;
+pub use link::{linkers, relink};

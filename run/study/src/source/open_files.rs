@@ -1,6 +1,6 @@
 //! Files that processes outside a study write: the study's own output, a log behind `tee`.
 
-use crate::descendants::{Descendants, all};
+use crate::process::descendants::{Descendants, all};
 use rustix::process::getpid;
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,20 +2,20 @@
 
 use crate::error::BuildError;
 use crate::error::{Doing, Error, Result};
-use crate::folder::TempFolder;
-use crate::interrupt::Interrupts;
-use crate::placed::Placed;
-use crate::process::{Streams, Waiting};
-use crate::run::Run;
+use crate::process::child::{Streams, Waiting};
+use crate::process::folder::TempFolder;
+use crate::process::interrupt::Interrupts;
+use crate::process::placed::Placed;
+use crate::process::run::Run;
 use crate::source::build::Command;
-use crate::source::cleaning;
+use crate::source::clean_commands;
 use crate::source::copy::{copy, set_modified};
-use crate::source::linkers::Linkers;
-use crate::source::mentions;
-use crate::source::relink::ProgramLinks;
-use crate::source::stale::made;
+use crate::source::folder_state::Untouched;
+use crate::source::link::linkers::Linkers;
+use crate::source::link::relink::ProgramLinks;
+use crate::source::path_mentions;
+use crate::source::stale_outputs::made;
 pub use crate::source::tree::Tree;
-use crate::source::untouched::Untouched;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
@@ -199,7 +199,7 @@ impl Scratch {
     fn repoint(&self, file: &Path, copy: &Path) -> Result<()> {
         let rewrite = || {
             let modified = fs::metadata(file)?.modified()?;
-            let bytes = mentions::repointed(&fs::read(file)?, &self.source, copy);
+            let bytes = path_mentions::repointed(&fs::read(file)?, &self.source, copy);
             let permissions = fs::metadata(file)?.permissions();
             fs::remove_file(file)?;
             fs::write(file, bytes)?;
@@ -243,7 +243,7 @@ impl Scratch {
         let calls = RefCell::default();
         self.run_by(tree, self.linkers.as_ref(), Some(&calls))?;
         let here = |text: &String| {
-            let bytes = mentions::repointed(text.as_bytes(), &self.source, &tree.path);
+            let bytes = path_mentions::repointed(text.as_bytes(), &self.source, &tree.path);
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let in_copy = |call: CompileCommand| {
@@ -283,7 +283,7 @@ impl Scratch {
         };
         let left = not_compiled(before);
         let mut is_tree_gone = false;
-        for line in cleaning::lines(&self.build).into_iter().filter(|_| left > 0) {
+        for line in clean_commands::lines(&self.build).into_iter().filter(|_| left > 0) {
             let mut cleaned = self.copy(Role::Before).map_err(BuildError::around)?;
             is_tree_gone = true;
             if !self.clean(&cleaned.path, &line).map_err(BuildError::around)? {
@@ -358,7 +358,7 @@ impl Scratch {
         let is_placed = matches!(self.place, BuildPath::Original(_));
         let seen = |text: &str| match is_placed {
             true => {
-                let bytes = mentions::repointed(text.as_bytes(), &tree.path, &self.source);
+                let bytes = path_mentions::repointed(text.as_bytes(), &tree.path, &self.source);
                 String::from_utf8_lossy(&bytes).into_owned()
             }
             false => text.to_owned(),
@@ -375,7 +375,7 @@ impl Scratch {
     pub(crate) fn run_line(&self, folder: &Path, line: &str) -> Result<(Ending, String)> {
         let line = match self.place {
             BuildPath::Repointed(_) => {
-                let line = mentions::repointed(line.as_bytes(), &self.source, folder);
+                let line = path_mentions::repointed(line.as_bytes(), &self.source, folder);
                 String::from_utf8_lossy(&line).into_owned()
             }
             _ => line.to_owned(),
@@ -409,7 +409,7 @@ impl Scratch {
     ) -> Result<(), BuildError> {
         let line = match self.place {
             BuildPath::Repointed(_) => {
-                let line = mentions::repointed(self.build.as_bytes(), &self.source, &tree.path);
+                let line = path_mentions::repointed(self.build.as_bytes(), &self.source, &tree.path);
                 String::from_utf8_lossy(&line).into_owned()
             }
             _ => self.build.clone(),
@@ -459,8 +459,8 @@ fn studies(source: &Path) -> Vec<PathBuf> {
 
 /// The path at which copies are built: their own, unless something names the original by its path.
 fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interrupts) -> Result<BuildPath> {
-    let mut naming = mentions::find(source, source, leave_out)?;
-    if mentions::names(build.as_bytes(), source) {
+    let mut naming = path_mentions::find(source, source, leave_out)?;
+    if path_mentions::names(build.as_bytes(), source) {
         naming.insert(0, PathBuf::from("the build command"));
     }
     let Some(first) = naming.first() else { return Ok(BuildPath::Copy) };

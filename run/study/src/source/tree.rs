@@ -3,7 +3,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{cannot_read, each_file};
 use crate::source::copy::set_modified;
-use crate::source::stale::Stale;
+use crate::source::stale_outputs::Stale;
 use lineup_sources::CompileCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -3,7 +3,7 @@
 use super::{Attributes, refused};
 use crate::error::{Doing, Error, Result};
 use crate::files::cannot_read;
-use crate::interrupt::Interrupts;
+use crate::process::interrupt::Interrupts;
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read};

@@ -3,9 +3,9 @@
 use super::{Attributes, refused};
 use crate::error::{Doing, Error, Result};
 use crate::files;
-use crate::interrupt::Interrupts;
+use crate::process::interrupt::Interrupts;
+use crate::process::tool;
 use crate::recorder::on_path;
-use crate::tool;
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

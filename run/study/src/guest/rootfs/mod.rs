@@ -4,8 +4,8 @@ mod archive;
 mod disk;
 
 use crate::error::{Doing, Error, Result};
-use crate::folder::TempFolder;
-use crate::interrupt::Interrupts;
+use crate::process::folder::TempFolder;
+use crate::process::interrupt::Interrupts;
 use crate::progress::Progress;
 use lineup_kernel::machine::RootImage;
 use std::os::unix::fs::PermissionsExt;

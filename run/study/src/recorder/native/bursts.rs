@@ -5,13 +5,13 @@
 
 use super::attach::{Attached, Attempt, BurstStarter};
 use super::conduct::Task;
-use super::heart;
-use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
 use super::{NativeRecording, refuse};
 use crate::error::{Error, Result, in_full};
-use crate::interrupt::Interrupts;
+use crate::process::interrupt::Interrupts;
+use crate::recorder::native::heartbeat;
+use crate::recorder::native::shared_memory::{Chunk, Memory};
 use crate::recorder::runs::Recorded;
 use crate::recorder::{BurstCost, BurstCounts};
 use lineup_model::access::{ProcessId, StackRange, ThreadId};
@@ -312,7 +312,7 @@ impl<'a> BurstReader<'a> {
 
     fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
         let memory = self.memory.clone();
-        heart::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.read_all(is_over))
+        heartbeat::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.read_all(is_over))
     }
 
     fn read_all(&mut self, is_over: &AtomicBool) -> Result<()> {

@@ -2,12 +2,12 @@
 
 use super::attach::{Attached, Starting};
 use super::followers::Followers;
-use super::memory::Memory;
 use super::{RecordRequest, Subject, is_static};
 use crate::error::{Doing, Error, Result};
-use crate::interrupt::Interrupts;
-use crate::process::{Finished, Waiting};
-use crate::run::{Run, Stopped};
+use crate::process::child::{Finished, Waiting};
+use crate::process::interrupt::Interrupts;
+use crate::process::run::{Run, Stopped};
+use crate::recorder::native::shared_memory::Memory;
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state, word};

@@ -1,14 +1,15 @@
 //! The logs of all recorded processes: the first one, and those that it and its children start.
 
 use super::follower::Follower;
-use super::heart;
-use super::memory::Memory;
 use super::output::Output;
 use super::pace;
 use super::refused;
-use super::times::{self, TimedRegion, Trial};
 use crate::companions;
 use crate::error::Result;
+use crate::recorder::native::call_times;
+use crate::recorder::native::call_times::{TimedRegion, Trial};
+use crate::recorder::native::heartbeat;
+use crate::recorder::native::shared_memory::Memory;
 use crate::recorder::{RecordedCode, rights};
 use lineup_model::access::ProcessId;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, names_loader};
@@ -50,7 +51,7 @@ impl Lives {
         let ended = self.times.as_ref().and_then(|times| times.get(number)).cloned();
         self.memories
             .iter()
-            .fold(ended.unwrap_or_default(), |all, memory| all.and(times::sums(memory, number)))
+            .fold(ended.unwrap_or_default(), |all, memory| all.and(call_times::sums(memory, number)))
     }
 
     /// Calls that were sampled until now, of all processes.
@@ -61,7 +62,7 @@ impl Lives {
 
     /// Notes on all processes whose calls were timed.
     pub(super) fn said(&self) -> Vec<String> {
-        let lives = self.memories.iter().flat_map(|memory| times::said(memory));
+        let lives = self.memories.iter().flat_map(|memory| call_times::said(memory));
         self.said.iter().cloned().chain(lives).collect()
     }
 
@@ -97,9 +98,9 @@ impl Lives {
         self.threads += memory.word(word::NEXT_THREAD);
         if let Some(all) = &mut self.times {
             for (number, all) in all.iter_mut().enumerate() {
-                *all = std::mem::take(all).and(times::sums(memory, number));
+                *all = std::mem::take(all).and(call_times::sums(memory, number));
             }
-            self.said.extend(times::said(memory));
+            self.said.extend(call_times::said(memory));
             self.trials.append(&mut memory.trials());
         }
         self.memories.retain(|other| !Arc::ptr_eq(other, memory));
@@ -191,7 +192,7 @@ impl<'a> Followers<'a> {
             let lives = lives.lock().unwrap_or_else(PoisonError::into_inner);
             lives.memories.iter().for_each(|memory| memory.set(word::HEARTBEAT, number));
         };
-        heart::beat_during(beat, || self.read(is_over))
+        heartbeat::beat_during(beat, || self.read(is_over))
     }
 
     fn read(&mut self, is_over: &AtomicBool) -> Result<()> {

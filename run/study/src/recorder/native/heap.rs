@@ -1,7 +1,7 @@
 //! Whole programs: sends the engine the tables by which it sees allocations, see [`lineup_recording::native::heap`].
 
-use super::memory::Memory;
 use crate::companions;
+use crate::recorder::native::shared_memory::Memory;
 use lineup_debuginfo::{CallerFrame, frame_rows};
 use lineup_follow::images::Images;
 use lineup_model::image::LoadedImage;

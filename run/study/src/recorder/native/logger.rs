@@ -4,12 +4,12 @@
 //! and compress parts, directly from the engine's memory; one writes them, in their order. When all are busy, chunks
 //! stay full, and the program waits.
 
-use super::heart;
-use super::mapped::Mapped;
-use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
+use crate::recorder::native::heartbeat;
+use crate::recorder::native::mapping::Mapped;
+use crate::recorder::native::shared_memory::{Chunk, Memory};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_recording::log::{LogPart, MOST_PART_WORDS, Packer, plain};
@@ -81,7 +81,7 @@ impl<'a> Logger<'a> {
     pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
         let memory = self.memory.clone();
         let taken =
-            heart::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.take_all(is_over));
+            heartbeat::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.take_all(is_over));
         self.is_whole = taken.is_ok();
         taken
     }

@@ -5,7 +5,7 @@
 //! function's rate of calls, so that the recorded calls spread evenly over all. When the rate rises, the bound is too
 //! high for a moment: then the allowance runs out, and recording pauses until it grows again.
 
-use super::memory::Memory;
+use crate::recorder::native::shared_memory::Memory;
 use lineup_recording::native::{region, word};
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! A process whose log is read: its identity, the files that it has mapped, and the output for its records.
 
-use super::memory::Memory;
 use super::output::Output;
 use crate::companions;
 use crate::error::Result;
+use crate::recorder::native::shared_memory::Memory;
 use lineup_bundle::Library;
 use lineup_debuginfo::{demangle, function_range, is_meant};
 use lineup_follow::images::{EntryPlace, Images};

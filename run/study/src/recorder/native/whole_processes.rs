@@ -1,11 +1,11 @@
 //! Whole programs: the first process, and those that it and its children fork and start.
 
 use super::followers::{LOOK, is_running, parent_of, unfollowed};
-use super::heart;
-use super::memory::Memory;
 use super::output::Output;
 use super::whole_program::Counter;
 use crate::error::Result;
+use crate::recorder::native::heartbeat;
+use crate::recorder::native::shared_memory::Memory;
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_recording::native::{note, word};
@@ -72,7 +72,7 @@ impl<'a> Counters<'a> {
             let memories = memories.lock().unwrap_or_else(PoisonError::into_inner);
             memories.iter().for_each(|memory| memory.set(word::HEARTBEAT, number));
         };
-        heart::beat_during(beat, || self.read(is_over))
+        heartbeat::beat_during(beat, || self.read(is_over))
     }
 
     fn read(&mut self, is_over: &AtomicBool) -> Result<()> {

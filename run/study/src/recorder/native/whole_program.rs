@@ -1,11 +1,11 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
-use super::ahead::Ahead;
 use super::heap::WrittenTables;
-use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
+use crate::recorder::native::debug_info_loader::Ahead;
+use crate::recorder::native::shared_memory::{Chunk, Memory};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_profile::{Chain, Chains, Handle, Heap, Link, Profile, SecondLevel};

@@ -1,9 +1,10 @@
 //! Bursts in a running process: a thread is stopped wherever it is, and continues in the engine's code cache.
 
 use super::Attached;
-use super::ptrace::{self, Registers, Tid};
-use super::threads::{Doing, Still, code_of, is_in};
 use crate::error::{Doing as _, Result};
+use crate::recorder::native::tracee::ptrace;
+use crate::recorder::native::tracee::ptrace::{Registers, Tid};
+use crate::recorder::native::tracee::threads::{Doing, Still, code_of, is_in};
 use lineup_bundle::Library;
 use lineup_recording::native::word;
 use std::fs::File;

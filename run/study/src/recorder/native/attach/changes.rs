@@ -1,9 +1,10 @@
 //! Changes of a running program's code, made while all its threads stand still.
 
-use super::ptrace::{self, Registers, Tid};
-use super::threads::{Places, Process, Still, is_in};
 use crate::error::{Doing, Error, Result};
-use crate::recorder::native::memory::Memory;
+use crate::recorder::native::shared_memory::Memory;
+use crate::recorder::native::tracee::ptrace;
+use crate::recorder::native::tracee::ptrace::{Registers, Tid};
+use crate::recorder::native::tracee::threads::{Places, Process, Still, is_in};
 use lineup_recording::native::word;
 use std::collections::BTreeSet;
 use std::fs::File;

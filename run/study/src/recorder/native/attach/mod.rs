@@ -6,25 +6,23 @@
 //! trace it.
 
 mod bursts;
-mod caller;
 mod changes;
-mod inject;
-mod ptrace;
-mod refusals;
-mod threads;
 
+pub(super) use crate::recorder::native::inject::Starting;
+use crate::recorder::native::tracee::ptrace;
+use crate::recorder::native::tracee::refusals;
 pub(super) use bursts::{Attempt, BurstStarter};
 pub(super) use changes::Change;
 use changes::Traps;
-pub(super) use inject::Starting;
 
-use super::memory::Memory;
 use crate::error::{Doing as _, Error, Result};
-use caller::{Caller, Libraries};
+use crate::recorder::native::shared_memory::Memory;
+use crate::recorder::native::tracee::caller::{Caller, Libraries};
+use crate::recorder::native::tracee::ptrace::Tid;
+use crate::recorder::native::tracee::threads::{Doing, Places, Process, is_in};
 use lineup_follow::images::{GuestImage, open_image};
 use lineup_follow::maps;
 use lineup_recording::native::word;
-use ptrace::Tid;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -33,7 +31,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use threads::{Doing, Places, Process, is_in};
 
 /// The longest wait for threads to leave the engine's code.
 const LEAVING: Duration = Duration::from_secs(10);

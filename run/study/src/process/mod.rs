@@ -1,0 +1,21 @@
+//! Processes: started, held at a gate, limited, watched and ended, with their input and the folders they work in.
+
+pub mod alias;
+pub(crate) mod child;
+mod client_server;
+mod completion;
+pub(crate) mod descendants;
+pub mod folder;
+pub mod guardian;
+pub mod input;
+pub mod interrupt;
+pub mod keeper;
+pub mod launch;
+mod leftovers;
+pub mod own_programs;
+pub mod placed;
+pub mod run;
+mod thread_placement;
+pub mod tool;
+
+pub use child::{Client, Finished, Streams, Waiting};
