@@ -1,6 +1,6 @@
 //! Reading folders in one way: in the order of names, and with the path in every error.
 
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -61,6 +61,11 @@ pub(crate) fn each_entry(
 /// The message about a path that cannot be read.
 pub(crate) fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", path.display())
+}
+
+/// The refusal of a path that a guest cannot be given.
+pub(crate) fn not_utf8(path: &Path) -> Error {
+    Error::file(path, "has a name that is not UTF-8; rename it")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The filter that stops a process at the system calls that are observed, and lets all others run at full speed.
 
-use super::EffectsError;
 use super::calls::{self, Meaning, Scope};
+use super::error::EffectsError;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition,
     SeccompFilter, SeccompRule, TargetArch,

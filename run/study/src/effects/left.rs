@@ -1,6 +1,6 @@
 //! The files that a run leaves behind.
 
-use super::Scene;
+use super::scene::Scene;
 use lineup_prove::effects::{Content, ContentCollector, FileKind, FileLeft};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -1,12 +1,12 @@
 //! Records the effects of each call, process by process.
 
-use super::Scene;
 use super::calls::{self, Meaning, PathArgument, SystemCall};
 use super::clients::Clients;
 use super::left::{self, Changed};
 use super::memory;
 use super::messages::{MESSAGE_BYTES, MOST_PARTS, each_part_of, file_offset, is_peek, message_size, parts};
 use super::ptrace::{SystemCallEntry, Tid};
+use super::scene::Scene;
 use super::targets::{self, Numbers, Opened};
 use super::words;
 use lineup_prove::effects::{

@@ -1,6 +1,9 @@
 //! An observed run, from its start to the files it left.
 
-use super::{EffectsError, Observation, Scene, Snapshot};
+use super::error::EffectsError;
+use super::observation::Observation;
+use super::scene::Scene;
+use super::snapshot::Snapshot;
 use crate::error::{Doing, Error, Result};
 use crate::process::child::{Finished, Streams, Waiting};
 use crate::process::interrupt::Interrupts;

@@ -1,14 +1,14 @@
 //! The object behind an open descriptor of a traced process.
 
-use super::Scene;
 use super::ptrace::{Tid, process_of};
+use super::scene::Scene;
 use lineup_prove::effects::Target;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An open file.
 pub(super) struct Opened {
@@ -71,20 +71,6 @@ pub(super) fn opened(tid: Tid, number: i32, scene: &Scene, numbers: &mut Numbers
     let target = Target::Path(scene.shown(&name));
     let has_content = about.is_file() || about.is_dir();
     Some(Opened { target, has_messages: false, path: has_content.then_some(name) })
-}
-
-impl Scene {
-    /// A path as Lineup shows it: relative to the run's folder where it lies inside.
-    pub(super) fn shown(&self, path: &Path) -> String {
-        let inside = path.strip_prefix(&self.folder).unwrap_or(path);
-        let shown = if inside.as_os_str().is_empty() { Path::new(".") } else { inside };
-        shown.to_string_lossy().into_owned()
-    }
-
-    /// The folder's path where it does not count; empty where it does.
-    pub(super) fn hidden(&self) -> &[u8] {
-        if self.is_folder_hidden { self.folder.as_os_str().as_encoded_bytes() } else { b"" }
-    }
 }
 
 fn socket_kind(tid: Tid, number: i32) -> Option<&'static str> {

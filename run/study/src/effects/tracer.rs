@@ -1,8 +1,9 @@
 //! Follows all threads of a run, from stop to stop.
 
+use super::error::EffectsError;
 use super::observer::{Entered, Observer};
 use super::ptrace::{self, Tid, process_of};
-use super::{EffectsError, Scene};
+use super::scene::Scene;
 use lineup_prove::run::Ending;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};

@@ -4,6 +4,7 @@ use super::rootfs::Rootfs;
 use super::shell;
 use crate::companions;
 use crate::error::{Doing, Error, Result};
+use crate::files::not_utf8;
 use crate::process::interrupt;
 use crate::recorder::on_path;
 use lineup_kernel::guest::{APPLETS, BuiltIn, FILES};
@@ -257,11 +258,6 @@ fn is_shell(text: &str) -> bool {
     let line = text.strip_prefix("#!").and_then(|text| text.lines().next()).unwrap_or_default();
     let shells = ["sh", "ash", "dash", "bash"];
     line.split_whitespace().any(|word| shells.contains(&word.rsplit('/').next().unwrap_or(word)))
-}
-
-/// The refusal of a path that a guest cannot be given.
-pub(super) fn not_utf8(path: &Path) -> Error {
-    Error::file(path, "has a name that is not UTF-8; rename it")
 }
 
 /// A path without `.` and `..`, as the guest's kernel resolves it: links of the host are not followed.

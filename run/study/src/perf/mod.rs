@@ -18,6 +18,7 @@ use crate::process::interrupt::Interrupts;
 use crate::process::run::Run;
 use crate::recorder::recording_file;
 use lineup_samples::container::About;
+pub use open_events::{Basis, UnavailableEvent};
 use open_events::{Opened, Target, Terms};
 use record_writer::{Counts, Writing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,17 +35,6 @@ use std::time::Instant;
 const MAGIC: &[u8] = b"PERFILE2";
 /// The most listings of a process's threads; listing stops earlier when one shows no new thread.
 const LISTINGS: usize = 8;
-
-/// The basis of samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Basis {
-    /// Accesses to memory, with their addresses.
-    Memory,
-    /// The processor's cycles.
-    Cycles,
-    /// The clock of CPUs, which every machine has.
-    Clock,
-}
 
 /// The wanted samples.
 #[derive(Clone, Debug)]
@@ -74,15 +64,6 @@ pub struct SampledBy {
     pub samples: u64,
     /// False when the kernel itself was left out.
     pub sees_kernel: bool,
-}
-
-/// An event or a kind of events that was not available.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnavailableEvent {
-    /// The event, or the kind of events.
-    pub what: String,
-    /// The reason.
-    pub why: String,
 }
 
 /// The sampling's result.

@@ -1,6 +1,5 @@
 //! Events that are open on a program, with the buffers that the kernel writes their records into.
 
-use super::{Basis, UnavailableEvent};
 use crate::perf::clock;
 use crate::perf::events::{MemoryEvent, Numbers};
 use crate::perf::redirect;
@@ -25,6 +24,26 @@ const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
 } else {
     0
 };
+
+/// The basis of samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Basis {
+    /// Accesses to memory, with their addresses.
+    Memory,
+    /// The processor's cycles.
+    Cycles,
+    /// The clock of CPUs, which every machine has.
+    Clock,
+}
+
+/// An event or a kind of events that was not available.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnavailableEvent {
+    /// The event, or the kind of events.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+}
 
 /// The processes to sample.
 pub(super) enum Target {

@@ -5,8 +5,8 @@
 use crate::effects;
 use crate::effects::Scope;
 use crate::error::{Doing, Error, Result, in_full};
+use crate::process::cpus::keep_on;
 use crate::process::placed::Placed;
-use crate::trials::timing::keep_on;
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Signal, set_parent_process_death_signal};

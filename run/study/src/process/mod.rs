@@ -4,6 +4,7 @@ pub mod alias;
 pub(crate) mod child;
 mod client_server;
 mod completion;
+pub(crate) mod cpus;
 pub(crate) mod descendants;
 pub mod folder;
 pub mod guardian;

@@ -1,6 +1,6 @@
 //! Threads of a process that runs, each kept on a CPU of its own.
 
-use crate::trials::timing::keep_on;
+use crate::process::cpus::keep_on;
 use rustix::process::Pid;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,51 +1,24 @@
 //! One run of the build command in a copy, and its results.
 
+pub use crate::source::build_environment::Environment;
+
 use crate::error::{BuildError, Doing, Result};
 use crate::process::child::{Streams, Waiting};
-use crate::process::folder::TempFolder;
 use crate::process::interrupt::Interrupts;
 use crate::process::placed::Placed;
 use crate::process::run::Run;
-use crate::source::build_failure::{Fault, fault};
+
+use crate::source::build_failure::{Fault, fault, last_lines};
 use crate::source::compiler_calls;
 use crate::source::link::linkers::Linkers;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
 /// The lines of a build's output that are shown.
 const LAST_LINES: usize = 20;
-
-/// The environment of every build, valid as long as this lives.
-pub struct Environment {
-    temporary: TempFolder,
-}
-
-impl Environment {
-    /// Creates its folder and the variables.
-    ///
-    /// # Errors
-    /// When the folder for temporary files cannot be made.
-    pub fn new(interrupts: &Interrupts) -> Result<Self> {
-        let temporary = interrupts.temporary_folder().doing("cannot make a folder for a build")?;
-        Ok(Environment { temporary })
-    }
-
-    /// The variables, and further ones of a build.
-    pub fn with(&self, further: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-        let own = [
-            // Compilers must complain in English: their messages show whose fault a failure is.
-            ("LC_ALL".into(), "C.UTF-8".into()),
-            ("LANGUAGE".into(), "".into()),
-            // A compiler that is killed leaves its temporary files: they go with the folder.
-            ("TMPDIR".into(), self.temporary.path().into()),
-        ];
-        own.into_iter().chain(further).collect()
-    }
-}
 
 /// A build command and where it runs.
 pub(crate) struct Command<'b> {
@@ -107,10 +80,4 @@ impl Command<'_> {
         }
         Ok((finished.ending, String::from_utf8_lossy(&words).into_owned()))
     }
-}
-
-/// The end of a text.
-pub(crate) fn last_lines(text: &str, most: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().join("\n")
 }

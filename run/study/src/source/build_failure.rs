@@ -78,6 +78,12 @@ fn is_excerpt(line: &str) -> bool {
     line.split_once('|').is_some_and(|(before, _)| before.trim().bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// The end of a text.
+pub(crate) fn last_lines(text: &str, most: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! The user's source folder: scratch copies, builds in them, its text, and the compiler as the judge of candidates.
 
 pub mod build;
-mod build_failure;
+mod build_environment;
+pub(crate) mod build_failure;
 pub mod build_system;
 pub mod certificate;
 pub mod chases;

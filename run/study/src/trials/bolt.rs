@@ -3,7 +3,7 @@
 use crate::error::{Doing, Error, Result};
 use crate::process::tool;
 use crate::recorder::on_path;
-use crate::source::build::last_lines;
+use crate::source::build_failure::last_lines;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Runs variants as processes, for comparisons.
 
-use crate::error::{Doing, Error, Result};
+pub use crate::process::cpus::allowed_cpus;
+
+use crate::error::{Error, Result};
 use crate::perf::counters::{Counters, EventGroup};
 use crate::process::child::{Finished, Streams, Waiting};
 use crate::process::interrupt::Interrupts;
@@ -10,8 +12,6 @@ use crate::trials::transfers::Transfers;
 use lineup_prove::links::link_of;
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -242,22 +242,6 @@ impl Runner for ProcessRunner {
     fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>> {
         Ok(self.run_slot(slot)?)
     }
-}
-
-/// The CPUs that this process may run on, in ascending order.
-pub fn allowed_cpus() -> Result<Vec<u32>> {
-    let set = sched_getaffinity(None).doing("asking for the allowed CPUs")?;
-    let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-    Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
-}
-
-/// Keeps a thread on these CPUs; the calling one for `None`.
-pub(crate) fn keep_on(thread: Option<Pid>, cpus: impl IntoIterator<Item = u32>) -> rustix::io::Result<()> {
-    let mut set = CpuSet::new();
-    for cpu in cpus.into_iter().filter(|cpu| (*cpu as usize) < CpuSet::MAX_CPU) {
-        set.set(cpu as usize);
-    }
-    sched_setaffinity(thread, &set)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The time that a line of memory takes from one CPU to another. Effects of threads on each other's caches show only on
 //! CPUs with separate caches, and most where lines travel farthest.
 
-use crate::trials::timing::keep_on;
+use crate::process::cpus::keep_on;
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::sync::OnceLock;
@@ -158,7 +158,7 @@ fn await_turn(line: &AtomicU32, is_own: impl Fn(u32) -> bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trials::timing::allowed_cpus;
+    use crate::process::cpus::allowed_cpus;
 
     fn of(cpus: &[u32], ns: impl Fn(u32, u32) -> f64) -> Transfers {
         let pairs = cpus.iter().flat_map(|one| cpus.iter().map(move |other| (*one, *other)));

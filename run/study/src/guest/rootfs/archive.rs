@@ -1,6 +1,6 @@
 //! Archives of a root: tar, plain or packed with gzip or zstd, one for each layer of a container image.
 
-use super::{Attributes, refused};
+use super::attributes::{Attributes, refused};
 use crate::error::{Doing, Error, Result};
 use crate::files::cannot_read;
 use crate::process::interrupt::Interrupts;

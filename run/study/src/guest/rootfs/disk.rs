@@ -1,6 +1,6 @@
 //! The disk of a root: an ext4 file system in a file, made without being root.
 
-use super::{Attributes, refused};
+use super::attributes::{Attributes, refused};
 use crate::error::{Doing, Error, Result};
 use crate::files;
 use crate::process::interrupt::Interrupts;

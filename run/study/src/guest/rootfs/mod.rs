@@ -1,9 +1,11 @@
 //! The root file system of a guest: a folder, or archives of a container image's layers, and the disk built from it.
 
 mod archive;
+mod attributes;
 mod disk;
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Doing, Result};
+use crate::files::not_utf8;
 use crate::process::folder::TempFolder;
 use crate::process::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -28,15 +30,6 @@ pub struct Rootfs {
     _scratch: TempFolder,
 }
 
-/// A file's attributes in a root where they differ from those of its copy on the host.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Attributes {
-    path: PathBuf,
-    mode: u32,
-    uid: u64,
-    gid: u64,
-}
-
 impl Rootfs {
     /// Makes the disk. A single folder is taken unchanged; archives are laid over each other in their order.
     pub fn open(given: &[PathBuf], progress: &dyn Progress, interrupts: &Interrupts) -> Result<Rootfs> {
@@ -57,7 +50,7 @@ impl Rootfs {
 
     /// The disk, for the emulator.
     pub fn image(&self) -> Result<RootImage> {
-        let file = self.disk.to_str().ok_or_else(|| super::workload::not_utf8(&self.disk))?;
+        let file = self.disk.to_str().ok_or_else(|| not_utf8(&self.disk))?;
         Ok(RootImage { file: file.to_owned(), mib: self.mib })
     }
 
@@ -110,11 +103,6 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     let mut parts: Vec<PathBuf> = parts.map(|part| PathBuf::from(part.as_os_str())).collect();
     parts.reverse();
     parts
-}
-
-/// The refusal of a root.
-fn refused(path: &Path, why: impl Into<String>) -> Error {
-    Error::argument(format!("--rootfs {}", path.display()), why.into())
 }
 
 #[cfg(test)]
