@@ -3,7 +3,9 @@
 
 use super::emulator::Emulator;
 use super::pending::JournalFile;
-use super::{RecordRequest, Subject, in_words, regions};
+use super::regions;
+use super::request::RecordRequest;
+use super::subject::Subject;
 use crate::error::{Doing, Error, Result};
 use crate::process::alias::Alias;
 use crate::process::child::{Finished, Streams, Waiting};
@@ -188,6 +190,15 @@ impl<'a> Runs<'a> {
         };
         let last = if self.plan.header.mode == Mode::OnePass { ", the last in one pass" } else { "" };
         format!("the program ran {times}{last}: {why}")
+    }
+}
+
+/// A program's end, as in "the program …".
+pub fn in_words(exit: ProgramExit) -> String {
+    match exit {
+        ProgramExit::Exited(status) => format!("exited with status {status}"),
+        ProgramExit::Signaled(signal) => format!("was ended by {}", lineup_model::signal_name(signal)),
+        ProgramExit::Left => "was left running".to_owned(),
     }
 }
 

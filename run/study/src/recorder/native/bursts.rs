@@ -4,16 +4,16 @@
 //! Each burst becomes a window with every fetch and access, whose caches begin unknown.
 
 use super::attach::{Attached, Attempt, BurstStarter};
-use super::conduct::Task;
 use super::output::Output;
 use super::process_files::ProcessFiles;
-use super::{NativeRecording, refuse};
+use super::requirements::refuse;
+use super::task::{NativeRecording, Task, left};
 use crate::error::{Error, Result, in_full};
 use crate::process::interrupt::Interrupts;
 use crate::recorder::native::heartbeat;
 use crate::recorder::native::shared_memory::{Chunk, Memory};
+use crate::recorder::request::{BurstCost, BurstCounts};
 use crate::recorder::runs::Recorded;
-use crate::recorder::{BurstCost, BurstCounts};
 use lineup_model::access::{ProcessId, StackRange, ThreadId};
 use lineup_model::process::Origin;
 use lineup_recording::journal::Journal;
@@ -73,7 +73,7 @@ pub(super) fn record(task: &Task<'_>, process: u32, interrupts: &Interrupts) -> 
     let (cost, notes) = watched?;
     let counts = reader.finish(notes, &cost, followed.as_ref().err().map(in_full))?;
     let journal = Journal { threads: counts.threads, processes: 1, ..Journal::default() };
-    let finished = Some(super::conduct::left(begun));
+    let finished = Some(left(begun));
     let exit = ProgramExit::Left;
     let failure = followed.err().map(|error| in_full(&error));
     let recorded = Recorded { exit, elapsed: begun.elapsed(), journal, failure, finished };

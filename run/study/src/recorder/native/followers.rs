@@ -3,13 +3,12 @@
 use super::follower::Follower;
 use super::output::Output;
 use super::pace;
-use super::refused;
 use crate::companions;
 use crate::error::Result;
-use crate::recorder::native::call_times;
-use crate::recorder::native::call_times::{TimedRegion, Trial};
 use crate::recorder::native::heartbeat;
-use crate::recorder::native::shared_memory::Memory;
+use crate::recorder::native::requirements::names_musl;
+use crate::recorder::native::shared_memory::{Memory, Trial, refused};
+use crate::recorder::native::timed_region::{self, TimedRegion};
 use crate::recorder::{RecordedCode, rights};
 use lineup_model::access::ProcessId;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, names_loader};
@@ -51,7 +50,7 @@ impl Lives {
         let ended = self.times.as_ref().and_then(|times| times.get(number)).cloned();
         self.memories
             .iter()
-            .fold(ended.unwrap_or_default(), |all, memory| all.and(call_times::sums(memory, number)))
+            .fold(ended.unwrap_or_default(), |all, memory| all.and(timed_region::sums(memory, number)))
     }
 
     /// Calls that were sampled until now, of all processes.
@@ -62,7 +61,7 @@ impl Lives {
 
     /// Notes on all processes whose calls were timed.
     pub(super) fn said(&self) -> Vec<String> {
-        let lives = self.memories.iter().flat_map(|memory| call_times::said(memory));
+        let lives = self.memories.iter().flat_map(|memory| timed_region::said(memory));
         self.said.iter().cloned().chain(lives).collect()
     }
 
@@ -98,9 +97,9 @@ impl Lives {
         self.threads += memory.word(word::NEXT_THREAD);
         if let Some(all) = &mut self.times {
             for (number, all) in all.iter_mut().enumerate() {
-                *all = std::mem::take(all).and(call_times::sums(memory, number));
+                *all = std::mem::take(all).and(timed_region::sums(memory, number));
             }
-            self.said.extend(call_times::said(memory));
+            self.said.extend(timed_region::said(memory));
             self.trials.append(&mut memory.trials());
         }
         self.memories.retain(|other| !Arc::ptr_eq(other, memory));
@@ -348,7 +347,7 @@ fn why_not(file: &Path) -> &'static str {
     let bytes = companions::read(file).ok();
     let is_static = bytes.as_ref().is_some_and(|bytes| !names_loader(bytes));
     match (is_static, rights::note(file)) {
-        _ if bytes.is_some_and(|bytes| super::names_musl(&bytes)) => {
+        _ if bytes.is_some_and(|bytes| names_musl(&bytes)) => {
             "is loaded by musl's loader, which cannot load the engine's library, made for glibc's"
         }
         (true, _) => "is linked statically, and loads no library of ours",

@@ -1,19 +1,19 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
 use crate::error::{Doing, Result};
-use crate::recorder::native::attach::Change;
-use crate::recorder::native::call_times::Trial;
 use crate::recorder::native::mapping::Mapped;
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_model::access::ProcessId;
+use lineup_model::region::RegionId;
 use lineup_recording::native::superblock::Superblock;
-use lineup_recording::native::timed::{flushed, trial};
+use lineup_recording::native::timed::{Arm, flushed, trial};
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS,
-    WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, thread_calls, timed, whole, word,
-    write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES,
+    THREAD_CALLS, WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, state, thread_calls,
+    timed, whole, word, write,
 };
+use lineup_recording::plan::Plan;
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::ops::Range;
@@ -35,6 +35,44 @@ pub(super) struct Chunk {
     pub(super) order: u64,
     /// The thread that filled it.
     pub(super) thread: u64,
+}
+
+/// A sampled call that returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// The position of its region.
+    pub region: usize,
+    /// The intervention before it.
+    pub arm: Arm,
+    /// Its duration in cycles.
+    pub cycles: u64,
+}
+
+impl Trial {
+    /// Decodes the engine's words; `None` when they are not whole.
+    fn read(tag: u64, cycles: u64) -> Option<Trial> {
+        let arm = Arm::of_number(tag & 0xff)?;
+        let region = (tag & u64::from(u32::MAX)) >> trial::REGION_AT;
+        (tag >> trial::IS_WRITTEN_AT == 1).then_some(Trial { region: region as usize, arm, cycles })
+    }
+}
+
+/// A change of the program's code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    /// Its address.
+    pub(super) at: u64,
+    /// The old bytes.
+    pub(super) old: Vec<u8>,
+    /// The new bytes.
+    pub(super) new: Vec<u8>,
+}
+
+impl Change {
+    /// True when a thread at `pc` would continue in the middle of the new code.
+    pub(super) fn has_inside(&self, pc: u64) -> bool {
+        self.at < pc && pc < self.at + self.new.len() as u64
+    }
 }
 
 impl Memory {
@@ -407,4 +445,25 @@ impl Memory {
         }
         notes
     }
+}
+
+/// The reason why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
+pub(super) fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
+    match memory.word(word::STATE) {
+        state::RUNS | state::REFUSED => {}
+        state::GAVE_UP => return Some(memory.notes().join("; ")),
+        _ => return None,
+    }
+    let entries = memory.word(word::ENTRIES) as usize;
+    let own = |id: RegionId| (0..entries).filter(move |number| memory.region_of(*number) == u64::from(id.0));
+    let watched = plan.header.regions.iter().find_map(|(id, region)| {
+        let why = own(id).map(|number| memory.answer(number)).find_map(Refusal::of)?;
+        Some(format!("the native engine cannot watch {}: {why}", region.name))
+    });
+    let is_refused = memory.word(word::STATE) == state::REFUSED;
+    watched.or_else(|| {
+        let missing = |(id, _): &(RegionId, _)| is_refused && own(*id).next().is_none();
+        let (_, region) = plan.header.regions.iter().find(missing)?;
+        Some(format!("neither the program nor a library that it has mapped has a function {}", region.name))
+    })
 }

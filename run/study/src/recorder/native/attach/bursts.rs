@@ -1,6 +1,6 @@
 //! Bursts in a running process: a thread is stopped wherever it is, and continues in the engine's code cache.
 
-use super::Attached;
+use super::attached::Attached;
 use crate::error::{Doing as _, Result};
 use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::{Registers, Tid};

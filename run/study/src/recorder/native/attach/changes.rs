@@ -1,7 +1,7 @@
 //! Changes of a running program's code, made while all its threads stand still.
 
 use crate::error::{Doing, Error, Result};
-use crate::recorder::native::shared_memory::Memory;
+use crate::recorder::native::shared_memory::{Change, Memory};
 use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::{Registers, Tid};
 use crate::recorder::native::tracee::threads::{Places, Process, Still, is_in};
@@ -18,24 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
 /// The part of each stack that is searched for handlers that return into changed code.
 const MOST_WORDS: usize = 1 << 13;
-
-/// A change.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::recorder::native) struct Change {
-    /// Its address.
-    pub(in crate::recorder::native) at: u64,
-    /// The old bytes.
-    pub(in crate::recorder::native) old: Vec<u8>,
-    /// The new bytes.
-    pub(in crate::recorder::native) new: Vec<u8>,
-}
-
-impl Change {
-    /// True when a thread at `pc` would continue in the middle of the new code.
-    fn has_inside(&self, pc: u64) -> bool {
-        self.at < pc && pc < self.at + self.new.len() as u64
-    }
-}
 
 /// Makes all changes that the engine has listed while all threads stand still but the engine's own.
 pub(super) fn make(process: &Process, memory: &Memory, own: Tid) -> Result<()> {

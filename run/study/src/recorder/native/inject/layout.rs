@@ -2,7 +2,7 @@
 
 use crate::companions;
 use crate::error::{Doing, Error, Result};
-use crate::recorder::native::inject::thread_block::Part;
+use crate::recorder::native::inject::program_part::Part;
 use crate::recorder::native::tracee::caller::Caller;
 use std::collections::HashMap;
 use std::fs::File;

@@ -5,12 +5,13 @@
 //! program's own, which stay at the same distance from the base. A mark above the engine's variables shows, when the
 //! first base is set, whether the library has followed the copy.
 
-use super::unfit;
+use super::program_part::Part;
 use crate::error::{Doing, Result};
 use crate::recorder::native::inject::layout::Library;
 use crate::recorder::native::tracee::caller::Caller;
 use crate::recorder::native::tracee::ptrace;
 use crate::recorder::native::tracee::ptrace::Tid;
+use crate::recorder::native::tracee::refusals::of_injection;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
@@ -26,45 +27,6 @@ const MARK: [u8; 16] = *b"lineup thread\0\0\x01";
 const PAGE_BYTES: u64 = 4096;
 /// The part of the initial stack that is searched.
 const MOST_STACK_BYTES: usize = 8 << 20;
-
-/// A part of a program, as the file and the memory have it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Part {
-    pub(super) kind: u32,
-    pub(super) flags: u32,
-    pub(super) offset: u64,
-    pub(super) address: u64,
-    physical: u64,
-    pub(super) file_bytes: u64,
-    pub(super) memory_bytes: u64,
-    pub(super) align: u64,
-}
-
-impl Part {
-    pub(super) const BYTES: usize = 56;
-
-    pub(super) fn read(bytes: &[u8]) -> Option<Part> {
-        let half = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        Some(Part {
-            kind: half(0)?,
-            flags: half(4)?,
-            offset: word(8)?,
-            address: word(16)?,
-            physical: word(24)?,
-            file_bytes: word(32)?,
-            memory_bytes: word(40)?,
-            align: word(48)?,
-        })
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let words =
-            [self.offset, self.address, self.physical, self.file_bytes, self.memory_bytes, self.align];
-        let halves = [self.kind, self.flags].into_iter().flat_map(u32::to_le_bytes);
-        halves.chain(words.into_iter().flat_map(u64::to_le_bytes)).collect()
-    }
-}
 
 /// The program's table of parts.
 pub(super) struct Parts {
@@ -130,7 +92,7 @@ impl Parts {
             let bytes = value(TABLE_ENTRY_BYTES).filter(|bytes| *bytes == Part::BYTES as u64)?;
             Some((value(TABLE)?, value(TABLE_COUNT)?.min(PAGE_BYTES / bytes), value(ENTRY)?))
         };
-        let unknown = || unfit("the kernel does not report where its parts lie".into());
+        let unknown = || of_injection("the kernel does not report where its parts lie".into());
         let (table, count, entry) = of_kernel().ok_or_else(unknown)?;
         let mut bytes = vec![0; count as usize * Part::BYTES];
         memory.read_exact_at(&mut bytes, table).doing("reading the program's table of parts")?;
@@ -169,8 +131,9 @@ impl Parts {
         image.resize(mark_at, 0);
         image.extend(MARK);
         let sizes = Sizes::of(&own, image.len() as u64, library.thread_local_align);
-        let sizes = sizes
-            .ok_or_else(|| unfit("its thread-local variables lie as the engine does not know it".into()))?;
+        let sizes = sizes.ok_or_else(|| {
+            of_injection("its thread-local variables lie as the engine does not know it".into())
+        })?;
         let mut whole = image.clone();
         whole.resize(sizes.added as usize, 0);
         whole.resize(sizes.added as usize + own.file_bytes as usize, 0);
@@ -234,7 +197,7 @@ impl Block {
         let tells_base = read(&mut word, base) && u64::from_le_bytes(word) == base;
         match has_part && tells_base {
             true => Ok(()),
-            false => Err(unfit("it does not set up its threads' variables as C libraries do".into())),
+            false => Err(of_injection("it does not set up its threads' variables as C libraries do".into())),
         }
     }
 }

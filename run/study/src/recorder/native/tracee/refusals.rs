@@ -1,6 +1,7 @@
 //! Processes that cannot be attached to, one sentence each.
 
 use crate::companions;
+use crate::error::Error;
 use crate::recorder::native::tracee::ptrace::Tid;
 use crate::recorder::rights;
 use lineup_model::executable::names_loader;
@@ -158,6 +159,11 @@ pub(crate) fn of_permission(process: Tid) -> String {
         _ => "the system does not permit it (ptrace)",
     };
     format!("process {process} cannot be attached to: {why}")
+}
+
+/// The error when the engine cannot be injected into the program.
+pub(crate) fn of_injection(why: String) -> Error {
+    Error::Unfit { why: format!("the program is linked statically, and {why}"), has_run: false }
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! Running a program with the engine in it, or bringing the engine to one that runs.
 
-use super::attach::{Attached, Starting};
+use super::attach::Attached;
 use super::followers::Followers;
-use super::{RecordRequest, Subject, is_static};
+use super::inject::Starting;
+use super::requirements::is_static;
 use crate::error::{Doing, Error, Result};
 use crate::process::child::{Finished, Waiting};
 use crate::process::interrupt::Interrupts;
 use crate::process::run::{Run, Stopped};
 use crate::recorder::native::shared_memory::Memory;
+use crate::recorder::request::{BurstCost, BurstCounts, RecordRequest};
+use crate::recorder::runs::Recorded;
+use crate::recorder::subject::Subject;
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state, word};
@@ -35,6 +39,13 @@ pub(in crate::recorder) struct Task<'a> {
     pub(in crate::recorder) plan: &'a Plan,
     /// The recording's path.
     pub(in crate::recorder) output: &'a Path,
+}
+
+/// The recording, and a description of the calls that only the emulator would have recorded.
+pub(in crate::recorder) struct NativeRecording {
+    pub(in crate::recorder) recorded: Recorded,
+    pub(in crate::recorder) lacks: Option<String>,
+    pub(in crate::recorder) bursts: Option<(BurstCounts, BurstCost)>,
 }
 
 impl Task<'_> {
