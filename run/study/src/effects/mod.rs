@@ -9,11 +9,12 @@
 //! memory that a pointer inside an argument points to, owners, times and extended attributes' names of files, and
 //! 32-bit programs beyond their end. The effects report those of these that Lineup can notice.
 
+mod argument_words;
 mod calls;
+mod changed_files;
 mod clients;
 mod error;
 mod filter;
-mod left;
 mod memory;
 mod messages;
 mod observation;
@@ -24,7 +25,6 @@ mod scene;
 mod snapshot;
 mod targets;
 mod tracer;
-mod words;
 
 pub(crate) use calls::Scope;
 pub use error::EffectsError;

@@ -1,14 +1,14 @@
 //! Records the effects of each call, process by process.
 
+use super::argument_words;
 use super::calls::{self, Meaning, PathArgument, SystemCall};
+use super::changed_files::{self, ChangedFiles};
 use super::clients::Clients;
-use super::left::{self, Changed};
 use super::memory;
 use super::messages::{MESSAGE_BYTES, MOST_PARTS, each_part_of, file_offset, is_peek, message_size, parts};
 use super::ptrace::{SystemCallEntry, Tid};
 use super::scene::Scene;
 use super::targets::{self, Numbers, Opened};
-use super::words;
 use lineup_prove::effects::{
     Call, CallSite, Content, ContentCollector, Effects, ProcessEffects, ProcessPath, Stream, Target,
     hide_folder,
@@ -77,7 +77,7 @@ pub(super) struct Observer {
     scene: Scene,
     processes: HashMap<Tid, Traced>,
     done: BTreeMap<ProcessPath, ProcessEffects>,
-    changed: Changed,
+    changed: ChangedFiles,
     clients: Clients,
     not_observed: BTreeSet<String>,
     has_moved_output: bool,
@@ -90,7 +90,7 @@ impl Observer {
             scene,
             processes: [(root, Traced::new(ProcessPath::root()))].into(),
             done: BTreeMap::new(),
-            changed: Changed::default(),
+            changed: ChangedFiles::default(),
             not_observed: BTreeSet::new(),
             has_moved_output: false,
         }
@@ -164,14 +164,14 @@ impl Observer {
         let value = |place: usize| arguments.get(place).copied().unwrap_or(0);
         let seen = match call.meaning {
             Meaning::Ioctl => {
-                let size_bytes = words::request(value(1)).size_bytes.unwrap_or(0);
+                let size_bytes = argument_words::request(value(1)).size_bytes.unwrap_or(0);
                 PriorValues::Bytes(memory::bytes(tid, value(2), size_bytes))
             }
             Meaning::SocketOption => PriorValues::Bytes(memory::bytes(tid, value(3), value(4))),
             Meaning::Address => PriorValues::Bytes(memory::bytes(tid, value(1), value(2))),
             Meaning::Argument(argument) => {
                 let address = value(argument.address);
-                let size_bytes = words::argument_bytes(tid, argument.size, address, &arguments);
+                let size_bytes = argument_words::argument_bytes(tid, argument.size, address, &arguments);
                 PriorValues::Bytes(memory::bytes(tid, address, size_bytes))
             }
             Meaning::Open(path) => PriorValues::Paths(self.paths(tid, &arguments, &[Some(path)])),
@@ -206,7 +206,7 @@ impl Observer {
                 self.written(tid, process, name, value(0), &parts, "");
             }
             (Meaning::SendTo, _) => {
-                let to = words::address(&memory::bytes(tid, value(4), value(5).min(128)));
+                let to = argument_words::address(&memory::bytes(tid, value(4), value(5).min(128)));
                 let to = if value(4) == 0 { String::new() } else { format!("to {to}") };
                 self.written(tid, process, name, value(0), &[(value(1), done)], &to);
             }
@@ -250,7 +250,7 @@ impl Observer {
                 self.on_file(tid, process, name, value(0), Call::new(what, &bytes));
             }
             (Meaning::Address, PriorValues::Bytes(bytes)) => {
-                let call = Call::new(self.hide(words::address(&bytes)), &[]);
+                let call = Call::new(self.hide(argument_words::address(&bytes)), &[]);
                 self.on_file(tid, process, name, value(0), call);
             }
             (Meaning::Argument(argument), PriorValues::Bytes(bytes)) => {
@@ -347,7 +347,10 @@ impl Observer {
         let address_bytes = address_bytes & 0xffff_ffff;
         let mut what = match address {
             0 => String::new(),
-            _ => format!("to {}", words::address(&memory::bytes(tid, address, address_bytes.min(128)))),
+            _ => format!(
+                "to {}",
+                argument_words::address(&memory::bytes(tid, address, address_bytes.min(128)))
+            ),
         };
         if control != 0 && control_bytes > 0 {
             let bytes = memory::bytes(tid, control, control_bytes.min(256));
@@ -383,7 +386,7 @@ impl Observer {
         bytes: &[u8],
         result: i64,
     ) {
-        let request = words::request(request);
+        let request = argument_words::request(request);
         if request.is_query {
             return;
         }
@@ -477,7 +480,7 @@ impl Observer {
 
     fn paths(&self, tid: Tid, arguments: &[u64; 6], wanted: &[Option<PathArgument>]) -> Vec<(PathBuf, bool)> {
         let paths = wanted.iter().flatten().filter_map(|path| resolved(tid, arguments, *path));
-        paths.map(|path| (path.clone(), left::exists(&path))).collect()
+        paths.map(|path| (path.clone(), changed_files::exists(&path))).collect()
     }
 
     fn hidden(&self, mut bytes: Vec<u8>) -> Vec<u8> {

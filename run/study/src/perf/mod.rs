@@ -19,8 +19,8 @@ use crate::process::run::Run;
 use crate::recorder::recording_file;
 use lineup_samples::container::About;
 pub use open_events::{Basis, UnavailableEvent};
-use open_events::{Opened, Target, Terms};
-use record_writer::{Counts, Writing};
+use open_events::{OpenEvents, Target, Terms};
+use record_writer::{Counts, RecordWriter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -167,7 +167,7 @@ fn threads(process: u32) -> io::Result<Vec<Pid>> {
     Ok(all.into_iter().filter_map(Pid::from_raw).collect())
 }
 
-fn open(request: &PerfRequest, target: &Target) -> Result<(Opened, PerfOutcome)> {
+fn open(request: &PerfRequest, target: &Target) -> Result<(OpenEvents, PerfOutcome)> {
     let setting = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let most = setting("/proc/sys/kernel/perf_event_max_sample_rate").parse().unwrap_or(u64::MAX);
     let cpus = processors_in(&setting("/sys/devices/system/cpu/online"));
@@ -199,14 +199,14 @@ fn open(request: &PerfRequest, target: &Target) -> Result<(Opened, PerfOutcome)>
 /// Writes the file while `work` runs; returns its result when the file is whole.
 fn write_while<T>(
     request: &PerfRequest,
-    opened: Opened,
+    opened: OpenEvents,
     known: &[lineup_samples::synthetic_records::SyntheticRecord],
     outcome: &mut PerfOutcome,
     doing: impl FnOnce() -> Result<T>,
 ) -> Result<Result<T>> {
     let name = || format!("writing {}", request.output.display());
     let file = File::create(&request.output).doing(name())?;
-    let writing = Writing::begin(file, opened, known).doing(name())?;
+    let writing = RecordWriter::begin(file, opened, known).doing(name())?;
     let (is_over, about) = (AtomicBool::new(false), about());
     let (done, written) = std::thread::scope(|scope| {
         let writer = scope.spawn(|| writing.run(&is_over, &about));

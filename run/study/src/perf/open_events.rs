@@ -111,7 +111,7 @@ pub(super) struct OpenEvent {
 
 /// All that is open.
 #[derive(Default)]
-pub(super) struct Opened {
+pub(super) struct OpenEvents {
     pub(super) events: Vec<OpenEvent>,
     /// A buffer for each CPU, with one event that is open there.
     pub(super) buffers: BTreeMap<usize, Sampler>,
@@ -127,7 +127,7 @@ pub(super) fn open(
     target: &Target,
     terms: &Terms,
     tried: &mut Vec<UnavailableEvent>,
-) -> io::Result<Opened> {
+) -> io::Result<OpenEvents> {
     let of_memory = match memory {
         Ok(events) => events.into_iter().map(|event| EventRequest::of_memory(event, terms)).collect(),
         Err(why) => {
@@ -150,7 +150,7 @@ pub(super) fn open(
     ];
     let mut last = io::Error::from(io::ErrorKind::Unsupported);
     for way in ways {
-        let mut opened = Opened::default();
+        let mut opened = OpenEvents::default();
         for wanted in way {
             if let Err(error) = opened.add(&wanted, target, terms) {
                 tried.push(UnavailableEvent { what: wanted.name, why: in_words(&error) });
@@ -331,7 +331,7 @@ impl Placing<'_> {
     }
 }
 
-impl Opened {
+impl OpenEvents {
     fn add(&mut self, wanted: &EventRequest, target: &Target, terms: &Terms) -> io::Result<()> {
         let threads = match target {
             Target::Child(child) => std::slice::from_ref(child),

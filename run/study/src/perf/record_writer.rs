@@ -1,6 +1,6 @@
 //! Takes records out of the kernel's buffers, into a file, while the program runs.
 
-use crate::perf::open_events::Opened;
+use crate::perf::open_events::OpenEvents;
 use lineup_samples::container::{About, Container};
 use lineup_samples::synthetic_records::SyntheticRecord;
 use perf_event::Sampler;
@@ -36,16 +36,20 @@ pub(super) struct Counts {
 }
 
 /// The file and the buffers.
-pub(super) struct Writing {
-    opened: Opened,
+pub(super) struct RecordWriter {
+    opened: OpenEvents,
     container: Container<BufWriter<File>>,
     event_by_id: HashMap<u64, usize>,
     counts: Counts,
 }
 
-impl Writing {
+impl RecordWriter {
     /// Begins the file with the records that are known already.
-    pub(super) fn begin(file: File, opened: Opened, known: &[SyntheticRecord]) -> io::Result<Writing> {
+    pub(super) fn begin(
+        file: File,
+        opened: OpenEvents,
+        known: &[SyntheticRecord],
+    ) -> io::Result<RecordWriter> {
         let descriptions: Vec<_> = opened.events.iter().map(|event| event.description.clone()).collect();
         let ids = descriptions.iter().enumerate();
         let event_by_id =
@@ -53,7 +57,7 @@ impl Writing {
         let counts = Counts { samples: vec![0; descriptions.len()], ..Counts::default() };
         let mut container = Container::file(BufWriter::with_capacity(WRITTEN_AT_ONCE, file), descriptions)?;
         known.iter().try_for_each(|made| container.record(made.number, made.misc, &made.body))?;
-        Ok(Writing { opened, container, event_by_id, counts })
+        Ok(RecordWriter { opened, container, event_by_id, counts })
     }
 
     /// Writes the incoming records until it is over, and ends the file.

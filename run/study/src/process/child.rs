@@ -7,7 +7,7 @@ use crate::process::keeper;
 use crate::process::keeper::{End, Wire};
 use crate::process::launch;
 use crate::process::run::{On, Run, Stopped};
-use crate::process::thread_placement::Apart;
+use crate::process::thread_placement::ThreadPlacement;
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -60,7 +60,7 @@ pub struct Waiting {
     interrupts: Interrupts,
     run: Run,
     /// Places its threads on separate CPUs.
-    apart: Option<Apart>,
+    apart: Option<ThreadPlacement>,
 }
 
 /// A child that has ended.
@@ -173,7 +173,7 @@ impl Waiting {
     pub fn release(&mut self) -> Result<()> {
         self.wire.send(launch::ALONE).doing("releasing the child")?;
         if let On::EachOnItsOwn(cpus) = &self.run.on {
-            self.apart = Some(Apart::begin(self.group, cpus.clone()));
+            self.apart = Some(ThreadPlacement::begin(self.group, cpus.clone()));
         }
         Ok(())
     }

@@ -17,14 +17,14 @@ const SELDOM: Duration = Duration::from_millis(10);
 const SOME_TIME: u32 = 100;
 
 /// Looks for new threads of a process, and gives each the next CPU, until it is dropped.
-pub(crate) struct Apart {
+pub(crate) struct ThreadPlacement {
     is_over: Arc<AtomicBool>,
     looking: Option<JoinHandle<()>>,
 }
 
-impl Apart {
+impl ThreadPlacement {
     /// Begins with a process's first thread on the first of these CPUs.
-    pub(crate) fn begin(process: Pid, cpus: Vec<u32>) -> Apart {
+    pub(crate) fn begin(process: Pid, cpus: Vec<u32>) -> ThreadPlacement {
         let process = process.as_raw_nonzero().get();
         let is_over = Arc::new(AtomicBool::new(false));
         let seen = is_over.clone();
@@ -37,11 +37,11 @@ impl Apart {
             }
         };
         let looking = std::thread::Builder::new().name("placing threads".into()).spawn(look).ok();
-        Apart { is_over, looking }
+        ThreadPlacement { is_over, looking }
     }
 }
 
-impl Drop for Apart {
+impl Drop for ThreadPlacement {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(looking) = self.looking.take() {

@@ -3,8 +3,8 @@
 mod audit;
 mod emulator;
 mod first_plan;
+mod journal_file;
 mod native;
-mod pending;
 mod record;
 mod recorded_code;
 pub mod recording_file;

@@ -2,7 +2,7 @@
 //! while blocks were met that the runs before had not seen.
 
 use super::emulator::Emulator;
-use super::pending::JournalFile;
+use super::journal_file::JournalFile;
 use super::regions;
 use super::request::RecordRequest;
 use super::subject::Subject;

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Every file below a folder: its metadata, and a digest of its bytes.
-pub(crate) struct Untouched {
+pub(crate) struct FolderState {
     folder: PathBuf,
     leave_out: Vec<PathBuf>,
     files: BTreeMap<PathBuf, File>,
@@ -43,7 +43,7 @@ impl FileStamp {
     }
 }
 
-impl Untouched {
+impl FolderState {
     /// Reads every file below `folder`, but for those in `leave_out`.
     pub(crate) fn note(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
         let mut noted = Self::note_times(folder, leave_out)?;
@@ -135,7 +135,7 @@ mod tests {
         for name in ["a.c", "b.c", "c.c"] {
             fs::write(path(name), name).expect("a file");
         }
-        let noted = Untouched::note(folder.path(), &[path("out")]).expect("notes");
+        let noted = FolderState::note(folder.path(), &[path("out")]).expect("notes");
         fs::read(path("a.c")).expect("reads");
         fs::write(path("out"), "left out").expect("a file");
         noted.check().expect("nothing changed");

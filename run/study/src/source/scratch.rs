@@ -10,7 +10,7 @@ use crate::process::run::Run;
 use crate::source::build::Command;
 use crate::source::clean_commands;
 use crate::source::copy::{copy, set_modified};
-use crate::source::folder_state::Untouched;
+use crate::source::folder_state::FolderState;
 use crate::source::link::linkers::Linkers;
 use crate::source::link::relink::ProgramLinks;
 use crate::source::path_mentions;
@@ -34,7 +34,7 @@ pub struct Scratch {
     build: String,
     leave_out: Vec<PathBuf>,
     place: BuildPath,
-    untouched: Untouched,
+    untouched: FolderState,
     interrupts: Interrupts,
     remarks: RefCell<BTreeSet<String>>,
     linkers: Option<Linkers>,
@@ -102,7 +102,7 @@ impl Scratch {
             .to_vec();
         leave_out.extend(studies(&source));
         let place = place(&source, build, &leave_out, interrupts)?;
-        let untouched = Untouched::note(&source, &leave_out)?;
+        let untouched = FolderState::note(&source, &leave_out)?;
         let (build, interrupts, remarks) = (build.to_owned(), interrupts.clone(), RefCell::default());
         let (linkers, cleaning) = (None, RefCell::default());
         Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks, linkers, cleaning })

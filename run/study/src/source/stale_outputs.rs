@@ -17,12 +17,12 @@ pub(crate) type OutputTimes = BTreeMap<PathBuf, SystemTime>;
 
 /// Reads which made files name which sources, once per file and version of it.
 #[derive(Default)]
-pub(crate) struct Stale {
+pub(crate) struct StaleOutputs {
     /// By file: its time when it was read, and the names of source files found in it, among those asked for.
     known: BTreeMap<PathBuf, (SystemTime, BTreeMap<String, bool>)>,
 }
 
-impl Stale {
+impl StaleOutputs {
     /// Objects, archives, libraries and programs below `folder` that are in both lists with the same time, and that
     /// name one of the `edited` files.
     pub(crate) fn find(

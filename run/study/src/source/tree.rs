@@ -3,7 +3,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{cannot_read, each_file};
 use crate::source::copy::set_modified;
-use crate::source::stale_outputs::Stale;
+use crate::source::stale_outputs::StaleOutputs;
 use lineup_sources::CompileCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ pub struct Tree {
     originals: BTreeMap<String, Vec<u8>>,
     /// Files written since the last build.
     pub(crate) written: BTreeSet<String>,
-    pub(crate) stale: Stale,
+    pub(crate) stale: StaleOutputs,
     /// Files that name an edited file but are not part of the build.
     pub(crate) unrelated: BTreeSet<PathBuf>,
 }

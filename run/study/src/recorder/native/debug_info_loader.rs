@@ -13,15 +13,15 @@ use std::thread::JoinHandle;
 pub(super) type Read = Vec<(PathBuf, DebugInfo)>;
 
 /// Reads debug information in the background.
-pub(super) struct Ahead {
+pub(super) struct DebugInfoLoader {
     wanted: Sender<PathBuf>,
     asked: BTreeSet<PathBuf>,
     reader: JoinHandle<Read>,
 }
 
-impl Ahead {
+impl DebugInfoLoader {
     /// Starts the reader. It leaves out `known`, which others read.
-    pub(super) fn new(known: &Path) -> Ahead {
+    pub(super) fn new(known: &Path) -> DebugInfoLoader {
         let (wanted, files) = channel::<PathBuf>();
         let reader = std::thread::spawn(move || {
             // A file that cannot be read is tried again by the code that needs it, which reports the reason.
@@ -33,7 +33,7 @@ impl Ahead {
             });
             each.collect()
         });
-        Ahead { wanted, asked: BTreeSet::from([known.to_owned()]), reader }
+        DebugInfoLoader { wanted, asked: BTreeSet::from([known.to_owned()]), reader }
     }
 
     /// These files are mapped.

@@ -8,7 +8,7 @@ use super::output::Output;
 use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
 use crate::recorder::native::heartbeat;
-use crate::recorder::native::mapping::Mapped;
+use crate::recorder::native::mapping::Mapping;
 use crate::recorder::native::shared_memory::{Chunk, Memory};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
@@ -207,8 +207,8 @@ impl<'a> Logger<'a> {
 
 /// Compresses parts until there are no more, or nobody writes them. `mapped` is the chunks, and the superblocks'
 /// definitions.
-fn compress(memory: &Memory, mapped: [&Mapped; 2], tasks: &Mutex<Receiver<Task>>, writer: SyncSender<Done>) {
-    let [chunks, definitions] = mapped.map(Mapped::words);
+fn compress(memory: &Memory, mapped: [&Mapping; 2], tasks: &Mutex<Receiver<Task>>, writer: SyncSender<Done>) {
+    let [chunks, definitions] = mapped.map(Mapping::words);
     let mut packer = Packer::default();
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -9,19 +9,19 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 
 /// A part of a file that is memory.
-pub(super) struct Mapped {
+pub(super) struct Mapping {
     at: *const AtomicU64,
     bytes: usize,
 }
 
 // SAFETY: the memory is only accessed as atomic words.
-unsafe impl Send for Mapped {}
+unsafe impl Send for Mapping {}
 // SAFETY: as above.
-unsafe impl Sync for Mapped {}
+unsafe impl Sync for Mapping {}
 
-impl Mapped {
+impl Mapping {
     /// Maps a part of a file, which has it and keeps it, from a page's beginning on.
-    pub(super) fn new(file: &File, part: &Range<u64>) -> Result<Mapped> {
+    pub(super) fn new(file: &File, part: &Range<u64>) -> Result<Mapping> {
         let bytes = (part.end - part.start) as usize;
         // SAFETY: a new mapping, wherever there is room.
         let at = unsafe {
@@ -35,7 +35,7 @@ impl Mapped {
             )
         };
         let mapped = if at == libc::MAP_FAILED { Err(Error::last_os_error()) } else { Ok(at) };
-        Ok(Mapped { at: mapped.doing("mapping the engine's memory")?.cast(), bytes })
+        Ok(Mapping { at: mapped.doing("mapping the engine's memory")?.cast(), bytes })
     }
 
     /// Its words.
@@ -45,7 +45,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`, and nothing refers to it any more.
         unsafe { libc::munmap(self.at.cast_mut().cast(), self.bytes) };

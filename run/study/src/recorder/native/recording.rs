@@ -1,7 +1,7 @@
 //! Recordings by the native engine: of regions' calls, and of whole programs.
 
 use super::bursts;
-use super::debug_info_loader::Ahead;
+use super::debug_info_loader::DebugInfoLoader;
 use super::followers::Followers;
 use super::logger::Logger;
 use super::requirements::{is_static, refuse, refuse_late};
@@ -135,7 +135,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecord
             let mut counters = Counters::new(&memory, task.plan, task.output)?;
             counters.first().is_static = is_static(task.subject);
             if task.plan.window_bytes > 0 {
-                counters.first().ahead = Some(Ahead::new(Path::new(&task.subject.mapped_text()?)));
+                counters.first().ahead = Some(DebugInfoLoader::new(Path::new(&task.subject.mapped_text()?)));
             }
             WholeReader::Counters(Box::new(counters))
         }
@@ -163,7 +163,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<NativeRecord
     let processes = reader.processes();
     let ahead = reader.take_ahead();
     let failure = failure.or(reader.finish(task.request.children).err()).map(|error| in_full(&error));
-    for (file, debug) in ahead.map(Ahead::finish).unwrap_or_default() {
+    for (file, debug) in ahead.map(DebugInfoLoader::finish).unwrap_or_default() {
         task.subject.others().add(&file, debug);
     }
     let journal = Journal { threads: memory.word(word::NEXT_THREAD), processes, ..Journal::default() };
@@ -191,7 +191,7 @@ impl WholeReader<'_> {
     }
 
     /// The reader that reads debug information meanwhile.
-    fn take_ahead(&mut self) -> Option<Ahead> {
+    fn take_ahead(&mut self) -> Option<DebugInfoLoader> {
         match self {
             WholeReader::Counters(counters) => counters.first().ahead.take(),
             WholeReader::Logger(_) => None,

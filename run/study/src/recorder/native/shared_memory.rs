@@ -1,7 +1,7 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
 use crate::error::{Doing, Result};
-use crate::recorder::native::mapping::Mapped;
+use crate::recorder::native::mapping::Mapping;
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_model::access::ProcessId;
@@ -305,13 +305,13 @@ impl Memory {
     }
 
     /// All chunks.
-    pub(super) fn mapped_chunks(&self) -> Result<Mapped> {
-        Mapped::new(&self.0, &(CHUNKS..CHUNKS + chunk::COUNT as u64 * chunk::BYTES))
+    pub(super) fn mapped_chunks(&self) -> Result<Mapping> {
+        Mapping::new(&self.0, &(CHUNKS..CHUNKS + chunk::COUNT as u64 * chunk::BYTES))
     }
 
     /// The definitions of blocks.
-    pub(super) fn mapped_definitions(&self) -> Result<Mapped> {
-        Mapped::new(&self.0, &DEFINITIONS)
+    pub(super) fn mapped_definitions(&self) -> Result<Mapping> {
+        Mapping::new(&self.0, &DEFINITIONS)
     }
 
     /// The number of executions of each of a whole program's first `blocks` blocks, by all threads.

@@ -4,7 +4,7 @@ use super::heap::WrittenTables;
 use super::output::Output;
 use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
-use crate::recorder::native::debug_info_loader::Ahead;
+use crate::recorder::native::debug_info_loader::DebugInfoLoader;
 use crate::recorder::native::shared_memory::{Chunk, Memory};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
@@ -70,7 +70,7 @@ pub(super) struct Counter<'a> {
     /// The tables by which the engine sees allocations; `None` when they are not wanted.
     told: Option<WrittenTables>,
     /// The reader of mapped files' debug information; `None` when nobody asks for the programs' names for it.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) ahead: Option<DebugInfoLoader>,
     heap: Heap,
     begun: Instant,
     instructions: u64,

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::source::build_environment::Environment;
 use crate::source::build_failure::last_lines;
 use crate::source::build_failure::{Fault, fault};
-use crate::source::folder_state::Untouched;
+use crate::source::folder_state::FolderState;
 use crate::source::kernel::copy::{refresh, replace};
 use crate::source::kernel::kbuild::Kbuild;
 use lineup_prove::run::Ending;
@@ -67,7 +67,7 @@ pub struct KernelTree {
     objects: PathBuf,
     /// Files of the copy that differ from the user's.
     edited: BTreeSet<String>,
-    untouched: Untouched,
+    untouched: FolderState,
     interrupts: Interrupts,
 }
 
@@ -109,7 +109,7 @@ impl KernelTree {
             Some(Ok(parent)) => parent.join(path.file_name().unwrap_or_default()),
             _ => path.clone(),
         });
-        let untouched = Untouched::note_times(&tree, &leave_out)?;
+        let untouched = FolderState::note_times(&tree, &leave_out)?;
         let source = KernelSource { tree, folder, leave_out, ..source };
         refresh(&source.tree, &source.leave_out, &copy)?;
         let interrupts = interrupts.clone();

@@ -6,8 +6,8 @@
 //! trace it.
 
 mod attached;
-mod bursts;
+mod burst_starter;
 mod changes;
 
 pub(super) use attached::{Attached, check, command};
-pub(super) use bursts::{Attempt, BurstStarter};
+pub(super) use burst_starter::{Attempt, BurstStarter};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The paths that a run changed.
 #[derive(Default)]
-pub(super) struct Changed {
+pub(super) struct ChangedFiles {
     paths: BTreeMap<PathBuf, Change>,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-impl Changed {
+impl ChangedFiles {
     /// Records a change by a system call. `existed` is true when something stood at the path before it.
     pub(super) fn note(&mut self, path: PathBuf, existed: bool, by: &'static str) {
         let change = self.paths.entry(path).or_insert_with(|| Change { existed, by: BTreeSet::new() });
