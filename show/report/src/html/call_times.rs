@@ -1,6 +1,6 @@
 //! The times of the regions' calls, before and after.
 
-use super::lines::{name, scroll};
+use super::elements::{name, scroll};
 use crate::chart::{Curve, curves};
 use crate::figure::{NO_ESTIMATE, UNKNOWN, change, factor, is_estimate, share, short_time_ns, whole};
 use crate::study::{CallTime, RegionReport, StudyReport, region_letter};

@@ -1,6 +1,6 @@
 //! Code in another order.
 
-use super::lines::{name, scroll};
+use super::elements::{name, scroll};
 use super::optimisers::optimisers;
 use crate::figure::{UNKNOWN, change, mean, whole};
 use crate::study::{COLD_AGAINST, CodeFigure, CodeReport, ColdCalls, HintsReport};

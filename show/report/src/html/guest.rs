@@ -1,6 +1,6 @@
 //! Two kernels that were built and booted, side by side.
 
-use super::lines::{name, scroll, sentence};
+use super::elements::{name, scroll, sentence};
 use crate::figure::{mean, whole};
 use crate::study::{GuestComparison, RegionCosts, TypeLines};
 use maud::{Markup, html};

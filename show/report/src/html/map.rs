@@ -1,6 +1,6 @@
 //! Line maps: rows of sixteen bytes, coloured by use.
 
-use super::lines::{NAME_CHARACTERS, name, scroll, sentence};
+use super::elements::{NAME_CHARACTERS, name, scroll, sentence};
 use crate::figure::{UNKNOWN, mean, whole};
 use crate::study::{
     Cell, Line, LineMap, ObjectLines, OwnerKind, RegionUse, SharedLine, Sharing, StudyReport, UseClass,

@@ -3,6 +3,7 @@
 mod call_times;
 mod code;
 mod comparison;
+mod elements;
 mod guest;
 mod lines;
 mod map;
@@ -16,7 +17,7 @@ mod thread_tasks;
 mod threads;
 
 pub use comparison::{ComparisonPage, comparison_page};
-pub(crate) use lines::{name, scroll};
+pub(crate) use elements::{name, scroll};
 pub(crate) use map::{legend, letters, one_map};
 pub use page::{Section, page};
 pub use sched::{sched_page, sched_sweep_page};

@@ -1,6 +1,6 @@
 //! Several optimisers' versions of a program.
 
-use super::lines::{scroll, sentence};
+use super::elements::{scroll, sentence};
 use crate::figure::whole;
 use crate::study::Optimisers;
 use lineup_prove::links::ONE_LINK_MEANS;

@@ -1,6 +1,6 @@
 //! The verdict, with its evidence.
 
-use super::lines::sentence;
+use super::elements::sentence;
 use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};
 use crate::figure::{NO_ESTIMATE, change, is_estimate, share, time_ns, whole};
 use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};

@@ -1,6 +1,6 @@
 //! Proposals, refusals, the patch.
 
-use super::lines::{name, scroll, sentence};
+use super::elements::{name, scroll, sentence};
 use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use crate::study::{
     ConstraintNote, Gain, Patch, Proposal, Refusal, SavingReport, SizeChange, StudyReport, region_letter,

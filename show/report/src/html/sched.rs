@@ -1,6 +1,6 @@
 //! The page of `lineup sched`: figures by variant, idle time second by second, why it arose, and sweeps.
 
-use super::lines::{name, scroll};
+use super::elements::{name, scroll};
 use super::page::{Section, page};
 use crate::chart::{Curve, Heat, curves, heat_map};
 use lineup_sched::report::{Figure, Report, VariantReport};

@@ -2,8 +2,9 @@
 
 use super::call_times::{call_times, contention};
 use super::code::code;
+use super::elements::{name, scroll, sentence};
 use super::guest::guest;
-use super::lines::{name, regions, scroll, sentence};
+use super::lines::regions;
 use super::map::maps;
 use super::page::{Section, page};
 use super::proof::proof;

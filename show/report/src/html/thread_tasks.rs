@@ -1,6 +1,6 @@
 //! The parts of the page of `lineup threads` for kernels alone: tasks, and the waits of functions' calls.
 
-use super::lines::{name, scroll};
+use super::elements::{name, scroll};
 use crate::figure::whole;
 use lineup_explain::threads::{BetweenThreads, CallsInWindows, Waits};
 use maud::{Markup, html};

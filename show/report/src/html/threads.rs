@@ -1,7 +1,7 @@
 //! The page of `lineup threads`: findings, a map of each line by who reads and writes its bytes, and who made whom
 //! wait.
 
-use super::lines::{NAME_CHARACTERS, name, scroll};
+use super::elements::{NAME_CHARACTERS, name, scroll};
 use super::page::{Section, page};
 use super::thread_tasks::{calls, tasks};
 use crate::figure::whole;

@@ -1,6 +1,6 @@
 //! A study of placement as text.
 
-use super::{PlacementReport, changed};
+use super::report::{PlacementReport, changed};
 use crate::text::{Align, Table, TextStyle};
 use crate::visible::one_line;
 use std::fmt::Write;

@@ -1,9 +1,10 @@
 //! From advice to proposals and refusals.
 
+use super::coverage::NotObserved;
 use super::proposal::{
     ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SavingReport, SizeChange,
 };
-use super::{NotObserved, StudyReport};
+use super::study_report::StudyReport;
 use lineup_advise::constraint::Binding;
 use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
 use lineup_model::region::RegionId;

@@ -1,6 +1,6 @@
 //! The comparison of two kernels that were built and booted, apart from lines.
 
-use super::Fact;
+use super::setting::Fact;
 use serde::Serialize;
 
 /// Two kernels side by side.

@@ -1,6 +1,6 @@
 //! The levers of a study that was given no region: each kind of change that it tried, and the gain of each.
 
-use super::{ProofReport, StudyReport, TimeVerdict};
+use super::proof::{ProofReport, TimeVerdict};
 use crate::placement::{Action, Change, PlacementReport};
 use serde::Serialize;
 
@@ -89,56 +89,5 @@ impl LeverReport {
     /// The measured time in words; a dash where none was measured.
     pub(crate) fn time_in_words(&self) -> String {
         self.elapsed.as_ref().map_or_else(|| crate::figure::UNKNOWN.to_owned(), Change::in_words)
-    }
-}
-
-impl StudyReport {
-    /// The result of all levers in one sentence; `None` where the study was given its regions.
-    pub fn answer(&self) -> Option<String> {
-        if self.levers.is_empty() {
-            return None;
-        }
-        let gains = self.levers.iter().filter(|lever| lever.is_gain);
-        let (together, alone): (Vec<_>, Vec<_>) = gains.partition(|lever| lever.lever == TOGETHER);
-        let by: Vec<String> =
-            alone.iter().map(|lever| format!("by {} {}", lever.lever, lever.time_in_words())).collect();
-        Some(match (together.first(), by.as_slice()) {
-            (_, []) => "No lever takes less time beyond doubt.".to_owned(),
-            (_, [one]) => format!("Less time, changed: {one}."),
-            (Some(all), several) => {
-                format!("Less time, changed: {}; each alone {}.", all.time_in_words(), several.join(", "))
-            }
-            (None, several) => format!("Less time, changed: {}; each alone.", several.join(", ")),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn gains(lever: &'static str, ratio: f64) -> LeverReport {
-        let elapsed = Some(Change { ratio, interval: [ratio - 0.01, ratio + 0.01] });
-        LeverReport { elapsed, is_gain: true, ..LeverReport::without_time(lever, "less time") }
-    }
-
-    fn answer(levers: Vec<LeverReport>) -> String {
-        StudyReport { levers, ..StudyReport::new("demo") }.answer().expect("levers")
-    }
-
-    #[test]
-    fn the_answer_is_what_all_levers_gain_together_where_that_was_confirmed() {
-        let alone = [gains(PLACEMENT, 0.8), gains(CODE_ORDER, 0.9)];
-        let together = gains(TOGETHER, 0.7);
-        let not_confirmed = LeverReport { is_gain: false, ..together.clone() };
-        let of = |last: &[LeverReport]| answer([&alone[..], last].concat());
-        assert!(
-            of(&[together]).starts_with("Less time, changed: −30.00 % [−31.00 %, −29.00 %]; each alone by")
-        );
-        for last in [vec![not_confirmed], Vec::new()] {
-            let said = of(&last);
-            assert!(said.starts_with("Less time, changed: by placement −20.00 %"), "{said}");
-            assert!(said.ends_with("; each alone."), "{said}");
-        }
     }
 }

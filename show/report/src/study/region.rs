@@ -211,6 +211,14 @@ pub struct MissesPerCall {
     pub after: Option<f64>,
 }
 
+/// The letter that stands for a region on maps: `A` for the first; past `Z` its number.
+pub fn region_letter(region: usize) -> String {
+    match u8::try_from(region) {
+        Ok(index) if index < 26 => char::from(b'A' + index).to_string(),
+        _ => format!("#{}", region + 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

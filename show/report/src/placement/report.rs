@@ -1,14 +1,8 @@
-//! The report of a study of placement: one table of all candidates, the confirmed one, and the words that use it.
-
-mod text;
-
-pub use text::placement_text;
+//! The report of a study of placement, as values.
 
 use crate::ReportError;
 use crate::figure::{change, estimated};
-use crate::html::{Section, page, scroll};
 use crate::study::Fact;
-use maud::{Markup, html};
 use serde::Serialize;
 
 /// The form `lineup.placement/1`.
@@ -165,18 +159,18 @@ impl PlacementReport {
 }
 
 /// A ratio as a change in per cent; a dash where it was not observed.
-fn changed(ratio: Option<f64>) -> String {
+pub(super) fn changed(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), change)
 }
 
 impl CandidateReport {
     /// The modelled change of stalls; a dash where the model says nothing.
-    fn modelled_in_words(&self) -> String {
+    pub(super) fn modelled_in_words(&self) -> String {
         changed(self.modelled_gain.map(|gain| 1.0 - gain))
     }
 
     /// The time, or the difference that makes it irrelevant.
-    fn time_in_words(&self) -> String {
+    pub(super) fn time_in_words(&self) -> String {
         match (&self.difference, &self.elapsed) {
             (Some(difference), _) => format!("does something else: {difference}"),
             (None, Some(elapsed)) => elapsed.in_words(),
@@ -198,76 +192,5 @@ impl ConfirmedInput {
             changed(self.peak_memory_ratio),
             changed(self.page_faults_ratio),
         )
-    }
-}
-
-/// One offline page: nothing is loaded, every text is escaped.
-pub fn placement_page(report: &PlacementReport) -> String {
-    let lead = html! { p.lead { code { (report.command) } } p { (report.verdict) } };
-    let sections = [
-        Section { anchor: "use", heading: "To use it", body: actions(report) },
-        Section { anchor: "confirmed", heading: "Confirmed", body: confirmed(report) },
-        Section { anchor: "candidates", heading: "Candidates", body: candidates(report) },
-        Section { anchor: "not-tried", heading: "Not tried", body: not_tried(report) },
-        Section {
-            anchor: "repeat",
-            heading: "Repeat",
-            body: html! {
-                pre.command tabindex="0" { span { (report.repeat) } }
-                ul { @for fact in &report.machine { li { (fact.name) ": " (fact.value) } } }
-            },
-        },
-    ];
-    page("placement", "Placement", &lead, &sections)
-}
-
-fn actions(report: &PlacementReport) -> Markup {
-    html! {
-        @if report.actions.is_empty() { p { "Nothing: the program stays as it is." } }
-        @for action in &report.actions {
-            p { (action.purpose) ":" }
-            pre.command tabindex="0" { span { (action.text) } }
-        }
-    }
-}
-
-fn confirmed(report: &PlacementReport) -> Markup {
-    html! {
-        @match &report.confirmed {
-            None => p { "No candidate was left to be confirmed." },
-            Some(confirmed) => {
-                @for input in &confirmed.inputs {
-                    p { (confirmed.name) ": " (input.in_words()) "." }
-                    @if let Some(difference) = &input.difference { p { (difference) } }
-                }
-                p { "Effects: " (confirmed.effects) "." }
-            }
-        }
-        @for remark in &report.remarks { p.muted { (remark) "." } }
-    }
-}
-
-fn candidates(report: &PlacementReport) -> Markup {
-    let table = html! {
-        table {
-            thead { tr { th { "placement" } th { "modelled stalls" } th { "time" } th { "peak memory" } th { "page faults" } th { "end" } th { "environment" } } }
-            tbody { @for one in &report.candidates { tr {
-                td { (one.name) } td { (one.modelled_in_words()) } td { (one.time_in_words()) }
-                td { (changed(one.peak_memory_ratio)) } td { (changed(one.page_faults_ratio)) }
-                td { (one.end) @if let Some(round) = one.round { ", round " (round) } }
-                td { code { (one.environment) } }
-            } } }
-        }
-    };
-    html! {
-        (scroll("Candidates", &table))
-        p.muted { "Intervals cover the number of candidates: level " (crate::figure::share(report.level)) " each." }
-    }
-}
-
-fn not_tried(report: &PlacementReport) -> Markup {
-    html! {
-        @if report.not_tried.is_empty() { p { "Everything was tried." } }
-        ul { @for one in &report.not_tried { li { (one.name) ": " (one.why) } } }
     }
 }
