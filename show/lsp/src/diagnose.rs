@@ -1,8 +1,8 @@
 //! A declaration's problems: holes, lines that threads take from each other, promises that are not kept.
 
+use crate::constraints;
 use crate::evidence::{Evidence, UsedLine, UsedPart};
 use crate::freshness::Freshness;
-use crate::held;
 use crate::hover::{Beside, count, named_threads, plain};
 use crate::position::Lines;
 use crate::view::View;
@@ -47,7 +47,7 @@ pub(crate) fn of_type(
     }
     if let Some(lock) = beside.lock {
         let program = view.program;
-        for violation in held::broken(lock, view.type_name(), &program.types, program.abi) {
+        for violation in constraints::broken(lock, view.type_name(), &program.types, program.abi) {
             let member = violation.member.as_deref().and_then(|member| place_in_text(declared, member));
             let bytes = member.unwrap_or_else(|| declared.name_bytes.clone());
             all.push(at(&bytes, DiagnosticSeverity::INFORMATION, "lock", plain(&violation.message)));

@@ -1,7 +1,7 @@
 //! The text shown for a type or a member, in Markdown.
 
+use crate::constraints;
 use crate::evidence::Evidence;
-use crate::held;
 use crate::view::{MemberPlace, Share, View, shares};
 use lineup_advise::guard::Lock;
 use lineup_advise::outline::DeclaredMember;
@@ -72,8 +72,8 @@ fn of_type(view: &View<'_>, beside: Beside<'_>) -> Vec<String> {
         parts.push(format!("No recorded call used it ({}).", code(file)));
     }
     if let Some(lock) = beside.lock {
-        let groups = held::groups(lock, view.type_name(), view.program.abi).count();
-        let broken = held::broken(lock, view.type_name(), &view.program.types, view.program.abi);
+        let groups = constraints::groups(lock, view.type_name(), view.program.abi).count();
+        let broken = constraints::broken(lock, view.type_name(), &view.program.types, view.program.abi);
         if groups > 0 {
             let kept = if broken.is_empty() { "kept" } else { "not kept" };
             let messages: String = broken.iter().map(|one| format!("\n- {}", plain(&one.message))).collect();
@@ -178,7 +178,8 @@ fn of_member(view: &View<'_>, member: &DeclaredMember, beside: Beside<'_>) -> Op
         });
         parts.extend(threads(view, evidence, &place));
     }
-    let reasons = held::reasons(&path, view.type_name(), view.program.abi, (beside.lock, beside.evidence()));
+    let reasons =
+        constraints::reasons(&path, view.type_name(), view.program.abi, (beside.lock, beside.evidence()));
     if !reasons.is_empty() {
         let reasons: String = reasons.iter().map(|reason| format!("\n- {}", plain(reason))).collect();
         parts.push(format!("Pinned:{reasons}"));

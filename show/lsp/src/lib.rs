@@ -10,12 +10,12 @@
 
 mod cached_file;
 mod config;
+mod constraints;
 mod diagnose;
 mod documents;
 mod error;
 mod evidence;
 mod freshness;
-mod held;
 mod hover;
 mod position;
 mod program;

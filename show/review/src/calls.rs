@@ -1,10 +1,9 @@
 //! The differences between the calls of regions.
 
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Ratio, Rule};
 use crate::side::{CallMeans, RegionFigures};
 use lineup_stats::published::{PrintedMean, ratio};
 use lineup_stats::summary::Summary;
-use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A region on both sides.
@@ -48,17 +47,6 @@ pub struct Compared {
     /// Head by base, with the ends of its interval, which are both the ratio where all runs of each side are alike;
     /// `None` where a side has a single run, or counts nothing.
     pub ratio: Option<Ratio>,
-}
-
-/// A ratio with its interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Ratio {
-    /// The ratio of the means.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
 }
 
 /// Differences of fewer lines per call are rounding.

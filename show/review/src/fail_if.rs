@@ -83,7 +83,7 @@ impl FailIf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Ratio;
+    use crate::finding::Ratio;
 
     fn finding(rule: Rule, low: Option<f64>) -> Finding {
         let ratio = low.map(|low| Ratio { value: low + 0.01, low, high: low + 0.02 });

@@ -1,7 +1,6 @@
 //! Findings: changes for the worse.
 
-use crate::calls::Ratio;
-use crate::place::RepositoryLine;
+use crate::repository_line::RepositoryLine;
 use serde::Serialize;
 
 /// The kind of a finding.
@@ -61,6 +60,17 @@ impl Rule {
             Rule::Finding => "The program stalls for something that it did not stall for before.",
         }
     }
+}
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Ratio {
+    /// The ratio of the means.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// Something that got worse, or a promise that is broken.

@@ -1,7 +1,7 @@
 //! Checks the promises of a guard.
 
 use crate::finding::{Finding, Rule};
-use crate::place::RepositoryLine;
+use crate::repository_line::RepositoryLine;
 use crate::side::{BuiltFile, Side};
 use lineup_advise::guard::{CheckReport, Lock, Violation};
 use lineup_model::types::Types;

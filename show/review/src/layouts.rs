@@ -1,7 +1,7 @@
 //! The differences between the layouts of types.
 
 use crate::finding::{Finding, Rule};
-use crate::place::RepositoryLine;
+use crate::repository_line::RepositoryLine;
 use crate::side::{BuiltFile, Side};
 use lineup_model::layout::{Change, Difference, Layout, diff};
 use lineup_model::line::LineSize;

@@ -16,21 +16,21 @@
 mod calls;
 mod fail_if;
 mod finding;
-mod held;
+mod guard_check;
 mod layouts;
 mod markdown;
-mod place;
+mod repository_line;
 mod review;
 mod sarif;
 mod side;
 
-pub use calls::{Compared, Counted, Ratio, RegionChange, TypeLines};
+pub use calls::{Compared, Counted, RegionChange, TypeLines};
 pub use fail_if::{FailIf, NotARule};
-pub use finding::{Finding, Rule};
-pub use held::{GuardFile, GuardState};
+pub use finding::{Finding, Ratio, Rule};
+pub use guard_check::{GuardFile, GuardState};
 pub use layouts::{FileChanges, TypeChange};
 pub use markdown::markdown;
-pub use place::RepositoryLine;
+pub use repository_line::RepositoryLine;
 pub use review::{CheckedCertificate, Options, Review, review};
 pub use sarif::sarif;
 pub use side::{BuiltFile, CallMeans, FindingOfRun, RegionFigures, Side};

@@ -1,7 +1,7 @@
 //! A review as a comment in Markdown, of sixty lines at most.
 
-use crate::calls::{Compared, Counted, Ratio, RegionChange};
-use crate::finding::Finding;
+use crate::calls::{Compared, Counted, RegionChange};
+use crate::finding::{Finding, Ratio};
 use crate::layouts::{FileChanges, TypeChange};
 use crate::review::Review;
 use lineup_model::layout::Change;

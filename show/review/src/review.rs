@@ -3,7 +3,7 @@
 use crate::calls::RegionChange;
 use crate::fail_if::FailIf;
 use crate::finding::{Finding, Rule};
-use crate::held::{self, GuardFile, GuardState};
+use crate::guard_check::{self, GuardFile, GuardState};
 use crate::layouts::{self, FileChanges};
 use crate::side::{FindingOfRun, Side};
 use lineup_model::line::LineSize;
@@ -88,7 +88,7 @@ pub fn review(base: &Side<'_>, head: &Side<'_>, options: &Options<'_>) -> Review
     findings.extend(regions.iter().flat_map(RegionChange::findings));
     let guard = match options.guard {
         Some(guard) => {
-            let (states, broken) = held::check(guard, base, head);
+            let (states, broken) = guard_check::check(guard, base, head);
             findings.extend(broken);
             states
         }

@@ -45,7 +45,7 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-fn location(place: &crate::place::RepositoryLine) -> Value {
+fn location(place: &crate::repository_line::RepositoryLine) -> Value {
     json!({
         "physicalLocation": {
             "artifactLocation": { "uri": escaped(&place.file), "uriBaseId": "%SRCROOT%" },

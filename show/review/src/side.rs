@@ -1,6 +1,6 @@
 //! One of the two builds, with its measurements.
 
-use crate::place::RepositoryLine;
+use crate::repository_line::RepositoryLine;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use std::collections::BTreeMap;
