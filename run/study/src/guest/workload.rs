@@ -5,7 +5,6 @@ use super::shell;
 use crate::companions;
 use crate::error::{Doing, Error, Result};
 use crate::files::not_utf8;
-use crate::process::interrupt;
 use crate::recorder::on_path;
 use lineup_kernel::guest::{APPLETS, BuiltIn, FILES};
 use lineup_kernel::initramfs::{InitramfsEntry, Tree, needed_by};
@@ -331,7 +330,7 @@ mod tests {
         std::fs::write(&server, "").unwrap();
         std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::write(folder.path().join("load.py"), "#!/usr/bin/env server\n").unwrap();
-        let interrupts = interrupt::Interrupts::watch().unwrap();
+        let interrupts = crate::process::interrupt::Interrupts::watch().unwrap();
         let given = [root];
         let rootfs = Rootfs::open(&given, &crate::progress::Silent, &interrupts).unwrap();
         let new = |text: &str| Workload::new(text, folder.path(), Machine::X86_64, Some(&rootfs));

@@ -1,4 +1,5 @@
-//! The processes of a run, as `/proc` shows them: all that descend from the run's keeper, see [`crate::process::keeper`].
+//! The processes of a run, as `/proc` shows them: all that descend from the run's keeper, see
+//! [`crate::process::keeper`].
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
