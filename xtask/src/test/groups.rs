@@ -55,7 +55,7 @@ const GROUPS: &[(&str, &str, &str, Group)] = &[
     ("lineup", "it", "effects_clients::", Group::Waits),
     ("lineup", "it", "kernel_source::a_patch_to_a_kernel", Group::Waits),
     ("lineup", "it", "measuring::what_takes_over_two_seconds", Group::Waits),
-    ("lineup-study", "lineup_study", "interrupt::tests::work_that_does_not_ask", Group::Waits),
+    ("lineup-study", "lineup_study", "process::interrupt::tests::work_that_does_not_ask", Group::Waits),
     ("lineup", "it", "peers::", Group::Timed),
     ("lineup", "it", "record::interventions::", Group::Timed),
     ("lineup", "it", "record::times::", Group::Timed),

@@ -254,7 +254,7 @@ mod tests {
     /// The exit code of this test's program in a role.
     fn in_role(test: &str, role: &str) -> Option<i32> {
         let own = std::env::current_exe().expect("this program");
-        let name = format!("interrupt::tests::{test}");
+        let name = format!("process::interrupt::tests::{test}");
         let mut command = Command::new(own);
         command.args(["--exact", &name, "--nocapture"]).env(ROLE, role);
         command.status().expect("starts").code()
