@@ -1,8 +1,8 @@
 //! Files whose types, functions and variables are described by BTF and a table of symbols instead of DWARF: kernels
 //! as they are distributed.
 
+use crate::Section;
 use crate::btf::{Btf, BtfFunction};
-use crate::{Bytes, DebugInfo, Error};
 use lineup_model::abi::Machine;
 use lineup_model::program::{Function, Location, Symbol, SymbolKind, ValueLocation, Variable};
 use lineup_model::types::{Language, TypeId, Types};
@@ -19,28 +19,14 @@ pub(crate) struct Described {
     pub(crate) globals: Vec<Variable>,
 }
 
-impl DebugInfo {
-    /// Reads an ELF file without DWARF whose symbols and types come from elsewhere: from a kernel's own tables.
-    /// Parameters are known at the first instruction of each function, in the registers of the calling convention.
-    ///
-    /// # Errors
-    /// As for [`DebugInfo::parse`].
-    pub fn with_btf(bytes: impl Into<Bytes>, symbols: Vec<Symbol>, btf: Btf) -> Result<DebugInfo, Error> {
-        let mut info = DebugInfo::parse(bytes, &mut crate::NoCompanions)?;
-        info.add_symbols(symbols);
-        Ok(info.described_by(btf))
-    }
-
-    /// The same file, with the types, parameters and variables from its BTF in place of its own.
-    pub fn described_by(mut self, btf: Btf) -> DebugInfo {
-        let functions = functions(self.symbols(), &btf, self.abi().machine);
-        let globals = globals(&self, &btf);
-        self.described = Some(Box::new(Described { types: btf.types, functions, globals }));
-        self
-    }
-}
-
 impl Described {
+    /// The facts about a file with these symbols and sections.
+    pub(crate) fn new(btf: Btf, symbols: &[Symbol], sections: &[Section], machine: Machine) -> Described {
+        let functions = functions(symbols, &btf, machine);
+        let globals = globals(sections, &btf);
+        Described { types: btf.types, functions, globals }
+    }
+
     /// The functions that cover any of the link addresses, by entry.
     pub(crate) fn functions_covering(&self, pcs: &mut dyn Iterator<Item = u64>) -> Vec<Function> {
         let covering = |pc: u64| {
@@ -122,9 +108,9 @@ fn place(range: Option<Range<u64>>, at: Location) -> ValueLocation {
 }
 
 /// Variables that BTF places: those in the per-CPU section.
-fn globals(info: &DebugInfo, btf: &Btf) -> Vec<Variable> {
+fn globals(sections: &[Section], btf: &Btf) -> Vec<Variable> {
     let start_of = |name: &str| {
-        info.sections().iter().find(|section| section.name == name).map(|section| section.addresses.start)
+        sections.iter().find(|section| section.name == name).map(|section| section.addresses.start)
     };
     let placed = btf.variables.iter().filter_map(|variable| {
         let address = start_of(variable.section.as_deref()?)?.checked_add(variable.offset)?;

@@ -1,9 +1,10 @@
 //! The one entry point: everything known about one program.
 
+use crate::btf::Btf;
 use crate::described::Described;
 use crate::dwarf::{Store, TypeTable};
 use crate::elf::{Elf, Symbols};
-use crate::program::Lazy;
+use crate::lazy_facts::LazyFacts;
 use crate::{
     Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Placement, Section, Segment,
     ThreadLocalSegment, ThreadSlot,
@@ -25,7 +26,7 @@ pub struct DebugInfo {
     /// Symbols of the file and of its separate debug file.
     symbols: OnceLock<Symbols>,
     pub(crate) store: Store,
-    pub(crate) lazy: Lazy,
+    pub(crate) lazy: LazyFacts,
     missing: Vec<Companion>,
     types: OnceLock<TypeTable>,
     /// The description of the file that replaces DWARF.
@@ -62,6 +63,24 @@ impl DebugInfo {
         DebugInfo::of_elf(alone.place(placement)?, companions, &same_place)
     }
 
+    /// Reads an ELF file without DWARF whose symbols and types come from elsewhere: from a kernel's own tables.
+    /// Parameters are known at the first instruction of each function, in the registers of the calling convention.
+    ///
+    /// # Errors
+    /// As for [`DebugInfo::parse`].
+    pub fn with_btf(bytes: impl Into<Bytes>, symbols: Vec<Symbol>, btf: Btf) -> Result<DebugInfo, Error> {
+        let mut info = DebugInfo::parse(bytes, &mut crate::NoCompanions)?;
+        info.add_symbols(symbols);
+        Ok(info.described_by(btf))
+    }
+
+    /// The same file, with the types, parameters and variables from its BTF in place of its own.
+    pub fn described_by(mut self, btf: Btf) -> DebugInfo {
+        let described = Described::new(btf, self.symbols(), self.sections(), self.abi().machine);
+        self.described = Some(Box::new(described));
+        self
+    }
+
     /// The contents of a file. `place` adjusts its separate debug file.
     fn of_elf(
         elf: Elf,
@@ -79,7 +98,7 @@ impl DebugInfo {
             separate = Some(Box::new(found));
         }
         missing.extend(store.missing.iter().cloned());
-        let lazy = Lazy::new(store.units.len());
+        let lazy = LazyFacts::new(store.units.len());
         Ok(DebugInfo {
             elf,
             separate,
@@ -182,7 +201,7 @@ impl DebugInfo {
     }
 
     /// Adds symbols that the file itself does not list.
-    pub(crate) fn add_symbols(&mut self, symbols: Vec<Symbol>) {
+    fn add_symbols(&mut self, symbols: Vec<Symbol>) {
         self.all_symbols();
         if let Some(known) = self.symbols.get_mut() {
             known.all.extend(symbols);

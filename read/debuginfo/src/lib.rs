@@ -19,6 +19,7 @@ mod elf;
 mod error;
 mod frames;
 mod info;
+mod lazy_facts;
 mod names;
 mod program;
 mod thread_local;

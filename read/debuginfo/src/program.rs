@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The functions found under a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,27 +43,6 @@ pub struct FoundFunction {
     pub ranges: Vec<Range<u64>>,
     /// Full names of functions that hold inlined copies of it besides, sorted.
     pub inlined_into: Vec<String>,
-}
-
-/// The data read lazily per unit.
-#[derive(Debug, Default)]
-pub(crate) struct Lazy {
-    catalogs: Vec<OnceLock<Catalog>>,
-    lines: Vec<OnceLock<Lines>>,
-    has_types: Vec<OnceLock<Option<bool>>>,
-    code_ranges: OnceLock<Vec<(Range<u64>, u32)>>,
-    globals: OnceLock<Vec<Variable>>,
-}
-
-impl Lazy {
-    pub(crate) fn new(units: usize) -> Self {
-        Lazy {
-            catalogs: (0..units).map(|_| OnceLock::new()).collect(),
-            lines: (0..units).map(|_| OnceLock::new()).collect(),
-            has_types: (0..units).map(|_| OnceLock::new()).collect(),
-            ..Lazy::default()
-        }
-    }
 }
 
 impl DebugInfo {

@@ -7,7 +7,7 @@
 //! * Only one module talks to libclang. It gives a plain tree; facts are collected from it unit by unit, added up, and
 //!   judged without any library.
 //! * Every use is quoted with its place. Unknown effects count against moving: a call of a function that is not
-//!   compiled with the program is a crossing, unless `library_functions.rs` describes its effect.
+//!   compiled with the program is a crossing, unless `library_functions` describes its effect.
 //! * Pointers are followed without regard to the order of statements, by variable, parameter, member and result.
 //!   Pointers kept in files or sent to other processes are not followed.
 

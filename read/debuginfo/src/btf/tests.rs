@@ -1,8 +1,10 @@
 //! Images are built word by word after the format's documentation.
 
 use super::*;
+use crate::Error;
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
+use lineup_model::types::{TypeId, TypeKind};
 
 /// A BTF image under construction.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 /// An attribute that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(super) enum Field {
+pub(crate) enum Field {
     /// A name among the entries; its number is where it starts, counted from the first entry.
     Name,
     /// A name in `.debug_str`.
@@ -54,7 +54,7 @@ const FIELDS: usize = Field::Selected32 as usize + 1;
 
 impl Field {
     /// The field of an attribute in some form; `None` when it is not read.
-    pub(super) fn of(name: DwAt, form: DwForm) -> Option<Field> {
+    pub(crate) fn of(name: DwAt, form: DwForm) -> Option<Field> {
         if is_reference(form) && is_amount(name) {
             return Some(Field::HeldElsewhere);
         }
@@ -111,7 +111,7 @@ fn is_amount(name: DwAt) -> bool {
 }
 
 /// True for the forms that name another entry.
-pub(super) fn is_reference(form: DwForm) -> bool {
+pub(crate) fn is_reference(form: DwForm) -> bool {
     matches!(
         form,
         dw::DW_FORM_ref1
@@ -129,10 +129,10 @@ pub(super) fn is_reference(form: DwForm) -> bool {
 
 /// A set of fields.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Fields(u32);
+pub(crate) struct Fields(u32);
 
 impl Fields {
-    pub(super) fn with(self, field: Field) -> Fields {
+    pub(crate) fn with(self, field: Field) -> Fields {
         Fields(self.0 | 1 << field as u8)
     }
 
@@ -142,7 +142,7 @@ impl Fields {
 }
 
 /// The attributes of one entry: numbers by field, and a list of the other values.
-pub(super) struct Attributes<'u, 'a> {
+pub(crate) struct Attributes<'u, 'a> {
     dwarf: &'u Dwarf<'a>,
     unit: &'u Unit<'a>,
     /// The unit from its first entry on.
@@ -163,7 +163,7 @@ pub(super) struct Attributes<'u, 'a> {
 }
 
 impl<'u, 'a> Attributes<'u, 'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         dwarf: &'u Dwarf<'a>,
         unit: &'u Unit<'a>,
         bytes: &'a [u8],
@@ -185,14 +185,14 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// Forgets everything. The numbers of `known` follow.
     #[inline]
-    pub(super) fn clear(&mut self, known: Fields) {
+    pub(crate) fn clear(&mut self, known: Fields) {
         (self.known, self.present) = (known, known);
         self.others.clear();
     }
 
     /// Notes a number: a constant, an offset in the unit or in `.debug_str`, or a flag.
     #[inline]
-    pub(super) fn set(&mut self, field: Field, number: u64) {
+    pub(crate) fn set(&mut self, field: Field, number: u64) {
         self.known = self.known.with(field);
         self.present = self.present.with(field);
         self.numbers[field as usize] = number;
@@ -200,12 +200,12 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// Notes the number of a field that [`Self::clear`] announced.
     #[inline]
-    pub(super) fn fill(&mut self, field: Field, number: u64) {
+    pub(crate) fn fill(&mut self, field: Field, number: u64) {
         self.numbers[field as usize] = number;
     }
 
     /// Stores a value in gimli's form.
-    pub(super) fn set_value(&mut self, field: Field, value: Value<'a>) {
+    pub(crate) fn set_value(&mut self, field: Field, value: Value<'a>) {
         let field = match (field, &value) {
             (Field::Selected, Value::Data1(_)) => Field::Selected8,
             (Field::Selected, Value::Data2(_)) => Field::Selected16,
@@ -228,18 +228,18 @@ impl<'u, 'a> Attributes<'u, 'a> {
     }
 
     /// True when the entry has the attribute, with any value.
-    pub(super) fn has(&self, field: Field) -> bool {
+    pub(crate) fn has(&self, field: Field) -> bool {
         self.present.has(field)
     }
 
     /// The number of an attribute.
     #[inline]
-    pub(super) fn number(&self, field: Field) -> Option<u64> {
+    pub(crate) fn number(&self, field: Field) -> Option<u64> {
         self.known.has(field).then(|| self.numbers[field as usize])
     }
 
     /// The number of an attribute, also where an expression without anything of a run gives it.
-    pub(super) fn constant(&self, field: Field) -> Option<u64> {
+    pub(crate) fn constant(&self, field: Field) -> Option<u64> {
         self.number(field).or_else(|| match self.other(field)? {
             Value::Exprloc(expression) => expression::constant(expression, self.unit.encoding()),
             _ => None,
@@ -247,7 +247,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
     }
 
     /// The number of bytes of an object that the expression of an attribute reads; `None` when it reads none of them.
-    pub(super) fn reach_bytes(&self, field: Field) -> Option<u64> {
+    pub(crate) fn reach_bytes(&self, field: Field) -> Option<u64> {
         match self.other(field).filter(|_| self.has(field))? {
             Value::Exprloc(expression) => expression::reach_bytes(expression, self.unit.encoding()),
             _ => None,
@@ -256,7 +256,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// The size in bytes that the entry gives. `None` for a string with a length of its own, where the size is the
     /// length's.
-    pub(super) fn size_bytes(&self) -> Option<u64> {
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
         if self.has(Field::StringLength) || self.has(Field::HeldElsewhere) {
             return None;
         }
@@ -264,16 +264,16 @@ impl<'u, 'a> Attributes<'u, 'a> {
     }
 
     /// True for an array of which the object holds a description: where its elements are, and how many.
-    pub(super) fn is_descriptor(&self) -> bool {
+    pub(crate) fn is_descriptor(&self) -> bool {
         self.has(Field::DataLocation) || self.has(Field::Allocated) || self.has(Field::Associated)
     }
 
     /// The first index of an array whose entry gives none.
-    pub(super) fn default_lower_bound(&self) -> i64 {
+    pub(crate) fn default_lower_bound(&self) -> i64 {
         *self.default_lower.get_or_init(|| default_lower_bound(self.unit))
     }
 
-    pub(super) fn is_set(&self, field: Field) -> bool {
+    pub(crate) fn is_set(&self, field: Field) -> bool {
         self.number(field).is_some_and(|number| number != 0)
     }
 
@@ -283,7 +283,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// The entry's name.
     #[inline]
-    pub(super) fn name(&self) -> Option<Name<'a>> {
+    pub(crate) fn name(&self) -> Option<Name<'a>> {
         let from = |section: &'a [u8], offset: u64| section.get(usize::try_from(offset).ok()?..);
         if let Some(offset) = self.number(Field::NameOffset) {
             let text = from(self.strings, offset)?;
@@ -301,7 +301,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// The target of an attribute's reference; `unit` is the entry's own.
     #[inline]
-    pub(super) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
+    pub(crate) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
         match self.number(field) {
             Some(offset) => u32::try_from(offset).map_or(Ref::Broken, Ref::Local),
             None if self.has(field) => self.other_reference(field, view, unit),
@@ -327,7 +327,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// A member's byte offset, a constant or the expression that adds one: `None` without the
     /// attribute, `Some(None)` when it is known at run time only.
-    pub(super) fn location(&self) -> Option<Option<u64>> {
+    pub(crate) fn location(&self) -> Option<Option<u64>> {
         if !self.has(Field::Location) {
             return None;
         }

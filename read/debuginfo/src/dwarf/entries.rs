@@ -24,17 +24,17 @@ const MAX_FIXED_BYTES: usize = 1 << 12;
 
 /// The common properties of an abbreviation's entries.
 #[derive(Clone, Copy)]
-pub(super) struct CompiledAbbreviation {
-    pub(super) tag: DwTag,
+pub(crate) struct CompiledAbbreviation {
+    pub(crate) tag: DwTag,
     /// The kind of type that the entry describes.
-    pub(super) kind: Option<RawKind>,
+    pub(crate) kind: Option<RawKind>,
     /// True for entries that may belong to a type.
-    pub(super) may_be_part: bool,
-    pub(super) has_children: bool,
+    pub(crate) may_be_part: bool,
+    pub(crate) has_children: bool,
     /// False when gimli has to read it.
     is_simple: bool,
     /// Length of the attributes when it is always the same.
-    pub(super) fixed_bytes: Option<u16>,
+    pub(crate) fixed_bytes: Option<u16>,
     /// The fields that loads and constants fill.
     filled: Fields,
     /// First index and count in [`Compiled::steps`].
@@ -47,7 +47,7 @@ pub(super) struct CompiledAbbreviation {
 
 /// An abbreviation, by its place in [`Compiled::entries`].
 #[derive(Clone, Copy)]
-pub(super) struct Code(pub(super) u32);
+pub(crate) struct Code(pub(super) u32);
 
 /// Passes over some bytes, then does one thing.
 #[derive(Clone, Copy)]
@@ -79,7 +79,7 @@ struct Load {
 
 /// The abbreviations of a unit that were met so far.
 #[derive(Default)]
-pub(super) struct Compiled {
+pub(crate) struct Compiled {
     /// By abbreviation code.
     entries: Vec<Option<CompiledAbbreviation>>,
     steps: Vec<Step>,
@@ -89,24 +89,24 @@ pub(super) struct Compiled {
 }
 
 /// The entries of a unit in the order of the file.
-pub(super) struct Entries<'u, 'a> {
+pub(crate) struct Entries<'u, 'a> {
     unit: &'u Unit<'a>,
     bytes: &'a [u8],
     at: usize,
     /// Offset in the unit of the first entry.
     first: usize,
     /// Offset in the unit of the last entry that [`Self::next`] returned.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     compiled: Compiled,
     /// The attributes of the last entry read.
-    pub(super) attributes: Attributes<'u, 'a>,
+    pub(crate) attributes: Attributes<'u, 'a>,
 }
 
 type Result<T> = std::result::Result<T, gimli::Error>;
 
 impl<'u, 'a> Entries<'u, 'a> {
     /// Starts at the unit's first entry, with the abbreviations compiled so far.
-    pub(super) fn new(
+    pub(crate) fn new(
         view: &'u View<'a>,
         (number, unit): (u32, &'u Unit<'a>),
         compiled: Compiled,
@@ -119,24 +119,24 @@ impl<'u, 'a> Entries<'u, 'a> {
     }
 
     /// The abbreviations compiled so far.
-    pub(super) fn into_compiled(self) -> Compiled {
+    pub(crate) fn into_compiled(self) -> Compiled {
         self.compiled
     }
 
     /// Continues at the entry at an offset of the unit.
-    pub(super) fn seek(&mut self, offset: u32) {
+    pub(crate) fn seek(&mut self, offset: u32) {
         self.at = (offset as usize).saturating_sub(self.first);
     }
 
     /// True at the end of the unit.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// The abbreviation of the next entry; `None` for the mark that ends the children of an entry. Its
     /// attributes must be read or passed over before the one after it.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<Code>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Code>> {
         self.offset = self.first + self.at;
         let code = self.leb128()?;
         if code == 0 {
@@ -173,41 +173,41 @@ impl<'u, 'a> Entries<'u, 'a> {
     }
 
     /// The unit from its first entry on.
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// The position of the next entry in [`Self::bytes`].
-    pub(super) fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.at
     }
 
     /// Continues at a place in [`Self::bytes`].
-    pub(super) fn go_to(&mut self, place: usize) {
+    pub(crate) fn go_to(&mut self, place: usize) {
         self.at = place;
     }
 
     /// The offset in the unit of a place in [`Self::bytes`].
-    pub(super) fn offset_of(&self, place: usize) -> u32 {
+    pub(crate) fn offset_of(&self, place: usize) -> u32 {
         (self.first + place) as u32
     }
 
     /// The position of the name's `.debug_str` offset among attributes that always have one length; they have no other
     /// name.
-    pub(super) fn name_place(&self, code: Code) -> Option<u16> {
+    pub(crate) fn name_place(&self, code: Code) -> Option<u16> {
         let loads = part(&self.compiled.loads, self.about(code)?.loads);
         loads.iter().find(|load| load.field == Field::NameOffset).map(|load| load.at)
     }
 
     /// The common properties of an abbreviation's entries.
     #[inline]
-    pub(super) fn about(&self, code: Code) -> Option<&CompiledAbbreviation> {
+    pub(crate) fn about(&self, code: Code) -> Option<&CompiledAbbreviation> {
         self.compiled.entries.get(code.0 as usize)?.as_ref()
     }
 
     /// Passes over an entry's attributes.
     #[inline]
-    pub(super) fn skip(&mut self, code: Code) -> Result<()> {
+    pub(crate) fn skip(&mut self, code: Code) -> Result<()> {
         match self.about(code).and_then(|entry| entry.fixed_bytes) {
             Some(len) => self.pass(len.into()),
             None => self.step_by_step(code),
@@ -216,7 +216,7 @@ impl<'u, 'a> Entries<'u, 'a> {
 
     /// Reads an entry's attributes into [`Self::attributes`].
     #[inline]
-    pub(super) fn read(&mut self, code: Code) -> Result<()> {
+    pub(crate) fn read(&mut self, code: Code) -> Result<()> {
         if let Some(&Some(CompiledAbbreviation { fixed_bytes: Some(len), filled, loads, given, .. })) =
             self.compiled.entries.get(code.0 as usize)
         {

@@ -24,7 +24,7 @@ struct Follower {
 }
 
 /// The value of an expression that depends on nothing of a run.
-pub(super) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
+pub(crate) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
     let mut follower = Follower::default();
     let mut operations = expression.operations(encoding);
     while let Some(operation) = operations.next().ok()? {
@@ -41,7 +41,7 @@ pub(super) fn constant(expression: Expression<Slice<'_>>, encoding: Encoding) ->
 
 /// The number of bytes from the object's start that an expression reads; `None` when it reads none of them. Both ways
 /// of a branch count.
-pub(super) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
+pub(crate) fn reach_bytes(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u64> {
     let mut follower = Follower::default();
     let mut operations = expression.operations(encoding);
     while let Ok(Some(operation)) = operations.next() {

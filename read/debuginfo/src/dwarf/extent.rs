@@ -6,7 +6,7 @@ use lineup_model::types::Language;
 use std::ops::Range;
 
 /// The code ranges of an entry, the one with the entry point first.
-pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &DwarfEntry<'a>) -> Vec<Range<u64>> {
+pub(crate) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &DwarfEntry<'a>) -> Vec<Range<u64>> {
     let address = |name| match entry.attr_value(name) {
         Some(value @ (Value::Addr(_) | Value::DebugAddrIndex(_))) => {
             dwarf.attr_address(unit, value).ok().flatten()
@@ -44,7 +44,7 @@ const DW_LANG_C23: DwLang = DwLang(0x3e);
 const DW_LANG_FORTRAN23: DwLang = DwLang(0x3f);
 
 /// The language that a unit names; units of shared types name none.
-pub(super) fn own_language(unit: &Unit<'_>) -> Option<DwLang> {
+pub(crate) fn own_language(unit: &Unit<'_>) -> Option<DwLang> {
     let mut entries = unit.entries();
     match entries.next_dfs().ok()??.attr_value(dw::DW_AT_language)? {
         Value::Language(language) => Some(language),
@@ -53,7 +53,7 @@ pub(super) fn own_language(unit: &Unit<'_>) -> Option<DwLang> {
 }
 
 /// The first index of an array whose entry gives none: 0 in C's family, 1 in that of Fortran, Ada and Pascal.
-pub(super) fn default_lower_bound(unit: &Unit<'_>) -> i64 {
+pub(crate) fn default_lower_bound(unit: &Unit<'_>) -> i64 {
     match own_language(unit) {
         Some(dw::DW_LANG_Fortran18 | DW_LANG_FORTRAN23 | dw::DW_LANG_Ada2005 | dw::DW_LANG_Ada2012) => 1,
         Some(language) => language.default_lower_bound().unwrap_or(0) as i64,
@@ -62,7 +62,7 @@ pub(super) fn default_lower_bound(unit: &Unit<'_>) -> i64 {
 }
 
 /// True where a module of the language is a scope for names.
-pub(super) fn has_modules(unit: &Unit<'_>) -> bool {
+pub(crate) fn has_modules(unit: &Unit<'_>) -> bool {
     matches!(
         own_language(unit),
         Some(
@@ -110,6 +110,6 @@ pub(crate) fn compiler(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> Option<String> {
 }
 
 /// True when Clang, or a compiler based on it, compiled a unit.
-pub(super) fn is_by_clang(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> bool {
+pub(crate) fn is_by_clang(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> bool {
     compiler(dwarf, unit).is_some_and(|name| name.contains("clang"))
 }

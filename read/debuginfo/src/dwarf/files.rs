@@ -6,7 +6,7 @@ use gimli::{AttributeValue, LineProgramHeader};
 use std::hash::BuildHasher;
 
 /// A number for each file of a unit that stands for its path in all units.
-pub(super) type FileHashes = Vec<u64>;
+pub(crate) type FileHashes = Vec<u64>;
 
 /// The files that entries of a unit refer to by number.
 pub(crate) struct Files<'u, 'a> {

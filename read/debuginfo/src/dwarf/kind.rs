@@ -5,7 +5,7 @@ use lineup_model::types::AggregateKind;
 
 /// The kind of type that an entry describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum RawKind {
+pub(crate) enum RawKind {
     Base,
     Enum,
     Pointer,
@@ -22,7 +22,7 @@ pub(super) enum RawKind {
 
 /// A qualifier of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Qualifier {
+pub(crate) enum Qualifier {
     Const,
     Volatile,
     Restrict,
@@ -31,7 +31,7 @@ pub(super) enum Qualifier {
 }
 
 impl Qualifier {
-    pub(super) fn keyword(self) -> &'static str {
+    pub(crate) fn keyword(self) -> &'static str {
         match self {
             Qualifier::Const => "const",
             Qualifier::Volatile => "volatile",
@@ -43,7 +43,7 @@ impl Qualifier {
 }
 
 /// True for entries that belong to a type when they are inside one.
-pub(super) fn belongs_to_type(tag: DwTag) -> bool {
+pub(crate) fn belongs_to_type(tag: DwTag) -> bool {
     matches!(
         tag,
         dw::DW_TAG_member
@@ -57,7 +57,7 @@ pub(super) fn belongs_to_type(tag: DwTag) -> bool {
 }
 
 /// The kind of type that an entry describes, if any.
-pub(super) fn type_kind(tag: DwTag) -> Option<RawKind> {
+pub(crate) fn type_kind(tag: DwTag) -> Option<RawKind> {
     Some(match tag {
         dw::DW_TAG_base_type => RawKind::Base,
         dw::DW_TAG_enumeration_type => RawKind::Enum,

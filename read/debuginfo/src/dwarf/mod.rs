@@ -1,40 +1,26 @@
 //! DWARF: units, types, variables, functions and lines.
 
 mod attributes;
-mod catalog;
+mod code;
 mod entries;
 mod expression;
 mod extent;
 mod files;
-mod functions;
-mod ignored_alignment;
-mod in_order;
-mod keys;
 mod kind;
-mod lines;
-mod link;
-mod location;
-mod merge;
 mod name;
-mod offsets;
-mod raw;
 mod reference;
-mod scan;
-mod search;
-mod signature;
-mod skim;
 mod store;
-mod type_name;
-mod unify;
+mod type_search;
+mod types;
 
-pub(crate) use catalog::{Catalog, Named, VariableEntry};
+pub(crate) use code::catalog::{Catalog, Named, VariableEntry};
+pub(crate) use code::functions::Details;
+pub(crate) use code::lines::Lines;
 pub(crate) use extent::compiler;
-pub(crate) use functions::Details;
-pub(crate) use lines::Lines;
-pub(crate) use merge::TypeTable;
 pub(crate) use reference::Die;
-pub(crate) use search::units_of_types;
 pub(crate) use store::{Store, View};
+pub(crate) use type_search::units::units_of_types;
+pub(crate) use types::type_table::TypeTable;
 
 use gimli::{EndianSlice, LittleEndian};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 /// The bytes from a name's start on. The reader looks for the name's end only when its text is wanted: most of millions
 /// of names are repetitions, which [`Name::id`] identifies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name<'a> {
+pub(crate) struct Name<'a> {
     rest: &'a [u8],
     /// Stands for the text without a look at it; 0 when nothing does.
     place: u64,
@@ -13,30 +13,30 @@ pub(super) struct Name<'a> {
 
 impl<'a> Name<'a> {
     /// A name that ends at the first zero byte, or with the bytes.
-    pub(super) fn new(rest: &'a [u8]) -> Self {
+    pub(crate) fn new(rest: &'a [u8]) -> Self {
         Name { rest, place: 0 }
     }
 
     /// A name at an offset below 2^32 of a section that holds each text once. `section` is the number of that section
     /// among the program's.
-    pub(super) fn merged(rest: &'a [u8], section: u32, offset: u64) -> Self {
+    pub(crate) fn merged(rest: &'a [u8], section: u32, offset: u64) -> Self {
         Name { rest, place: (u64::from(section) + 1) << 32 | offset }
     }
 
     /// The name itself.
-    pub(super) fn text(self) -> &'a [u8] {
+    pub(crate) fn text(self) -> &'a [u8] {
         self.rest.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
     /// True when the name starts with some text.
-    pub(super) fn starts_with(self, text: &[u8]) -> bool {
+    pub(crate) fn starts_with(self, text: &[u8]) -> bool {
         self.rest.starts_with(text)
     }
 
     /// A number that no other text has. A text has one number for every section of merged names, and one
     /// for all other places.
     #[inline]
-    pub(super) fn id(self) -> u64 {
+    pub(crate) fn id(self) -> u64 {
         if self.place != 0 { self.place } else { self.hash() }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Name<'a> {
 ///
 /// The check samples, in the section's first bytes, the texts whose hash is a multiple of 64; repetitions share their
 /// hash. That is enough to distinguish the two. A few repetitions do no harm.
-pub(super) fn is_merged(section: &[u8]) -> bool {
+pub(crate) fn is_merged(section: &[u8]) -> bool {
     const ENOUGH_BYTES: usize = 1 << 20;
     let start = section.get(..section.len().min(ENOUGH_BYTES)).unwrap_or_default();
     let mut seen = HashSet::new();

@@ -9,7 +9,7 @@ pub(crate) struct Die {
 
 /// The target of an entry's reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ref {
+pub(crate) enum Ref {
     Nothing,
     /// A type in the same unit: its offset while units are read, then its index in `Linked::types`.
     Local(u32),
@@ -21,7 +21,7 @@ pub(super) enum Ref {
 impl Ref {
     /// The index of a type, once references are linked.
     #[inline]
-    pub(super) fn index(self) -> Option<usize> {
+    pub(crate) fn index(self) -> Option<usize> {
         match self {
             Ref::Local(index) => Some(index as usize),
             _ => None,
@@ -31,7 +31,7 @@ impl Ref {
 
 /// A [`Ref`] in eight bytes: millions are kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PackedRef {
+pub(crate) struct PackedRef {
     /// The unit of a type elsewhere, or one of the numbers below, which no unit has.
     unit: u32,
     at: u32,
@@ -43,7 +43,7 @@ impl PackedRef {
     const BROKEN: u32 = u32::MAX - 2;
 
     #[inline]
-    pub(super) fn get(self) -> Ref {
+    pub(crate) fn get(self) -> Ref {
         match self.unit {
             PackedRef::NOTHING => Ref::Nothing,
             PackedRef::LOCAL => Ref::Local(self.at),
@@ -54,7 +54,7 @@ impl PackedRef {
 
     /// The index of a type, once references are linked.
     #[inline]
-    pub(super) fn index(self) -> Option<usize> {
+    pub(crate) fn index(self) -> Option<usize> {
         (self.unit == PackedRef::LOCAL).then_some(self.at as usize)
     }
 }

@@ -1,10 +1,9 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
-use super::catalog::die_of;
 use super::kind::type_kind;
 use super::name::is_merged;
 use super::reference::Die;
-use super::{Dwarf, Slice, Unit};
+use super::{Dwarf, Slice, Unit, Value};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
 use gimli::{
@@ -409,6 +408,17 @@ impl<'a> View<'a> {
         Ok(unit)
     }
 
+    /// The entry that a reference in unit `from` leads to.
+    pub(crate) fn die_of(&self, from: u32, value: Value<'_>) -> Option<Die> {
+        match value {
+            Value::UnitRef(offset) => Some(Die { unit: from, offset: u32::try_from(offset.0).ok()? }),
+            Value::DebugInfoRef(offset) => self.in_section(from, offset.0),
+            Value::DebugInfoRefSup(offset) => self.in_supplement(offset.0),
+            Value::DebugTypesRef(signature) => self.signature(signature.0),
+            _ => None,
+        }
+    }
+
     /// The entry at an offset of the `.debug_info` section that `from` is in.
     pub(crate) fn in_section(&self, from: u32, offset: usize) -> Option<Die> {
         let source = self.store.units.get(from as usize)?.source;
@@ -499,7 +509,7 @@ impl<'a> View<'a> {
         let mut entries = unit.entries();
         while let Ok(Some(entry)) = entries.next_dfs() {
             let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
-            found.extend(origin.and_then(|value| die_of(self, index, value)).map(|die| die.unit));
+            found.extend(origin.and_then(|value| self.die_of(index, value)).map(|die| die.unit));
         }
         found.remove(&index);
         found

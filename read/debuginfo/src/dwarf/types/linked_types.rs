@@ -1,18 +1,18 @@
 //! The types of some units that refer to no others, with every reference led to its end.
 
-use super::MAX_CHAIN;
-use super::reference::{PackedRef, Ref};
 use super::scan::{Part, RawType, Rest, Scan, Scope, ScopeName, moved, name_in};
+use crate::dwarf::MAX_CHAIN;
+use crate::dwarf::reference::{PackedRef, Ref};
 
 /// Types of one or more units, in the order of the units and their entries.
-pub(super) struct Linked<'a> {
+pub(crate) struct Linked<'a> {
     /// The units, without their types, in ascending order.
-    pub(super) scans: Vec<Scan<'a>>,
+    pub(crate) scans: Vec<Scan<'a>>,
     /// Index of each unit's first type.
-    pub(super) starts: Vec<usize>,
-    pub(super) types: Vec<RawType>,
+    pub(crate) starts: Vec<usize>,
+    pub(crate) types: Vec<RawType>,
     /// Runs parallel to `types`.
-    pub(super) rests: Vec<Rest>,
+    pub(crate) rests: Vec<Rest>,
     parts: Vec<Part>,
     /// True when an entry stands for a type in a type unit.
     has_aliases: bool,
@@ -20,7 +20,7 @@ pub(super) struct Linked<'a> {
 
 impl<'a> Linked<'a> {
     /// Takes the types out of `scans`, which are in ascending order of units.
-    pub(super) fn new(mut scans: Vec<Scan<'a>>) -> Self {
+    pub(crate) fn new(mut scans: Vec<Scan<'a>>) -> Self {
         let (mut types, mut rests, mut parts, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (number, scan) in scans.iter_mut().enumerate() {
             let (first_type, first_part) = (types.len(), parts.len());
@@ -142,7 +142,7 @@ impl<'a> Linked<'a> {
 
     /// The index of the target of a unit's reference, past entries that stand for others.
     #[inline]
-    pub(super) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
+    pub(crate) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
         match self.index(unit, reference) {
             Ref::Local(index) if self.has_aliases => Ref::Local(self.real(index as usize) as u32),
             other => other,
@@ -168,7 +168,7 @@ impl<'a> Linked<'a> {
 
     /// The type that an entry stands for: mostly itself.
     #[inline]
-    pub(super) fn real(&self, index: usize) -> usize {
+    pub(crate) fn real(&self, index: usize) -> usize {
         if !self.has_aliases {
             return index;
         }
@@ -177,14 +177,14 @@ impl<'a> Linked<'a> {
 
     /// The unit of a type.
     #[inline]
-    pub(super) fn unit_of(&self, ty: &RawType) -> Option<&Scan<'a>> {
+    pub(crate) fn unit_of(&self, ty: &RawType) -> Option<&Scan<'a>> {
         self.scans.get(ty.unit as usize)
     }
 
     /// The index of the entry that names a type: of the declaration that it completes, which stands in the scope of the
     /// type as the type itself need not.
     #[inline]
-    pub(super) fn named(&self, index: usize) -> usize {
+    pub(crate) fn named(&self, index: usize) -> usize {
         let declared = self.types.get(index).and_then(|ty| ty.completes.index());
         let is_named = |at: &usize| self.types.get(*at).is_some_and(|declared| declared.is_named);
         declared.filter(is_named).unwrap_or(index)
@@ -192,7 +192,7 @@ impl<'a> Linked<'a> {
 
     /// The targets of a type's parts, in the order of the entries.
     #[inline]
-    pub(super) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = PackedRef> {
+    pub(crate) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = PackedRef> {
         let mut at = ty.parts.first;
         (0..ty.parts.count).map_while(move |_| {
             let part = self.parts.get(at as usize)?;

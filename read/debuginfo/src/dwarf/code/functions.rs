@@ -1,11 +1,12 @@
 //! Everything about single functions and fixed variables: parameters, locals, inlined copies.
 
-use super::catalog::{Catalog, die_of};
-use super::extent::ranges;
-use super::files::Files;
-use super::reference::Die;
-use super::store::View;
-use super::{Dwarf, DwarfEntry, MAX_CHAIN, TypeTable, Unit, Value, constant, location};
+use super::catalog::Catalog;
+use super::location;
+use crate::dwarf::extent::ranges;
+use crate::dwarf::files::Files;
+use crate::dwarf::reference::Die;
+use crate::dwarf::store::View;
+use crate::dwarf::{Dwarf, DwarfEntry, MAX_CHAIN, TypeTable, Unit, Value, constant};
 use gimli::{DwAt, UnitOffset, constants as dw};
 use lineup_model::program::{Function, Inlined, Location, ValueLocation, Variable};
 use lineup_model::types::SourceLocation;
@@ -43,7 +44,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
             next = entry
                 .attr_value(dw::DW_AT_abstract_origin)
                 .or_else(|| entry.attr_value(dw::DW_AT_specification))
-                .and_then(|value| die_of(self.view, die.unit, value));
+                .and_then(|value| self.view.die_of(die.unit, value));
             chain.push((die, unit, entry));
         }
         chain
@@ -83,7 +84,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
         let own_name = || {
             chain.iter().find_map(|(die, unit, entry)| {
                 let value = entry.attr_value(dw::DW_AT_name)?;
-                Some(super::text(self.view.dwarf(die.unit)?.attr_string(unit, value).ok()?.slice()))
+                Some(crate::dwarf::text(self.view.dwarf(die.unit)?.attr_string(unit, value).ok()?.slice()))
             })
         };
         Some(Variable {
@@ -98,7 +99,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
     fn type_of(&self, chain: &[(Die, Rc<Unit<'a>>, DwarfEntry<'a>)]) -> Option<lineup_model::types::TypeId> {
         let (die, value) =
             chain.iter().find_map(|(die, _, entry)| Some((die, entry.attr_value(dw::DW_AT_type)?)))?;
-        self.table.of_entry(die_of(self.view, die.unit, value)?)
+        self.table.of_entry(self.view.die_of(die.unit, value)?)
     }
 
     fn declared_at(&self, chain: &[(Die, Rc<Unit<'a>>, DwarfEntry<'a>)]) -> Option<SourceLocation> {
@@ -272,7 +273,7 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
     }
 
     fn inlined(&mut self, entry: &DwarfEntry<'a>) -> Option<(usize, Vec<Range<u64>>)> {
-        let origin = die_of(self.details.view, self.index, entry.attr_value(dw::DW_AT_abstract_origin)?)?;
+        let origin = self.details.view.die_of(self.index, entry.attr_value(dw::DW_AT_abstract_origin)?)?;
         let named = Catalog::name(origin, &self.details.catalog);
         let own = ranges(self.dwarf, self.unit, entry);
         let discriminator = entry.attr_value(dw::DW_AT_GNU_discriminator).and_then(constant);

@@ -1,9 +1,11 @@
 //! Words of BTF, also of big-endian machines.
 
-use super::LAYOUT_HEADER_BYTES;
 use crate::Error;
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// Bytes of a header that describes the shape of kinds.
+pub(super) const LAYOUT_HEADER_BYTES: usize = 32;
 
 /// An image in little-endian byte order, the one that the reader expects. Bytes outside words stay unchanged: the magic
 /// number's two bytes, which are swapped by themselves, two single bytes, and the strings.

@@ -1,19 +1,19 @@
 //! One pass over a unit that collects its types in a compact form.
 //!
 //! Other units have already described most types of a unit. So the scan keeps little more of a type than the numbers
-//! from which [`super::keys`] computes its key, and its references. [`super::merge`] reads the entries of new types
-//! once more, by [`super::raw::Detail`].
+//! from which [`super::keys`] computes its key, and its references. [`super::type_table`] reads the entries of new
+//! types once more, by [`super::raw::Detail`].
 
-use super::attributes::{Attributes, Field};
-use super::entries::{Compiled, CompiledAbbreviation, Entries};
-use super::extent::{has_modules, is_by_clang, language};
-use super::files::FileHashes;
-use super::kind::RawKind;
-use super::name::Name;
 use super::offsets::Offsets;
 use super::raw::{ChildKind, Parent, RawChild};
-use super::reference::{PackedRef, Ref};
-use super::{Unit, View};
+use crate::dwarf::attributes::{Attributes, Field};
+use crate::dwarf::entries::{Compiled, CompiledAbbreviation, Entries};
+use crate::dwarf::extent::{has_modules, is_by_clang, language};
+use crate::dwarf::files::FileHashes;
+use crate::dwarf::kind::RawKind;
+use crate::dwarf::name::Name;
+use crate::dwarf::reference::{PackedRef, Ref};
+use crate::dwarf::{Unit, View};
 use foldhash::fast::FixedState;
 use gimli::{DwTag, constants as dw};
 use lineup_model::types::{AggregateKind, Language};
@@ -24,77 +24,77 @@ use std::num::NonZeroU64;
 /// takes one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub(super) struct RawType {
-    pub(super) kind: RawKind,
-    pub(super) language: Language,
-    pub(super) is_declaration: bool,
-    pub(super) is_named: bool,
+pub(crate) struct RawType {
+    pub(crate) kind: RawKind,
+    pub(crate) language: Language,
+    pub(crate) is_declaration: bool,
+    pub(crate) is_named: bool,
     /// Number of the unit among the units that are linked together.
-    pub(super) unit: u32,
+    pub(crate) unit: u32,
     /// Stands for name and scopes.
-    pub(super) full_name: u64,
+    pub(crate) full_name: u64,
     /// Stands for size, alignment, encoding and place of declaration.
-    pub(super) outside: u64,
+    pub(crate) outside: u64,
     /// Identifies the parts of the type, without their references.
-    pub(super) inside: u64,
-    pub(super) target: PackedRef,
+    pub(crate) inside: u64,
+    pub(crate) target: PackedRef,
     /// The declaration that this entry completes.
-    pub(super) completes: PackedRef,
-    pub(super) parts: Parts,
+    pub(crate) completes: PackedRef,
+    pub(crate) parts: Parts,
 }
 
 const _: () = assert!(size_of::<RawType>() == 64);
 
 /// The rarely used facts about a type.
 #[derive(Clone, Debug)]
-pub(super) struct Rest {
-    pub(super) size: Option<u64>,
+pub(crate) struct Rest {
+    pub(crate) size: Option<u64>,
     /// Index in [`Scan::scopes`].
-    pub(super) scope: u32,
+    pub(crate) scope: u32,
     /// The type in a type unit that this entry stands for.
-    pub(super) alias: PackedRef,
+    pub(crate) alias: PackedRef,
 }
 
 /// First and last index in [`Scan::parts`], and how many there are.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Parts {
-    pub(super) first: u32,
+pub(crate) struct Parts {
+    pub(crate) first: u32,
     last: u32,
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 /// The reference of a part of a type.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) target: PackedRef,
+pub(crate) struct Part {
+    pub(crate) target: PackedRef,
     /// Index of the next one of the same type.
-    pub(super) next: u32,
+    pub(crate) next: u32,
 }
 
 /// A namespace or type that encloses others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
-    pub(super) parent: u32,
-    pub(super) name: ScopeName<'a>,
+pub(crate) struct Scope<'a> {
+    pub(crate) parent: u32,
+    pub(crate) name: ScopeName<'a>,
     /// Stands for this name and the names of the scopes around it.
-    pub(super) full_name: u64,
+    pub(crate) full_name: u64,
 }
 
 /// The name of a scope.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ScopeName<'a> {
+pub(crate) enum ScopeName<'a> {
     Own(Name<'a>),
     /// As the type that an entry completes or stands for: the number of that entry among the types of the unit.
     Of(u32),
 }
 
 /// A number for a name in a scope. The scope's contribution can be exchanged: see [`moved`].
-pub(super) fn name_in(around: u64, name: Name<'_>) -> u64 {
+pub(crate) fn name_in(around: u64, name: Name<'_>) -> u64 {
     spread(around) ^ FixedState::default().hash_one(name.id())
 }
 
 /// The number of a name that moves from one scope to another.
-pub(super) fn moved(full_name: u64, from: u64, to: u64) -> u64 {
+pub(crate) fn moved(full_name: u64, from: u64, to: u64) -> u64 {
     full_name ^ spread(from) ^ spread(to)
 }
 
@@ -104,33 +104,33 @@ fn spread(scope: u64) -> u64 {
 }
 
 /// The scope of everything that is not enclosed.
-pub(super) const NO_SCOPE: u32 = u32::MAX;
+pub(crate) const NO_SCOPE: u32 = u32::MAX;
 
 /// Name of a namespace that has none.
 const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 
 /// All types of one unit.
-pub(super) struct Scan<'a> {
-    pub(super) unit: u32,
-    pub(super) language: Language,
-    pub(super) is_by_clang: bool,
-    pub(super) name: Option<&'a [u8]>,
-    pub(super) pointer_bytes: u64,
-    pub(super) types: Vec<RawType>,
+pub(crate) struct Scan<'a> {
+    pub(crate) unit: u32,
+    pub(crate) language: Language,
+    pub(crate) is_by_clang: bool,
+    pub(crate) name: Option<&'a [u8]>,
+    pub(crate) pointer_bytes: u64,
+    pub(crate) types: Vec<RawType>,
     /// Runs parallel to `types`.
-    pub(super) rests: Vec<Rest>,
+    pub(crate) rests: Vec<Rest>,
     /// The offsets of the types' entries.
-    pub(super) offsets: Offsets,
-    pub(super) parts: Vec<Part>,
-    pub(super) scopes: Vec<Scope<'a>>,
+    pub(crate) offsets: Offsets,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) scopes: Vec<Scope<'a>>,
     /// True when a type refers to another unit.
-    pub(super) refers_elsewhere: bool,
+    pub(crate) refers_elsewhere: bool,
     /// True when an entry stands for a type in a type unit.
-    pub(super) has_aliases: bool,
+    pub(crate) has_aliases: bool,
     /// True when the name or a scope of a type is that of another entry.
-    pub(super) has_lent_names: bool,
+    pub(crate) has_lent_names: bool,
     /// True when the unit broke off.
-    pub(super) damaged: bool,
+    pub(crate) damaged: bool,
 }
 
 /// Bytes of a unit per type, and per part of a type, at the least in most units.
@@ -138,7 +138,7 @@ const BYTES_PER_TYPE: usize = 32;
 const BYTES_PER_PART: usize = 16;
 
 /// Reads all types of a unit. Also returns the abbreviations compiled so far.
-pub(super) fn scan<'a>(
+pub(crate) fn scan<'a>(
     view: &View<'a>,
     index: u32,
     unit: &Unit<'a>,

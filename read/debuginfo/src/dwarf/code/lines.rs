@@ -1,7 +1,7 @@
 //! The line table.
 
-use super::files::Files;
-use super::store::View;
+use crate::dwarf::files::Files;
+use crate::dwarf::store::View;
 use gimli::ColumnType;
 use lineup_model::program::CodeLine;
 use lineup_model::types::SourceLocation;

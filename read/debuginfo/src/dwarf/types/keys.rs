@@ -10,14 +10,14 @@
 //! * its key adds the shapes of embedded types.
 //!
 //! A bare name is not enough where a program defines it twice. So every aggregate also lists the names that it points
-//! to, each with the identity of the type of that name there: [`super::merge`] adds those identities to the key once
-//! such a name has turned out to be ambiguous.
+//! to, each with the identity of the type of that name there: [`super::type_table`] adds those identities to the key
+//! once such a name has turned out to be ambiguous.
 
-use super::MAX_CHAIN;
-use super::kind::RawKind;
-use super::link::Linked;
-use super::reference::{PackedRef, Ref};
+use super::linked_types::Linked;
 use super::scan::RawType;
+use crate::dwarf::MAX_CHAIN;
+use crate::dwarf::kind::RawKind;
+use crate::dwarf::reference::{PackedRef, Ref};
 use foldhash::fast::FixedState;
 use lineup_model::types::AggregateKind;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -29,26 +29,26 @@ const UNKNOWN: u64 = 0;
 
 /// The keys of one unit's types.
 #[derive(Debug, Default)]
-pub(super) struct UnitKeys {
+pub(crate) struct UnitKeys {
     /// Per type.
-    pub(super) keys: Vec<TypeKey>,
+    pub(crate) keys: Vec<TypeKey>,
     /// Bare names that aggregates point to, with the identity of the type of that name in this unit.
     names: Vec<(u64, u64)>,
     /// Bare name and identity of every aggregate that the unit defines.
-    pub(super) definitions: Vec<(u64, u64)>,
+    pub(crate) definitions: Vec<(u64, u64)>,
 }
 
 /// The key of one type.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TypeKey {
-    pub(super) key: u64,
+pub(crate) struct TypeKey {
+    pub(crate) key: u64,
     /// Indices in [`UnitKeys::names`].
     names: (u32, u32),
 }
 
 impl UnitKeys {
     /// The bare names that a type points to.
-    pub(super) fn names(&self, key: &TypeKey) -> &[(u64, u64)] {
+    pub(crate) fn names(&self, key: &TypeKey) -> &[(u64, u64)] {
         self.names.get(key.names.0 as usize..key.names.1 as usize).unwrap_or_default()
     }
 }
@@ -65,7 +65,7 @@ enum Mode {
 }
 
 /// Works out the keys of types.
-pub(super) struct Keys<'k, 'a> {
+pub(crate) struct Keys<'k, 'a> {
     linked: &'k Linked<'a>,
     /// The known keys per type and [`Mode`]; shapes come last.
     known: Vec<[u64; 4]>,
@@ -75,12 +75,12 @@ pub(super) struct Keys<'k, 'a> {
 const SHAPES: usize = 3;
 
 impl<'k, 'a> Keys<'k, 'a> {
-    pub(super) fn new(linked: &'k Linked<'a>) -> Self {
+    pub(crate) fn new(linked: &'k Linked<'a>) -> Self {
         Keys { linked, known: vec![[UNKNOWN; 4]; linked.types.len()] }
     }
 
     /// The keys of every type.
-    pub(super) fn all(mut self) -> UnitKeys {
+    pub(crate) fn all(mut self) -> UnitKeys {
         let count = self.linked.types.len();
         let mut out = UnitKeys { keys: Vec::with_capacity(count), ..UnitKeys::default() };
         for index in 0..count {

@@ -7,7 +7,7 @@ use lineup_model::types::{Aggregate, MemberRole, TypeId, TypeKind, Types};
 const DEEPEST: usize = 32;
 
 /// Takes away each alignment that is lower than the members', where their places and the size show no packing.
-pub(super) fn take_away(types: &mut Types, doubtful: &[TypeId], most_align: u64) {
+pub(crate) fn take_away(types: &mut Types, doubtful: &[TypeId], most_align: u64) {
     let ignored = |id: &&TypeId| {
         let declared = types.get(**id).and_then(|ty| ty.declared_align);
         let natural = natural(types, **id, most_align, DEEPEST);

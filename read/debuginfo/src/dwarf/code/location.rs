@@ -1,6 +1,6 @@
 //! Location expressions, as far as `lineup_model` can represent them.
 
-use super::{Dwarf, Slice, Unit};
+use crate::dwarf::{Dwarf, Slice, Unit};
 use gimli::{Expression, Operation};
 use lineup_model::program::{FrameBase, Location, Piece};
 
@@ -8,7 +8,7 @@ use lineup_model::program::{FrameBase, Location, Piece};
 const MAX_OPERATIONS: usize = 64;
 
 /// The location that an expression describes, or [`Location::Other`].
-pub(super) fn interpret<'a>(
+pub(crate) fn interpret<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
     expression: Expression<Slice<'a>>,
@@ -120,7 +120,7 @@ fn implicit(bytes: &[u8]) -> Option<Location> {
 }
 
 /// The frame base of a `DW_AT_frame_base` expression, when it is a register or the canonical frame address.
-pub(super) fn frame_base(unit: &Unit<'_>, expression: Expression<Slice<'_>>) -> Option<FrameBase> {
+pub(crate) fn frame_base(unit: &Unit<'_>, expression: Expression<Slice<'_>>) -> Option<FrameBase> {
     let mut operations = expression.operations(unit.encoding());
     let base = match operations.next().ok()?? {
         Operation::CallFrameCFA => FrameBase::CanonicalFrameAddress,

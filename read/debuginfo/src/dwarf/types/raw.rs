@@ -1,17 +1,17 @@
 //! Types and their parts, as single entries describe them.
 
-use super::View;
-use super::attributes::{Attributes, Field};
-use super::entries::{CompiledAbbreviation, Entries};
-use super::name::Name;
-use super::reference::Ref;
+use crate::dwarf::View;
+use crate::dwarf::attributes::{Attributes, Field};
+use crate::dwarf::entries::{CompiledAbbreviation, Entries};
+use crate::dwarf::name::Name;
+use crate::dwarf::reference::Ref;
 use gimli::{DwTag, constants as dw};
 use lineup_model::types::{MemberRole, Selector};
 use std::num::NonZeroU64;
 
 /// The place of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum RawPlace {
+pub(crate) enum RawPlace {
     /// Bits from the start.
     Bits(u64),
     /// DWARF 3 bit-field: counted from the most significant bit of a storage unit.
@@ -22,28 +22,28 @@ pub(super) enum RawPlace {
 
 /// The place of a DWARF 3 bit-field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct FromTop {
-    pub(super) byte_offset: u64,
-    pub(super) bit_offset: i64,
-    pub(super) storage_bytes: Option<u64>,
+pub(crate) struct FromTop {
+    pub(crate) byte_offset: u64,
+    pub(crate) bit_offset: i64,
+    pub(crate) storage_bytes: Option<u64>,
 }
 
 /// A part of a type: a member, a dimension, a parameter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawChild<'a> {
-    pub(super) what: ChildKind,
-    pub(super) name: Option<Name<'a>>,
-    pub(super) target: Ref,
-    pub(super) place: RawPlace,
-    pub(super) bit_size: Option<u32>,
-    pub(super) align: Option<NonZeroU64>,
-    pub(super) file: u32,
-    pub(super) line: u32,
+pub(crate) struct RawChild<'a> {
+    pub(crate) what: ChildKind,
+    pub(crate) name: Option<Name<'a>>,
+    pub(crate) target: Ref,
+    pub(crate) place: RawPlace,
+    pub(crate) bit_size: Option<u32>,
+    pub(crate) align: Option<NonZeroU64>,
+    pub(crate) file: u32,
+    pub(crate) line: u32,
 }
 
 /// The kinds of [`RawChild`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum ChildKind {
+pub(crate) enum ChildKind {
     Member(MemberRole),
     Static,
     Dimension(Extent),
@@ -52,7 +52,7 @@ pub(super) enum ChildKind {
 
 /// The number of elements in a dimension of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     Elements(u64),
     /// The declaration gives none.
     Open,
@@ -62,7 +62,7 @@ pub(super) enum Extent {
 
 /// The role of an open entry for the entries inside it. The number is the type that they belong to.
 #[derive(Clone, Copy)]
-pub(super) enum Parent {
+pub(crate) enum Parent {
     Type(u32),
     VariantPart(u32),
     Variant(u32, Selector),
@@ -71,7 +71,7 @@ pub(super) enum Parent {
 
 impl Parent {
     /// The type that entries inside belong to.
-    pub(super) fn owner(self) -> Option<u32> {
+    pub(crate) fn owner(self) -> Option<u32> {
         match self {
             Parent::Type(owner) | Parent::VariantPart(owner) | Parent::Variant(owner, _) => Some(owner),
             Parent::Other => None,
@@ -80,7 +80,7 @@ impl Parent {
 
     /// The role of an entry inside that is no type, for the entries inside it in turn.
     #[inline]
-    pub(super) fn inside(self, tag: DwTag, found: &Attributes<'_, '_>) -> Parent {
+    pub(crate) fn inside(self, tag: DwTag, found: &Attributes<'_, '_>) -> Parent {
         match (tag, self) {
             (dw::DW_TAG_variant_part, Parent::Type(owner)) => Parent::VariantPart(owner),
             (dw::DW_TAG_variant, Parent::VariantPart(owner)) => Parent::Variant(owner, selector(found)),
@@ -92,7 +92,7 @@ impl Parent {
 impl<'a> RawChild<'a> {
     /// Reads an entry inside `parent`; `None` when it is not part of a type.
     #[inline]
-    pub(super) fn read(
+    pub(crate) fn read(
         tag: DwTag,
         parent: Parent,
         found: &Attributes<'_, 'a>,
@@ -134,22 +134,22 @@ impl<'a> RawChild<'a> {
 
 /// The details that only the finished form of a type needs: few types are new.
 #[derive(Default)]
-pub(super) struct Detail<'a> {
-    pub(super) name: Option<Name<'a>>,
-    pub(super) align: Option<NonZeroU64>,
-    pub(super) encoding: u8,
+pub(crate) struct Detail<'a> {
+    pub(crate) name: Option<Name<'a>>,
+    pub(crate) align: Option<NonZeroU64>,
+    pub(crate) encoding: u8,
     /// True for a string that is no array: Fortran's.
-    pub(super) is_string: bool,
+    pub(crate) is_string: bool,
     /// For an array whose objects hold a descriptor, the known bytes of that descriptor.
-    pub(super) descriptor_bytes: Option<u64>,
-    pub(super) file: u32,
-    pub(super) line: u32,
-    pub(super) children: Vec<RawChild<'a>>,
+    pub(crate) descriptor_bytes: Option<u64>,
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) children: Vec<RawChild<'a>>,
 }
 
 impl<'a> Detail<'a> {
     /// Reads the type at an offset of a unit, up to where its entries are damaged.
-    pub(super) fn read(entries: &mut Entries<'_, 'a>, view: &View<'a>, (unit, offset): (u32, u32)) -> Self {
+    pub(crate) fn read(entries: &mut Entries<'_, 'a>, view: &View<'a>, (unit, offset): (u32, u32)) -> Self {
         let mut detail = Detail::default();
         entries.seek(offset);
         // Damage was already counted when the unit was read.

@@ -21,7 +21,7 @@ struct State<T, M> {
 /// Runs `work` for the numbers of some items on all threads, and `take` with each result in the order of the items, one
 /// at a time, until it breaks off. A thread waits only before an item whose cost in `costs` would exceed `limit`,
 /// together with the earlier items whose results are not yet taken. The first of those is always begun.
-pub(super) fn in_order<T: Send, M: FnMut(usize, T) -> ControlFlow<()> + Send>(
+pub(crate) fn in_order<T: Send, M: FnMut(usize, T) -> ControlFlow<()> + Send>(
     costs: &[u64],
     limit: u64,
     work: impl Fn(usize) -> T + Sync,

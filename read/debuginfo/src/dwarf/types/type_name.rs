@@ -1,19 +1,19 @@
 //! The name of a type, with the namespaces around it; for some types without a name, a description.
 
-use super::MAX_CHAIN;
-use super::View;
-use super::kind::RawKind;
-use super::link::Linked;
-use super::merge::{Source, detail};
+use super::detail::{UnitEntries, detail};
+use super::linked_types::Linked;
 use super::raw::{ChildKind, Detail};
 use super::scan::{NO_SCOPE, ScopeName};
+use crate::dwarf::MAX_CHAIN;
+use crate::dwarf::View;
+use crate::dwarf::kind::RawKind;
 use lineup_model::types::Language;
 
 /// The name of a type, of which `own` was read.
-pub(super) fn type_name<'a>(
+pub(crate) fn type_name<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,
-    sources: &mut [Source<'a>],
+    sources: &mut [UnitEntries<'a>],
     (index, own): (usize, &Detail<'a>),
 ) -> Option<String> {
     let ty = linked.types.get(index)?;
@@ -41,7 +41,7 @@ pub(super) fn type_name<'a>(
 fn qualified<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,
-    sources: &mut [Source<'a>],
+    sources: &mut [UnitEntries<'a>],
     (mut named, own): (usize, String),
 ) -> Option<String> {
     let mut names = vec![own];
@@ -77,7 +77,7 @@ fn qualified<'a>(
 fn element_name<'a>(
     view: &View<'a>,
     linked: &Linked<'a>,
-    sources: &mut [Source<'a>],
+    sources: &mut [UnitEntries<'a>],
     element: Option<usize>,
 ) -> String {
     let mut next = element;

@@ -1,7 +1,7 @@
 //! A unit passed over as fast as can be, in search of types with some names.
 
-use super::entries::Entries;
-use super::search::SearchedNames;
+use super::searched_names::SearchedNames;
+use crate::dwarf::entries::Entries;
 
 /// An abbreviation that was not met yet.
 const UNMET: Brief = Brief { len: u16::MAX, name_at: None };
@@ -16,7 +16,7 @@ struct Brief {
 }
 
 /// The offsets of the unit's entries of types that have one of the names.
-pub(super) fn skim(entries: &mut Entries<'_, '_>, wanted: &SearchedNames) -> Result<Vec<u32>, gimli::Error> {
+pub(crate) fn skim(entries: &mut Entries<'_, '_>, wanted: &SearchedNames) -> Result<Vec<u32>, gimli::Error> {
     let mut found = Vec::new();
     let mut briefs = [UNMET; 128];
     let bytes = entries.bytes();

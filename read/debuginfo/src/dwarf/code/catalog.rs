@@ -1,9 +1,9 @@
 //! The functions, inlined copies and fixed variables of a unit: one pass, names and ranges only.
 
-use super::extent::{has_modules, language, own_language, ranges};
-use super::reference::Die;
-use super::store::View;
-use super::{Dwarf, DwarfEntry, MAX_CHAIN, Unit, Value};
+use crate::dwarf::extent::{has_modules, language, own_language, ranges};
+use crate::dwarf::reference::Die;
+use crate::dwarf::store::View;
+use crate::dwarf::{Dwarf, DwarfEntry, MAX_CHAIN, Unit, Value};
 use gimli::constants as dw;
 use lineup_model::types::Language;
 use std::ops::Range;
@@ -180,7 +180,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn string(&self, entry: &DwarfEntry<'a>, name: gimli::DwAt) -> Option<String> {
         let value = entry.attr_value(name)?;
-        Some(super::text(self.dwarf.attr_string(self.unit, value).ok()?.slice()))
+        Some(crate::dwarf::text(self.dwarf.attr_string(self.unit, value).ok()?.slice()))
     }
 
     fn qualify(&self, name: &str) -> Box<str> {
@@ -198,7 +198,7 @@ impl<'a> Reader<'_, 'a> {
         let origin = entry
             .attr_value(dw::DW_AT_abstract_origin)
             .or_else(|| entry.attr_value(dw::DW_AT_specification))
-            .and_then(|value| die_of(self.view, self.index, value));
+            .and_then(|value| self.view.die_of(self.index, value));
         let name = self.string(entry, dw::DW_AT_name).map(|name| self.qualify(&name));
         self.out.names.push(NameEntry { offset, name, linkage: linkage.map(Into::into), origin });
     }
@@ -216,7 +216,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn inlined(&mut self, entry: &DwarfEntry<'a>, caller: Option<u32>) {
         let origin = entry.attr_value(dw::DW_AT_abstract_origin);
-        let origin = origin.and_then(|value| die_of(self.view, self.index, value));
+        let origin = origin.and_then(|value| self.view.die_of(self.index, value));
         if let (Some(origin), Some(caller)) = (origin, caller) {
             self.out.inlined.push(InlinedEntry { origin, caller });
         }
@@ -246,16 +246,5 @@ impl<'a> Reader<'_, 'a> {
         if at.function.is_none() || own_name.is_some() {
             self.out.unplaced.push(UnplacedEntry { at, own_name: own_name.map(Into::into) });
         }
-    }
-}
-
-/// The entry that a reference leads to.
-pub(super) fn die_of(view: &View<'_>, from: u32, value: Value<'_>) -> Option<Die> {
-    match value {
-        Value::UnitRef(offset) => Some(Die { unit: from, offset: u32::try_from(offset.0).ok()? }),
-        Value::DebugInfoRef(offset) => view.in_section(from, offset.0),
-        Value::DebugInfoRefSup(offset) => view.in_supplement(offset.0),
-        Value::DebugTypesRef(signature) => view.signature(signature.0),
-        _ => None,
     }
 }

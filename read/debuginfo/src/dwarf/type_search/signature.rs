@@ -1,17 +1,17 @@
 //! Signatures that are equal when two entries describe types that are laid out, and shown, alike.
 //!
-//! [`super::keys`] compares all types of units that were read; these signatures are of single types, found by following
-//! references from one entry. They cover everything that a layout shows: names, offsets and sizes of members, embedded
-//! types in turn, and the names of pointed-to types.
+//! [`crate::dwarf::types::keys`] compares all types of units that were read; these signatures are of single types,
+//! found by following references from one entry. They cover everything that a layout shows: names, offsets and sizes of
+//! members, embedded types in turn, and the names of pointed-to types.
 
-use super::attributes::Field;
-use super::entries::Entries;
-use super::files::Files;
-use super::kind::RawKind;
-use super::name::Name;
-use super::raw::{ChildKind, Detail};
-use super::reference::Ref;
-use super::{MAX_CHAIN, Unit, View};
+use crate::dwarf::attributes::Field;
+use crate::dwarf::entries::Entries;
+use crate::dwarf::files::Files;
+use crate::dwarf::kind::RawKind;
+use crate::dwarf::name::Name;
+use crate::dwarf::reference::Ref;
+use crate::dwarf::types::raw::{ChildKind, Detail};
+use crate::dwarf::{MAX_CHAIN, Unit, View};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -20,7 +20,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 const MAX_DEPTH: u32 = 48;
 
 /// The kind of type that a named entry stands for.
-pub(super) enum Described {
+pub(crate) enum Described {
     /// A complete struct, class or union.
     Complete(u64),
     /// One of this name, which the unit only declares.
@@ -39,7 +39,7 @@ enum Depth {
 }
 
 /// The signatures of a unit's types.
-pub(super) struct Signatures<'s, 'u, 'a> {
+pub(crate) struct Signatures<'s, 'u, 'a> {
     view: &'s View<'a>,
     number: u32,
     files: Files<'s, 'a>,
@@ -57,7 +57,7 @@ struct Node<'a> {
 }
 
 impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         view: &'s View<'a>,
         (number, unit): (u32, &'s Unit<'a>),
         entries: &'s mut Entries<'u, 'a>,
@@ -67,7 +67,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
     }
 
     /// The kind of type that the entry at an offset stands for; `None` when this unit does not show that.
-    pub(super) fn of_named(&mut self, offset: u32) -> Option<Described> {
+    pub(crate) fn of_named(&mut self, offset: u32) -> Option<Described> {
         let mut at = offset;
         for _ in 0..MAX_CHAIN {
             let node = self.node(at)?;
@@ -77,7 +77,7 @@ impl<'s, 'u, 'a> Signatures<'s, 'u, 'a> {
                 }
                 (RawKind::Aggregate(_), _) if node.is_declaration => {
                     let Some(name) = node.name else { return Some(Described::Other) };
-                    let name = super::text(name.text());
+                    let name = crate::dwarf::text(name.text());
                     return Some(Described::Elsewhere(hash(&(self.own_name(offset)?, &name)), name));
                 }
                 (RawKind::Aggregate(_), _) => {

@@ -1,7 +1,7 @@
 //! The BTF records needed to show the types of some names.
 
-use super::order::Words;
-use super::{RECORD_BYTES, Record, Sections, sections, string_at};
+use super::image::{RECORD_BYTES, Record, Sections, sections, string_at};
+use super::words::Words;
 use crate::Error;
 use memchr::memmem::Finder;
 

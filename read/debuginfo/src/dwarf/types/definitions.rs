@@ -4,7 +4,7 @@
 //! pointer differs from its twin in a unit that defines `S`. Where the name has one definition in the
 //! program, the declaration gives way to it, and the twins become one.
 
-use super::MAX_CHAIN;
+use crate::dwarf::MAX_CHAIN;
 use foldhash::quality::FixedState;
 use lineup_model::types::{AggregateKind, Type, TypeId, TypeKind, Types};
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 /// Rewrites the table without declarations that have a definition and without twins. Returns the new
 /// id for every old one.
-pub(super) fn unify(types: &mut Types) -> Vec<TypeId> {
+pub(crate) fn unify(types: &mut Types) -> Vec<TypeId> {
     let mut forward = definitions(types);
     let mut keys = TypeKeys { types, forward: &forward, known: [vec![0; types.len()], vec![0; types.len()]] };
     let final_keys: Vec<u64> = (0..types.len() as u32).map(|id| keys.final_key(TypeId(id))).collect();

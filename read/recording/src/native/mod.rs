@@ -19,12 +19,12 @@ use std::ops::Range;
 /// First word of the file: another one for each layout that this memory ever had, so that an engine and a command from
 /// different sources do not misunderstand each other.
 pub const MAGIC: u64 = {
-    let own = hashed(include_bytes!("native.rs"), 0);
-    let own = hashed(include_bytes!("native/timed.rs"), own);
-    let own = hashed(include_bytes!("native/elements.rs"), own);
-    let own = hashed(include_bytes!("native/superblock.rs"), own);
-    let own = hashed(include_bytes!("native/derived.rs"), own);
-    hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
+    let own = hashed(include_bytes!("mod.rs"), 0);
+    let own = hashed(include_bytes!("timed.rs"), own);
+    let own = hashed(include_bytes!("elements.rs"), own);
+    let own = hashed(include_bytes!("superblock.rs"), own);
+    let own = hashed(include_bytes!("derived.rs"), own);
+    hashed(include_bytes!("heap.rs"), hashed(include_bytes!("definition.rs"), own))
 };
 
 /// FNV-1a, from a number.

@@ -2,7 +2,7 @@
 
 /// The offsets of a unit's types, to be searched many times: every reference is one search.
 #[derive(Debug, Default)]
-pub(super) struct Offsets {
+pub(crate) struct Offsets {
     sorted: Vec<u32>,
     /// One for every 64 bytes of the unit.
     blocks: Vec<Block>,
@@ -18,7 +18,7 @@ struct Block {
 
 impl Offsets {
     /// With room for the offsets of a unit.
-    pub(super) fn with_capacity(unit_bytes: usize) -> Self {
+    pub(crate) fn with_capacity(unit_bytes: usize) -> Self {
         Offsets {
             sorted: Vec::with_capacity(unit_bytes / 32),
             blocks: Vec::with_capacity(unit_bytes / 64 + 1),
@@ -26,7 +26,7 @@ impl Offsets {
     }
 
     /// Adds an offset greater than all before.
-    pub(super) fn push(&mut self, offset: u32) {
+    pub(crate) fn push(&mut self, offset: u32) {
         let number = self.sorted.len() as u32;
         let at = (offset / 64) as usize;
         if self.blocks.len() <= at {
@@ -40,7 +40,7 @@ impl Offsets {
 
     /// The number of an offset, when it is listed.
     #[inline]
-    pub(super) fn find(&self, offset: u32) -> Option<u32> {
+    pub(crate) fn find(&self, offset: u32) -> Option<u32> {
         let block = self.blocks.get((offset / 64) as usize)?;
         let bit = 1_u64 << (offset % 64);
         let before = (block.starts & (bit - 1)).count_ones();
@@ -48,12 +48,12 @@ impl Offsets {
     }
 
     /// The offset of a number.
-    pub(super) fn get(&self, number: usize) -> Option<u32> {
+    pub(crate) fn get(&self, number: usize) -> Option<u32> {
         self.sorted.get(number).copied()
     }
 
     /// All offsets, ascending.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.sorted.iter().copied()
     }
 }

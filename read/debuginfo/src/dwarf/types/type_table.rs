@@ -1,17 +1,17 @@
 //! From the types of each unit to one table without repetition.
 
-use super::entries::{Compiled, Entries};
-use super::files::Files;
-use super::in_order::in_order;
+use super::detail::{UnitEntries, detail};
 use super::keys::{Keys, TypeKey, UnitKeys};
-use super::kind::RawKind;
-use super::link::Linked;
+use super::linked_types::Linked;
+use super::ordered_results::in_order;
 use super::raw::{ChildKind, Detail, Extent, FromTop, RawChild, RawPlace};
-use super::reference::{Die, Ref};
 use super::scan::{RawType, Rest, Scan, scan};
-use super::store::View;
 use super::type_name::type_name;
-use super::{Unit, ignored_alignment, unify};
+use super::{definitions as unify, ignored_alignment};
+use crate::dwarf::files::Files;
+use crate::dwarf::kind::RawKind;
+use crate::dwarf::reference::{Die, Ref};
+use crate::dwarf::store::View;
 use foldhash::quality::FixedState;
 use gimli::constants as dw;
 use lineup_model::types::{
@@ -63,42 +63,17 @@ impl TypeTable {
     }
 }
 
-/// The parts needed to read a unit's entries once more.
-pub(super) struct Source<'a> {
-    unit: Unit<'a>,
-    compiled: Compiled,
-    /// Paths of files that were asked for, by number.
-    paths: HashMap<u32, Option<Arc<str>>, FixedState>,
-}
-
-/// Reads a type's entries once more.
-pub(super) fn detail<'a>(
-    view: &View<'a>,
-    linked: &Linked<'a>,
-    sources: &mut [Source<'a>],
-    index: usize,
-) -> Option<Detail<'a>> {
-    let unit = linked.types.get(index)?.unit as usize;
-    let (scan, source, start) = (linked.scans.get(unit)?, sources.get_mut(unit)?, linked.starts.get(unit)?);
-    let compiled = std::mem::take(&mut source.compiled);
-    let mut entries = Entries::new(view, (scan.unit, &source.unit), compiled).ok()?;
-    let offset = scan.offsets.get(index.checked_sub(*start)?)?;
-    let detail = Detail::read(&mut entries, view, (scan.unit, offset));
-    source.compiled = entries.into_compiled();
-    Some(detail)
-}
-
-fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, Source<'a>)> {
+fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, UnitEntries<'a>)> {
     let unit = view.unit(index).ok()?;
     let files = Files::new(view.file_names_of(index)?, &unit).hashes();
     let (scan, compiled) = scan(view, index, &unit, &files);
-    Some((scan, Source { unit, compiled, paths: HashMap::default() }))
+    Some((scan, UnitEntries { unit, compiled, paths: HashMap::default() }))
 }
 
 /// A unit that refers to no other, ready to be merged.
 struct Prepared<'a> {
     linked: Linked<'a>,
-    source: Source<'a>,
+    source: UnitEntries<'a>,
     keys: UnitKeys,
 }
 
@@ -157,7 +132,7 @@ fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
     let mut merger = Merger::new(view);
     let prepared: Vec<Option<_>> = units.par_iter().map(|&unit| prepare(view, unit)).collect();
     merger.table.damaged += prepared.iter().filter(|unit| unit.is_none()).count() as u64;
-    let (scans, mut sources): (Vec<Scan<'_>>, Vec<Source<'_>>) = prepared.into_iter().flatten().unzip();
+    let (scans, mut sources): (Vec<Scan<'_>>, Vec<UnitEntries<'_>>) = prepared.into_iter().flatten().unzip();
     let linked = Linked::new(scans);
     let keys = Keys::new(&linked).all();
     merger.absorb(view, &linked, &mut sources, &keys);
@@ -264,7 +239,7 @@ impl Merger {
         &mut self,
         view: &View<'a>,
         linked: &Linked<'a>,
-        sources: &mut [Source<'a>],
+        sources: &mut [UnitEntries<'a>],
         keys: &UnitKeys,
     ) {
         self.note_definitions(keys);
@@ -308,7 +283,7 @@ impl Merger {
         &mut self,
         view: &View<'a>,
         linked: &Linked<'a>,
-        sources: &mut [Source<'a>],
+        sources: &mut [UnitEntries<'a>],
         ids: &[TypeId],
         index: usize,
     ) -> Option<Type> {
@@ -316,7 +291,7 @@ impl Merger {
         let name = type_name(view, linked, sources, (index, &own));
         let ty = linked.types.get(index)?;
         let scan = linked.unit_of(ty)?;
-        let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
+        let UnitEntries { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
         let files = Files::new(view.file_names_of(scan.unit)?, unit);
         let writer = Writer { linked, scan, unit: ty.unit, name, ids, files, paths, names: &mut self.names };
         let rest = linked.rests.get(index)?;
@@ -410,7 +385,9 @@ impl Writer<'_, '_> {
                     role,
                     declared_at: self.location(child.file, child.line),
                 }),
-                ChildKind::Static => static_members.extend(child.name.map(|name| super::text(name.text()))),
+                ChildKind::Static => {
+                    static_members.extend(child.name.map(|name| crate::dwarf::text(name.text())))
+                }
                 ChildKind::Dimension(_) | ChildKind::Parameter => {}
             }
         }
@@ -489,7 +466,7 @@ impl Writer<'_, '_> {
     /// The type that typedefs and qualifiers lead to.
     fn strip(&self, reference: Ref) -> Option<usize> {
         let mut at = reference.index()?;
-        for _ in 0..super::MAX_CHAIN {
+        for _ in 0..crate::dwarf::MAX_CHAIN {
             let ty = self.linked.types.get(at)?;
             match ty.kind {
                 RawKind::Typedef | RawKind::Qualifier(_) => at = ty.target.index()?,

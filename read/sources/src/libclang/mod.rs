@@ -203,7 +203,7 @@ pub(crate) struct Location {
     pub(crate) line: u32,
     /// Column, from 1, in bytes.
     pub(crate) column: u32,
-    /// True when it is an argument of a macro. libclang does not report nodes from a macro's body: see `read.rs`.
+    /// True when it is an argument of a macro. libclang does not report nodes from a macro's body: see `read`.
     pub(crate) is_in_macro: bool,
     /// Line and column in which an argument of a macro is written; the same as above for others.
     pub(crate) written: (u32, u32),
