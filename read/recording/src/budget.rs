@@ -1,6 +1,6 @@
 //! The choice of a thread's recorded calls when each thread has the same limit.
 
-use crate::sizes::{CALLS_IN_RUN, spread_position};
+use crate::records::sizes::{CALLS_IN_RUN, spread_position};
 
 /// Cycles of a stretch of time, as a power of two: half a millisecond to one.
 const STRETCH_SHIFT: u32 = 21;

@@ -6,7 +6,7 @@
 //! finds the missing records there. All words are 64 bits, little endian.
 
 use crate::error::RecordingError;
-use crate::frame::MAX_BLOCK_BYTES;
+use crate::file::frame::MAX_BLOCK_BYTES;
 use std::io;
 
 /// First word of every journal.

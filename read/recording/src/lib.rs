@@ -30,46 +30,33 @@
 //! # Ok::<(), lineup_recording::RecordingError>(())
 //! ```
 
-mod allocation;
 pub mod audit;
 mod budget;
-mod context;
-mod decode;
-mod encode;
 mod error;
-mod event;
-mod frame;
-mod header;
+mod file;
 pub mod journal;
 pub mod log;
 pub mod native;
-mod placement;
 pub mod plan;
-mod reader;
-mod sizes;
-pub mod stream;
-mod system;
-mod system_plan;
-mod tasks;
+mod records;
 mod varint;
-mod window;
-mod writer;
 
-pub use allocation::AllocationSite;
 pub use budget::ThreadBudget;
-pub use context::{Context, ContextKind};
-pub use encode::{CallHead, Encoder, MOST_ACCESSES};
 pub use error::{Damage, RecordingError};
-pub use event::Event;
-pub use frame::{MAGIC, MAX_BLOCK_BYTES, OLDEST_VERSION, VERSION};
-pub use header::{
+pub use file::encoder::{CallHead, Encoder, MOST_ACCESSES};
+pub use file::frame::{MAGIC, MAX_BLOCK_BYTES, OLDEST_VERSION, VERSION};
+pub use file::reader::{Reader, Recording, events_of, read_all};
+pub use file::writer::{WRITE_FAILED, Writer};
+pub use records::allocation::AllocationSite;
+pub use records::context::{Context, ContextKind};
+pub use records::event::Event;
+pub use records::header::{
     Ending, Header, Misses, Mode, PageCounts, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts,
     Selection, Summary, Unfollowed,
 };
-pub use placement::{HeapObject, Placement, SiteMemory, WindowObjects};
-pub use reader::{Reader, Recording, events_of, read_all};
-pub use sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
-pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
-pub use tasks::{KernelTask, Reach, Turn, window_of};
-pub use window::{Resident, Window, WindowStep};
-pub use writer::{WRITE_FAILED, Writer};
+pub use records::placement::{HeapObject, Placement, SiteMemory, WindowObjects};
+pub use records::sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
+pub use records::stream;
+pub use records::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
+pub use records::tasks::{KernelTask, Reach, Turn, window_of};
+pub use records::window::{Resident, Window, WindowStep};

@@ -1,6 +1,8 @@
 //! 64-bit Arm, after Arm's procedure call standard (AAPCS64) and its ELF supplement.
 
-use super::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
+use super::description::{
+    BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "aarch64",

@@ -1,6 +1,6 @@
 //! 32-bit x86, after the System V ABI's supplement for it.
 
-use super::{BlockSide, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
+use super::description::{BlockSide, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "i386",

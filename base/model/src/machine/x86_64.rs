@@ -1,6 +1,8 @@
 //! x86-64, after the System V ABI's supplement for it.
 
-use super::{BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi};
+use super::description::{
+    BlockSide, Board, Description, EmulatorRegisters, Machine, ReturnAddress, ThreadAbi,
+};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "x86_64",

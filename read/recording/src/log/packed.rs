@@ -12,13 +12,14 @@
 //!
 //! The state of the predictor starts afresh with each part.
 
-use super::MOST_PART_WORDS;
 use crate::native::record;
 use crate::native::superblock::named;
 use crate::varint::{Cursor, put, put_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Words of one part at most.
+pub const MOST_PART_WORDS: usize = 1 << 18;
 /// Plain words.
 const PLAIN: u8 = 0;
 /// Words that are packed.

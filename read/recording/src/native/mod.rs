@@ -167,8 +167,8 @@ pub mod word {
     /// The signature with which the program registered memory for restartable sequences before the engine started; 0
     /// for the usual one.
     pub const SIGNATURE: usize = 60;
-    /// Chunks of the log that a burst fills; 0 when no bursts are wanted. A burst is a short stretch of a thread's run in
-    /// the code cache, from any instruction on. The command stops the thread, writes the address of its next
+    /// Chunks of the log that a burst fills; 0 when no bursts are wanted. A burst is a short stretch of a thread's run
+    /// in the code cache, from any instruction on. The command stops the thread, writes the address of its next
     /// instruction and the mark of a busy thread into the engine's words of the thread, and lets it continue at
     /// [`BURST_CODE`].
     pub const BURST_CHUNKS: usize = 61;

@@ -1,8 +1,8 @@
 //! The findings of a run for the next one, as text.
 
 use super::lines::{Lines, PlanError, each_line, escape, hex, unescape};
-use crate::header::Unfollowed;
-use crate::sizes::CallSizes;
+use crate::records::header::Unfollowed;
+use crate::records::sizes::CallSizes;
 use lineup_model::access::ProcessId;
 use std::collections::BTreeMap;
 

@@ -3,14 +3,15 @@
 
 mod discovery;
 mod lines;
+pub(crate) mod system;
 
 pub use discovery::{BlockRoles, Discovery};
 pub use lines::PlanError;
 
 pub(crate) use lines::{escape, hex, unescape};
 
-use crate::header::{Header, Mode, Selection};
-use crate::system::SystemPlan;
+use crate::records::header::{Header, Mode, Selection};
+use crate::records::system::SystemPlan;
 use lines::{Lines, each_line};
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::region::Region;
@@ -200,7 +201,7 @@ fn mode_named(name: &str) -> Option<Mode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::Arm;
+    use crate::records::system::Arm;
     use lineup_model::entry_points::EntryPoints;
     use lineup_model::image::LoadedImage;
     use lineup_model::region::{RegionId, Regions};

@@ -1,7 +1,7 @@
 //! The lines of a plan that concern a whole system.
 
-use crate::plan::{escape, hex, unescape};
-use crate::system::{Arm, SystemPlan};
+use super::{escape, hex, unescape};
+use crate::records::system::{Arm, SystemPlan};
 use lineup_model::entry_points::TaskStruct;
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;

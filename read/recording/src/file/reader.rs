@@ -1,11 +1,12 @@
 //! Reading a recording, as a stream or whole.
 
-use crate::decode;
+use super::decoder as decode;
+use super::frame;
+use super::frame::{MAGIC, OLDEST_VERSION, Skip, Unsealed, VERSION};
 use crate::error::{Damage, RecordingError};
-use crate::event::Event;
-use crate::frame::{self, MAGIC, OLDEST_VERSION, Unsealed, VERSION};
-use crate::header::{Ending, Header, ProfileRun, Summary};
-use crate::system::{MeasuredCall, SystemSummary};
+use crate::records::event::Event;
+use crate::records::header::{Ending, Header, ProfileRun, Summary};
+use crate::records::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -27,9 +28,6 @@ pub struct Reader<R: Read> {
     /// The function that passes over parts of a log, when they are skipped.
     skip: Option<Skip<R>>,
 }
-
-/// Passes over this many bytes; false when the input ends before.
-pub(crate) type Skip<R> = fn(&mut R, u64) -> io::Result<bool>;
 
 fn skip<R: Read + Seek>(input: &mut R, bytes: u64) -> io::Result<bool> {
     let Some(before_last) = bytes.checked_sub(1) else { return Ok(true) };

@@ -1,7 +1,7 @@
 //! A recording's data other than calls: the header, counts, and whole-program profiles.
 
-use crate::sizes::CallSizes;
-use crate::sizes::{CALLS_IN_RUN, spread_position};
+use super::sizes::CallSizes;
+use super::sizes::{CALLS_IN_RUN, spread_position};
 use lineup_model::abi::Abi;
 use lineup_model::access::{CallEnd, ProcessId};
 use lineup_model::region::Regions;

@@ -1,6 +1,6 @@
 //! Where a whole program's objects lay, and on which pages.
 
-use crate::header::{Misses, PageCounts};
+use super::header::{Misses, PageCounts};
 use crate::varint::{Cursor, put, put_delta};
 
 /// One record of it.

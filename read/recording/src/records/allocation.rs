@@ -1,6 +1,6 @@
 //! Allocation sites of a whole program, and the fate of their memory.
 
-use crate::header::Misses;
+use super::header::Misses;
 use crate::varint::{Cursor, put, put_delta};
 
 /// Counts of all allocations by one chain of calls.

@@ -2,20 +2,21 @@
 
 mod calls;
 
-use crate::allocation::{AllocationSite, put_site};
-use crate::context::{Context, put_context};
 use crate::error::RecordingError;
-use crate::frame;
-use crate::header::{
+use crate::file::frame;
+use crate::log;
+use crate::records::allocation::{AllocationSite, put_site};
+use crate::records::context::{Context, put_context};
+use crate::records::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Selection, Summary, Unfollowed,
 };
-use crate::log;
-use crate::placement::{Placement, put_placement};
-use crate::sizes::CallSizes;
-use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
-use crate::tasks::{self, KernelTask, Reach, Turn};
+use crate::records::placement::{Placement, put_placement};
+use crate::records::sizes::CallSizes;
+use crate::records::system::{Arm, Counts, MeasuredCall, SystemSummary};
+use crate::records::tasks;
+use crate::records::tasks::{KernelTask, Reach, Turn};
+use crate::records::window::{Window, put_window};
 use crate::varint::{put, put_bytes, put_delta};
-use crate::window::{Window, put_window};
 use lineup_model::access::{CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
@@ -146,7 +147,7 @@ impl Encoder {
         put(out, u64::from(call.switches));
     }
 
-    /// Packs a part of the stream, as [`crate::stream::StreamEncoder::take`] gives it.
+    /// Packs a part of the stream, as [`crate::records::stream::StreamEncoder::take`] gives it.
     pub fn stream(&mut self, packed: &[u8]) {
         self.begin();
         self.out.push(tag::STREAM);

@@ -1,9 +1,9 @@
 //! Appending blocks to a file.
 
-use crate::encode::Encoder;
+use super::encoder::Encoder;
+use super::frame::{MAGIC, VERSION};
 use crate::error::RecordingError;
-use crate::frame::{MAGIC, VERSION};
-use crate::header::Header;
+use crate::records::header::Header;
 use std::io::Write;
 
 /// The beginning of the recorder's message on standard error when it cannot write; the error follows.

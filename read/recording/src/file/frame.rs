@@ -1,7 +1,6 @@
 //! Blocks: how records are framed, compressed and checked.
 
 use crate::error::RecordingError;
-use crate::reader::Skip;
 use std::cell::RefCell;
 use std::io::Read;
 use zstd::bulk::Compressor;
@@ -60,6 +59,9 @@ pub(crate) fn seal(records: &[u8], is_log: bool) -> Result<Vec<u8>, RecordingErr
     out.extend_from_slice(&stored);
     Ok(out)
 }
+
+/// Passes over this many bytes; false when the input ends before.
+pub(crate) type Skip<R> = fn(&mut R, u64) -> std::io::Result<bool>;
 
 /// The result of reading a block.
 pub(crate) enum Unsealed {

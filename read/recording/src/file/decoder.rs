@@ -1,21 +1,21 @@
 //! Bytes to records. `None` everywhere means malformed.
 
-use crate::allocation;
-use crate::context;
-use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
-use crate::event::Event;
-use crate::header::{
+use super::encoder::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
+use crate::log;
+use crate::records::allocation;
+use crate::records::context;
+use crate::records::event::Event;
+use crate::records::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
     Summary, Unfollowed,
 };
-use crate::log;
-use crate::placement;
-use crate::sizes::CallSizes;
-use crate::stream;
-use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
-use crate::tasks;
+use crate::records::placement;
+use crate::records::sizes::CallSizes;
+use crate::records::stream;
+use crate::records::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
+use crate::records::tasks;
+use crate::records::window;
 use crate::varint::Cursor;
-use crate::window;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
     Access, AccessKind, Arguments, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange,

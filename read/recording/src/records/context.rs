@@ -1,7 +1,7 @@
 //! The misses of code in one context of a whole system: a task on a CPU, or the interrupts of that CPU.
 
-use crate::header::Misses;
-use crate::tasks::optional;
+use super::header::Misses;
+use super::tasks::optional;
 use crate::varint::{Cursor, put, put_delta};
 
 /// The kind of work that the kernel did.

@@ -1,14 +1,14 @@
 //! The events of a recording.
 
-use crate::allocation::AllocationSite;
-use crate::context::Context;
-use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
+use super::allocation::AllocationSite;
+use super::context::Context;
+use super::header::{Ending, ProfileInstruction, ProfileRun, Summary};
+use super::placement::Placement;
+use super::stream::Step;
+use super::system::{MeasuredCall, SystemSummary};
+use super::tasks::{KernelTask, Reach, Turn};
+use super::window::Window;
 use crate::log::{LogBlock, LogPart};
-use crate::placement::Placement;
-use crate::stream::Step;
-use crate::system::{MeasuredCall, SystemSummary};
-use crate::tasks::{KernelTask, Reach, Turn};
-use crate::window::Window;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::Process;

@@ -1,6 +1,6 @@
 //! Whole systems: the facts about a kernel that the recorder needs, and its measurements of each call.
 
-use crate::header::Misses;
+use super::header::Misses;
 use lineup_model::access::CallEnd;
 use lineup_model::entry_points::{EntryPoints, TaskStruct};
 use lineup_model::image::LoadedImage;

@@ -1,7 +1,7 @@
 //! Calls to bytes.
 
 use super::{Encoder, FULL_BYTES, end_code, tag};
-use crate::frame::MAX_BLOCK_BYTES;
+use crate::file::frame::MAX_BLOCK_BYTES;
 use crate::varint::{put, put_delta};
 use lineup_model::access::{Access, AccessKind, Arguments, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
