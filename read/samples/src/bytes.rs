@@ -1,5 +1,8 @@
 //! Little-endian fields of a run of bytes; a missing field is `None`.
 
+use crate::error::SamplesError;
+use std::io::Read;
+
 /// The position of a reader of fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
@@ -49,4 +52,18 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// The `u64` that begins at a byte.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Fields::new(bytes.get(at..)?).u64()
+}
+
+/// Reads until `into` is full or the input ends. Returns the number of bytes.
+pub(crate) fn read_full(input: &mut impl Read, into: &mut [u8]) -> Result<usize, SamplesError> {
+    let mut got = 0;
+    while let Some(rest) = into.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(got)
 }

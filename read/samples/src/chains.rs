@@ -6,7 +6,7 @@
 
 use crate::record::Mode;
 use crate::spaces::{Code, Spaces};
-use crate::tally::Sum;
+use crate::sum::Sum;
 use foldhash::HashMap;
 
 /// Chains that are kept apart, and places in all of them together.

@@ -24,13 +24,11 @@ mod numbers;
 pub mod operand;
 mod reader;
 pub mod record;
-mod rounds;
-mod scan;
 mod spaces;
 pub mod spe;
+mod sum;
 pub mod synthetic_records;
 pub mod tally;
-mod threads;
 #[cfg(feature = "writer")]
 pub mod writer;
 

@@ -3,9 +3,11 @@
 use crate::bytes::{Fields, text};
 use crate::data_source::DataSource;
 use crate::event::Event;
-use crate::rounds::{PADDING_BYTES, unpadded};
 use perf_event_data as perf;
 use perf_event_data::parse::Parser;
+
+/// Zeros behind each body: the parser of bodies refuses an empty list at the very end of its bytes.
+pub(crate) const PADDING_BYTES: usize = 8;
 
 /// In whose code the processor was.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -260,6 +262,11 @@ pub(crate) const AWAY: u16 = 1 << 13;
 const PART_IS_CUT: u64 = 1;
 const PART_HAS_GAPS: u64 = 4;
 const PART_HAS_COLLIDED: u64 = 8;
+
+/// A body without its padding.
+pub(crate) fn unpadded(padded: &[u8]) -> &[u8] {
+    padded.get(..padded.len().saturating_sub(PADDING_BYTES)).unwrap_or_default()
+}
 
 /// The record with this head and body, padded, of the event at a position.
 pub(crate) fn record<'a>(

@@ -13,6 +13,7 @@ use crate::operand::{Operand, OperandAddress};
 use crate::reader::{Ending, Reader};
 use crate::record::{Mode, Record, Sample};
 use crate::spaces::{Code, Data, MappedFile, Segments, Spaces};
+pub use crate::sum::Sum;
 use foldhash::HashMap;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -42,26 +43,6 @@ pub struct Spot {
     pub source: DataSource,
     /// True when the address was worked out from sampled registers.
     pub is_worked_out: bool,
-}
-
-/// Samples added up.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Sum {
-    /// The number of samples.
-    pub samples: u64,
-    /// Events they stand for.
-    pub period: u64,
-    /// Their weights.
-    pub weight: u64,
-}
-
-impl Sum {
-    /// Adds others.
-    pub fn add(&mut self, other: Sum) {
-        self.samples += other.samples;
-        self.period = self.period.saturating_add(other.period);
-        self.weight = self.weight.saturating_add(other.weight);
-    }
 }
 
 /// Samples by instruction, data and byte of a line.

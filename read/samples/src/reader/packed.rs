@@ -1,6 +1,6 @@
 //! Records that perf has compressed: `perf record -z`.
 
-use crate::bytes::Fields;
+use super::record_head::{HEAD_BYTES, Head};
 use crate::error::SamplesError;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -25,24 +25,6 @@ impl std::fmt::Debug for Packed {
     }
 }
 
-/// The head of a record.
-#[derive(Clone, Copy)]
-pub(super) struct Head {
-    pub(super) number: u32,
-    pub(super) misc: u16,
-    pub(super) body_bytes: usize,
-}
-
-impl Head {
-    /// `None` for fewer bytes than a head has.
-    pub(super) fn parse(bytes: &[u8]) -> Option<(Head, u16)> {
-        let mut fields = Fields::new(bytes);
-        let (number, misc, size) = (fields.u32()?, fields.u16()?, fields.u16()?);
-        let body_bytes = usize::from(size).saturating_sub(super::HEAD_BYTES);
-        Some((Head { number, misc, body_bytes }, size))
-    }
-}
-
 impl Packed {
     /// Sets the contents of a compressed record. All of the one before was unpacked.
     pub(super) fn feed(&mut self, packed: &[u8]) {
@@ -55,11 +37,11 @@ impl Packed {
         loop {
             let rest = self.unpacked.get(self.unpacked_at..).unwrap_or_default();
             if let Some((head, size)) = Head::parse(rest) {
-                if usize::from(size) < super::HEAD_BYTES {
+                if usize::from(size) < HEAD_BYTES {
                     return Err(damaged("a record shorter than its head, among compressed ones,"));
                 }
                 if rest.len() >= usize::from(size) {
-                    self.unpacked_at += super::HEAD_BYTES;
+                    self.unpacked_at += HEAD_BYTES;
                     return Ok(Some(head));
                 }
             }

@@ -4,16 +4,14 @@
 //! round may be later than a record of the next, but not later than a record of the round after that. So at a round's
 //! end all records up to the latest time of the round before are in order, and may be returned.
 
+use crate::bytes::read_full;
 use crate::error::SamplesError;
-use crate::reader::read_full;
+use crate::record::{PADDING_BYTES, unpadded};
 use std::io::Read;
 use std::ops::Range;
 
 /// Bytes without a round's end after which the earlier half of the records is returned nonetheless.
 const MOST_WAITING_BYTES: usize = 64 << 20;
-
-/// Zeros behind each body: the parser of bodies refuses an empty list at the very end of its bytes.
-pub(crate) const PADDING_BYTES: usize = 8;
 
 /// The head of a record that waits.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +45,6 @@ pub(crate) struct Rounds {
     /// The latest time that was returned.
     latest_told: u64,
     out_of_order: u64,
-}
-
-/// A body without its padding.
-pub(crate) fn unpadded(padded: &[u8]) -> &[u8] {
-    padded.get(..padded.len().saturating_sub(PADDING_BYTES)).unwrap_or_default()
 }
 
 impl Rounds {

@@ -1,9 +1,8 @@
 //! Scans a file's records for traces before any record is returned. Traces stand where perf read them, which may be
 //! long after the events they describe.
 
-use crate::bytes::Fields;
+use crate::bytes::{Fields, read_full};
 use crate::error::SamplesError;
-use crate::reader::read_full;
 use std::io::{Read, Seek, SeekFrom};
 
 /// Bytes read at once: two of the longest records.
