@@ -2,9 +2,9 @@
 
 use super::expression::{HOLE, one_line, written};
 use super::flow::{Exits, Loop, evaluated};
+use super::insertion;
 use super::syntax::{DeclId, Function, PieceId, Shape};
 use super::variables::{Use, change, names_of, used, writes};
-use super::{insertion, unknown};
 use clang_sys::*;
 use lineup_model::chase::{Address, Ahead, Bound, Chase, Form};
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub(super) fn chases(function: &Function<'_>, one: &Loop) -> Vec<Chase> {
                 form: Form::Array,
                 object,
                 ahead: outcome,
-                ..unknown(function, function.at(one.piece).span.start)
+                ..function.unknown_chase(function.at(one.piece).span.start)
             });
         }
     }

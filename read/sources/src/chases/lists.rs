@@ -2,9 +2,9 @@
 
 use super::expression::{Expression, one_line, written};
 use super::flow::{Exit, Exits, Loop, conjuncts, evaluated, follows, ordering_call};
+use super::insertion;
 use super::syntax::{DeclId, Function, PieceId, Shape};
 use super::variables::{Use, names_of, used, writes};
-use super::{insertion, unknown};
 use clang_sys::*;
 use lineup_model::chase::{Address, Ahead, Chase, Form};
 
@@ -20,7 +20,7 @@ pub(super) fn chase(function: &Function<'_>, one: &Loop) -> Option<Chase> {
         form: Form::List,
         object,
         ahead: outcome,
-        ..unknown(function, function.at(one.piece).span.start)
+        ..function.unknown_chase(function.at(one.piece).span.start)
     })
 }
 

@@ -2,8 +2,8 @@
 
 use super::expression::{one_line, written};
 use super::flow::{Exits, is_loop};
+use super::insertion;
 use super::syntax::{Function, PieceId};
-use super::{insertion, unknown};
 use clang_sys::*;
 use lineup_model::chase::{Address, Ahead, Chase, Form};
 
@@ -23,7 +23,7 @@ pub(super) fn chases(function: &Function<'_>) -> Vec<Chase> {
             form: Form::Stack,
             object: function.at(value).ty.record().map(str::to_owned),
             ahead: ahead(function, statement, value),
-            ..unknown(function, function.at(statement).span.start)
+            ..function.unknown_chase(function.at(statement).span.start)
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 use crate::libclang::{Cursor, Type as ClangType};
 use crate::read::Macros;
 use clang_sys::*;
+use lineup_model::chase::{Chase, Form};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -302,6 +303,19 @@ impl<'u> Function<'u> {
     /// The declaration that a node names.
     pub(super) fn declaration(&self, id: PieceId) -> Option<&Declared> {
         self.decls.get(&self.at(id).decl?)
+    }
+
+    /// A chase at a place of the function, with nothing known of it.
+    pub(super) fn unknown_chase(&self, at: usize) -> Chase {
+        Chase {
+            path: String::new(),
+            line: self.line(at),
+            function: self.name.clone(),
+            asked: String::new(),
+            form: Form::List,
+            object: None,
+            ahead: Err("it is not understood".into()),
+        }
     }
 
     /// The line of a place, from 1.
