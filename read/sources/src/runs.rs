@@ -53,8 +53,8 @@ impl Runs {
         }
     }
 
-    /// True when these are one place, whose code runs at most once. Functions that call each other come back to one that
-    /// was seen.
+    /// True when these are one place, whose code runs at most once. Functions that call each other come back to one
+    /// that was seen.
     fn is_once(&self, places: &BTreeSet<CodePlace>) -> bool {
         let (mut places, mut seen) = (Some(places), BTreeSet::new());
         loop {

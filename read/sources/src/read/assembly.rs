@@ -1,6 +1,6 @@
 //! The text of assembly inside a source, of which libclang shows the operands alone.
 
-use super::Reader;
+use super::reader::Reader;
 use crate::tree::{Operands, Site};
 
 /// Macros in macros that are looked into.

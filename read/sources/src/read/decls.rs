@@ -1,6 +1,6 @@
 //! The declarations that names refer to.
 
-use super::Reader;
+use super::reader::Reader;
 use crate::libclang::{Cursor, Type};
 use crate::tree::{Decl, DeclId, DeclKind, FunctionType, Name, OUTLIVES, TypeId};
 use clang_sys::*;

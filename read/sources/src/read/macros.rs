@@ -68,8 +68,8 @@ impl Macros {
         self.bodies.get(word(text).0).map(Vec::as_slice)
     }
 
-    /// True when the macro that stands here, or one that it names, may write its arguments out as text or join them with
-    /// other words. `assert` does so only when the program ends.
+    /// True when the macro that stands here, or one that it names, may write its arguments out as text or join them
+    /// with other words. `assert` does so only when the program ends.
     pub(super) fn spells_arguments(&self, text: &[u8]) -> bool {
         let mut seen = BTreeSet::new();
         let mut names = vec![word(text).0];

@@ -1,6 +1,6 @@
 //! The operators that join two numbers: libclang does not distinguish them.
 
-use super::Reader;
+use super::reader::Reader;
 use crate::libclang::Cursor;
 use crate::tree::{Kind, Operator, Site, TypeId, TypeKind};
 use clang_sys::*;

@@ -1,6 +1,6 @@
 //! Structs, classes and unions, and their members.
 
-use super::Reader;
+use super::reader::Reader;
 use crate::facts::Where;
 use crate::libclang::Cursor;
 use crate::tree::{Field, Record, RecordId, TypeKind};

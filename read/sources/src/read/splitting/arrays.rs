@@ -1,9 +1,8 @@
 //! Objects of C's structs that are variables, and the expressions for objects whose members are named.
 
-use super::super::Reader;
-use super::heap_objects::{bare, is_null, uncast};
-use super::{is_array_kind, is_attribute};
+use super::nodes::{bare, is_array_kind, is_attribute, is_null, uncast};
 use crate::libclang::{Cursor, Location, Type as ClangType};
+use crate::read::reader::Reader;
 use crate::split_facts::ObjectVariable;
 use crate::tree::{Kind, Operator, Site};
 use clang_sys::*;

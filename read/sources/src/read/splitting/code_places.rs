@@ -1,8 +1,8 @@
 //! The places that name functions, and how often their code runs.
 
-use super::super::Reader;
-use super::is_function;
+use super::nodes::{bare, is_function};
 use crate::libclang::Cursor;
+use crate::read::reader::Reader;
 use crate::runs::CodePlace;
 use clang_sys::*;
 
@@ -85,9 +85,7 @@ impl<'u> Reader<'u, '_> {
         let call = above.copied().find(|above| above.kind() != CXCursor_UnexposedExpr);
         call.filter(|call| call.kind() == CXCursor_CallExpr).is_some_and(|call| {
             let called = call.children().first().copied();
-            called.is_some_and(|called| {
-                super::heap_objects::bare(called).expression_identity() == name.expression_identity()
-            })
+            called.is_some_and(|called| bare(called).expression_identity() == name.expression_identity())
         })
     }
 }

@@ -5,9 +5,9 @@
 //! `arrays.rs`). So each other way to get one holds: a member or a parameter of the type, a value of it, a pointer that
 //! was one to something else.
 
-use super::super::Reader;
-use super::{is_array_kind, is_function, is_number, unqualified};
+use super::nodes::{bare, is_array_kind, is_function, is_null, uncast, unqualified};
 use crate::libclang::{Cursor, Location, Type as ClangType};
+use crate::read::reader::Reader;
 use crate::tree::Site;
 use clang_sys::*;
 use lineup_model::object_uses::{HeapCall, HeapFunction, NamedMember};
@@ -338,27 +338,6 @@ fn called_name(call: Cursor<'_>) -> Option<String> {
     call.referenced().map(Cursor::spelling).filter(|name| !name.is_empty())
 }
 
-/// An expression without parentheses and conversions that are not written.
-pub(super) fn bare(mut cursor: Cursor<'_>) -> Cursor<'_> {
-    while matches!(cursor.kind(), CXCursor_ParenExpr | CXCursor_UnexposedExpr) {
-        let [inner] = cursor.children()[..] else { break };
-        cursor = inner;
-    }
-    cursor
-}
-
-/// The same, without casts.
-pub(super) fn uncast(mut cursor: Cursor<'_>) -> Cursor<'_> {
-    loop {
-        cursor = bare(cursor);
-        let inner = cursor.children().last().copied();
-        match inner.filter(|_| cursor.kind() == CXCursor_CStyleCastExpr) {
-            Some(inner) => cursor = inner,
-            None => return cursor,
-        }
-    }
-}
-
 /// A size, and the two operands where it is made of two.
 fn factors(size: Cursor<'_>) -> Vec<Cursor<'_>> {
     let size = bare(size);
@@ -366,12 +345,6 @@ fn factors(size: Cursor<'_>) -> Vec<Cursor<'_>> {
         CXCursor_BinaryOperator => size.children().into_iter().map(bare).collect(),
         _ => vec![size],
     }
-}
-
-/// `0`, `NULL`, `(void *)0`.
-pub(super) fn is_null(cursor: Cursor<'_>) -> bool {
-    let inner = uncast(cursor);
-    is_number(inner.ty()) && inner.kind() == CXCursor_IntegerLiteral && inner.evaluate() == Some(0)
 }
 
 fn is_void_pointer(ty: ClangType<'_>) -> bool {

@@ -1,8 +1,8 @@
 //! Values that a constructor's list gives to members, and which of them its body may give instead.
 
-use super::super::Reader;
-use super::{is_number, is_pointer};
+use super::nodes::{is_number, is_pointer};
 use crate::libclang::Cursor;
+use crate::read::reader::Reader;
 use clang_sys::*;
 use lineup_model::object_uses::NamedMember;
 use std::collections::BTreeSet;

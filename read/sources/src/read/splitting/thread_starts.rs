@@ -1,7 +1,7 @@
 //! Code that may start threads: functions of libraries, and OpenMP.
 
-use super::super::Reader;
 use crate::libclang::Cursor;
+use crate::read::reader::Reader;
 use clang_sys::*;
 
 /// Headers whose functions start no threads in which they call the program's own.

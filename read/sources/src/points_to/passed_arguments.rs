@@ -1,7 +1,7 @@
 //! Arguments that functions give back.
 
-use super::MOST_LEVELS;
 use super::flow_edges::FlowEdges;
+use super::levels::MOST_LEVELS;
 use crate::collect::further;
 use crate::facts::{Act, Call, Facts, PointerPlace, Reach, Shape, Source, Value, Where};
 use crate::library_functions;

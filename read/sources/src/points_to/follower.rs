@@ -1,18 +1,26 @@
 //! Follows each origin along the flows.
 //!
-//! Invariants: a place where many origins arrive ([`super::MANY`]) holds, in addition to those, memory and whole
+//! Invariants: a place where many origins arrive ([`MANY`]) holds, in addition to those, memory and whole
 //! objects that were not kept. All other origins that arrive there are added to the many, and continue as "any of
 //! them". A place where many blocks of memory and objects of several types arrive holds no other memory that was kept.
 
 use super::flow_edges::{FlowEdge, FlowEdges, Start};
-use super::through::is_reallocators;
-use super::{ANY_BLOCK, MANY, MANY_BLOCKS, Numbers, PlaceContents, PointsTo, at_level};
+use super::levels::{ANY_BLOCK, at_level};
+use super::numbers::Numbers;
+use super::objects::{PlaceContents, PointsTo};
+use super::passed_arguments::is_reallocators;
 use crate::collect::further;
 use crate::facts::{Facts, Origin, PointerPlace, Reach, RecordFact, behind};
 use crate::library_functions;
 use crate::relation::{derives, lies_in};
 use crate::tree::{Name, OUTLIVES};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+/// The number of types of kept objects up to which a place keeps their origins separate.
+const MANY: usize = 64;
+
+/// The number of arrivals of kept memory up to which a place with several types keeps the blocks separate.
+const MANY_BLOCKS: usize = 256;
 
 /// An origin at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -66,8 +74,14 @@ struct ArrivedObjects {
     insides: Vec<Option<u32>>,
 }
 
-/// Follows every flow until nothing new arrives anywhere.
-pub(super) fn follow(mut ways: FlowEdges, facts: &Facts) -> PointsTo {
+impl PointsTo {
+    /// Follows every flow until nothing new arrives anywhere.
+    pub(crate) fn of(facts: &Facts) -> PointsTo {
+        follow(FlowEdges::of(facts), facts)
+    }
+}
+
+fn follow(mut ways: FlowEdges, facts: &Facts) -> PointsTo {
     let starts = std::mem::take(&mut ways.starts);
     let mut follower = Follower::new(&ways, facts);
     follower.start(starts);
