@@ -1,6 +1,6 @@
 //! The archive form newc: per entry a header of hexadecimal fields, the name, the contents, padded to four bytes.
 
-use super::InitramfsEntry;
+use super::entry::InitramfsEntry;
 use crate::error::Error;
 
 const DIRECTORY: u32 = 0o040_755;

@@ -1,5 +1,6 @@
 //! Names: a table of 256 tokens, an index into it, and for each symbol a length and that many token numbers.
 
+use super::kernel_symbols::is_entry;
 use crate::scan::{align, u16_at, u32_at, word_at};
 use memchr::memmem;
 
@@ -95,7 +96,7 @@ impl Names {
     }
 
     fn are_of_a_kernel(&self) -> bool {
-        self.texts.iter().any(|(kind, name)| super::is_entry(*kind, name))
+        self.texts.iter().any(|(kind, name)| is_entry(*kind, name))
     }
 
     fn at(

@@ -1,5 +1,8 @@
 use super::*;
+use crate::error::Error;
 use crate::scan::align;
+use crate::symbol::KernelSymbol;
+use lineup_model::abi::Machine;
 
 /// The place and form of the addresses.
 #[derive(Clone, Copy, PartialEq, Debug)]
