@@ -3,7 +3,7 @@
 //! a type, which is called from a function of the form that the emulator has. Callbacks of system calls and of threads
 //! were tried up to version 4 alone: emulators of programs that take plugins are older.
 
-use crate::ffi::{PluginId, Tb};
+use crate::handles::{PluginId, Tb};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 

@@ -25,6 +25,7 @@ mod describe;
 mod ffi;
 mod follow;
 mod guest;
+mod handles;
 mod install;
 mod isa;
 mod journal;

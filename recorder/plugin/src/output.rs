@@ -1,6 +1,7 @@
 //! Writes the recording, for all threads in turn.
 
 use crate::kept_file::KeptFile;
+use crate::limits::BLOCK_BYTES;
 use lineup_recording::{Encoder, Header, RecordingError, WRITE_FAILED, Writer};
 use std::fs::File;
 use std::io;
@@ -25,6 +26,13 @@ impl Output {
     /// Continues the file that another process started.
     pub(crate) fn resume(path: &str) -> Result<Self, RecordingError> {
         Ok(Output { writer: Mutex::new(Some(Writer::resume(KeptFile::open(path)?))) })
+    }
+
+    /// Writes an encoder's content once it is a block. A failure was reported on standard error.
+    pub(crate) fn flush_full(&self, encoder: &mut Encoder) {
+        if encoder.packed_bytes() >= BLOCK_BYTES {
+            let _ = self.flush(encoder);
+        }
     }
 
     /// Writes the content of an encoder. After a failure (a full disk) it writes nothing more: the file's content is

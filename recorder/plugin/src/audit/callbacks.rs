@@ -2,7 +2,7 @@
 
 use super::calls::{self, Effect, request_bytes};
 use super::seen::Access;
-use super::{AccessInstruction, Audit, State, get};
+use super::state::{AccessInstruction, Audit, State, get};
 use crate::ask::{OnEvent, OnSyscall, OnSyscallReturn, OnTranslate};
 use crate::ffi::{Api, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::guest::read_bytes;

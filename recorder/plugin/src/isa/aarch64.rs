@@ -1,8 +1,9 @@
 //! 64-bit Arm, after the encodings of the Arm Architecture Reference Manual.
 
-use super::{Flow, Insn, InstructionSet, word};
+use super::instruction_set::{InstructionSet, word};
 use crate::syscalls::{Call, ThreadBaseArgument, look_up};
 use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
+use lineup_follow::flow::{Flow, Insn};
 
 /// The stack pointer in the place of a base register, and the link register.
 const SP64: u32 = 31;

@@ -1,8 +1,9 @@
 //! 32-bit Arm, A32 and Thumb, after the encodings of the Arm Architecture Reference Manual.
 
-use super::{Flow, Insn, InstructionSet, word};
+use super::instruction_set::{InstructionSet, word};
 use crate::syscalls::{Call, OF_BOTH_OLD, ThreadBaseArgument, look_up};
 use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
+use lineup_follow::flow::{Flow, Insn};
 
 /// The stack pointer, and the link register.
 const SP: u32 = 13;

@@ -1,9 +1,10 @@
 //! x86, after the opcode maps of Intel's manual, volume 2, appendix A.
 
-use super::{Insn, InstructionSet};
+use super::instruction_set::InstructionSet;
 use crate::syscalls::{Call, OF_BOTH_OLD, ThreadBaseArgument, look_up};
 use crate::system::privileged::Privileged;
 use iced_x86::{Decoder, DecoderError, DecoderOptions};
+use lineup_follow::flow::Insn;
 
 /// 64-bit and 32-bit x86, which differ little in the instructions that end a block.
 pub(super) struct X86 {

@@ -1,6 +1,6 @@
 //! From the guest's boot to the marker at which the recording begins.
 
-use super::get;
+use super::shared::get;
 use super::{profile, translate};
 use crate::ask::{OnEvent, OnTranslate};
 use crate::ffi::{Api, NO_REGISTERS, Tb};

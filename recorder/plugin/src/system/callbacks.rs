@@ -1,8 +1,9 @@
 //! The emulator's callbacks on a whole system.
 
 use super::cpu::Cpu;
+use super::cpus::current;
+use super::shared::get;
 use super::sites::{DataSite, NotedSite, Role, Run};
-use super::{current, get};
 use std::ffi::{c_uint, c_void};
 
 /// A run of instructions begins.

@@ -1,9 +1,10 @@
 //! Counts of whole systems: executions, accesses and misses of every instruction, in the kernel and in programs.
 
 use super::context::Context;
+use super::lock::lock;
 use super::privileged::Privileged;
+use super::shared::{LAST_CALLBACK, System, get};
 use super::sites::Role;
-use super::{LAST_CALLBACK, System, get, lock};
 use crate::ask::OnTranslate;
 use crate::block::{Insn, insns, profile_block};
 use crate::ffi::{NO_REGISTERS, READS_AND_WRITES, Tb};
@@ -157,7 +158,7 @@ impl System {
             std::thread::sleep(LAST_CALLBACK);
         }
         // SAFETY: null, or given in `begin_profile`. This callback holds no reference to any, and those of other
-        // virtual CPUs have had time to return: see `super::current`.
+        // virtual CPUs have had time to return: see `super::cpus::current`.
         let whole = |taken: *mut Profiled| (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) });
         let counts = taken.into_iter().zip(0_u32..).map(|(taken, cpu)| {
             let numbers = self.contexts.get(cpu as usize).map(|context| {

@@ -1,9 +1,10 @@
 //! The stream for later replays: fetches and accesses, without those that no cache and no other CPU would notice.
 
-use super::{System, lock};
+use super::lock::lock;
 use crate::describe::Description;
 use crate::limits::BLOCK_BYTES;
-use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
+use crate::output::Output;
+use lineup_cache::{CacheLevel, CacheSpec, Directory, MostRecent};
 use lineup_recording::Encoder;
 use lineup_recording::stream::{Step, StreamEncoder};
 use std::sync::Mutex;
@@ -139,10 +140,10 @@ impl Stream {
 
     /// Code is fetched.
     #[inline]
-    pub(crate) fn fetch(&self, system: &System, lane: &mut Lane, address: u64, size_bytes: u64) {
+    pub(crate) fn fetch(&self, output: &Output, lane: &mut Lane, address: u64, size_bytes: u64) {
         if moves(&mut lane.code, address, size_bytes) {
             let step = Step::Fetch { address, size_bytes: size_bytes as u32 };
-            self.put(system, &mut lock(&self.log), lane.cpu, &step);
+            self.put(output, &mut lock(&self.log), lane.cpu, &step);
         }
     }
 
@@ -150,14 +151,14 @@ impl Stream {
     #[inline]
     pub(crate) fn data(
         &self,
-        system: &System,
+        (output, directory): (&Output, Option<&Directory>),
         lane: &mut Lane,
         (address, what): (u64, &Description),
     ) -> bool {
         let size_bytes = what.size_bytes();
         let mut is_foreign = false;
         let mut log = None;
-        if let Some(directory) = &system.directory {
+        if let Some(directory) = directory {
             let log = log.insert(lock(&self.log));
             if log.accessed_by.replace(lane.cpu) != Some(lane.cpu) {
                 lane.data.forget();
@@ -167,29 +168,30 @@ impl Stream {
         let takes_line = self.is_shared && what.is_store;
         if lane.data.matters(address, u64::from(size_bytes), takes_line) {
             let mut log = log.unwrap_or_else(|| lock(&self.log));
-            self.put(system, &mut log, lane.cpu, &Step::Data { address, size_bytes, takes_line });
+            self.put(output, &mut log, lane.cpu, &Step::Data { address, size_bytes, takes_line });
         }
         is_foreign
     }
 
     /// Calls of these regions are under way.
-    pub(crate) fn inside(&self, system: &System, lane: &mut Lane, regions: Vec<u16>) {
+    pub(crate) fn inside(&self, output: &Output, lane: &mut Lane, regions: Vec<u16>) {
         if lane.inside != regions {
-            self.put(system, &mut lock(&self.log), lane.cpu, &Step::Inside(regions.clone()));
+            self.put(output, &mut lock(&self.log), lane.cpu, &Step::Inside(regions.clone()));
             lane.inside = regions;
         }
     }
 
     /// Writes the rest; true when the limit was not reached.
-    pub(crate) fn finish(&self, system: &System) -> bool {
+    pub(crate) fn finish(&self, output: &Output) -> bool {
         let log = &mut *lock(&self.log);
         log.encoder.stream(&log.packed.take());
-        system.write(&mut log.encoder);
+        // A failure was reported on standard error.
+        let _ = output.flush(&mut log.encoder);
         log.left > 0
     }
 
     /// A stream that reached its limit stays unchanged: its written part is whole.
-    fn put(&self, system: &System, log: &mut Log, cpu: u16, step: &Step) {
+    fn put(&self, output: &Output, log: &mut Log, cpu: u16, step: &Step) {
         if log.left == 0 {
             return;
         }
@@ -202,7 +204,7 @@ impl Stream {
         if log.packed.packed_bytes() >= BLOCK_BYTES / 2 {
             log.encoder.stream(&log.packed.take());
             log.cpu = None;
-            system.flush_full(&mut log.encoder);
+            output.flush_full(&mut log.encoder);
         }
     }
 }

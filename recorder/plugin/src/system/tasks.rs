@@ -5,7 +5,7 @@
 //! emulator's file of the guest's memory. No plugin of QEMU 7.2 reads the guest's memory, but it shares the emulator's
 //! open files.
 
-use super::lock;
+use super::lock::lock;
 use lineup_model::entry_points::TaskStruct;
 use lineup_recording::{Encoder, KernelTask};
 use std::collections::HashMap;

@@ -2,9 +2,10 @@
 
 use super::callbacks::{on_data, on_noted, on_noted_run, on_program_run, on_run, on_transfer};
 use super::flag::Mask;
+use super::lock::lock;
 use super::privileged::{FlagAccess, Privileged};
+use super::shared::{System, get};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
-use super::{System, get, lock};
 use crate::ask::OnTranslate;
 use crate::ffi::{self, InsnBytes, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};

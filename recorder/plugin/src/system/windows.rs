@@ -1,6 +1,6 @@
 //! Windows of the run with all kernel accesses of the virtual CPUs, each with its place in one order.
 
-use super::lock;
+use super::lock::lock;
 use lineup_model::access::{Access, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, Counts};

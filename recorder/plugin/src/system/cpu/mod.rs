@@ -4,10 +4,10 @@ mod quick;
 mod window;
 mod written;
 
-use super::System;
 use super::flag::{Flag, Span};
 use super::privileged::{Privileged, Returned, Written};
 use super::processor::Processor;
+use super::shared::System;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Lane;
 use super::task::{CallDetail, CallSite, Open, Task, access};
@@ -121,7 +121,7 @@ impl Cpu {
         let instructions = if is_again { 0 } else { run.instructions };
         self.processor.fetch(address, run.size_bytes, instructions);
         if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {
-            stream.fetch(system, lane, address, run.size_bytes);
+            stream.fetch(&system.output, lane, address, run.size_bytes);
         }
         if run.spins {
             self.processor.totals.spin_instructions += instructions;
@@ -176,7 +176,9 @@ impl Cpu {
         let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
         let modelled = self.modelled(address, site.is_user);
         let is_foreign = match (&system.stream, &mut self.lane, &system.directory) {
-            (Some(stream), Some(lane), _) => stream.data(system, lane, (modelled, &what)),
+            (Some(stream), Some(lane), _) => {
+                stream.data((&system.output, system.directory.as_ref()), lane, (modelled, &what))
+            }
             (.., Some(directory)) => directory.access(self.index, modelled, is_store),
             (.., None) => false,
         };
@@ -297,7 +299,7 @@ impl Cpu {
     fn look_inside(&mut self, system: &System) {
         self.keeps = self.task.keeps();
         if let (Some(stream), Some(lane)) = (&system.stream, &mut self.lane) {
-            stream.inside(system, lane, self.task.inside());
+            stream.inside(&system.output, lane, self.task.inside());
         }
     }
 

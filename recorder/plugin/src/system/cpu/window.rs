@@ -1,6 +1,6 @@
 //! A virtual CPU's accesses in windows of the run.
 
-use super::super::System;
+use super::super::shared::System;
 use super::super::windows::Piece;
 use super::Cpu;
 use lineup_model::access::Access;

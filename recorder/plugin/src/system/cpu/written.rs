@@ -1,6 +1,6 @@
 //! Output of a virtual CPU: ended calls, and its last words.
 
-use super::super::System;
+use super::super::shared::System;
 use super::super::task::{CallDetail, EndedCall, Open};
 use super::Cpu;
 use lineup_model::access::{CallEnd, ProcessId, ThreadId};
