@@ -14,6 +14,7 @@
 //! The layout, for 32-byte lines too: the sequence count and the copy that readers use between updates share the
 //! first 32 bytes; the other copy is in the second.
 
+mod atomics;
 pub mod c_api;
 mod cold;
 mod latch;
@@ -28,7 +29,6 @@ pub use source::{Fitness, Reference, Source, SourceError, best_source, system_re
 pub use update::{Maintained, MaintenanceReport};
 
 use crate::cancel::NotCancelled;
-use std::sync::atomic as atomics;
 
 /// The clock of this process. Before [`start`] it reads the system's clock.
 pub static CLOCK: Clock = Clock::system();

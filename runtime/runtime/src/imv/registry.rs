@@ -3,9 +3,10 @@
 use super::arch::{Form, Kind, Site};
 use super::patch::{self, Mode, Scratch};
 use super::record::{Defined, Image, own_image};
+use super::status::{Applied, Error, Fallback, ListedVariable, Status};
 use super::value::Class;
 use super::write::{WritePath, Writer, page_bytes};
-use super::{Applied, Error, Fallback, ListedVariable, Status, barrier, cell, trap, trial};
+use super::{barrier, cell, trap, trial};
 use std::collections::BTreeMap;
 
 struct Variable {

@@ -167,16 +167,6 @@ impl<T: Value> Imv<T> {
         T::from_bits64(super::cell::load(self.address(), size_of::<T>() as u8))
     }
 
-    /// Sets the value: when this returns, every read that starts later, on any thread, sees it. Allocates nothing and
-    /// may be called in a signal handler, also in one that interrupts a set.
-    ///
-    /// # Errors
-    ///
-    /// As [`Batch::apply`](super::Batch::apply).
-    pub fn set(&'static self, value: T) -> Result<super::Applied, super::Error> {
-        super::set_one(self.address(), size_of::<T>() as u8, value.to_bits64())
-    }
-
     pub(super) fn address(&self) -> usize {
         self.0.get() as usize
     }

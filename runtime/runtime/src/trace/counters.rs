@@ -3,7 +3,7 @@
 //! The ladder: hardware counters read by an instruction; hardware counters read by one system call for the group;
 //! software events of the kernel, when asked for; none.
 
-use super::CounterChoice;
+use super::config::CounterChoice;
 use crate::cancel::NotCancelled;
 use lineup_trace::Rung;
 use lineup_trace::layout::COUNTERS;

@@ -1,8 +1,8 @@
 //! One run of the tracer: the mapped file and its table of names.
 
+use super::config::{Config, StartError, WhenFull};
 use super::names::Names;
 use super::region::Region;
-use super::{Config, StartError, WhenFull};
 use lineup_trace::layout::{Geometry, MAGIC, NAME_BYTES, VERSION, header, mode, name, thread};
 use std::ffi::CStr;
 use std::fs::File;
