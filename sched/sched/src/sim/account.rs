@@ -1,6 +1,5 @@
 //! Measurements during the run.
 
-use super::Sim;
 use crate::scenario::Scenario;
 use hdrhistogram::Histogram;
 
@@ -100,7 +99,27 @@ impl Account {
         }
     }
 
-    fn end_second(&mut self) {
+    pub(super) fn is_measuring(&self) -> bool {
+        self.measuring
+    }
+
+    /// The warm-up is over: everything starts over.
+    pub(super) fn start_measuring(&mut self) {
+        self.measuring = true;
+        self.idle_ns = 0;
+        self.missed_ns = 0;
+        self.some_waited_ns = 0;
+        self.switches = 0;
+        self.cpu_busy_ns.fill(0);
+        self.latency_ns.reset();
+    }
+
+    /// The next second ends a second from now.
+    pub(super) fn set_mark(&mut self, now_ns: u64) {
+        self.next_mark_ns = now_ns.saturating_add(SECOND_NS);
+    }
+
+    pub(super) fn end_second(&mut self) {
         self.idle_by_second_ns.push(std::mem::take(&mut self.idle_ns));
     }
 }
@@ -108,63 +127,4 @@ impl Account {
 /// Two significant digits, up to the longest latency.
 fn latencies() -> Histogram<u64> {
     Histogram::new_with_max(LONGEST_LATENCY_NS, 2).expect("two digits up to a constant are in range")
-}
-
-impl Sim<'_> {
-    /// A second, or the warm-up, is over.
-    pub(super) fn mark(&mut self) {
-        self.charge_all();
-        if self.account.measuring {
-            self.account.end_second();
-            let of = self.scenario.time_ns / SECOND_NS;
-            self.observer.second(self.account.idle_by_second_ns.len() as u64, of);
-        } else {
-            self.start_measuring();
-        }
-        self.account.next_mark_ns = self.now_ns.saturating_add(SECOND_NS);
-    }
-
-    fn start_measuring(&mut self) {
-        let account = &mut self.account;
-        account.measuring = true;
-        account.idle_ns = 0;
-        account.missed_ns = 0;
-        account.some_waited_ns = 0;
-        account.switches = 0;
-        account.cpu_busy_ns.fill(0);
-        account.latency_ns.reset();
-        self.balance = Default::default();
-        self.why.start_over();
-        self.ideal.start_over();
-        for task in 0..self.tasks.len() {
-            self.tasks[task].exec_before_ns = self.exec_ns(task);
-        }
-    }
-
-    /// All the CPU time that `task` has had.
-    pub(super) fn exec_ns(&self, task: usize) -> u64 {
-        let entity = &self.entities[task];
-        let running = self.cpus[self.tasks[task].cpu as usize].current == task as u32;
-        entity.exec_ns + if running { self.now_ns - entity.exec_start_ns } else { 0 }
-    }
-
-    /// Books the CPU time of `task` on `cpu` since then. The task's own sum is kept with its virtual time.
-    pub(super) fn charge(&mut self, cpu: usize, task: usize, since_ns: u64) {
-        let ran_ns = self.now_ns - since_ns;
-        self.account.cpu_busy_ns[cpu] += ran_ns;
-        self.observer.ran(cpu, task, since_ns, self.now_ns);
-    }
-
-    /// Charges every running task up to now, so that sums are complete.
-    pub(super) fn charge_all(&mut self) {
-        for cpu in 0..self.cpus.len() {
-            let state = &mut self.cpus[cpu];
-            if state.current != super::NONE {
-                let (task, since_ns) = (state.current as usize, state.since_ns);
-                state.since_ns = self.now_ns;
-                self.charge(cpu, task, since_ns);
-            }
-            self.attribute_idle(cpu);
-        }
-    }
 }

@@ -1,15 +1,18 @@
 //! From a scenario to the simulation's first state.
 
 use super::account::{Account, SECOND_NS};
+use super::balance::Scratch;
 use super::events::Events;
 use super::heap::Heap;
 use super::ideal::Ideal;
+use super::outcome::Balance;
 use super::random::Stream;
+use super::simulation::{Observer, Sim};
 use super::state::{
     Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, FIRST_VRUNTIME, GroupState, LoadTracking, NEVER_NS,
     NONE, Queue, SimEvent, Task,
 };
-use super::{Balance, Observer, Sim, Why, balance};
+use super::why::Why;
 use crate::scenario::{FULL_POWER, ROOT, Scenario};
 use crate::weights::delta::LoadWeight;
 use crate::weights::{NICE_0_WEIGHT, nice_weight};
@@ -43,7 +46,7 @@ impl<'a> Sim<'a> {
             idle: idle_words(cpus),
             pending: Vec::with_capacity(cpus),
             next_kick_tick: 0,
-            scratch: balance::Scratch::default(),
+            scratch: Scratch::default(),
             account: Account::new(scenario),
             ideal: Ideal::new(scenario, &order, &groups),
             why: Why::new(cpus),

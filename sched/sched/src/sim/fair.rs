@@ -1,6 +1,6 @@
 //! One CPU's queues: virtual time, the choice of the next task, and the end of its turn.
 
-use super::Sim;
+use super::simulation::Sim;
 use super::state::{Entity, NONE};
 use crate::scenario::Mechanism;
 use crate::weights::delta::LoadWeight;

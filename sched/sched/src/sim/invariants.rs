@@ -1,7 +1,7 @@
 //! Invariants that hold after every step of every scenario.
 
+use super::simulation::{Sim, Unobserved};
 use super::state::{Activity, FIRST_VRUNTIME, NONE};
-use super::{Sim, Unobserved};
 use crate::scenario::{Clock, Group, Mechanism, Pattern, ROOT, Scenario, Span, TaskSet, Topology};
 use crate::weights::Resolution;
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! A group's weight on each CPU: its shares, divided among the CPUs by its load on each.
 
-use super::Sim;
+use super::arithmetic::mul_div;
+use super::simulation::Sim;
 use super::state::NONE;
 use crate::scenario::Mechanism;
 use crate::weights::MIN_SHARES;
@@ -92,13 +93,5 @@ impl Sim<'_> {
             let share = mul_div(parent.share_of_load, stored, parent.load + 1);
             self.queues[q].share_of_load = share;
         }
-    }
-}
-
-/// `a · b / c` without overflow in between. The result is at most 64 bits wide in every use here.
-pub(super) fn mul_div(a: u64, b: u64, c: u64) -> u64 {
-    match a.checked_mul(b) {
-        Some(product) => product / c,
-        None => (u128::from(a) * u128::from(b) / u128::from(c)).min(u128::from(u64::MAX)) as u64,
     }
 }

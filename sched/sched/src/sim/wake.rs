@@ -1,6 +1,6 @@
 //! The tasks' behaviour, and the choice of the CPU where they wake up.
 
-use super::Sim;
+use super::simulation::Sim;
 use super::state::{Activity, NEVER_NS, NONE};
 use crate::scenario::{Clock, Mechanism, Pattern};
 

@@ -1,7 +1,5 @@
 //! Reasons why CPUs stayed idle although a task waited: the step of balancing that lost the load.
 
-use super::Sim;
-use super::state::NONE;
 use serde::Serialize;
 
 macro_rules! causes {
@@ -127,29 +125,25 @@ impl Why {
             .collect();
         self
     }
-}
 
-impl Sim<'_> {
-    /// Books the idle time of `cpu` so far under its present cause, if it is idle.
-    pub(super) fn attribute_idle(&mut self, cpu: usize) {
-        let waited_ns = self.account.some_waited_ns;
-        let idle = self.cpus[cpu].current == NONE;
-        let span = &mut self.why.spans[cpu];
+    /// Books the time of `cpu` up to now under its present cause, if it is idle. `waited_ns` is the clock that runs
+    /// while some task waits.
+    pub(super) fn attribute(&mut self, cpu: usize, idle: bool, waited_ns: u64) {
+        let span = &mut self.spans[cpu];
         if idle {
-            self.why.idle_ns[span.cause as usize] += waited_ns - span.since_ns;
+            self.idle_ns[span.cause as usize] += waited_ns - span.since_ns;
         }
         span.since_ns = waited_ns;
     }
 
-    /// The CPU has just stopped running: nothing has been tried yet.
-    pub(super) fn start_idle_span(&mut self, cpu: usize) {
-        self.why.spans[cpu] = Span { cause: Cause::NotTried, since_ns: self.account.some_waited_ns };
+    /// `cpu` has just stopped running: nothing has been tried yet.
+    pub(super) fn start_span(&mut self, cpu: usize, waited_ns: u64) {
+        self.spans[cpu] = Span { cause: Cause::NotTried, since_ns: waited_ns };
     }
 
     /// Sets the reason why `cpu` is idle from here on.
     pub(super) fn set_cause(&mut self, cpu: usize, cause: Cause) {
-        self.attribute_idle(cpu);
-        self.why.spans[cpu].cause = cause;
-        self.why.passes[cause as usize] += 1;
+        self.spans[cpu].cause = cause;
+        self.passes[cause as usize] += 1;
     }
 }

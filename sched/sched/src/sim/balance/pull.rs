@@ -1,10 +1,9 @@
 //! Moving tasks from a busy queue.
 
-use super::Occupied;
-use super::decide::Pull;
+use super::decide::{Occupied, Pull};
 use crate::scenario::{FULL_POWER, Mechanism};
-use crate::sim::Sim;
-use crate::sim::shares::mul_div;
+use crate::sim::arithmetic::mul_div;
+use crate::sim::simulation::Sim;
 use crate::sim::state::NONE;
 use crate::sim::why::Cause;
 

@@ -2,7 +2,7 @@
 //! arithmetic on counts; its widths and truncations are the subject of the study.
 
 use crate::scenario::FULL_POWER;
-use crate::sim::shares::mul_div;
+use crate::sim::arithmetic::mul_div;
 use crate::sim::why::{Cause, Steps};
 
 /// The state of the CPU that balances.
